@@ -1,0 +1,50 @@
+"""A doorbell that is heard in every event loop of the process, whichever thread rings it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
+
+
+class Doorbell:
+    """Rings are numbered. Who waits says which one was heard last, so none between two waits is lost."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._rings = 0
+        self._waiting: set[Waiter] = set()
+
+    def ring(self) -> None:
+        with self._guard:
+            self._rings += 1
+            waiting = list(self._waiting)
+        for loop, event in waiting:
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # that loop was closed while somebody waited in it: nobody is left to hear the bell
+
+    async def wait(self, since: int, timeout: float) -> int:
+        waiter = (asyncio.get_running_loop(), asyncio.Event())
+        if self._sit_down(waiter, since):
+            try:
+                await asyncio.wait_for(waiter[1].wait(), timeout)
+            except TimeoutError:
+                pass
+            finally:
+                self._get_up(waiter)
+        return self._rings
+
+    def _sit_down(self, waiter: Waiter, since: int) -> bool:
+        """Whether there is anything to wait for: seen and seated in one act, or a ring slips through."""
+        with self._guard:
+            if self._rings > since:
+                return False
+            self._waiting.add(waiter)
+            return True
+
+    def _get_up(self, waiter: Waiter) -> None:
+        with self._guard:
+            self._waiting.discard(waiter)

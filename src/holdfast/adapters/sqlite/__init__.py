@@ -1,0 +1,1 @@
+"""Everything in one SQLite file, shared by any number of processes of one host."""

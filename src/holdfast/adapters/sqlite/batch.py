@@ -1,0 +1,107 @@
+"""Sorting a batch of commands into few statements without changing what anybody can observe."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from holdfast.adapters.sqlite import deadletters, execution, intake, locks, operations
+from holdfast.adapters.sqlite.transaction import Transaction
+from holdfast.model.clock import Clock
+from holdfast.ports import commands as c
+from holdfast.ports.commands import Command, Reply
+
+TOGETHER: dict[type, tuple[Callable[[Transaction, list[Any]], list[Reply]], Callable[[Any], str]]] = {
+    c.Submit: (intake.submit, lambda command: command.id),
+    c.SaveCheckpoint: (execution.save_checkpoints, lambda command: command.run),
+    c.SaveProgress: (execution.save_progress, lambda command: command.run),
+    c.LogLine: (execution.log_lines, lambda command: command.run),
+    c.Settle: (execution.settle, lambda command: command.run),
+}
+"""Commands that one statement applies many of, and the run that each concerns."""
+
+ALONE: dict[type, Callable[[Transaction, Any], Reply]] = {
+    c.Claim: execution.claim,
+    c.Renew: execution.renew,
+    c.Quarantine: execution.quarantine,
+    c.Cancel: operations.cancel,
+    c.PauseRun: operations.pause,
+    c.Resume: operations.resume,
+    c.Sweep: operations.sweep,
+    c.Prune: operations.prune,
+    c.DefineLane: operations.define_lane,
+    c.Acquire: locks.acquire,
+    c.RenewLocks: locks.renew_locks,
+    c.ReleaseLock: locks.release_lock,
+    c.ForceRelease: locks.force_release,
+    c.Bury: deadletters.bury,
+    c.MarkRedriven: deadletters.mark_redriven,
+    c.Discard: deadletters.discard,
+    c.ReadOutbox: deadletters.read_outbox,
+    c.ConfirmOutbox: deadletters.confirm_outbox,
+}
+"""Commands applied one by one: rare, or already about many runs. Nothing is moved across them."""
+
+
+class Group:
+    """Commands of one type that go into one statement, with their places in the batch."""
+
+    __slots__ = ("commands", "kind", "places")
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.commands: list[Any] = []
+        self.places: list[int] = []
+
+    def add(self, place: int, command: Any) -> None:
+        self.commands.append(command)
+        self.places.append(place)
+
+
+def arrange(commands: Sequence[Command]) -> list[Group]:
+    """Collect commands of a type, moving one forward only past commands that concern other runs."""
+    groups: list[Group] = []
+    open_groups: dict[type, int] = {}
+    last_touch: dict[str, int] = {}
+    for place, command in enumerate(commands):
+        kind = type(command)
+        together = TOGETHER.get(kind)
+        if together is None:
+            open_groups.clear()
+            last_touch.clear()
+            index = len(groups)
+            groups.append(Group(kind))
+        else:
+            run = together[1](command)
+            found = open_groups.get(kind)
+            if found is None or found < last_touch.get(run, -1):
+                found = open_groups[kind] = len(groups)
+                groups.append(Group(kind))
+            index = last_touch[run] = found
+        groups[index].add(place, command)
+    return groups
+
+
+def apply(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Command]) -> list[Reply]:
+    """Apply a batch in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        tx = Transaction(connection, clock.now(), clock.monotonic())
+        replies: list[Reply] = [None] * len(commands)
+        for group in arrange(commands):
+            for place, reply in zip(group.places, _apply_group(tx, group), strict=True):
+                replies[place] = reply
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return replies
+
+
+def _apply_group(tx: Transaction, group: Group) -> list[Reply]:
+    together = TOGETHER.get(group.kind)
+    if together is not None:
+        return together[0](tx, group.commands)
+    return [ALONE[group.kind](tx, command) for command in group.commands]

@@ -1,0 +1,154 @@
+"""Opening the file: pragmas, refusals, migrations, and errors that say what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+
+APPLICATION_ID = 0x686F6C64  # "hold"
+NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "lustre"}
+BUSY_TIMEOUT = 10.0
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection in autocommit mode: transactions are begun and ended by name."""
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA cache_size = -16000")
+    return connection
+
+
+def prepare(path: str) -> sqlite3.Connection:
+    """Create or migrate the file and return a connection to it. Raises ConfigurationError when it can't be used."""
+    if path != ":memory:":
+        refuse_network_file_system(Path(path))
+    with translated(path, opening=True):
+        connection = connect(path)
+        try:
+            _recognise(connection, path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date; concurrent openers wait for the first."""
+    scripts = sorted(
+        (int(entry.name.split("_")[0]), entry)
+        for entry in resources.files(__package__).joinpath("schema").iterdir()
+        if entry.name.endswith(".sql")
+    )
+    newest = scripts[-1][0]
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > newest:
+            _refuse_newer(connection, version, newest)
+        for number, script in scripts:
+            if number > version:
+                _execute_script(connection, script.read_text())
+                connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _execute_script(connection: sqlite3.Connection, script: str) -> None:
+    """Like executescript, but inside the transaction that is open."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+
+
+def _recognise(connection: sqlite3.Connection, path: str) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if application != APPLICATION_ID and not empty:
+        raise ConfigurationError(
+            f"{path} is an SQLite database of another program; nothing was changed. Choose another file, "
+            "for example sqlite:///holdfast.db"
+        )
+
+
+def _refuse_newer(connection: sqlite3.Connection, version: int, newest: int) -> None:
+    """Newer schemas say which older programs may still use them."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'oldest_usable_schema'").fetchone()
+    if row is None or int(row[0]) > newest:
+        raise ConfigurationError(
+            f"the database was written by a newer holdfast (schema {version}, this one knows {newest}): upgrade holdfast"
+        )
+
+
+def refuse_network_file_system(path: Path) -> None:
+    """SQLite's locks and shared memory do not work across machines: two workers would corrupt the file."""
+    kind = file_system_of(path)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise ConfigurationError(
+            f"{path} is on a network file system ({kind}), where SQLite's locks are not reliable. "
+            "Put the file on a local disk, or use a PostgreSQL or Redis store to share work between machines"
+        )
+
+
+def file_system_of(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str | None:
+    """The type of the file system that holds a path, where the system tells."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return None
+    target = path.absolute()
+    best: tuple[int, str] = (-1, "")
+    for line in lines:
+        fields = line.split(" ")
+        point = Path(fields[1].replace("\\040", " "))
+        if target.is_relative_to(point):
+            best = max(best, (len(point.parts), fields[2]))
+    return best[1] or None
+
+
+@contextmanager
+def translated(path: str, *, opening: bool = False) -> Iterator[None]:
+    """Turn SQLite's errors into ours: what happened, to which file, what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, path, opening=opening) from error
+
+
+def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> HoldfastError:
+    text = str(error)
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")) or "malformed" in text or "not a database" in text:
+        return ConfigurationError(
+            f"{path} is not a usable SQLite database ({text}); the file was left as it is. Restore it from a "
+            "backup, try `sqlite3 FILE .recover`, or choose another file"
+        )
+    if name.startswith("SQLITE_FULL") or "disk is full" in text:
+        return StoreUnavailable(f"the disk that holds {path} is full; nothing was accepted. Free some space, then try again")
+    if name.startswith("SQLITE_READONLY") or "readonly" in text:
+        kind = ConfigurationError if opening else StoreUnavailable
+        return kind(f"{path} is read-only; holdfast has to write to it. Check the file's and the folder's permissions")
+    if name.startswith("SQLITE_CANTOPEN") or "unable to open" in text:
+        return ConfigurationError(f"{path} can't be opened ({text}): does its folder exist, and may this user write to it?")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return StoreUnavailable(
+            f"{path} stayed locked by another process for {BUSY_TIMEOUT:.0f} s; nothing was accepted. "
+            "Is a backup or a `sqlite3` shell holding a transaction open?"
+        )
+    return StoreUnavailable(f"{path}: {text} ({name or type(error).__name__})")

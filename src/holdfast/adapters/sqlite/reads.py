@@ -1,0 +1,144 @@
+"""The reads that people need, on a connection of their own: readers never wait for the writer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.adapters.sqlite.locks import HELD
+from holdfast.adapters.sqlite.transaction import decode, pack
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import Event
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
+from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
+
+_RUN = (
+    "id, tenant, pipeline, lane, state, seq, priority, key, fingerprint, parent, epoch, attempts, attempt_limit, "
+    "worker, created, available, started, finished, input, result, error, reason, progress"
+)
+_JSON = frozenset(("error", "progress"))
+_NAMES = [name.strip() for name in _RUN.split(",")]
+
+
+def _run(row: tuple[Any, ...]) -> Run:
+    values = {
+        name: decode(value) if name in _JSON and value is not None else value
+        for name, value in zip(_NAMES, row, strict=True)
+    }
+    return msgspec.convert(values, Run)
+
+
+def run(db: sqlite3.Connection, id: str) -> Run | None:
+    row = db.execute(f"SELECT {_RUN} FROM runs WHERE id = ?", (id,)).fetchone()  # noqa: S608
+    return _run(row) if row else None
+
+
+def over(db: sqlite3.Connection, ids: Sequence[str]) -> list[Run]:
+    sql = (
+        f"SELECT {_RUN} FROM runs WHERE id IN (SELECT value FROM json_each(?)) "  # noqa: S608
+        "AND state IN ('succeeded', 'failed', 'cancelled')"
+    )
+    return [_run(row) for row in db.execute(sql, (pack(ids),))]
+
+
+def _where(where: RunFilter) -> tuple[str, list[Any]]:
+    parts: list[str] = ["true"]
+    values: list[Any] = []
+    for column in ("tenant", "pipeline", "state", "lane", "key"):
+        wanted = getattr(where, column)
+        if wanted is not None:
+            parts.append(f"{column} = ?")
+            values.append(wanted)
+    if where.id_prefix is not None:
+        parts.append("id >= ? AND id < ?")
+        values += [where.id_prefix, where.id_prefix + "\U0010ffff"]
+    return " AND ".join(parts), values
+
+
+def runs(db: sqlite3.Connection, where: RunFilter, limit: int, before: int | None) -> list[Run]:
+    condition, values = _where(where)
+    sql = f"SELECT {_RUN} FROM runs WHERE {condition} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608
+    return [_run(row) for row in db.execute(sql, (*values, before or 1 << 62, limit))]
+
+
+def count(db: sqlite3.Connection, where: RunFilter) -> dict[str, int]:
+    condition, values = _where(where)
+    return dict(db.execute(f"SELECT state, count(*) FROM runs WHERE {condition} GROUP BY state", values).fetchall())  # noqa: S608
+
+
+def checkpoints(db: sqlite3.Connection, run: str, step: str | None) -> list[Checkpoint]:
+    sql = (
+        "SELECT step, key, value, checksum, schema, fingerprint, record, epoch FROM checkpoints "
+        "WHERE run = ?1 AND (?2 IS NULL OR step = ?2) ORDER BY step, key"
+    )
+    return [Checkpoint(*row) for row in db.execute(sql, (run, step))]
+
+
+def quarantined(db: sqlite3.Connection, run: str) -> list[tuple[str, str, str]]:
+    return db.execute("SELECT step, key, reason FROM quarantine WHERE run = ? ORDER BY id", (run,)).fetchall()
+
+
+def history(db: sqlite3.Connection, run: str) -> list[Event]:
+    sql = (
+        "SELECT e.run, e.seq, e.type, e.at, e.data, r.tenant, r.pipeline, e.position "
+        "FROM events e JOIN runs r ON r.id = e.run WHERE e.run = ? ORDER BY e.seq"
+    )
+    return [Event(*row) for row in db.execute(sql, (run,))]
+
+
+def logs(db: sqlite3.Connection, run: str, after: int, limit: int) -> list[StoredLog]:
+    sql = "SELECT at, level, step, message, fields FROM logs WHERE run = ? ORDER BY id LIMIT ? OFFSET ?"
+    return [StoredLog(*row) for row in db.execute(sql, (run, limit, after))]
+
+
+_DEAD = "id, source, reason, body, attributes, tenant, created, run, closed, resolution"
+
+
+def _dead(row: tuple[Any, ...]) -> DeadLetter:
+    return DeadLetter(*row[:4], decode(row[4]), *row[5:])
+
+
+def dead_letters(db: sqlite3.Connection, tenant: str | None, open_only: bool, limit: int) -> list[DeadLetter]:
+    sql = (
+        f"SELECT {_DEAD} FROM dead_letters WHERE (?1 IS NULL OR tenant = ?1) "  # noqa: S608
+        f"{'AND closed IS NULL' if open_only else ''} ORDER BY created DESC, id DESC LIMIT ?2"
+    )
+    return [_dead(row) for row in db.execute(sql, (tenant, limit))]
+
+
+def dead_letter(db: sqlite3.Connection, id: str) -> DeadLetter | None:
+    row = db.execute(f"SELECT {_DEAD} FROM dead_letters WHERE id = ?", (id,)).fetchone()  # noqa: S608
+    return _dead(row) if row else None
+
+
+def locks(db: sqlite3.Connection, mono: float) -> list[LockInfo]:
+    sql = f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {HELD} ORDER BY name"  # noqa: S608
+    return [LockInfo(*row) for row in db.execute(sql, {"mono": mono})]
+
+
+_LANES = f"""
+SELECT l.name, l.sort, l.head,
+       (SELECT count(*) FROM runs r WHERE r.lane = l.name AND r.state = 'queued'),
+       (SELECT count(*) FROM runs r WHERE r.lane = l.name AND r.state = 'running'),
+       k.owner, coalesce(k.epoch, 0),
+       (SELECT r.id FROM runs r WHERE r.lane = l.name AND r.holds_lane)
+FROM (SELECT name, sort, head FROM lanes
+      UNION ALL
+      SELECT DISTINCT lane, 'parallel', 'dead-letter' FROM runs
+      WHERE state IN ('queued', 'running') AND lane NOT IN (SELECT name FROM lanes)) l
+LEFT JOIN (SELECT name, owner, epoch FROM locks WHERE {HELD}) k ON k.name = 'lane:' || l.name
+ORDER BY l.name
+"""  # noqa: S608
+
+
+def lanes(db: sqlite3.Connection, mono: float) -> list[LaneInfo]:
+    return [LaneInfo(*row) for row in db.execute(_LANES, {"mono": mono})]
+
+
+def audit(db: sqlite3.Connection, limit: int) -> list[Audit]:
+    sql = "SELECT at, actor, action, target, reason FROM audit ORDER BY id DESC LIMIT ?"
+    return [Audit(*row) for row in db.execute(sql, (limit,))]

@@ -1,0 +1,146 @@
+"""The store on one SQLite file: WAL, `synchronous = FULL`, one writer thread, group commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from holdfast.adapters.sqlite import batch, database, reads
+from holdfast.adapters.sqlite.doorbell import Doorbell
+from holdfast.adapters.sqlite.writer import Writer
+from holdfast.errors import StoreUnavailable
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.event import Event
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
+from holdfast.ports.commands import (
+    Claim,
+    Command,
+    ConfirmOutbox,
+    LogLine,
+    ReadOutbox,
+    Renew,
+    RenewLocks,
+    Reply,
+    SaveCheckpoint,
+    SaveProgress,
+)
+from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
+
+R = TypeVar("R")
+
+QUIET = (Claim, Renew, RenewLocks, SaveCheckpoint, SaveProgress, LogLine, ReadOutbox, ConfirmOutbox)
+"""Commands that give nobody anything new to do."""
+
+
+class SqliteStore:
+    """A `Store` in a file.
+
+    `threads=False` does everything on the calling thread, for simulations that own time and order.
+    """
+
+    features = Features("sqlite", durable=True, shared=True)
+
+    def __init__(self, path: str | Path, clock: Clock | None = None, *, threads: bool = True) -> None:
+        self.path = str(path)
+        self._clock = clock or SystemClock()
+        self._threads = threads
+        self._bell = Doorbell()
+        self._open = False
+
+    async def open(self) -> None:
+        if self._open:
+            return
+        self._reader = await asyncio.to_thread(database.prepare, self.path) if self._threads else database.prepare(self.path)
+        if self._threads:
+            self._writer = Writer(self.path, self._clock, self._committed)
+            self._writer.start()
+            self._reading = ThreadPoolExecutor(1, "holdfast-sqlite-reader")
+            self._bell.watch(database.connect(self.path))
+        self._open = True
+
+    async def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        if self._threads:
+            await asyncio.to_thread(self._writer.stop)
+            await asyncio.to_thread(self._reading.shutdown)
+            self._bell.watch(None)
+        self._reader.close()
+
+    async def apply(self, commands: Sequence[Command]) -> list[Reply]:
+        if not self._open:
+            raise StoreUnavailable(f"the store {self.path} is closed")
+        if self._threads:
+            return await self._writer.submit(commands)
+        with database.translated(self.path):
+            replies = batch.apply(self._reader, self._clock, commands)
+        self._committed(commands)
+        return replies
+
+    def _committed(self, commands: Sequence[Command]) -> None:
+        if any(type(command) not in QUIET for command in commands):
+            self._bell.ring()
+
+    async def wait(self, since: int, timeout: float) -> int:
+        return await self._bell.wait(since, timeout)
+
+    async def _read(self, query: Callable[..., R], *arguments: Any) -> R:
+        if not self._open:
+            raise StoreUnavailable(f"the store {self.path} is closed")
+        if self._threads:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._reading, self._query, query, arguments)
+        return self._query(query, arguments)
+
+    def _query(self, query: Callable[..., R], arguments: Sequence[Any]) -> R:
+        with database.translated(self.path):
+            return query(self._reader, *arguments)
+
+    async def run(self, run: str) -> Run | None:
+        return await self._read(reads.run, run)
+
+    async def over(self, runs: Sequence[str]) -> list[Run]:
+        return await self._read(reads.over, runs)
+
+    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+        return await self._read(reads.runs, where, limit, before)
+
+    async def count(self, where: RunFilter) -> dict[str, int]:
+        return await self._read(reads.count, where)
+
+    async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
+        return await self._read(reads.checkpoints, run, step)
+
+    async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
+        return await self._read(reads.quarantined, run)
+
+    async def history(self, run: str) -> list[Event]:
+        return await self._read(reads.history, run)
+
+    async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
+        return await self._read(reads.logs, run, after, limit)
+
+    async def dead_letters(
+        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+    ) -> list[DeadLetter]:
+        return await self._read(reads.dead_letters, tenant, open_only, limit)
+
+    async def dead_letter(self, id: str) -> DeadLetter | None:
+        return await self._read(reads.dead_letter, id)
+
+    async def locks(self) -> list[LockInfo]:
+        return await self._read(reads.locks, self._clock.monotonic())
+
+    async def lanes(self) -> list[LaneInfo]:
+        return await self._read(reads.lanes, self._clock.monotonic())
+
+    async def audit(self, *, limit: int = 100) -> list[Audit]:
+        return await self._read(reads.audit, limit)
+
+

@@ -1,0 +1,189 @@
+"""`Holdfast`: the one object that users' programs hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from holdfast import bootstrap
+from holdfast.engine.committer import Committer
+from holdfast.engine.handle import RunHandle
+from holdfast.engine.intake import Intake
+from holdfast.engine.keeper import LeaseKeeper
+from holdfast.engine.locks import LeaderElection, Lock
+from holdfast.engine.payloads import Payloads
+from holdfast.engine.receiver import Receiver
+from holdfast.engine.relay import Relay
+from holdfast.engine.runtime import Runtime
+from holdfast.engine.sweeper import Retention, Sweeper
+from holdfast.engine.worker import Worker, WorkerOptions
+from holdfast.errors import ConfigurationError, UnknownPipeline
+from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.duration import Duration, seconds
+from holdfast.model.lease import LeaseTimes
+from holdfast.model.pipeline import Pipeline
+from holdfast.ports.blobs import BlobStore
+from holdfast.ports.bus import Bus
+from holdfast.ports.store import Store
+from holdfast.services.operations import Operations
+
+In = TypeVar("In")
+
+
+class Holdfast:
+    """Pipelines on a store.
+
+        async with Holdfast("sqlite:///holdfast.db", pipelines=[report]) as app:
+            run = await app.submit(report, request, tenant="acme", key="r-123")
+            print(await run.result())
+
+    Entering starts a worker in this process; `worker=False` makes it a client whose runs other processes execute.
+    """
+
+    def __init__(
+        self,
+        store: str | Store = "sqlite:///holdfast.db",
+        pipelines: Iterable[Pipeline[Any]] = (),
+        *,
+        blobs: str | BlobStore | None = None,
+        bus: str | Bus | None = None,
+        worker: bool | WorkerOptions = True,
+        lease: LeaseTimes | None = None,
+        retention: Retention | None = None,
+        clock: Clock | None = None,
+        threads: bool = True,
+    ) -> None:
+        self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
+        self.name = f"{socket.gethostname()}-{os.getpid()}"
+        self._clock = clock or SystemClock()
+        self._store_url = store if isinstance(store, str) else None
+        self.store: Store = bootstrap.make_store(store, self._clock) if isinstance(store, str) else store
+        self.bus: Bus | None = bootstrap.make_bus(bus) if isinstance(bus, str) else bus
+        self._blobs = self._make_blobs(blobs)
+        self._worker_options = worker if isinstance(worker, WorkerOptions) else WorkerOptions()
+        self._wants_worker = bool(worker) and bool(self.pipelines)
+        self._retention = retention or Retention()
+        self._times = lease or LeaseTimes()
+        self._threads = threads
+        self.runtime = self._wire()
+        self.worker: Worker | None = None
+        self._open = False
+        self._background: list[asyncio.Task[Any]] = []
+        self._opening = asyncio.Lock()
+
+    def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:
+        if blobs is None and self._store_url is not None:
+            blobs = bootstrap.default_blobs(self._store_url)
+        return bootstrap.make_blobs(blobs) if isinstance(blobs, str) else blobs
+
+    def _wire(self) -> Runtime:
+        keeper = LeaseKeeper(self.store, self._clock, self._times, threaded=self._threads)
+        return Runtime(self.store, Committer(self.store), Payloads(self._blobs), keeper, self._clock, self._times)
+
+    # --- life --------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Holdfast:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Open the store and start the worker. Everything else does it by itself when needed."""
+        async with self._opening:
+            if self._open:
+                return
+            await self.store.open()
+            self._open = True
+            if self._wants_worker:
+                await self._start_worker()
+
+    async def _start_worker(self) -> None:
+        runtime = self.runtime
+        self.worker = Worker(runtime, self.pipelines.values(), self._worker_options)
+        runtime.waiters.watched_locally = True
+        await self.worker.start()
+        self._run_beside(Sweeper(runtime, self._retention).run())
+        if self.bus is not None:
+            await self.bus.open()
+            self._run_beside(Relay(runtime, self.bus, self.worker.name).run())
+
+    def _run_beside(self, coroutine: Any) -> None:
+        self._background.append(asyncio.create_task(coroutine))
+
+    async def close(self, grace: float | None = None) -> None:
+        """Hand unfinished runs over, then let go of everything."""
+        if not self._open:
+            return
+        self._open = False
+        if self.worker is not None:
+            await self.worker.stop(grace)
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        self._background.clear()
+        self.runtime.waiters.stop()
+        await self.runtime.committer.drain()
+        await self.runtime.keeper.stop()
+        if self.bus is not None:
+            await self.bus.close()
+        await self.store.close()
+
+    # --- work --------------------------------------------------------------------------------------------------
+
+    async def submit(
+        self,
+        pipeline: Pipeline[In] | str,
+        input: In | Any = None,
+        *,
+        tenant: str = "default",
+        key: str | None = None,
+        priority: int = 0,
+        delay: Duration = 0,
+    ) -> RunHandle:
+        """Accept a run. It is durable when this returns. `run.created` tells a new run from an existing one."""
+        found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        await self.open()
+        return await Intake(self.runtime).submit(
+            found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
+        )
+
+    async def run(self, run_id: str) -> RunHandle:
+        """The handle of a run that was submitted before."""
+        await self.open()
+        info = await RunHandle(self.runtime, run_id).info()
+        return RunHandle(self.runtime, run_id, self.pipelines.get(info.pipeline))
+
+    @property
+    def operations(self) -> Operations:
+        """Cancel, pause, resume, rerun, dead letters, locks: what people do to runs."""
+        return Operations(self.runtime, self.pipelines, self.bus, stop_work=self._stop_work)
+
+    def _stop_work(self, run_id: str) -> None:
+        if self.worker is not None:
+            self.worker.lose(run_id)
+
+    def pipeline(self, name: str) -> Pipeline[Any]:
+        if name not in self.pipelines:
+            known = ", ".join(self.pipelines) or "none are registered"
+            raise UnknownPipeline(f"pipeline {name!r} is not registered here (known: {known})")
+        return self.pipelines[name]
+
+    async def receive(self, topic: str, pipeline: Pipeline[Any], *, tenant: str = "default") -> None:
+        """Turn the messages of a topic into runs, beside everything else, until the app is closed."""
+        if self.bus is None:
+            raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
+        await self.open()
+        self._run_beside(Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant).run())
+
+    def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
+        """A lock for your own code, once the app is open: `async with app.lock("import") as lock: …`."""
+        return Lock(self.runtime, name, owner=self.name, wait=None if wait is None else seconds(wait))
+
+    def election(self, name: str) -> LeaderElection:
+        """A leader election for your own code, once the app is open."""
+        return LeaderElection(self.runtime, name, owner=self.name)

@@ -1,0 +1,104 @@
+"""Settings in, wired objects out: the only place that knows which adapter a URL means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+from holdfast.errors import ConfigurationError
+from holdfast.model.clock import Clock
+from holdfast.ports.blobs import BlobStore
+from holdfast.ports.bus import Bus
+from holdfast.ports.store import Store
+
+T = TypeVar("T")
+
+
+def make_store(url: str, clock: Clock) -> Store:
+    """`memory:` or `sqlite:///file`."""
+    return _choose(url, "store", {"memory": lambda: _memory_store(clock), "sqlite": lambda: _sqlite(url, clock)})
+
+
+def make_blobs(url: str) -> BlobStore:
+    """`memory:` or `file:./folder`."""
+    return _choose(url, "blobs", {"memory": _memory_blobs, "file": lambda: _files(url)})
+
+
+def make_bus(url: str) -> Bus | None:
+    """`none` or `memory:`."""
+    if url in ("none", ""):
+        return None
+    return _choose(url, "bus", {"memory": _in_process})
+
+
+def default_blobs(store_url: str) -> str:
+    """Blobs live beside the store unless somebody says otherwise."""
+    if store_url.startswith("memory:"):
+        return "memory:"
+    path = Path(_sqlite_path(store_url))
+    return f"file:{path.with_name(path.stem + '-files')}"
+
+
+def _choose(url: str, setting: str, known: dict[str, Callable[[], T]]) -> T:
+    scheme = url.split(":", 1)[0]
+    if ":" not in url or scheme not in known:
+        close = get_close_matches(scheme, known, n=1)
+        hint = f"; did you mean {close[0]}:?" if close else ""
+        raise ConfigurationError(
+            f"{setting} = {redacted(url)!r} is not understood: known are {', '.join(f'{k}:' for k in known)}{hint}"
+        )
+    if "?" in url:
+        raise ConfigurationError(f"{setting} = {redacted(url)!r}: this adapter takes no parameters after '?'")
+    return known[scheme]()
+
+
+def redacted(url: str) -> str:
+    """A URL fit for messages: without its password."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@")
+
+
+def _sqlite_path(url: str) -> str:
+    if not url.startswith("sqlite:///") or len(url) == len("sqlite:///"):
+        raise ConfigurationError(f"store = {url!r}: write sqlite:///file.db, or sqlite:////absolute/path/file.db")
+    return unquote(url[len("sqlite:///") :])
+
+
+def _sqlite(url: str, clock: Clock) -> Store:
+    from holdfast.adapters.sqlite.store import SqliteStore
+
+    return SqliteStore(_sqlite_path(url), clock)
+
+
+def _memory_store(clock: Clock) -> Store:
+    from holdfast.adapters.memory.store import MemoryStore
+
+    return MemoryStore(clock)
+
+
+def _memory_blobs() -> BlobStore:
+    from holdfast.adapters.memory.blobs import MemoryBlobs
+
+    return MemoryBlobs()
+
+
+def _files(url: str) -> BlobStore:
+    from holdfast.adapters.files.blobs import FileBlobs
+
+    path = url[len("file:") :]
+    if path.startswith("//"):
+        path = path[2:]
+    if not path:
+        raise ConfigurationError(f"blobs = {url!r}: write file:./folder")
+    return FileBlobs(Path(unquote(path)))
+
+
+def _in_process() -> Bus:
+    from holdfast.adapters.inprocess.bus import InProcessBus
+
+    return InProcessBus()

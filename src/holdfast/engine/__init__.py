@@ -1,0 +1,1 @@
+"""Durable execution: claims runs, executes their steps, keeps their leases, settles their outcomes."""

@@ -1,0 +1,52 @@
+"""`ctx` for `def` steps and items: the same words, and those that wait block their thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.engine.runlog import RunLog
+
+if TYPE_CHECKING:
+    from holdfast.engine.context import StepContext
+
+
+class BlockingStepContext:
+    """The context of a `def` step: the same words; those that wait block its thread."""
+
+    def __init__(self, context: StepContext, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
+        return self._wait(self._context.map(fn, items, **options))
+
+    def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
+        return self._wait(self._context.step(name, fn, *args, key=key))
+
+    def artifact(self, name: str, data: bytes) -> str:
+        return self._wait(self._context.artifact(name, data))
+
+    def progress(self, done: int, total: int | None = None) -> None:
+        self._loop.call_soon_threadsafe(self._context.progress, done, total)
+
+    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
+        self._loop.call_soon_threadsafe(
+            lambda: self._context.usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
+        )
+
+    @property
+    def log(self) -> RunLog:
+        return RunLog(self._context, self._loop)
+
+    def _wait(self, coroutine: Any) -> Any:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise

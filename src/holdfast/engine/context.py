@@ -1,0 +1,115 @@
+"""What a running step holds in its hands as `ctx`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from holdfast.engine.mapping import Mapping
+from holdfast.engine.runlog import RunLog
+from holdfast.errors import Fix
+from holdfast.model.checkpoint import digest
+from holdfast.model.pipeline import Step
+from holdfast.model.run import StepRecord
+from holdfast.model.usage import Usage
+
+if TYPE_CHECKING:
+    from holdfast.engine.execution import Execution
+
+
+class StepContext:
+    """The context of a step, or of one of its items (`key`)."""
+
+    __slots__ = ("_keys", "_log", "_record", "_step", "execution", "item_usage", "key", "over")
+
+    def __init__(self, execution: Execution, step: Step, record: StepRecord, key: str = "") -> None:
+        self.execution = execution
+        self.key = key
+        self.over = False
+        self.item_usage: Usage | None = None
+        self._step = step
+        self._record = record
+        self._keys: set[str] = set()
+        self._log: RunLog | None = None
+
+    @property
+    def run_id(self) -> str:
+        return self.execution.claimed.run
+
+    @property
+    def tenant(self) -> str:
+        return self.execution.claimed.tenant
+
+    @property
+    def pipeline(self) -> str:
+        return self.execution.claimed.pipeline
+
+    @property
+    def step_name(self) -> str:
+        return self._step.name
+
+    @property
+    def attempt(self) -> int:
+        return self.execution.claimed.attempt
+
+    @property
+    def epoch(self) -> int:
+        return self.execution.lease.epoch
+
+    @property
+    def idempotency_key(self) -> str:
+        place = f"{self.run_id}:{self._step.name}"
+        return f"{place}:{self.key}" if self.key else place
+
+    @property
+    def cancelled(self) -> bool:
+        return self.over or self.execution.ended or not self.execution.lease.trusted
+
+    @property
+    def log(self) -> RunLog:
+        if self._log is None:
+            self._log = RunLog(self)
+        return self._log
+
+    def progress(self, done: int, total: int | None = None) -> None:
+        self._record.done = done
+        self._record.total = total
+        self.execution.dirty = True
+
+    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
+        self._record.usage.count(input_tokens, output_tokens, cost)
+        if self.item_usage is not None:
+            self.item_usage.count(input_tokens, output_tokens, cost)
+        self.execution.dirty = True
+
+    async def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
+        return await Mapping(self, self._step, self._record, fn, **options).run(items)
+
+    async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
+        place = f"@{self.key}/{name}" if self.key else f"@{name}"
+        item_key = place if key is None else f"{place}/{key}"
+        return await Mapping(self, self._step, self._record, fn).one(item_key, args)
+
+    async def artifact(self, name: str, data: bytes) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}", name):
+            raise Fix(f"artifact name {name!r} is not usable: letters, digits, '.', '-' and '_', at most 101")
+        self.execution.lease.check()
+        folder = f"{self.execution.folder}/{self._step.name}/{self.epoch}"
+        return await self.execution.runtime.payloads.put(folder, name, data)
+
+    def claim_key(self, key: str) -> None:
+        """Each name or key is used once per attempt: two results under one name would be one too few."""
+        if key in self._keys:
+            raise Fix(
+                f"step {self._step.name!r} used the key {key!r} twice: give each item or inner step a key of its own"
+            )
+        self._keys.add(key)
+
+    def for_item(self, key: str) -> StepContext:
+        context = StepContext(self.execution, self._step, self._record, key)
+        context.item_usage = Usage()
+        return context
+
+    def fingerprint(self, *parts: str) -> str:
+        return digest(self.execution.fingerprints[self._step.name], *parts)

@@ -1,0 +1,62 @@
+"""A caller's hold on a run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from holdfast.engine.runtime import Runtime
+from holdfast.engine.waiters import Ending
+from holdfast.errors import NotFound, Permanent, RunCancelled, RunFailed
+from holdfast.model.pipeline import Pipeline
+from holdfast.model.run import Run, RunState
+
+
+class RunHandle:
+    """`created` tells a new run from one that already answered the request."""
+
+    def __init__(
+        self, runtime: Runtime, run_id: str, pipeline: Pipeline[Any] | None = None, *, created: bool = False
+    ) -> None:
+        self.id = run_id
+        self.created = created
+        self._runtime = runtime
+        self._pipeline = pipeline
+
+    def __repr__(self) -> str:
+        return f"<RunHandle {self.id}>"
+
+    async def info(self) -> Run:
+        """The run as the store knows it now."""
+        run = await self._runtime.store.run(self.id)
+        if run is None:
+            raise NotFound(f"run {self.id} does not exist (any more)")
+        return run
+
+    async def wait(self, timeout: float | None = None) -> RunState:
+        """Wait until the run is succeeded, failed or cancelled. Raises TimeoutError."""
+        return RunState((await self._ending(timeout)).state)
+
+    async def result(self, timeout: float | None = None) -> Any:
+        """The result of the run, as its type. Raises RunFailed or RunCancelled when there is none."""
+        ending = await self._ending(timeout)
+        if ending.state == RunState.FAILED:
+            raise RunFailed(f"run {self.id} failed: {ending.error}", self.id)
+        if ending.state == RunState.CANCELLED:
+            raise RunCancelled(f"run {self.id} was cancelled" + (f": {ending.reason}" if ending.reason else ""))
+        text = await self._runtime.payloads.fetch(ending.result or "null")
+        if text is None:
+            raise Permanent(f"the result of run {self.id} is missing from the blob store")
+        if self._pipeline is None:
+            import json
+
+            return json.loads(text)
+        return self._pipeline.result_step.result.decode(text)
+
+    async def _ending(self, timeout: float | None) -> Ending:
+        waiting = self._runtime.waiters.future(self.id)
+        if not self.created or not self._runtime.waiters.watched_locally:
+            for run in await self._runtime.store.over([self.id]):
+                self._runtime.waiters.resolve(run.id, Ending(run.state, run.result, run.error, run.reason))
+        self._runtime.waiters.watch(self._runtime.store)
+        return await asyncio.wait_for(asyncio.shield(waiting), timeout)

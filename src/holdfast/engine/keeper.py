@@ -1,0 +1,167 @@
+"""The lease keeper renews all leases of a process, from a thread that user code cannot block.
+
+Who is the authority: the store. A lease is kept while the store says so, and given up locally at
+`trusted_until = request start + ttl − margin`, whether or not the store could be asked.
+
+What can go wrong, and what happens:
+  the store refuses a renewal      the lease is lost at once: somebody else has it, or the run was cancelled
+  the store does not answer        the lease is lost when its trust ends, `margin` before the store ends it
+  the process is paused            on waking, every lease past its trust is lost before anything is renewed
+  user code blocks the event loop  nothing: this thread has its own
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterable
+
+from holdfast.engine.lease import Lease
+from holdfast.errors import Transient
+from holdfast.model.clock import Clock
+from holdfast.model.lease import LeaseTimes
+from holdfast.ports.commands import Renew, RenewLocks
+from holdfast.ports.store import Store
+
+log = logging.getLogger("holdfast.leases")
+
+
+class LeaseKeeper:
+    """Call `start`, then `keep` and `drop` from any thread.
+
+    `threaded=False` keeps the leases from a task of the caller's loop, for simulations that own time.
+    """
+
+    def __init__(self, store: Store, clock: Clock, times: LeaseTimes, *, threaded: bool = True) -> None:
+        self._store = store
+        self._clock = clock
+        self._times = times
+        self._threaded = threaded
+        self._runs: dict[str, Lease] = {}
+        self._locks: dict[str, Lease] = {}
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake: asyncio.Event | None = None
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+        self.renewed_at = clock.monotonic()
+        """When leases were last renewed with success: readiness looks at it."""
+
+    async def start(self) -> None:
+        if self._task is not None or self._thread is not None:
+            return
+        self._stopping = False
+        if self._threaded:
+            self._thread = threading.Thread(target=self._run_thread, name="holdfast-lease-keeper", daemon=True)
+            self._thread.start()
+        else:
+            self._task = asyncio.create_task(self._keep())
+
+    async def stop(self) -> None:
+        self._stopping = True
+        self.check_now()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+            self._thread = None
+        if self._task is not None:
+            await self._task
+            self._task = None
+
+    def keep(self, lease: Lease) -> None:
+        """Renew this lease until it is dropped or lost. Leases with a token are locks."""
+        with self._lock:
+            (self._locks if lease.token else self._runs)[lease.subject] = lease
+
+    def drop(self, lease: Lease) -> None:
+        with self._lock:
+            held = self._locks if lease.token else self._runs
+            if held.get(lease.subject) is lease:
+                del held[lease.subject]
+
+    def run_lease(self, run: str) -> Lease | None:
+        """The lease on a run that this process holds."""
+        with self._lock:
+            return self._runs.get(run)
+
+    def check_now(self) -> None:
+        """Ask the store about all leases now rather than at the next renewal."""
+        if self._loop is not None and self._wake is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._wake.set)
+            except RuntimeError:  # the keeper has ended
+                pass
+
+    def _run_thread(self) -> None:
+        asyncio.run(self._keep())
+
+    async def _keep(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        watch = asyncio.create_task(self._watch())
+        try:
+            while not self._stopping:
+                await self._renew()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), self._times.renew)
+                except TimeoutError:
+                    pass
+                self._wake.clear()
+        finally:
+            watch.cancel()
+
+    async def _watch(self) -> None:
+        """Give up what can't be trusted any more, also while a renewal hangs."""
+        pause = min(1.0, self._times.margin / 4)
+        while True:
+            await asyncio.sleep(pause)
+            self._give_up_untrusted()
+
+    def _give_up_untrusted(self) -> None:
+        for lease in self._held():
+            if not lease.trusted:
+                self._lose(lease, "it could not be renewed in time")
+
+    def _held(self) -> list[Lease]:
+        with self._lock:
+            return [*self._runs.values(), *self._locks.values()]
+
+    async def _renew(self) -> None:
+        self._give_up_untrusted()
+        with self._lock:
+            runs, locks = list(self._runs.values()), list(self._locks.values())
+        if not runs and not locks:
+            self.renewed_at = self._clock.monotonic()
+            return
+        start = self._clock.monotonic()
+        try:
+            lost_runs, lost_locks = await self._store.apply(
+                [
+                    Renew([(lease.subject, lease.epoch) for lease in runs], self._times.ttl),
+                    RenewLocks([(lease.subject, lease.token) for lease in locks], self._times.ttl),
+                ]
+            )
+        except Transient as error:
+            log.warning("leases could not be renewed: %s", error)
+            return
+        self.renewed_at = start
+        self._extend(runs, set(lost_runs), start)
+        self._extend(locks, set(lost_locks), start)
+
+    def _extend(self, leases: Iterable[Lease], lost: set[str], start: float) -> None:
+        for lease in leases:
+            if lease.subject in lost:
+                self._lose(lease, "the store refused to renew it")
+            else:
+                lease.extend(self._times.trusted_until(start))
+
+    def _lose(self, lease: Lease, why: str) -> None:
+        with self._lock:
+            held = self._locks if lease.token else self._runs
+            known = held.get(lease.subject) is lease
+            if known:
+                del held[lease.subject]
+        if known and not lease.lost:
+            log.info("lost the lease on %s (epoch %d): %s", lease.subject, lease.epoch, why)
+            lease.lose()

@@ -1,0 +1,158 @@
+"""Locks and leader election for users' own code, and for lanes.
+
+A lock is a lease: an owner token that nobody else knows, a time-out, renewal in the background, and an epoch that
+rises at every acquisition. Pass the epoch to whatever the lock protects and let it refuse older ones: a lock alone
+can't stop a holder that was paused for longer than the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from holdfast.engine.lease import Lease
+from holdfast.engine.runtime import Runtime
+from holdfast.errors import Conflict, LeaseLost, StoreUnavailable
+from holdfast.model.ids import new_token
+from holdfast.ports.commands import Acquire, Acquired, Held, ReleaseLock
+
+POLL = 0.5
+
+
+class Lock:
+    """One name, one holder at a time.
+
+        async with app.lock("nightly-import") as lock:
+            await import_everything(fence=lock.epoch)
+
+    Losing the lock cancels the body, and the block ends with LeaseLost.
+    """
+
+    def __init__(self, runtime: Runtime, name: str, *, owner: str, wait: float | None = None) -> None:
+        self.name = name
+        self.owner = owner
+        self.epoch = 0
+        self.token = ""
+        self.holder: Held | None = None
+        """Who held it when an acquisition failed."""
+        self._wait = wait
+        self._runtime = runtime
+        self._lease: Lease | None = None
+        self._body: asyncio.Task[Any] | None = None
+        self._lost = asyncio.Event()
+
+    @property
+    def held(self) -> bool:
+        return self._lease is not None and self._lease.trusted
+
+    async def try_acquire(self) -> bool:
+        """Take the lock if it is free."""
+        loop = asyncio.get_running_loop()
+        token = new_token()
+        start = self._runtime.clock.monotonic()
+        reply = await self._runtime.committer.send(Acquire(self.name, token, self.owner, self._runtime.times.ttl))
+        if not isinstance(reply, Acquired):
+            self.holder = reply
+            return False
+        self.token, self.epoch, self.holder = token, reply.epoch, None
+        self._lost.clear()
+        self._lease = Lease(
+            self.name,
+            reply.epoch,
+            self._runtime.times.trusted_until(start),
+            self._runtime.clock,
+            lambda: loop.call_soon_threadsafe(self._on_lost),
+            token,
+        )
+        await self._runtime.keeper.start()
+        self._runtime.keeper.keep(self._lease)
+        return True
+
+    async def acquire(self, timeout: float | None = None) -> bool:
+        """Wait for the lock, at most `timeout` seconds. Waiters are woken when it is released."""
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        change = 0
+        while not await self.try_acquire():
+            left = POLL if deadline is None else min(POLL, deadline - loop.time())
+            if left <= 0:
+                return False
+            change = await self._runtime.store.wait(change, left)
+        return True
+
+    async def release(self) -> bool:
+        """Give the lock back. False if it was not held any more."""
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return False
+        self._runtime.keeper.drop(lease)
+        if lease.lost:
+            return False
+        try:
+            return await self._runtime.committer.send(ReleaseLock(self.name, self.token))
+        except StoreUnavailable:  # it ends by itself
+            return False
+
+    async def lost(self) -> None:
+        """Wait until the lock is lost."""
+        await self._lost.wait()
+
+    async def __aenter__(self) -> Lock:
+        if not await self.acquire(self._wait):
+            by = self.holder.owner if self.holder else "somebody"
+            raise Conflict(f"lock {self.name!r} is held by {by}; wait longer, or look at `holdfast locks list`")
+        self._body = asyncio.current_task()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
+        body, self._body = self._body, None
+        lost = self._lost.is_set()
+        await self.release()
+        if lost and (kind is None or issubclass(kind, asyncio.CancelledError)):
+            if body is not None and kind is not None:
+                body.uncancel()
+            raise LeaseLost(f"lock {self.name!r} (epoch {self.epoch}) was lost while it was in use")
+
+    def _on_lost(self) -> None:
+        self._lost.set()
+        if self._body is not None:
+            self._body.cancel()
+
+
+class LeaderElection:
+    """One leader among all who campaign under a name; `term` rises with every change of leader."""
+
+    def __init__(self, runtime: Runtime, name: str, *, owner: str) -> None:
+        self._lock = Lock(runtime, f"leader:{name}", owner=owner)
+
+    @property
+    def is_leader(self) -> bool:
+        return self._lock.held
+
+    @property
+    def term(self) -> int:
+        return self._lock.epoch
+
+    async def campaign(self, timeout: float | None = None) -> bool:
+        """Wait until this process leads."""
+        return self._lock.held or await self._lock.acquire(timeout)
+
+    async def resign(self) -> None:
+        await self._lock.release()
+
+    async def lead(self, work: Callable[[int], Awaitable[None]]) -> None:
+        """Whenever elected, run `work(term)`; cancel it when leadership is lost, and campaign again."""
+        while True:
+            await self.campaign()
+            working = asyncio.ensure_future(work(self.term))
+            losing = asyncio.ensure_future(self._lock.lost())
+            try:
+                await asyncio.wait([working, losing], return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    return working.result()
+            finally:
+                for task in (working, losing):
+                    task.cancel()
+                await asyncio.gather(working, losing, return_exceptions=True)
+                await self.resign()

@@ -1,0 +1,81 @@
+"""The receiver turns messages from other systems into runs.
+
+A message is acknowledged as soon as its run is durable; from then on the lease and the sweeper keep the run alive.
+What can't be decoded or does not fit becomes one dead letter with its original bytes, and is acknowledged too. While
+the store is out of reach nothing is accepted: the message comes back later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from holdfast.engine.intake import Intake
+from holdfast.engine.runtime import Runtime
+from holdfast.errors import Fix, StoreUnavailable
+from holdfast.model.pipeline import Pipeline
+from holdfast.ports.bus import Bus, Delivery, Message
+from holdfast.ports.commands import Bury
+
+log = logging.getLogger("holdfast.receiver")
+
+NACK_DELAY = 5.0
+
+
+class Receiver:
+    """Feeds one subscription into one pipeline. The message id is the idempotency key, so a repeated delivery
+    finds the run that it already became."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        bus: Bus,
+        topic: str,
+        pipeline: Pipeline[Any],
+        *,
+        tenant: str = "default",
+        decode: Callable[[Message], Any] | None = None,
+    ) -> None:
+        self._intake = Intake(runtime)
+        self._runtime = runtime
+        self._bus = bus
+        self._topic = topic
+        self._pipeline = pipeline
+        self._tenant = tenant
+        self._decode = decode or (lambda message: pipeline.input.decode(message.body.decode()))
+
+    async def run(self) -> None:
+        async for delivery in self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}"):
+            await self.receive(delivery)
+
+    async def receive(self, delivery: Delivery) -> None:
+        """Accept, or bury, then acknowledge; in that order."""
+        message = delivery.message
+        try:
+            await self._accept(message)
+        except StoreUnavailable as error:
+            log.warning("message %s not accepted: %s", message.id, error)
+            await delivery.nack(NACK_DELAY)
+            return
+        await delivery.ack()
+
+    async def _accept(self, message: Message) -> None:
+        try:
+            value = self._decode(message)
+            await self._intake.submit(self._pipeline, value, tenant=self._tenant, key=f"{self._topic}:{message.id}")
+        except (Fix, ValueError, KeyError, TypeError) as error:
+            await self._bury(message, error)
+
+    async def _bury(self, message: Message, error: Exception) -> None:
+        log.warning("message %s can't become a run: %s", message.id, error)
+        await self._runtime.committer.send(
+            Bury(
+                f"message:{self._topic}:{message.id}",
+                self._topic,
+                f"{type(error).__name__}: {error}",
+                message.body,
+                dict(message.attributes),
+                self._tenant,
+            )
+        )

@@ -1,0 +1,63 @@
+"""The relay carries committed events from the store to the bus, in order, at least once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from holdfast.engine.locks import Lock
+from holdfast.engine.runtime import Runtime
+from holdfast.errors import Transient
+from holdfast.model.cloudevent import to_attributes
+from holdfast.model.event import Event
+from holdfast.ports.bus import Bus, Message
+from holdfast.ports.commands import ConfirmOutbox, ReadOutbox
+
+log = logging.getLogger("holdfast.relay")
+
+EVENTS_TOPIC = "holdfast-events"
+POLL = 1.0
+PAUSE = 1.0
+"""After a failure; the outbox drains well within 5 s of the bus returning."""
+
+
+class Relay:
+    """One relay at a time works, by lock; a second one publishing the same events would do no harm: same id, same
+    bytes, every copy."""
+
+    def __init__(self, runtime: Runtime, bus: Bus, owner: str, *, deployment: str = "local") -> None:
+        self._runtime = runtime
+        self._bus = bus
+        self._deployment = deployment
+        self._lock = Lock(runtime, "relay", owner=owner)
+
+    async def run(self) -> None:
+        change = 0
+        try:
+            while True:
+                try:
+                    sent = await self.drain() if await self._leads() else 0
+                except Transient as error:
+                    log.warning("can't relay events: %s", error)
+                    await asyncio.sleep(PAUSE)
+                    continue
+                if not sent:
+                    change = await self._runtime.store.wait(change, POLL)
+        finally:
+            await self._lock.release()
+
+    async def drain(self) -> int:
+        """Publish everything that is not confirmed. Confirmed only after the bus has it."""
+        count = 0
+        while events := await self._runtime.committer.send(ReadOutbox()):
+            for event in events:
+                await self._bus.publish(EVENTS_TOPIC, self._message(event))
+            await self._runtime.committer.send(ConfirmOutbox(events[-1].position))
+            count += len(events)
+        return count
+
+    async def _leads(self) -> bool:
+        return self._lock.held or await self._lock.try_acquire()
+
+    def _message(self, event: Event) -> Message:
+        return Message(event.id, event.data.encode(), to_attributes(event, self._deployment))

@@ -1,0 +1,240 @@
+"""One step: skip it, reuse what is stored, or execute it and keep the result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.engine import threads
+from holdfast.engine.blocking import BlockingStepContext
+from holdfast.engine.context import StepContext
+from holdfast.engine.feed import View
+from holdfast.engine.results import Result, describe
+from holdfast.errors import HoldfastError, InvalidInput, Permanent, StepTimeout, Stop
+from holdfast.model.checkpoint import Checkpoint, checksum, step_fingerprint, why_not_reusable
+from holdfast.model.duration import humanise
+from holdfast.model.items import Items
+from holdfast.model.pipeline import Step
+from holdfast.model.retry import is_retryable
+from holdfast.model.run import ErrorInfo, StepRecord, StepStatus
+from holdfast.ports.commands import SaveCheckpoint
+
+if TYPE_CHECKING:
+    from holdfast.engine.execution import Execution
+
+SKIPPED = "skipped"
+"""The schema of a skipped step's checkpoint."""
+
+WAIT_IN_PLACE = 60.0
+"""Up to this long a retry is waited for with the lease held; longer ones give the run back to the queue."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class StepFailed(HoldfastError):
+    """A step failed for good."""
+
+    def __init__(self, info: ErrorInfo) -> None:
+        super().__init__(str(info))
+        self.info = info
+
+
+class TryLater(HoldfastError):
+    """A step wants to be tried again after so long that its run should not wait in a worker."""
+
+    def __init__(self, delay: float, info: ErrorInfo) -> None:
+        super().__init__(str(info))
+        self.delay = delay
+        self.info = info
+
+
+class Drained(HoldfastError):
+    """The worker stops while the step waits for its next try."""
+
+
+class StepRunner:
+    """Takes one step from its inputs to a durable result."""
+
+    def __init__(self, execution: Execution, step: Step) -> None:
+        self.execution = execution
+        self.step = step
+        self.clock = execution.runtime.clock
+        before = execution.records.get(step.name)
+        self.record = StepRecord(
+            step.name,
+            StepStatus.IN_PROGRESS,
+            started=self.clock.now(),
+            attempts=before.attempts if before else 0,
+            epoch=execution.lease.epoch,
+        )
+        self.fingerprint = self._fingerprint()
+
+    async def run(self) -> Result:
+        self.execution.step_started(self.step, self.fingerprint)
+        self._begun = self.clock.monotonic()
+        if not await self._wanted():
+            return await self._skip()
+        found = self.execution.stored.get((self.step.name, ""))
+        if found is not None and (result := await self._reuse(found)) is not None:
+            return result
+        self.execution.records[self.step.name] = self.record
+        return await self._keep(await self._attempt_until_done())
+
+    def _fingerprint(self) -> str:
+        execution, step = self.execution, self.step
+        inputs = [execution.results[name].checksum for name in step.needs]
+        inputs += [execution.fingerprints[name] for name in step.streams]
+        if step.takes_input:
+            inputs.append(execution.input_checksum)
+        return step_fingerprint(execution.pipeline.name, step.name, step.version, inputs)
+
+    # --- skipping and reusing ----------------------------------------------------------------------------------
+
+    async def _wanted(self) -> bool:
+        when = self.step.when
+        if when is None:
+            return True
+        arguments = {name: self.execution.results[name].value for name in when.needs}
+        if when.takes_input:
+            arguments[when.takes_input] = self.execution.input
+        answer = when.function(**arguments)
+        return bool(await answer if asyncio.iscoroutine(answer) else answer)
+
+    async def _skip(self) -> Result:
+        found = self.execution.stored.get((self.step.name, ""))
+        if found is None or found.schema != SKIPPED:
+            self.record.status = StepStatus.SKIPPED
+            await self._save("null", "null", SKIPPED, skipped=True)
+        return Result("null", SKIPPED, None)
+
+    async def _reuse(self, found: Checkpoint) -> Result | None:
+        """The stored result, if it is sound and still the answer to the same question."""
+        text = await self.execution.runtime.payloads.fetch(found.value)
+        reason = why_not_reusable(found, text, self.step.result.schema, self.fingerprint)
+        if reason is None and text is not None:
+            try:
+                value = self.step.result.decode(text)
+                await self._replay_items()
+                return Result(found.value, found.checksum, value)
+            except InvalidInput as error:
+                reason = str(error)
+        await self.execution.quarantine(self.step.name, "", reason or "it can't be read")
+        return None
+
+    async def _replay_items(self) -> None:
+        feed = self.execution.feeds.get(self.step.name)
+        if feed is None:
+            return
+        for (name, key), checkpoint in self.execution.stored.items():
+            if name == self.step.name and key and not key.startswith("@"):
+                text = await self.execution.runtime.payloads.fetch(checkpoint.value)
+                if text is not None:
+                    feed.put(key, text)
+
+    # --- executing ---------------------------------------------------------------------------------------------
+
+    async def _attempt_until_done(self) -> str:
+        """The result as JSON, after as many tries as the step allows."""
+        while True:
+            self.record.attempts += 1
+            try:
+                return self._checked(await self._call())
+            except Stop:
+                raise
+            except Exception as error:
+                await self._before_next_try(error)
+
+    async def _before_next_try(self, error: Exception) -> None:
+        info = ErrorInfo(type(error).__name__, describe(error), self.step.name)
+        self.record.error = info
+        if not is_retryable(error) or self.record.attempts >= self.step.max_attempts:
+            self.record.status = StepStatus.FAILED
+            self.record.finished = self.clock.now()
+            raise StepFailed(info) from error
+        delay = self.step.retry.delay(self.record.attempts, error)
+        if delay > WAIT_IN_PLACE:
+            raise TryLater(delay, info) from error
+        self.execution.log(
+            "warning", self.step.name, f"attempt {self.record.attempts} failed, next in {humanise(delay)}: {error}"
+        )
+        await self._wait(delay)
+
+    async def _wait(self, delay: float) -> None:
+        try:
+            await asyncio.wait_for(self.execution.drained.wait(), delay)
+        except TimeoutError:
+            return
+        raise Drained("the worker stops; the next one goes on with this step")
+
+    async def _call(self) -> Any:
+        self.execution.lease.check()
+        context = StepContext(self.execution, self.step, self.record)
+        try:
+            async with asyncio.timeout(self.step.timeout) as limit:
+                if self.step.is_async:
+                    return await self.step.function(**self._arguments(context))
+                arguments = self._arguments(BlockingStepContext(context, asyncio.get_running_loop()))
+                return await threads.call(lambda: self.step.function(**arguments), self.step.name)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise StepTimeout(f"it took longer than {humanise(self.step.timeout)} and was stopped") from error
+        finally:
+            context.over = True
+
+    def _arguments(self, context: Any) -> dict[str, Any]:
+        step, execution = self.step, self.execution
+        arguments: dict[str, Any] = {name: execution.results[name].value for name in step.needs}
+        for name, codec in step.streams.items():
+            arguments[name] = Items(View(execution.feeds[name], codec))
+        if step.takes_input:
+            arguments[step.takes_input] = execution.input
+        if step.takes_context:
+            arguments["ctx"] = context
+        return arguments
+
+    def _checked(self, value: Any) -> str:
+        """The value as it will be read back: what does not survive that is an error now, not after a crash."""
+        try:
+            text = self.step.result.encode(value)
+            self._value = self.step.result.decode(text)
+        except InvalidInput as error:
+            raise Permanent(f"what the step returned does not fit its declared type: {error}") from error
+        return text
+
+    # --- keeping -----------------------------------------------------------------------------------------------
+
+    async def _keep(self, text: str) -> Result:
+        stored = text
+        if not self.execution.runtime.payloads.fits_inline(text):
+            folder = f"{self.execution.folder}/{self.step.name}/{self.execution.lease.epoch}"
+            stored = await self.execution.runtime.payloads.stow(text, folder)
+        self.record.status = StepStatus.COMPLETED
+        self.record.error = None
+        sum_ = await self._save(text, stored, self.step.result.schema)
+        return Result(stored, sum_, self._value)
+
+    async def _save(self, text: str, stored: str, schema: str, *, skipped: bool = False) -> str:
+        execution, record = self.execution, self.record
+        record.finished = self.clock.now()
+        record.duration = self.clock.monotonic() - self._begun
+        sum_ = checksum(text)
+        command = SaveCheckpoint(
+            execution.claimed.run,
+            execution.lease.epoch,
+            self.step.name,
+            "",
+            stored,
+            sum_,
+            schema,
+            self.fingerprint,
+            _encode(record).decode(),
+            skipped,
+        )
+        if execution.is_last():
+            execution.last = command
+        else:
+            await execution.persist(command)
+        return sum_

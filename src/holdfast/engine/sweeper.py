@@ -1,0 +1,63 @@
+"""The sweeper returns what dead workers held, and forgets what nobody needs any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from msgspec import Struct
+
+from holdfast.engine.runtime import Runtime
+from holdfast.errors import HoldfastError, Transient
+from holdfast.ports.commands import Prune, Sweep
+
+log = logging.getLogger("holdfast.sweeper")
+
+DAY = 86_400.0
+
+
+class Retention(Struct, frozen=True):
+    """How long finished runs stay, in seconds."""
+
+    finished: float = 30 * DAY
+    failed: float = 90 * DAY
+    every: float = 3600.0
+
+
+class Sweeper:
+    """Every process with a worker runs one; what two find at once, only one changes."""
+
+    def __init__(self, runtime: Runtime, retention: Retention) -> None:
+        self._runtime = runtime
+        self._retention = retention
+        self._pruned_at = runtime.clock.monotonic()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+                if self._runtime.clock.monotonic() - self._pruned_at >= self._retention.every:
+                    self._pruned_at = self._runtime.clock.monotonic()
+                    await self.prune()
+            except Transient as error:
+                log.warning("can't sweep: %s", error)
+            except HoldfastError:
+                log.exception("can't sweep")
+            await asyncio.sleep(self._runtime.times.sweep)
+
+    async def sweep(self) -> list[tuple[str, str]]:
+        swept: list[tuple[str, str]] = await self._runtime.committer.send(Sweep())
+        for run, state in swept:
+            log.warning("run %s: its worker vanished, now %s", run, state)
+        return swept
+
+    async def prune(self) -> int:
+        """Delete old runs, then their blobs: a crash in between leaves blobs that nothing refers to."""
+        count = 0
+        while True:
+            runs = await self._runtime.committer.send(Prune(self._retention.finished, self._retention.failed))
+            for run, tenant in runs:
+                await self._runtime.payloads.forget(f"{tenant}/{run}/")
+            count += len(runs)
+            if not runs:
+                return count

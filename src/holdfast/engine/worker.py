@@ -1,0 +1,239 @@
+"""The worker: claims runs within its limits, executes them, and hands them over when it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.engine.execution import Execution
+from holdfast.engine.lanes import LaneLeader
+from holdfast.engine.lease import Lease
+from holdfast.engine.plan import Plan
+from holdfast.engine.runtime import Runtime
+from holdfast.engine.settlement import attempt, ending
+from holdfast.errors import ConfigurationError, LeaseLost, Transient
+from holdfast.model.ids import new_token
+from holdfast.model.lane import Lane
+from holdfast.model.pipeline import Pipeline
+from holdfast.ports.commands import Claim, Claimed, DefineLane, SaveProgress, Settle
+
+log = logging.getLogger("holdfast.worker")
+
+
+class WorkerOptions(Struct, frozen=True):
+    """Flow control and patience of one worker."""
+
+    concurrency: int = 64
+    """Runs in flight at once."""
+    max_bytes: int = 500 * 1024 * 1024
+    """Sum of the inputs' sizes in flight."""
+    batch: int = 128
+    """Runs claimed at once."""
+    poll: float = 1.0
+    """The safety net under the doorbell, in seconds."""
+    progress: float = 0.5
+    """How often unfinished runs show their progress, in seconds."""
+    grace: float = 5.0
+    """How long steps under way may go on after the worker was told to stop, in seconds."""
+
+
+class Worker:
+    """Executes runs of the given pipelines. `name` is unique per process start."""
+
+    def __init__(
+        self, runtime: Runtime, pipelines: Iterable[Pipeline[Any]], options: WorkerOptions | None = None
+    ) -> None:
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{new_token()[:8]}"
+        self.options = options or WorkerOptions()
+        self._runtime = runtime
+        self._pipelines = {pipeline.name: pipeline for pipeline in pipelines}
+        self._plans = {name: Plan(pipeline) for name, pipeline in self._pipelines.items()}
+        self._active: dict[asyncio.Task[None], Execution] = {}
+        self._bytes = 0
+        self._due: list[float] = []
+        self._room = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._loops: list[asyncio.Task[None]] = []
+
+    @property
+    def active(self) -> int:
+        return len(self._active)
+
+    async def start(self) -> None:
+        await self._runtime.keeper.start()
+        for lane, names in self._lanes().items():
+            await self._define(lane)
+            leader = LaneLeader(self._runtime, lane, self.name) if lane.order == "fifo" else None
+            self._loops.append(asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}"))
+        self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs over."""
+        grace = self.options.grace if grace is None else grace
+        self._stopping.set()
+        self._room.set()
+        for execution in self._active.values():
+            execution.drain()
+        if self._active and grace > 0:
+            await asyncio.wait(self._active, timeout=grace)
+        for task in list(self._active):
+            task.cancel()
+        if self._active:
+            await asyncio.wait(list(self._active))
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        self._loops.clear()
+        await self._runtime.committer.drain()
+
+    def lose(self, run: str) -> None:
+        """Somebody in this process cancelled or paused the run: stop working on it now."""
+        for execution in self._active.values():
+            if execution.claimed.run == run:
+                execution.lease.lose()
+
+    def _lanes(self) -> dict[Lane, list[str]]:
+        lanes: dict[Lane, list[str]] = {}
+        for pipeline in self._pipelines.values():
+            lanes.setdefault(pipeline.lane, []).append(pipeline.name)
+        orders = {lane.name: lane.order for lane in lanes}
+        for lane in lanes:
+            if orders[lane.name] != lane.order:
+                raise ConfigurationError(f"lane {lane.name!r} is declared both as parallel and as fifo: choose one")
+        return lanes
+
+    async def _define(self, lane: Lane) -> None:
+        stored = await self._runtime.committer.send(DefineLane(lane.name, lane.order, lane.head))
+        if stored != lane.order:
+            raise ConfigurationError(
+                f"lane {lane.name!r} is {stored!r} in this store and {lane.order!r} in the code: a lane never changes "
+                "its order; use another lane name"
+            )
+
+    # --- claiming ----------------------------------------------------------------------------------------------
+
+    async def _serve(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> None:
+        """Claim whenever there is room and the doorbell rang."""
+        change = 0
+        try:
+            while not self._stopping.is_set():
+                try:
+                    found = await self._claim(lane, names, leader)
+                except Transient as error:
+                    log.warning("lane %s: can't claim: %s", lane.name, error)
+                    found = 0
+                    await asyncio.sleep(self.options.poll)
+                if self._stopping.is_set():
+                    return
+                if self._free == 0:
+                    self._room.clear()
+                    await self._room.wait()
+                elif not found:
+                    change = await self._runtime.store.wait(change, self._patience())
+                    self._look_after_leases()
+        finally:
+            if leader is not None:
+                await leader.resign()
+
+    def _patience(self) -> float:
+        """How long to wait for the bell: not past the moment when a run that was sent back is due."""
+        now = asyncio.get_running_loop().time()
+        self._due = [due for due in self._due if due > now]
+        return min([self.options.poll, *(due - now for due in self._due)])
+
+    @property
+    def _free(self) -> int:
+        return max(0, self.options.concurrency - len(self._active))
+
+    async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> int:
+        room = self._free
+        if room == 0 or (leader is not None and not await leader.lead()):
+            return 0
+        start = self._runtime.clock.monotonic()
+        claimed: list[Claimed] = await self._runtime.committer.send(
+            Claim(
+                self.name,
+                lane.name,
+                names,
+                min(room, self.options.batch),
+                self._runtime.times.ttl,
+                max(0, self.options.max_bytes - self._bytes),
+                leader.token if leader else None,
+                leader.term if leader else 0,
+            )
+        )
+        for run in claimed:
+            self._begin(run, start)
+        return len(claimed)
+
+    def _look_after_leases(self) -> None:
+        """The bell may have rung because a run of ours was cancelled elsewhere."""
+        if self._active and self._runtime.clock.monotonic() - self._runtime.keeper.renewed_at >= self.options.poll:
+            self._runtime.keeper.check_now()
+
+    # --- executing ---------------------------------------------------------------------------------------------
+
+    def _begin(self, claimed: Claimed, request_start: float) -> None:
+        pipeline = self._pipelines[claimed.pipeline]
+        loop = asyncio.get_running_loop()
+        task: asyncio.Task[None]
+
+        def stop_work() -> None:
+            loop.call_soon_threadsafe(task.cancel)
+
+        trusted_until = self._runtime.times.trusted_until(request_start)
+        lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, stop_work)
+        execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
+        if self._stopping.is_set():
+            execution.drain()
+        task = asyncio.create_task(self._execute(execution))
+        self._runtime.keeper.keep(lease)
+        self._active[task] = execution
+        self._bytes += len(claimed.input)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        execution = self._active.pop(task)
+        self._runtime.keeper.drop(execution.lease)
+        self._bytes -= len(execution.claimed.input)
+        self._room.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("run %s: the worker failed: %r", execution.claimed.run, error, exc_info=error)
+
+    async def _execute(self, execution: Execution) -> None:
+        settle = await attempt(execution)
+        if settle is None:
+            log.info("run %s: lease lost, stopped without a trace", execution.claimed.run)
+            return
+        await self._settle(execution, settle)
+
+    async def _settle(self, execution: Execution, settle: Settle) -> None:
+        try:
+            await execution.persist(settle)
+        except LeaseLost:
+            log.info("run %s: lease lost before its outcome was written", settle.run)
+            return
+        if told := ending(settle):
+            self._runtime.waiters.resolve(settle.run, told)
+        elif settle.outcome == "retry" and settle.delay > 0:
+            self._due.append(asyncio.get_running_loop().time() + settle.delay)
+
+    # --- progress ----------------------------------------------------------------------------------------------
+
+    async def _show_progress(self) -> None:
+        """Write what changed since the last round, and which steps have begun since."""
+        shown: dict[str, str] = {}
+        while True:
+            await asyncio.sleep(self.options.progress)
+            for execution in list(self._active.values()):
+                text = execution.progress_text()
+                if text != shown.get(execution.claimed.run) and execution.lease.trusted and not execution.ended:
+                    self._runtime.committer.post(SaveProgress(execution.claimed.run, execution.lease.epoch, text))
+                    shown[execution.claimed.run] = text
+            shown = {e.claimed.run: shown[e.claimed.run] for e in self._active.values() if e.claimed.run in shown}

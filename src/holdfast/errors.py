@@ -1,0 +1,117 @@
+"""The exception tree, split by what the caller should do next.
+
+    HoldfastError
+    ├── Fix          the call is wrong: change it
+    │   ├── DefinitionError      a pipeline is declared wrongly
+    │   ├── InvalidInput         a payload does not match its schema
+    │   ├── ConfigurationError   a setting, URL or file is wrong
+    │   ├── UnknownPipeline      nothing of that name is registered
+    │   ├── NotFound             no such run, dead letter or lock
+    │   └── Conflict             it contradicts what is stored (key reused, run still live, lock held)
+    ├── Transient    try again later, unchanged
+    │   ├── StoreUnavailable     the store is out of reach: nothing was accepted
+    │   └── StepTimeout          a step passed its deadline and was stopped
+    ├── Permanent    trying again can't help
+    │   ├── RunTimeout           a run passed its deadline and was stopped
+    │   ├── CheckpointsCorrupt   stored results failed validation too often
+    │   ├── ItemsFailed          too many items of a map failed
+    │   └── RunFailed            what `run.result()` raises for a failed run
+    └── Stop         this piece of work is over: clean up and write nothing
+        ├── LeaseLost            somebody else may hold the lease now
+        ├── RunCancelled         what `run.result()` raises for a cancelled run
+        └── Pause                raised by a step to park its run until it is resumed
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Everything holdfast raises on purpose. The message names the cause, the object and the remedy."""
+
+
+class Fix(HoldfastError):
+    """The call is wrong and stays wrong until it is changed."""
+
+
+class DefinitionError(Fix):
+    """A pipeline or step is declared wrongly."""
+
+
+class InvalidInput(Fix):
+    """A payload does not match the schema of its pipeline."""
+
+
+class ConfigurationError(Fix):
+    """A setting, URL or file can't be used as it is."""
+
+
+class UnknownPipeline(Fix):
+    """No pipeline of that name is registered here."""
+
+
+class NotFound(Fix):
+    """The store holds no such object (for this tenant)."""
+
+
+class Conflict(Fix):
+    """The request contradicts what is stored. `run_id` is the run that stands in the way, if there is one."""
+
+    def __init__(self, message: str, run_id: str | None = None) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+
+
+class Transient(HoldfastError):
+    """It may work later. `retry_after` is the least number of seconds to wait, if the other side said so."""
+
+    def __init__(self, message: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class StoreUnavailable(Transient):
+    """The store is out of reach, locked or full: nothing was accepted and nothing runs."""
+
+
+class StepTimeout(Transient):
+    """A step passed its deadline and was stopped."""
+
+
+class Permanent(HoldfastError):
+    """Trying again can't help: the run fails and is kept as a dead letter."""
+
+
+class RunTimeout(Permanent):
+    """A run passed its deadline and was stopped."""
+
+
+class CheckpointsCorrupt(Permanent):
+    """Stored results of one step failed validation too often."""
+
+
+class ItemsFailed(Permanent):
+    """More items of a map failed than the step tolerates."""
+
+
+class RunFailed(Permanent):
+    """The run ended as failed."""
+
+    def __init__(self, message: str, run_id: str) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+
+
+class Stop(HoldfastError):
+    """This piece of work is over: clean up, write nothing."""
+
+
+class LeaseLost(Stop):
+    """The lease is gone or no longer trusted; another worker may already go on with the run."""
+
+
+class RunCancelled(Stop):
+    """The run was cancelled."""
+
+
+class Pause(Stop):
+    """Raise it in a step to park the run, checkpoints kept, until somebody resumes it."""

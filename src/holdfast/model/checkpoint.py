@@ -1,0 +1,61 @@
+"""A stored result and the conditions under which it may be used again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b, sha256
+
+from msgspec import Struct
+
+MAX_VALIDATION_FAILURES = 3
+"""How many stored results of one step may turn out bad before the run fails for good."""
+
+
+class Checkpoint(Struct, omit_defaults=True):
+    """The result of a step (`key == ""`) or of one of its items, as stored.
+
+    `value` is JSON text or a reference to a blob; `record` is the JSON of a `StepRecord`;
+    `epoch` is the attempt that wrote it (0: copied from the run that this one reruns).
+    """
+
+    step: str
+    key: str
+    value: str
+    checksum: str
+    schema: str
+    fingerprint: str
+    record: str = "{}"
+    epoch: int = 0
+
+
+def checksum(text: str) -> str:
+    """What `value` must hash to when it is read back."""
+    return sha256(text.encode()).hexdigest()
+
+
+def digest(*parts: str) -> str:
+    """A short hash of a list of strings; no two lists share one by concatenation."""
+    state = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode()
+        state.update(len(data).to_bytes(8, "big"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def step_fingerprint(pipeline: str, step: str, version: str, inputs: Iterable[str]) -> str:
+    """What a step's result depends on: the code's declared version and the checksums of all it is given."""
+    return digest(pipeline, step, version, *inputs)
+
+
+def why_not_reusable(found: Checkpoint, text: str | None, schema: str, fingerprint: str) -> str | None:
+    """Why a stored result can't be used again, or None. `text` is its value as read back, None if it is gone."""
+    if text is None:
+        return "its value is missing from the blob store"
+    if checksum(text) != found.checksum:
+        return "its checksum does not match: the stored value was changed or damaged"
+    if found.schema != schema:
+        return "it was written with another result type"
+    if found.fingerprint != fingerprint:
+        return "it belongs to another step version or other inputs"
+    return None

@@ -1,0 +1,29 @@
+"""The blob store: immutable objects, created once and never changed."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class BlobStore(Protocol):
+    """Put-if-absent, get, list, delete. Keys are relative paths of safe segments (`tenant/run/step/name`).
+
+    Who may call: any task of any event loop; calls may overlap. Who retries: the caller. `put` is idempotent: what is
+    there already stays as it is. An object is complete or absent, also after a crash. Errors: `StoreUnavailable`.
+    """
+
+    async def put(self, key: str, data: bytes) -> bool:
+        """Create the object durably. False if it was there already (its bytes are left alone)."""
+        ...
+
+    async def get(self, key: str) -> bytes | None:
+        """The object's bytes, or None if there is no such object."""
+        ...
+
+    async def list(self, prefix: str) -> list[str]:
+        """The keys below a prefix that ends in `/`, sorted."""
+        ...
+
+    async def delete(self, prefix: str) -> int:
+        """Remove all objects below a prefix that ends in `/`: only retention does this. Returns how many."""
+        ...

@@ -1,0 +1,162 @@
+"""The store: the one truth about runs, leases, checkpoints, lanes, locks, events and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import Event
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
+from holdfast.ports.commands import Command, Reply
+
+
+class RunFilter(Struct, frozen=True, omit_defaults=True):
+    """Which runs to list. Everything given must match; `id_prefix` finds runs by the start of their id."""
+
+    tenant: str | None = None
+    pipeline: str | None = None
+    state: str | None = None
+    lane: str | None = None
+    id_prefix: str | None = None
+    key: str | None = None
+
+
+class DeadLetter(Struct, frozen=True):
+    """A message or run that can't go on. `run` is set when it is a run; then `body` is its stored input."""
+
+    id: str
+    source: str
+    reason: str
+    body: bytes
+    attributes: dict[str, str]
+    tenant: str
+    created: float
+    run: str | None = None
+    closed: float | None = None
+    resolution: str | None = None
+
+
+class LaneInfo(Struct, frozen=True):
+    """A lane and what is in it. `blocked_by` is the failed head of a lane with policy `block`."""
+
+    name: str
+    order: str
+    head: str
+    queued: int
+    running: int
+    leader: str | None = None
+    term: int = 0
+    blocked_by: str | None = None
+
+
+class StoredLog(Struct, frozen=True):
+    at: float
+    level: str
+    step: str
+    message: str
+    fields: str
+
+
+class Audit(Struct, frozen=True):
+    at: float
+    actor: str
+    action: str
+    target: str
+    reason: str
+
+
+class Features(Struct, frozen=True):
+    """What an adapter declares about itself; contract suites and documentation follow it."""
+
+    name: str
+    durable: bool
+    """What was answered survives the death of every process."""
+    shared: bool
+    """Several processes may open it at once."""
+    batches_in_flight: int = 1
+    """How many `apply` calls are worth having under way at once."""
+
+
+class Store(Protocol):
+    """A small set of atomic commands, applied in batches, and the reads that people need.
+
+    Who may call: any task of any event loop in any thread; calls may overlap.
+    How long a call may block: until the server answers or the adapter's time-out passes; the event loop never.
+    Who retries: the caller, never the adapter. All commands may be repeated after a lost answer: they are
+    idempotent by id, token or fence, but for `Claim`, whose lost runs come back when their lease ends.
+    Errors: `StoreUnavailable` when it can't be reached, is locked or full (nothing of the batch was written, or
+    it is unknown whether it was); `ConfigurationError` from `open` when it can't be used as configured.
+    Reads see every command that was answered before they began.
+    """
+
+    features: Features
+
+    async def open(self) -> None:
+        """Connect, migrate the schema, refuse what is unsafe. Idempotent."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun and let go. Idempotent."""
+        ...
+
+    async def apply(self, commands: Sequence[Command]) -> list[Reply]:
+        """Apply the commands durably and answer each, in order.
+
+        One command's refusal is its own answer and no exception. The batch is one round trip and, where the
+        adapter has transactions, one transaction: either all commands were applied or the call raises.
+        Commands that do not concern one another may be applied in any order; commands on one run, lane or lock
+        take effect in the order given.
+        """
+        ...
+
+    async def wait(self, since: int, timeout: float) -> int:
+        """The number of the newest change, as soon as it is above `since`, or after `timeout` seconds.
+
+        A doorbell: begin with `since=0`, pass on what it answered. It may ring for nothing, a ring between two
+        waits is not lost, and it is heard within 100 ms also when another process rang it.
+        """
+        ...
+
+    async def run(self, run: str) -> Run | None: ...
+
+    async def over(self, runs: Sequence[str]) -> list[Run]:
+        """Those of the given runs that are succeeded, failed or cancelled."""
+        ...
+
+    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+        """Newest first. `before` is the `seq` of the last run of the page before."""
+        ...
+
+    async def count(self, where: RunFilter) -> dict[str, int]:
+        """Number of runs by state."""
+        ...
+
+    async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
+        """All checkpoints of a run (or of one step), items included."""
+        ...
+
+    async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
+        """What was taken out of use: (step, key, reason), oldest first."""
+        ...
+
+    async def history(self, run: str) -> list[Event]: ...
+
+    async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]: ...
+
+    async def dead_letters(self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100) -> list[DeadLetter]: ...
+
+    async def dead_letter(self, id: str) -> DeadLetter | None: ...
+
+    async def locks(self) -> list[LockInfo]:
+        """The locks that are held now."""
+        ...
+
+    async def lanes(self) -> list[LaneInfo]: ...
+
+    async def audit(self, *, limit: int = 100) -> list[Audit]:
+        """Forced releases and other interventions, newest first."""
+        ...

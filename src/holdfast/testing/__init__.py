@@ -1,0 +1,1 @@
+"""What users get for their own tests: contract suites for the ports, and a clock that moves when told."""

@@ -1,0 +1,29 @@
+"""A clock that moves only when a test says so."""
+
+from __future__ import annotations
+
+
+class ManualClock:
+    """Both clocks of `holdfast.model.clock.Clock`. `jump_wall` is what NTP or an operator does to a host."""
+
+    def __init__(self, start: float = 1_700_000_000.0) -> None:
+        self._now = start
+        # Far from zero and from wall time, so that mixing up the two clocks does not go unnoticed.
+        self._monotonic = 1_000.0
+
+    def now(self) -> float:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass on both clocks."""
+        if seconds < 0:
+            raise ValueError("time does not go back; jump_wall sets the wall clock back")
+        self._now += seconds
+        self._monotonic += seconds
+
+    def jump_wall(self, seconds: float) -> None:
+        """Set the wall clock forward or back. No time passes."""
+        self._now += seconds

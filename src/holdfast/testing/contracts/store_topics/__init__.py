@@ -1,0 +1,1 @@
+"""The store's contract by topic; `holdfast.testing.contracts.store` puts them together."""

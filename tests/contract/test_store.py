@@ -1,0 +1,34 @@
+"""The store's contract over every adapter that needs no server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.ports.store import Store
+from holdfast.testing.clock import ManualClock
+from holdfast.testing.contracts.store import StoreContract
+
+
+class TestMemoryStore(StoreContract):
+    def make_store(self, clock: ManualClock) -> Store:
+        return MemoryStore(clock)
+
+
+class OnDisk(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _in_a_fresh_folder(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "holdfast.db"
+
+
+class TestSqliteStore(OnDisk):
+    def make_store(self, clock: ManualClock) -> Store:
+        return SqliteStore(self.path, clock)
+
+
+class TestSqliteStoreWithoutThreads(OnDisk):
+    def make_store(self, clock: ManualClock) -> Store:
+        return SqliteStore(self.path, clock, threads=False)
