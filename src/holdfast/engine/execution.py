@@ -179,6 +179,12 @@ class Execution:
             if not self.draining:
                 self.spawn(name)
 
+    def about_to_execute(self, step: str, key: str) -> None:
+        """The last look before user code runs: only under a trusted lease."""
+        self.lease.check()
+        if self.runtime.on_execute is not None:
+            self.runtime.on_execute(self.claimed.run, step, key)
+
     def is_last(self) -> bool:
         """Whether the step that ends now is the last one: its checkpoint then commits with the settlement."""
         return len(self.results) == len(self.pipeline.steps) - 1

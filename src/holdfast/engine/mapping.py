@@ -180,12 +180,12 @@ class Mapping:
             return value
 
     async def _call(self, context: StepContext, args: tuple[Any, ...]) -> Any:
-        self._execution.lease.check()
+        self._execution.about_to_execute(self._step.name, context.key)
         if self._is_async:
             return await (self._fn(*args, ctx=context) if self._takes_context else self._fn(*args))
         if self._takes_context:
             blocking = BlockingStepContext(context, asyncio.get_running_loop())
-            return await threads.call(lambda: self._fn(*args, ctx=blocking), self._step.name)
+            return await threads.call(lambda: self._fn(*args, ctx=blocking), self._step.name, blocking.stop)
         return await threads.call(lambda: self._fn(*args), self._step.name)
 
     async def _save(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.engine.committer import Committer
@@ -22,3 +23,5 @@ class Runtime:
     clock: Clock
     times: LeaseTimes
     waiters: Waiters = field(default_factory=Waiters)
+    on_execute: Callable[[str, str, str], None] | None = None
+    """Told (run, step, key) whenever a step or item is really executed: for tests that count."""

@@ -169,14 +169,17 @@ class StepRunner:
         raise Drained("the worker stops; the next one goes on with this step")
 
     async def _call(self) -> Any:
-        self.execution.lease.check()
+        self.execution.about_to_execute(self.step.name, "")
         context = StepContext(self.execution, self.step, self.record)
         try:
             async with asyncio.timeout(self.step.timeout) as limit:
                 if self.step.is_async:
                     return await self.step.function(**self._arguments(context))
-                arguments = self._arguments(BlockingStepContext(context, asyncio.get_running_loop()))
-                return await threads.call(lambda: self.step.function(**arguments), self.step.name)
+                blocking = BlockingStepContext(context, asyncio.get_running_loop())
+                arguments = self._arguments(blocking)
+                return await threads.call(
+                    lambda: self.step.function(**arguments), self.step.name, blocking.stop
+                )
         except TimeoutError as error:
             if not limit.expired():
                 raise

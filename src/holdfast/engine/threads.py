@@ -12,21 +12,52 @@ import contextvars
 import ctypes
 import logging
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 log = logging.getLogger("holdfast.threads")
 
+T = TypeVar("T")
+
+_computing: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+_counting = threading.Lock()
+
 STOP_GRACE = 1.0
 """How long a told-to-stop thread is waited for before it is left behind."""
+
+
+def computing(loop: asyncio.AbstractEventLoop) -> int:
+    """How many threads compute for this loop now: a loop that owns time must not move it meanwhile."""
+    return _computing.get(loop, 0)
+
+
+def _count(loop: asyncio.AbstractEventLoop, change: int) -> None:
+    with _counting:
+        _computing[loop] = _computing.get(loop, 0) + change
+
+
+def wait_for(work: Callable[[], Coroutine[Any, Any, T]], loop: asyncio.AbstractEventLoop) -> Future[T]:
+    """Let the loop do something for the calling thread, which does not compute until it is answered."""
+
+    async def answer() -> T:
+        try:
+            return await work()
+        finally:
+            _count(loop, 1)  # before the thread can know: no moment in which nobody seems to work
+
+    future = asyncio.run_coroutine_threadsafe(answer(), loop)
+    _count(loop, -1)
+    return future
 
 
 class Interrupted(BaseException):
     """Raised inside a `def` step whose time is over. Not an Exception, so that no handler swallows it by chance."""
 
 
-async def call(function: Callable[[], Any], label: str) -> Any:
-    """Run `function` in a thread and await its result; being cancelled interrupts it."""
+async def call(function: Callable[[], Any], label: str, on_stop: Callable[[], None] = lambda: None) -> Any:
+    """Run `function` in a thread and await its result; being cancelled interrupts it, after `on_stop`."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -40,12 +71,15 @@ async def call(function: Callable[[], Any], label: str) -> Any:
             loop.call_soon_threadsafe(_deliver, done, result, error)
         except RuntimeError:  # the loop has closed: nobody waits any more
             pass
+        _count(loop, -1)
 
     thread = threading.Thread(target=work, name=f"holdfast-step-{label}", daemon=True)
+    _count(loop, 1)
     thread.start()
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:
+        on_stop()
         await _interrupt(thread, done, label)
         raise
 

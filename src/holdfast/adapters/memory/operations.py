@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from holdfast.adapters.memory.deadletters import close
 from holdfast.adapters.memory.failing import fail
-from holdfast.adapters.memory.state import State, StoredRun, dead_letter_id
+from holdfast.adapters.memory.state import FINISHED, State, StoredRun, dead_letter_id
 from holdfast.model.event import EventType
 from holdfast.model.lane import HeadPolicy, Lane, Order
 from holdfast.model.run import ErrorInfo, RunState
@@ -16,7 +16,6 @@ from holdfast.ports.commands import Cancel, DefineLane, PauseRun, Prune, Refused
 
 PAUSABLE = (RunState.QUEUED, RunState.RUNNING)
 RESUMABLE = (RunState.PAUSED, RunState.FAILED)
-PRUNABLE = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
 
 # --- interventions ---
@@ -90,12 +89,12 @@ def _give_up_on_worker(state: State, row: StoredRun) -> tuple[str, str]:
 # --- retention ---
 
 
-def prune(state: State, command: Prune) -> list[str]:
-    rows = [row for row in state.runs.values() if row.run.state in PRUNABLE and _expired(state, row, command)]
+def prune(state: State, command: Prune) -> list[tuple[str, str]]:
+    rows = [row for row in state.runs.values() if row.run.state in FINISHED and _expired(state, row, command)]
     oldest = sorted(rows, key=lambda row: (row.run.finished or 0.0, row.run.seq))[: command.limit]
     for row in oldest:
         state.forget(row)
-    return [row.run.id for row in oldest]
+    return [(row.run.id, row.run.tenant) for row in oldest]
 
 
 def _expired(state: State, row: StoredRun, command: Prune) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.adapters.memory import deadletters, execution, intake, locks, operations, outbox
 from holdfast.adapters.memory.doorbell import Doorbell
-from holdfast.adapters.memory.state import State
+from holdfast.adapters.memory.state import FINISHED, State
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.event import Event
@@ -85,6 +85,11 @@ class MemoryStore:
         with self._guard:
             row = self._state.runs.get(run)
             return row.snapshot() if row else None
+
+    async def over(self, runs: Sequence[str]) -> list[Run]:
+        with self._guard:
+            found = (self._state.runs.get(run) for run in runs)
+            return [row.snapshot() for row in found if row and row.run.state in FINISHED]
 
     async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
         with self._guard:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import Cancel
+from holdfast.ports.commands import Cancel, PauseRun
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, story
 
@@ -70,6 +70,20 @@ class ReadTopics(StoreTopics):
         assert await scene.store.count(RunFilter()) == {"queued": 2, "cancelled": 1}
         assert await scene.store.count(RunFilter(tenant="bolt")) == {"queued": 1}
         assert await scene.store.count(RunFilter(tenant="nobody")) == {}
+
+    @story
+    async def test_over_are_the_runs_that_succeeded_failed_or_were_cancelled(self, scene: Scene) -> None:
+        await scene.settle("succeeded", await scene.start("succeeded"), "succeeded", result="1")
+        await scene.fail("failed")
+        await scene.start("running")
+        for run in ("cancelled", "paused", "queued"):
+            await scene.submit(run)
+        await scene.apply(Cancel("cancelled", "ann"), PauseRun("paused", "ann"))
+        asked = ["queued", "failed", "nobody", "running", "succeeded", "paused", "cancelled"]
+        over = await scene.store.over(asked)
+        assert sorted(run.id for run in over) == ["cancelled", "failed", "succeeded"]
+        assert all([run == await scene.store.run(run.id) for run in over])
+        assert await scene.store.over([]) == []
 
     @story
     async def test_what_does_not_exist_is_none_or_empty(self, scene: Scene) -> None:

@@ -16,7 +16,10 @@ from holdfast.ports.commands import (
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_checkpoint, story
 
 DAY = 86_400.0
-PRUNE = Prune(keep=DAY, keep_failed=10 * DAY)
+
+
+async def pruned(scene: Scene, limit: int = 500) -> list[str]:
+    return [run for run, _ in await scene.do(Prune(keep=DAY, keep_failed=10 * DAY, limit=limit))]
 
 
 class RetentionTopics(StoreTopics):
@@ -31,10 +34,10 @@ class RetentionTopics(StoreTopics):
         )
         await scene.settle("r1", epoch, "succeeded", result="1")
         scene.clock.advance(DAY)
-        assert await scene.do(PRUNE) == ["r1"]
+        assert await pruned(scene) == ["r1"]
         assert await scene.everything("r1") == (None, [], [], [], [], None)
         assert await scene.do(ReadOutbox()) == []
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
 
     @story
     async def test_a_run_stays_until_keep_has_passed(self, scene: Scene) -> None:
@@ -42,9 +45,15 @@ class RetentionTopics(StoreTopics):
         await scene.submit("r2")
         await scene.do(Cancel("r2", "ann"))
         scene.clock.advance(DAY - 1.0)
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
         scene.clock.advance(1.0)
-        assert sorted(await scene.do(PRUNE)) == ["r1", "r2"]
+        assert sorted(await pruned(scene)) == ["r1", "r2"]
+
+    @story
+    async def test_pruning_tells_whose_runs_it_deleted(self, scene: Scene) -> None:
+        await scene.settle("r1", await scene.start("r1", tenant="bolt"), "succeeded")
+        scene.clock.advance(DAY)
+        assert await scene.do(Prune(keep=DAY, keep_failed=DAY)) == [("r1", "bolt")]
 
     @story
     async def test_live_runs_are_never_deleted(self, scene: Scene) -> None:
@@ -53,15 +62,15 @@ class RetentionTopics(StoreTopics):
         await scene.submit("paused")
         await scene.do(PauseRun("paused", "ann"))
         scene.clock.advance(1000 * DAY)
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
 
     @story
     async def test_failed_runs_stay_longer(self, scene: Scene) -> None:
         await scene.fail("r1")
         scene.clock.advance(10 * DAY - 1.0)
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
         scene.clock.advance(1.0)
-        assert await scene.do(PRUNE) == ["r1"]
+        assert await pruned(scene) == ["r1"]
         assert await scene.store.dead_letters(open_only=False) == []
 
     @story
@@ -69,7 +78,7 @@ class RetentionTopics(StoreTopics):
         await scene.fail("r1")
         await scene.do(Discard("run:r1", "ann", "known"))
         scene.clock.advance(2 * DAY)
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
 
     @story
     async def test_pruning_deletes_no_more_than_its_limit(self, scene: Scene) -> None:
@@ -77,8 +86,8 @@ class RetentionTopics(StoreTopics):
             scene.clock.advance(1.0)
             await scene.settle(f"r{number}", await scene.start(f"r{number}"), "succeeded")
         scene.clock.advance(DAY)
-        assert await scene.do(Prune(DAY, DAY, limit=2)) == ["r0", "r1"]
-        assert await scene.do(Prune(DAY, DAY, limit=2)) == ["r2"]
+        assert await pruned(scene, limit=2) == ["r0", "r1"]
+        assert await pruned(scene, limit=2) == ["r2"]
 
     @story
     async def test_a_run_whose_events_a_relay_has_yet_to_send_stays(self, scene: Scene) -> None:
@@ -86,15 +95,15 @@ class RetentionTopics(StoreTopics):
         events = await scene.do(ReadOutbox())
         await scene.do(ConfirmOutbox(events[0].position))
         scene.clock.advance(DAY)
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
         await scene.do(ConfirmOutbox(events[-1].position))
-        assert await scene.do(PRUNE) == ["r1"]
+        assert await pruned(scene) == ["r1"]
 
     @story
     async def test_a_key_is_free_again_when_its_run_is_gone(self, scene: Scene) -> None:
         await scene.settle("r1", await scene.start("r1", key="k1"), "succeeded")
         scene.clock.advance(DAY)
-        await scene.do(PRUNE)
+        await pruned(scene)
         assert await scene.submit("r2", key="k1", fingerprint="f2") == Submitted("r2", True, "queued")
 
     @story
@@ -104,7 +113,7 @@ class RetentionTopics(StoreTopics):
         await scene.settle("r1", await scene.start("r1"), "succeeded")
         before = await scene.everything("r2")
         scene.clock.advance(DAY)
-        assert await scene.do(PRUNE) == ["r1"]
+        assert await pruned(scene) == ["r1"]
         assert await scene.everything("r2") == before
 
     @story
@@ -113,7 +122,7 @@ class RetentionTopics(StoreTopics):
         last = (await scene.do(ReadOutbox()))[-1].position
         seq = (await scene.run("r1")).seq
         scene.clock.advance(DAY)
-        await scene.do(PRUNE)
+        await pruned(scene)
         await scene.submit("r2")
         assert (await scene.do(ReadOutbox()))[0].position > last
         assert (await scene.run("r2")).seq > seq
@@ -126,8 +135,8 @@ class RetentionTopics(StoreTopics):
         await scene.submit("r2", lane="line")
         await scene.settle("r1", await leader.start("r1"), "failed")
         scene.clock.advance(100 * DAY)
-        assert await scene.do(PRUNE) == []
+        assert await pruned(scene) == []
         await scene.do(Discard("run:r1", "ann", "known"))
-        assert await scene.do(PRUNE) == ["r1"]
+        assert await pruned(scene) == ["r1"]
         leader = await scene.lead(by="t2")
         await leader.start("r2")

@@ -1,7 +1,7 @@
 """The stage of every store test: a fresh store, a clock that is moved by hand, and the words to tell a story.
 
-After each story the history of every run is checked: gap-free, along the declared transitions, up to the state
-that the run is in. So each test of the suite is also a test of that.
+After each story the history of every run is checked: gap-free, along the declared transitions, up to the
+state that the run is in. So each test of the suite is also a test of that.
 """
 
 from __future__ import annotations

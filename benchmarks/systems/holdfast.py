@@ -1,0 +1,203 @@
+"""holdfast on SQLite, through the API that its users have."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import resource
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, run, task
+from holdfast import Context, Holdfast, Pipeline, WorkerOptions
+
+noop = Pipeline("noop")
+five = Pipeline("five")
+mapper = Pipeline("mapper")
+stopwatch = Pipeline("stopwatch")
+
+
+@noop.step
+async def only(input: None) -> dict:
+    return {"i": 1, "ok": True}
+
+
+@five.step
+async def first(input: None) -> dict:
+    return {"i": 1, "ok": True}
+
+
+@five.step
+async def second(first: dict) -> dict:
+    return {"i": 2, "ok": True}
+
+
+@five.step
+async def third(second: dict) -> dict:
+    return {"i": 3, "ok": True}
+
+
+@five.step
+async def fourth(third: dict) -> dict:
+    return {"i": 4, "ok": True}
+
+
+@five.step
+async def fifth(fourth: dict) -> dict:
+    return {"i": 5, "ok": True}
+
+
+async def square(number: int) -> int:
+    return number * number
+
+
+@mapper.step
+async def squares(input: int, ctx: Context) -> int:
+    return len(await ctx.map(square, range(input), concurrency=256))
+
+
+@stopwatch.step
+async def seconds(input: float) -> float:
+    """From the caller's clock reading to this line; the monotonic clock is the same in all processes."""
+    return time.perf_counter() - input
+
+
+PIPELINES = [noop, five, mapper, stopwatch]
+
+
+def open_app(folder: str, flight: int = 256, *, worker: bool = True) -> Holdfast:
+    return Holdfast(
+        f"sqlite:///{folder}/holdfast.db",
+        pipelines=PIPELINES,
+        blobs=object(),  # type: ignore[arg-type]  # results are small: none is ever moved to a blob
+        worker=WorkerOptions(concurrency=flight) if worker else False,
+    )
+
+
+async def complete(app: Holdfast, pipeline: Pipeline[Any], input: Any = None) -> Any:
+    handle = await app.submit(pipeline, input)
+    return await handle.result()
+
+
+async def runs(app: Holdfast, pipeline: Pipeline[Any], asked: dict[str, Any]) -> dict[str, Any]:
+    await keep_in_flight(asked["flight"], asked["flight"], lambda: complete(app, pipeline))
+    return {"value": await keep_in_flight(asked["count"], asked["flight"], lambda: complete(app, pipeline))}
+
+
+async def noop_runs(asked: dict[str, Any]) -> dict[str, Any]:
+    async with open_app(asked["folder"]) as app:
+        return await runs(app, noop, asked)
+
+
+async def five_step_runs(asked: dict[str, Any]) -> dict[str, Any]:
+    async with open_app(asked["folder"]) as app:
+        return await runs(app, five, asked)
+
+
+async def five_step_p50(asked: dict[str, Any]) -> dict[str, Any]:
+    async with open_app(asked["folder"]) as app:
+        await one_at_a_time(20, lambda: complete(app, five))
+        return latency(await one_at_a_time(asked["count"], lambda: complete(app, five)))
+
+
+async def map_items(asked: dict[str, Any]) -> dict[str, Any]:
+    async with open_app(asked["folder"]) as app:
+        await complete(app, mapper, 100)
+        start = time.perf_counter()
+        await complete(app, mapper, asked["count"])
+        return {"value": asked["count"] / (time.perf_counter() - start)}
+
+
+async def submit(asked: dict[str, Any]) -> dict[str, Any]:
+    """No worker: only the acceptance. Concurrent submits share transactions by themselves."""
+    async with open_app(asked["folder"], worker=False) as app:
+        await app.submit(noop)
+        return {"value": await keep_in_flight(asked["count"], asked["flight"], lambda: app.submit(noop))}
+
+
+async def pickup_p50(asked: dict[str, Any]) -> dict[str, Any]:
+    async with open_app(asked["folder"]) as app:
+        return await _pickups(app, asked["count"])
+
+
+async def pickup_between_p50(asked: dict[str, Any]) -> dict[str, Any]:
+    """This process submits, another one executes."""
+    async with open_app(asked["folder"], worker=False) as app:
+        await app.submit(noop)
+        arguments = [sys.executable, "-m", "benchmarks.systems.holdfast", '{"benchmark": "work"}', asked["folder"]]
+        worker = await asyncio.create_subprocess_exec(*arguments)
+        try:
+            await complete(app, stopwatch, time.perf_counter())
+            return await _pickups(app, asked["count"])
+        finally:
+            worker.kill()
+            await worker.wait()
+
+
+async def _pickups(app: Holdfast, count: int) -> dict[str, Any]:
+    found = []
+    for _ in range(count):
+        await asyncio.sleep(0.05)
+        found.append(await complete(app, stopwatch, time.perf_counter()))
+    return latency(found)
+
+
+async def work(asked: dict[str, Any]) -> dict[str, Any]:
+    """The other process of `pickup_between_p50`: executes until it is killed."""
+    async with open_app(sys.argv[2]):
+        await asyncio.sleep(600)
+    return {}
+
+
+async def history_growth(asked: dict[str, Any]) -> dict[str, Any]:
+    """The rate of no-op runs on a store full of finished runs, as a share of that on an empty one."""
+    async with open_app(asked["folder"]) as app:
+        sample = {"count": 3000, "flight": asked["flight"]}
+        empty = (await runs(app, noop, sample))["value"]
+        await keep_in_flight(asked["count"], 256, lambda: complete(app, noop))
+        gc.collect()
+        full = (await runs(app, noop, sample))["value"]
+    size = Path(asked["folder"], "holdfast.db").stat().st_size
+    return {"value": full / empty, "empty": empty, "full": full, "megabytes": size / 1e6}
+
+
+PROGRAM = """
+import asyncio, resource, time
+from holdfast import Holdfast, Pipeline
+
+noop = Pipeline("noop")
+
+@noop.step
+async def only(input: None) -> dict:
+    return {"ok": True}
+
+async def main():
+    async with Holdfast("sqlite:///FOLDER/start.db", pipelines=[noop], blobs=object()) as app:
+        await (await app.submit(noop)).result()
+        print(time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+asyncio.run(main())
+"""
+
+
+async def worker_start(asked: dict[str, Any]) -> dict[str, Any]:
+    """From the start of a fresh interpreter until its first run is done."""
+    program = textwrap.dedent(PROGRAM).replace("FOLDER", asked["folder"])
+    start = time.perf_counter()
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    end, memory = map(float, finished.stdout.split())
+    return {"value": end - start, "rss": memory}
+
+
+def main() -> None:
+    asked = task()
+    figures = run(globals()[asked["benchmark"]](asked), fast=asked.get("uvloop", False))
+    answer(**figures, peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+if __name__ == "__main__":
+    main()

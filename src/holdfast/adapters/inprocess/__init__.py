@@ -1,0 +1,1 @@
+"""A bus inside the process."""

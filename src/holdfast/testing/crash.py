@@ -1,0 +1,286 @@
+"""`assert_crash_safe`: what happens to *your* pipeline when its worker dies, anywhere.
+
+One run without faults finds every boundary between the worker and the outside: each checkpoint, settlement, blob and
+published event. Then, for each boundary and each fault, a fresh world: the fault strikes there, another worker takes
+over, and the contract is checked: one result, no lost run, nothing with a checkpoint executed again, a gap-free
+history, every event published and every copy the same. All of it in memory and in virtual time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.adapters.memory.blobs import MemoryBlobs
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.app import Holdfast
+from holdfast.engine.payloads import Payloads
+from holdfast.engine.worker import WorkerOptions
+from holdfast.model.lease import LeaseTimes
+from holdfast.model.pipeline import Pipeline
+from holdfast.ports.bus import Message
+from holdfast.ports.commands import (
+    Acquire,
+    Command,
+    ConfirmOutbox,
+    DefineLane,
+    LogLine,
+    ReadOutbox,
+    ReleaseLock,
+    Renew,
+    RenewLocks,
+    SaveProgress,
+    Sweep,
+)
+from holdfast.ports.store import RunFilter
+from holdfast.testing.faults import FAULTS, PAUSE_AFTER, PAUSE_BEFORE, Boundary, CollectingBus, FaultyBlobs, FaultyStore
+from holdfast.testing.invariants import Witness, check_published, check_store
+from holdfast.testing.world import Process, World, at_once
+
+TIMES = LeaseTimes(ttl=30.0, renew=10.0, margin=5.0, sweep=5.0)
+PAUSE = 120.0
+SETTLING = 30.0
+"""Virtual seconds after the run is over: the outbox drains, and a worker that lost the run gives up."""
+RECOVERY = 3600.0
+"""Virtual seconds within which everything has to be over."""
+
+QUEUED = RunFilter(state="queued")
+
+UNINTERESTING = (
+    Acquire, ConfirmOutbox, DefineLane, LogLine, ReadOutbox, ReleaseLock, Renew, RenewLocks, SaveProgress, Sweep,
+)  # fmt: skip
+
+
+class CrashReport(Struct):
+    """What was tried, and how often the faults really bit."""
+
+    boundaries: list[str]
+    worlds: int = 0
+    takeovers: int = 0
+    """Worlds in which a second attempt was needed."""
+    refused: int = 0
+    """Writes of a worker that had lost its lease, refused by the fence."""
+    repeated: int = 0
+    """Executions beyond those of the undisturbed run: work in flight when the fault struck."""
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.boundaries)} boundaries, {self.worlds} worlds: {self.takeovers} takeovers, "
+            f"{self.refused} stale writes refused, {self.repeated} executions repeated, 0 violations"
+        )
+
+
+def assert_crash_safe(
+    pipeline: Pipeline[Any],
+    input: Any = None,
+    *,
+    faults: Sequence[str] = FAULTS,
+    same_result: bool = True,
+    max_boundaries: int = 60,
+    seed: int = 0,
+) -> CrashReport:
+    """Raise AssertionError with the boundary, the fault and the broken promise, or return what was tried.
+
+    `same_result=False` is for pipelines that may answer differently each time; there must still be just one answer.
+    Long pipelines are tried at `max_boundaries` boundaries, evenly spread.
+    """
+    with quiet():
+        return _try_all(pipeline, input, faults, same_result, max_boundaries, seed)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hundreds of simulated accidents need not be in the log."""
+    log = logging.getLogger("holdfast")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _try_all(
+    pipeline: Pipeline[Any], input: Any, faults: Sequence[str], same_result: bool, max_boundaries: int, seed: int
+) -> CrashReport:
+    reference = Trial(pipeline, input, seed)
+    reference.run()
+    report = CrashReport(reference.boundaries)
+    for place in _spread(len(reference.boundaries), max_boundaries):
+        for fault in faults:
+            trial = Trial(pipeline, input, seed + place, strike_at=place, fault=fault)
+            _check(
+                trial, reference, same_result, f"{fault} {reference.boundaries[place]!r} (boundary {place})"
+            )
+            report.worlds += 1
+            report.takeovers += trial.attempts > 1
+            report.refused += trial.refused
+            report.repeated += max(0, len(trial.witness.executed) - len(reference.witness.executed))
+    return report
+
+
+def _spread(count: int, most: int) -> list[int]:
+    if count <= most:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+
+
+def _check(trial: Trial, reference: Trial, same_result: bool, what: str) -> None:
+    try:
+        trial.run()
+    except AssertionError as error:
+        raise AssertionError(f"{what}: {error}") from error
+    problems = list(trial.problems)
+    if trial.state != reference.state:
+        problems.append(
+            f"I2: the run ended as {trial.state}, undisturbed as {reference.state} ({trial.error})"
+        )
+    if same_result and trial.result != reference.result:
+        problems.append(f"I4: the result is {trial.result!r:.200}, undisturbed {reference.result!r:.200}")
+    once = Counter(place[1:] for place in reference.witness.executed)
+    for place, times in Counter(trial.witness.executed).items():
+        if times > once[place[1:]] + 1:
+            problems.append(
+                f"I3: one fault made {place[1]}[{place[2]}] run {times} times, undisturbed {once[place[1:]]}"
+            )
+    if problems:
+        raise AssertionError(f"{what}:\n  " + "\n  ".join(problems))
+
+
+class Trial:
+    """One run of the pipeline in a world with two workers; the fault strikes the first."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline[Any],
+        input: Any,
+        seed: int,
+        *,
+        strike_at: int | None = None,
+        fault: str | None = None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._input = input
+        self._strike_at = strike_at
+        self._fault = fault
+        self._world = World(seed)
+        self._store = MemoryStore(self._world.clock)
+        self._blobs = MemoryBlobs()
+        self._struck: list[Boundary] = []
+        self.published: list[tuple[str, Message]] = []
+        self.boundaries: list[str] = []
+        self.witness = Witness()
+        self.problems: list[str] = []
+        self.state = ""
+        self.error: Any = None
+        self.result: str | None = None
+        self.attempts = 0
+
+    @property
+    def refused(self) -> int:
+        return sum(boundary.refused for boundary in self._struck)
+
+    def run(self) -> None:
+        """Submit, let the first worker begin, strike, let the second one finish, check."""
+        client, first = self._world.process("client"), self._world.process("first")
+        app = Holdfast(self._store, blobs=self._blobs, worker=False, clock=self._world.clock, threads=False)
+        run_id = self._world.run(self._submit(app), client)
+        workers = [self._worker(first, faulty=True)]
+        first.start(workers[0].open())
+        self._world.run_until(lambda: self._begun(first))
+        second = self._world.process("second")
+        workers.append(self._worker(second, faulty=False))
+        second.start(workers[1].open())
+        self._world.run_until(lambda: self._over(run_id), within=RECOVERY)
+        paused = self._fault in (PAUSE_BEFORE, PAUSE_AFTER)
+        self._world.run_for(2 * PAUSE if paused else SETTLING)
+        self._world.run(self._look(run_id), client)
+        self._world.close()
+
+    async def _submit(self, app: Holdfast) -> str:
+        return (await app.submit(self._pipeline, self._input)).id
+
+    def _worker(self, process: Process, *, faulty: bool) -> Holdfast:
+        boundary = Boundary(process, self._decide if faulty else lambda kind, commands: None, PAUSE)
+        self._struck.append(boundary)
+        store = WitnessedStore(self._store, boundary, self.witness)
+        app = Holdfast(
+            store,  # type: ignore[arg-type]
+            [self._pipeline],
+            blobs=FaultyBlobs(self._blobs, boundary),
+            bus=CollectingBus(self.published, boundary),  # type: ignore[arg-type]
+            lease=TIMES,
+            clock=self._world.clock,
+            threads=False,
+            worker=WorkerOptions(poll=5.0, progress=5.0),
+        )
+        app.runtime.on_execute = self.witness.on_execute
+        return app
+
+    def _begun(self, first: Process) -> bool:
+        """The second worker joins once the first has had its chance: after the run began, or the fault struck."""
+        return bool(self.witness.executed) or not first.running or self._over_now()
+
+    def _over_now(self) -> bool:
+        return any(not run.state.live for run in at_once(self._store.runs(RunFilter())))
+
+    def _over(self, run_id: str) -> bool:
+        return bool(at_once(self._store.over([run_id])))
+
+    def _decide(self, kind: str, commands: Sequence[Command]) -> str | None:
+        label = _label(kind, commands)
+        if label is None or (label == "Claim" and not at_once(self._store.count(QUEUED))):
+            return None
+        self.boundaries.append(label)
+        return self._fault if len(self.boundaries) - 1 == self._strike_at else None
+
+    async def _look(self, run_id: str) -> None:
+        run = await self._store.run(run_id)
+        assert run is not None
+        self.state, self.attempts = run.state, run.epoch
+        self.result = await Payloads(self._blobs).fetch(run.result or "null")
+        self.error = run.error
+        self.problems += self.witness.violations
+        self.problems += await check_store(self._store)
+        self.problems += check_published(self.published, await self._store.history(run_id))
+        if len(await self._store.runs(RunFilter())) != 1:
+            self.problems.append("I6: one submission became several runs")
+
+
+class WitnessedStore(FaultyStore):
+    """Also tells a witness what the store really accepted, before any answer can be lost."""
+
+    def __init__(self, store: MemoryStore, boundary: Boundary, witness: Witness) -> None:
+        super().__init__(store, boundary)
+        self._witness = witness
+
+    async def apply(self, commands: Sequence[Command]) -> list[Any]:
+        async def call() -> list[Any]:
+            replies = await self._store.apply(commands)
+            self._witness.saw(commands, replies)
+            return replies
+
+        replies = await self._boundary.cross("store", commands, call)
+        self._boundary.refused += sum(type(reply).__name__ == "Stale" for reply in replies)
+        return replies
+
+
+def _label(kind: str, commands: Sequence[Command]) -> str | None:
+    if kind != "store":
+        return kind
+    names = [_name(command) for command in commands if not isinstance(command, UNINTERESTING)]
+    names = [name for name in names if name]
+    return ", ".join(names) or None
+
+
+def _name(command: Command) -> str:
+    step, key = getattr(command, "step", None), getattr(command, "key", None)
+    kind = type(command).__name__
+    if step is not None:
+        return f"{kind} {step}[{key}]" if key else f"{kind} {step}"
+    return kind

@@ -1,0 +1,63 @@
+"""The bus's contract over the bus inside the process, and what that one promises on top."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+
+from holdfast.adapters.inprocess.bus import InProcessBus
+from holdfast.errors import ConfigurationError, Transient
+from holdfast.ports.bus import Bus
+from holdfast.testing.contracts.bus import BusContract, a_message, arrival, on_a_bus
+
+
+class TestInProcessBus(BusContract):
+    def make_bus(self) -> Bus:
+        return InProcessBus()
+
+    @on_a_bus
+    async def test_a_closed_bus_refuses_messages(self, bus: Bus) -> None:
+        await bus.close()
+        with pytest.raises(Transient, match="closed"):
+            await bus.publish("orders", a_message())
+
+    @on_a_bus
+    async def test_closing_ends_those_who_wait(self, bus: Bus) -> None:
+        waiting = [asyncio.create_task(anext(await self.begin(bus), None)) for _ in range(3)]
+        await asyncio.sleep(0)
+        await bus.close()
+        assert await asyncio.wait_for(asyncio.gather(*waiting), 5.0) == [None] * 3
+
+    @on_a_bus
+    async def test_a_bus_opened_again_goes_on(self, bus: Bus) -> None:
+        deliveries = await self.begin(bus)
+        await bus.publish("orders", a_message("m1"))
+        await bus.publish("orders", a_message("m2"))
+        await arrival(deliveries)
+        await bus.close()
+        assert await anext(deliveries, None) is None
+        await bus.open()
+        again = await self.begin(bus)
+        assert {(await arrival(again)).message.id for _ in range(2)} == {"m1", "m2"}
+
+    @on_a_bus
+    async def test_members_of_a_group_have_one_filter(self, bus: Bus) -> None:
+        bus.subscribe("orders", "g1", where={"kind": "a"})
+        bus.subscribe("orders", "g1", where={"kind": "a"})
+        with pytest.raises(ConfigurationError, match="use another group"):
+            bus.subscribe("orders", "g1")
+
+    @on_a_bus
+    async def test_what_a_forgotten_member_held_comes_again(self, bus: Bus) -> None:
+        async def take_one_and_go() -> None:
+            async for _ in await self.begin(bus):
+                break
+
+        successor = await self.begin(bus)
+        await bus.publish("orders", a_message("m1"))
+        await take_one_and_go()
+        gc.collect()
+        again = await arrival(successor)
+        assert (again.message.id, again.attempt) == ("m1", 2)
