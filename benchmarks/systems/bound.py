@@ -1,7 +1,7 @@
 """The practical bound: group commit on SQLite with nothing around it. No engine, no product, no safety net.
 
-The same durable writes as holdfast's in the same order (accept, claim, a checkpoint after every step, result), each
-awaited before the next; whatever waits while a transaction is written goes into the next one.
+The same durable writes as holdfast's in the same order (accept, claim, a checkpoint after a step, result),
+each awaited before the next; whatever waits while a transaction is written goes into the next one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, run, task
 
 SCHEMA = (
-    "CREATE TABLE runs (id INTEGER PRIMARY KEY, state INTEGER NOT NULL, epoch INTEGER NOT NULL, input, result)",
+    "CREATE TABLE runs (id INTEGER PRIMARY KEY, state INTEGER, epoch INTEGER, input, result)",
     "CREATE TABLE checkpoints (run INTEGER, step INTEGER, value, PRIMARY KEY (run, step)) WITHOUT ROWID",
 )
 STATEMENTS = {
@@ -35,7 +35,7 @@ encode = msgspec.json.Encoder().encode
 
 
 class Bare:
-    """One thread owns the connection and writes all that waits, statement by statement, in one transaction."""
+    """One thread owns the connection and writes all that waits in one transaction."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:
         self._connect = connect

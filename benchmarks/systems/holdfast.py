@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import subprocess
 import sys
-import textwrap
 import time
-from pathlib import Path
 from typing import Any
 
 from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, run, task
@@ -128,7 +125,13 @@ async def pickup_between_p50(asked: dict[str, Any]) -> dict[str, Any]:
     """This process submits, another one executes."""
     async with open_app(asked["folder"], worker=False) as app:
         await app.submit(noop)
-        arguments = [sys.executable, "-m", "benchmarks.systems.holdfast", '{"benchmark": "work"}', asked["folder"]]
+        arguments = [
+            sys.executable,
+            "-m",
+            "benchmarks.systems.holdfast",
+            '{"benchmark": "work"}',
+            asked["folder"],
+        ]
         worker = await asyncio.create_subprocess_exec(*arguments)
         try:
             await complete(app, stopwatch, time.perf_counter())
@@ -161,8 +164,7 @@ async def history_growth(asked: dict[str, Any]) -> dict[str, Any]:
         await keep_in_flight(asked["count"], 256, lambda: complete(app, noop))
         gc.collect()
         full = (await runs(app, noop, sample))["value"]
-    size = Path(asked["folder"], "holdfast.db").stat().st_size
-    return {"value": full / empty, "empty": empty, "full": full, "megabytes": size / 1e6}
+    return {"value": full / empty, "empty": empty, "full": full}
 
 
 PROGRAM = """
@@ -186,10 +188,13 @@ asyncio.run(main())
 
 async def worker_start(asked: dict[str, Any]) -> dict[str, Any]:
     """From the start of a fresh interpreter until its first run is done."""
-    program = textwrap.dedent(PROGRAM).replace("FOLDER", asked["folder"])
+    program = PROGRAM.replace("FOLDER", asked["folder"])
     start = time.perf_counter()
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    end, memory = map(float, finished.stdout.split())
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(child.communicate(), 60)
+    end, memory = map(float, output.split())
     return {"value": end - start, "rss": memory}
 
 

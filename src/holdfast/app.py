@@ -29,6 +29,7 @@ from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
 from holdfast.services.operations import Operations
+from holdfast.settings import Loaded, load
 
 In = TypeVar("In")
 
@@ -59,7 +60,7 @@ class Holdfast:
         self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
         self.name = f"{socket.gethostname()}-{os.getpid()}"
         self._clock = clock or SystemClock()
-        self._store_url = store if isinstance(store, str) else None
+        self.store_url = store if isinstance(store, str) else None
         self.store: Store = bootstrap.make_store(store, self._clock) if isinstance(store, str) else store
         self.bus: Bus | None = bootstrap.make_bus(bus) if isinstance(bus, str) else bus
         self._blobs = self._make_blobs(blobs)
@@ -74,9 +75,35 @@ class Holdfast:
         self._background: list[asyncio.Task[Any]] = []
         self._opening = asyncio.Lock()
 
+    @classmethod
+    def from_settings(
+        cls,
+        loaded: Loaded | None = None,
+        pipelines: Iterable[Pipeline[Any]] = (),
+        *,
+        like: Holdfast | None = None,
+        worker: bool = True,
+    ) -> Holdfast:
+        """An app as the settings say (read from all their places by default).
+
+        `like` is an app declared in code: it gives what the settings leave open.
+        """
+        loaded = loaded or load()
+        given = loaded.settings
+        own = like if loaded.is_default("store") else None
+        return cls(
+            (own.store_url or own.store) if own else given.store,
+            pipelines,
+            blobs=given.blobs or (own._blobs if own else None),
+            bus=(own.bus if own and loaded.is_default("bus") else given.bus),
+            worker=WorkerOptions(given.concurrency, given.max_bytes, grace=given.grace) if worker else False,
+            lease=given.lease,
+            retention=Retention(given.retention.finished, given.retention.failed),
+        )
+
     def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:
-        if blobs is None and self._store_url is not None:
-            blobs = bootstrap.default_blobs(self._store_url)
+        if blobs is None and self.store_url is not None:
+            blobs = bootstrap.default_blobs(self.store_url)
         return bootstrap.make_blobs(blobs) if isinstance(blobs, str) else blobs
 
     def _wire(self) -> Runtime:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from holdfast.errors import ConfigurationError
 from holdfast.model.clock import Clock
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
+from holdfast.settings.secrecy import redacted
 
 T = TypeVar("T")
 
@@ -55,12 +56,12 @@ def _choose(url: str, setting: str, known: dict[str, Callable[[], T]]) -> T:
     return known[scheme]()
 
 
-def redacted(url: str) -> str:
-    """A URL fit for messages: without its password."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return url.replace(f":{parts.password}@", ":***@")
+def missing_file(store_url: str) -> Path | None:
+    """The file of a store that nobody has created yet: for those who only want to look."""
+    if not store_url.startswith("sqlite:"):
+        return None
+    path = Path(_sqlite_path(store_url))
+    return None if path.exists() else path
 
 
 def _sqlite_path(url: str) -> str:

@@ -26,7 +26,7 @@ from holdfast.model.duration import humanise
 from holdfast.model.pipeline import Pipeline, Step
 from holdfast.model.run import Progress, StepRecord, StepStatus
 from holdfast.model.usage import Usage
-from holdfast.ports.commands import Claimed, Command, LogLine, Quarantine, SaveCheckpoint, Stale
+from holdfast.ports.commands import Claimed, Command, LogLine, Quarantine, SaveCheckpoint, SaveProgress, Stale
 
 RETRY_PAUSE = 0.25
 """Between two tries to write while the store is away and the lease is still trusted."""
@@ -204,6 +204,13 @@ class Execution:
                 self.lease.forfeit()
                 raise LeaseLost(f"run {self.claimed.run}: epoch {self.lease.epoch} was refused, another has it")
             return reply
+
+    async def confirm(self) -> None:
+        """Ask the store before a retry: after a cancel is acknowledged, nothing further may start.
+
+        Everything else starts right after a fenced write of its own run, which asks the same question.
+        """
+        await self.persist(SaveProgress(self.claimed.run, self.lease.epoch, self.progress_text()))
 
     async def quarantine(self, step: str, key: str, reason: str) -> None:
         """Put a bad checkpoint aside; too many of them end the run."""

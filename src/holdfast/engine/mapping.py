@@ -173,6 +173,7 @@ class Mapping:
                 if not is_retryable(error) or attempt >= self._max_attempts:
                     raise
                 await asyncio.sleep(self._step.retry.delay(attempt, error))
+                await self._execution.confirm()
                 continue
             duration = self._execution.runtime.clock.monotonic() - started
             await self._save(key, text, fingerprint, context, attempt, duration)

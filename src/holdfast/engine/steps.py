@@ -160,6 +160,7 @@ class StepRunner:
             "warning", self.step.name, f"attempt {self.record.attempts} failed, next in {humanise(delay)}: {error}"
         )
         await self._wait(delay)
+        await self.execution.confirm()
 
     async def _wait(self, delay: float) -> None:
         try:

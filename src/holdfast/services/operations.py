@@ -13,7 +13,8 @@ from holdfast.model.pipeline import Pipeline
 from holdfast.model.run import Run
 from holdfast.ports.bus import Bus, Message
 from holdfast.ports.commands import Cancel, Discard, ForceRelease, MarkRedriven, PauseRun, Refused, Resume
-from holdfast.ports.store import DeadLetter, RunFilter
+from holdfast.ports.store import DeadLetter
+from holdfast.services.lookup import find_run
 
 
 class Operations:
@@ -32,19 +33,11 @@ class Operations:
         self._bus = bus
         self._stop_work = stop_work
 
-    # --- runs --------------------------------------------------------------------------------------------------
+    # --- runs ----------------------------------------------------------------------------------------------
 
     async def find(self, id_or_prefix: str) -> Run:
         """A run by its id or the unique start of it."""
-        run = await self._runtime.store.run(id_or_prefix)
-        if run is not None:
-            return run
-        found = await self._runtime.store.runs(RunFilter(id_prefix=id_or_prefix), limit=2)
-        if not found:
-            raise NotFound(f"no run {id_or_prefix!r}; `holdfast runs list` shows what there is")
-        if len(found) > 1:
-            raise NotFound(f"several runs begin with {id_or_prefix!r}; give more of the id")
-        return found[0]
+        return await find_run(self._runtime.store, id_or_prefix)
 
     async def cancel(self, run_id: str, *, actor: str = "api", reason: str = "") -> None:
         """Once this returns, nothing further starts or commits for the run."""
@@ -68,7 +61,9 @@ class Operations:
         """The same input again, as a new run linked to the old one."""
         run = await self.find(run_id)
         if run.pipeline not in self._pipelines:
-            raise UnknownPipeline(f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here")
+            raise UnknownPipeline(
+                f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here"
+            )
         return await Intake(self._runtime).rerun(self._pipelines[run.pipeline], run, from_step=from_step)
 
     async def _change(self, command: Cancel | PauseRun | Resume, done: str) -> None:
@@ -78,13 +73,17 @@ class Operations:
         if reply.state is None:
             raise NotFound(f"no run {command.run!r}; `holdfast runs list` shows what there is")
         if reply.run is not None:
-            raise Conflict(f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live", reply.run)
+            raise Conflict(
+                f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live", reply.run
+            )
         raise Conflict(f"run {command.run} is {reply.state} and can't be {done}", command.run)
 
-    # --- dead letters ------------------------------------------------------------------------------------------
+    # --- dead letters --------------------------------------------------------------------------------------
 
     async def dead_letter(self, id: str) -> DeadLetter:
-        found = await self._runtime.store.dead_letter(id) or await self._runtime.store.dead_letter(f"run:{id}")
+        found = await self._runtime.store.dead_letter(id) or await self._runtime.store.dead_letter(
+            f"run:{id}"
+        )
         if found is None:
             raise NotFound(f"no dead letter {id!r}; `holdfast dlq list` shows what there is")
         return found
@@ -98,9 +97,13 @@ class Operations:
             await self.resume(letter.run, actor=actor)
             return True
         if self._bus is None:
-            raise Conflict(f"dead letter {letter.id} came from topic {letter.source!r}, and no bus is configured")
+            raise Conflict(
+                f"dead letter {letter.id} came from topic {letter.source!r}, and no bus is configured"
+            )
         # Published first: a crash in between publishes it again with the same id, and intake knows that id.
-        await self._bus.publish(letter.source, Message(f"redrive:{letter.id}", letter.body, letter.attributes))
+        await self._bus.publish(
+            letter.source, Message(f"redrive:{letter.id}", letter.body, letter.attributes)
+        )
         return await self._runtime.committer.send(MarkRedriven(letter.id, actor))
 
     async def discard(self, id: str, *, actor: str = "api", reason: str = "") -> bool:
@@ -108,7 +111,7 @@ class Operations:
         letter = await self.dead_letter(id)
         return await self._runtime.committer.send(Discard(letter.id, actor, reason))
 
-    # --- locks -------------------------------------------------------------------------------------------------
+    # --- locks ---------------------------------------------------------------------------------------------
 
     async def release_lock(self, name: str, *, actor: str = "api", reason: str = "") -> None:
         """End a lock against its holder's will: the epoch rises, so the old holder can write nothing."""

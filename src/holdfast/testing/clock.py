@@ -24,6 +24,12 @@ class ManualClock:
         self._now += seconds
         self._monotonic += seconds
 
+    def advance_to(self, monotonic: float) -> None:
+        """Let time pass until exactly this moment: adding a difference could miss it by a rounding error."""
+        if monotonic > self._monotonic:
+            self._now += monotonic - self._monotonic
+            self._monotonic = monotonic
+
     def jump_wall(self, seconds: float) -> None:
         """Set the wall clock forward or back. No time passes."""
         self._now += seconds

@@ -186,6 +186,12 @@ class Trial:
         return sum(boundary.refused for boundary in self._struck)
 
     def run(self) -> None:
+        try:
+            self._play()
+        finally:
+            self._world.close()
+
+    def _play(self) -> None:
         """Submit, let the first worker begin, strike, let the second one finish, check."""
         client, first = self._world.process("client"), self._world.process("first")
         app = Holdfast(self._store, blobs=self._blobs, worker=False, clock=self._world.clock, threads=False)
@@ -200,7 +206,6 @@ class Trial:
         paused = self._fault in (PAUSE_BEFORE, PAUSE_AFTER)
         self._world.run_for(2 * PAUSE if paused else SETTLING)
         self._world.run(self._look(run_id), client)
-        self._world.close()
 
     async def _submit(self, app: Holdfast) -> str:
         return (await app.submit(self._pipeline, self._input)).id

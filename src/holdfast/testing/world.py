@@ -21,6 +21,9 @@ from holdfast.testing.clock import ManualClock
 T = TypeVar("T")
 
 BURIAL_ROUNDS = 50
+BUSY_LIMIT = 100_000
+"""Callbacks within one moment: more than any honest work needs, far less than a busy loop takes."""
+
 PATIENCE = 10.0
 """Real seconds to wait for a thread that computes, before it is called stuck."""
 
@@ -54,7 +57,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._scheduled[0].when() if self._scheduled else None  # type: ignore[attr-defined]
 
     def has_work(self) -> bool:
-        while (due := self.next_due()) is not None and due <= self.time() + 1e-9:
+        while (due := self.next_due()) is not None and due <= self.time():
             handle = heapq.heappop(self._scheduled)  # type: ignore[attr-defined]
             handle._scheduled = False
             self._ready.append(handle)  # type: ignore[attr-defined]
@@ -102,6 +105,8 @@ class Process:
     def bury(self) -> None:
         """End what a finished story left behind, without letting it write: the process is dead to all boundaries."""
         self.alive = False
+        if self.loop.is_closed():
+            return
         for _ in range(BURIAL_ROUNDS):
             tasks = asyncio.all_tasks(self.loop)
             if not tasks:
@@ -127,6 +132,7 @@ class World:
         self.random = random.Random(seed)
         self.processes: list[Process] = []
         self.steps = 0
+        self._moment, self._steps_before = 0.0, 0
         random.seed(seed)
 
     def process(self, name: str) -> Process:
@@ -157,12 +163,11 @@ class World:
         end = self.clock.monotonic() + seconds
         while self.clock.monotonic() < end and self.step(limit=end):
             pass
-        if self.clock.monotonic() < end:
-            self.clock.advance(end - self.clock.monotonic())
+        self.clock.advance_to(end)
 
     def step(self, limit: float | None = None) -> bool:
         """One callback of one process, or a jump to the next moment at which something happens."""
-        self.steps += 1
+        self._count_step()
         ready = [p for p in self.processes if p.running and p.loop.has_work()]
         if ready:
             self.random.choice(ready).loop.run_one()
@@ -175,8 +180,16 @@ class World:
             return False
         if limit is not None:
             moment = min(moment, limit)
-        self.clock.advance(max(0.0, moment - self.clock.monotonic()))
+        self.clock.advance_to(moment)
         return True
+
+    def _count_step(self) -> None:
+        self.steps += 1
+        moment = self.clock.monotonic()
+        if moment != self._moment:
+            self._moment, self._steps_before = moment, self.steps
+        elif self.steps - self._steps_before > BUSY_LIMIT:
+            raise AssertionError(f"seed {self.seed}: somebody spins: {BUSY_LIMIT} callbacks and no time passed")
 
     def _next_moment(self) -> float | None:
         now = self.clock.monotonic()

@@ -14,7 +14,7 @@ class Doorbell:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._rings = 0
-        self._waiting: set[Waiter] = set()
+        self._waiting: dict[Waiter, None] = {}  # in order of arrival
 
     def ring(self) -> None:
         with self._guard:
@@ -42,9 +42,9 @@ class Doorbell:
         with self._guard:
             if self._rings > since:
                 return False
-            self._waiting.add(waiter)
+            self._waiting[waiter] = None
             return True
 
     def _get_up(self, waiter: Waiter) -> None:
         with self._guard:
-            self._waiting.discard(waiter)
+            self._waiting.pop(waiter, None)

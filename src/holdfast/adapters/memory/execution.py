@@ -34,9 +34,20 @@ LOG_LIMIT = 10_000
 
 
 def claim(state: State, command: Claim) -> list[Claimed]:
+    _end_delays(state)
     lane = state.lane(command.lane)
     rows = _head(state, command, lane) if lane.order == "fifo" else _next(state, command)
     return [_start(state, row, command) for row in rows[: max(0, command.limit)]]
+
+
+def _end_delays(state: State) -> None:
+    for row in state.runs.values():
+        if (
+            row.run.state is RunState.QUEUED
+            and row.run.available is not None
+            and row.due <= state.clock.monotonic()
+        ):
+            row.run.available = None
 
 
 def _next(state: State, command: Claim) -> list[StoredRun]:
@@ -68,8 +79,7 @@ def _leads(state: State, command: Claim, lane: Lane) -> bool:
 
 
 def _claimable(state: State, row: StoredRun, command: Claim) -> bool:
-    waits = row.run.available is not None and row.run.available > state.clock.now()
-    return not waits and row.run.pipeline in command.pipelines
+    return row.run.available is None and row.run.pipeline in command.pipelines
 
 
 def _start(state: State, row: StoredRun, command: Claim) -> Claimed:
@@ -207,3 +217,4 @@ def _retry(state: State, row: StoredRun, delay: float) -> None:
         return
     state.change(row, EventType.RETRYING, {"delay": delay, "error": row.run.error})
     row.run.available = state.clock.now() + delay if delay > 0 else None
+    row.due = state.clock.monotonic() + delay

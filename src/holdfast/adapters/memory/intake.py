@@ -55,4 +55,5 @@ def _accept(state: State, command: Submit, run: Run) -> None:
     if command.unique:
         state.unique_slots[run.tenant, run.pipeline] = run.id
     copied = {(found.step, found.key): replace(found, epoch=0) for found in command.checkpoints}
-    state.add(StoredRun(run, unique=command.unique, checkpoints=copied))
+    due = state.clock.monotonic() + command.delay
+    state.add(StoredRun(run, unique=command.unique, due=due, checkpoints=copied))

@@ -12,14 +12,17 @@ from holdfast.model.clock import Clock
 from holdfast.ports import commands as c
 from holdfast.ports.commands import Command, Reply
 
-TOGETHER: dict[type, tuple[Callable[[Transaction, list[Any]], list[Reply]], Callable[[Any], str]]] = {
-    c.Submit: (intake.submit, lambda command: command.id),
-    c.SaveCheckpoint: (execution.save_checkpoints, lambda command: command.run),
-    c.SaveProgress: (execution.save_progress, lambda command: command.run),
-    c.LogLine: (execution.log_lines, lambda command: command.run),
-    c.Settle: (execution.settle, lambda command: command.run),
+TOGETHER: dict[type, Callable[[Transaction, list[Any]], list[Reply]]] = {
+    c.Submit: intake.submit,
+    c.SaveCheckpoint: execution.save_checkpoints,
+    c.SaveProgress: execution.save_progress,
+    c.LogLine: execution.log_lines,
+    c.Settle: execution.settle,
 }
-"""Commands that one statement applies many of, and the run that each concerns."""
+"""Commands of which one statement applies many."""
+
+ONCE_PER_RUN = (c.SaveProgress, c.Settle)
+"""Two of these for one run do not go into one statement: the second has to see what the first did."""
 
 ALONE: dict[type, Callable[[Transaction, Any], Reply]] = {
     c.Claim: execution.claim,
@@ -47,10 +50,11 @@ ALONE: dict[type, Callable[[Transaction, Any], Reply]] = {
 class Group:
     """Commands of one type that go into one statement, with their places in the batch."""
 
-    __slots__ = ("commands", "kind", "places")
+    __slots__ = ("commands", "kind", "places", "seen")
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
+        self.seen: set[Any] = set()
         self.commands: list[Any] = []
         self.places: list[int] = []
 
@@ -59,26 +63,36 @@ class Group:
         self.places.append(place)
 
 
+def _concerns(command: Any) -> tuple[str, Any]:
+    """The run of a command, and what it must be alone with in its statement (None: with nothing)."""
+    if type(command) is c.SaveCheckpoint:
+        return command.run, (command.run, command.step, command.key)
+    if type(command) is c.Submit:
+        return command.id, None
+    return command.run, command.run if isinstance(command, ONCE_PER_RUN) else None
+
+
 def arrange(commands: Sequence[Command]) -> list[Group]:
     """Collect commands of a type, moving one forward only past commands that concern other runs."""
     groups: list[Group] = []
-    open_groups: dict[type, int] = {}
+    current: dict[type, int] = {}
     last_touch: dict[str, int] = {}
     for place, command in enumerate(commands):
         kind = type(command)
-        together = TOGETHER.get(kind)
-        if together is None:
-            open_groups.clear()
+        if kind not in TOGETHER:
+            current.clear()
             last_touch.clear()
-            index = len(groups)
             groups.append(Group(kind))
-        else:
-            run = together[1](command)
-            found = open_groups.get(kind)
-            if found is None or found < last_touch.get(run, -1):
-                found = open_groups[kind] = len(groups)
-                groups.append(Group(kind))
-            index = last_touch[run] = found
+            groups[-1].add(place, command)
+            continue
+        run, identity = _concerns(command)
+        index = current.get(kind)
+        if index is None or index < last_touch.get(run, -1) or identity in groups[index].seen:
+            index = current[kind] = len(groups)
+            groups.append(Group(kind))
+        last_touch[run] = index
+        if identity is not None:
+            groups[index].seen.add(identity)
         groups[index].add(place, command)
     return groups
 
@@ -103,5 +117,5 @@ def apply(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Comma
 def _apply_group(tx: Transaction, group: Group) -> list[Reply]:
     together = TOGETHER.get(group.kind)
     if together is not None:
-        return together[0](tx, group.commands)
+        return together(tx, group.commands)
     return [ALONE[group.kind](tx, command) for command in group.commands]

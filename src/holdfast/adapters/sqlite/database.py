@@ -27,7 +27,7 @@ def connect(path: str) -> sqlite3.Connection:
     return connection
 
 
-def prepare(path: str) -> sqlite3.Connection:
+def prepare(path: str, mono: float) -> sqlite3.Connection:
     """Create or migrate the file and return a connection to it. Raises ConfigurationError when it can't be used."""
     if path != ":memory:":
         refuse_network_file_system(Path(path))
@@ -37,10 +37,18 @@ def prepare(path: str) -> sqlite3.Connection:
             _recognise(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection)
+            forget_old_delays(connection, mono)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
+    """A delay that ends later than it can was measured before the host was restarted: take it as over."""
+    connection.execute(
+        "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due > ? + delay", (mono,)
+    )
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -18,7 +18,7 @@ class Doorbell:
     def __init__(self) -> None:
         self._changes = 1
         self._lock = threading.Lock()
-        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._waiting: dict[tuple[asyncio.AbstractEventLoop, asyncio.Event], None] = {}  # in order of arrival
         self._file: sqlite3.Connection | None = None
         self._seen: int | None = None
 
@@ -43,7 +43,7 @@ class Doorbell:
         deadline = loop.time() + timeout
         waiter = (loop, asyncio.Event())
         with self._lock:
-            self._waiting.add(waiter)
+            self._waiting[waiter] = None
         try:
             while self._look() <= since and (left := deadline - loop.time()) > 0:
                 try:
@@ -53,7 +53,7 @@ class Doorbell:
                 waiter[1].clear()
         finally:
             with self._lock:
-                self._waiting.discard(waiter)
+                self._waiting.pop(waiter, None)
         return self._changes
 
     def _look(self) -> int:

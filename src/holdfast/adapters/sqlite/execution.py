@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,12 +12,13 @@ from holdfast.adapters.sqlite.transaction import (
     HELD,
     Transaction,
     append_event,
-    append_events,
+    append_numbered,
     decode,
     encode,
     holds,
+    insert_rows,
     pack,
-    stale,
+    standing,
 )
 from holdfast.model.event import EventType
 from holdfast.ports.commands import (
@@ -32,6 +34,9 @@ from holdfast.ports.commands import (
 )
 
 MAX_LOG_LINES = 10_000
+COMPLETED = str(EventType.COMPLETED)
+STEP_COMPLETED = str(EventType.STEP_COMPLETED)
+STEP_SKIPPED = str(EventType.STEP_SKIPPED)
 
 _claimed = msgspec.json.Decoder(list[Claimed], strict=False)
 
@@ -52,7 +57,7 @@ SELECT json_group_array({_COLUMNS}) FROM (
     WHERE available IS NULL AND pipeline IN (SELECT value FROM json_each(?2)))
 """  # noqa: S608
 
-_PROMOTE = "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND available <= ?"
+_PROMOTE = "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due <= ?"
 
 _LEASE = """
 UPDATE runs SET state = 'running', epoch = epoch + 1, attempts = attempts + 1, worker = ?2, lease_until = ?3,
@@ -69,7 +74,7 @@ FROM json_each(?1) j JOIN runs r ON r.id = j.value->>0 ORDER BY j.key
 
 
 def claim(tx: Transaction, command: Claim) -> list[Claimed]:
-    tx.execute(_PROMOTE, (tx.now,))
+    tx.execute(_PROMOTE, (tx.mono,))
     found = _claimed.decode(_candidates(tx, command))
     chosen = _within(found, command.max_bytes)
     if chosen:
@@ -107,7 +112,7 @@ def _within(found: list[Claimed], max_bytes: int) -> list[Claimed]:
     """The longest start of the list that fits; one is always allowed, or a large input would wait for ever."""
     total = 0
     for index, run in enumerate(found):
-        total += len(run.input)
+        total += len(run.input.encode())
         if index and total > max_bytes:
             return found[:index]
     return found
@@ -120,74 +125,107 @@ FROM json_each(:batch) j WHERE r.id = j.value->>0 AND r.epoch = j.value->>1 AND 
 
 
 def renew(tx: Transaction, command: Renew) -> list[str]:
-    batch = pack(command.held)
-    lost = stale(tx, batch)
+    found = standing(tx, command.held)
     tx.execute(
-        _RENEW, {"batch": batch, "until": tx.mono + command.ttl, "ttl": command.ttl, "mono": tx.mono}
+        _RENEW, {"batch": pack(command.held), "until": tx.mono + command.ttl, "ttl": command.ttl, "mono": tx.mono}
     )
-    return [command.held[index][0] for index in sorted(lost)]
+    return [run for (run, _), (holds, _) in zip(command.held, found, strict=True) if not holds]
 
 
-_STEP_EVENTS = f"""
-INSERT INTO events (run, seq, type, at, data)
-SELECT j.value->>0,
-       coalesce((SELECT max(e.seq) FROM events e WHERE e.run = j.value->>0), 0)
-           + row_number() OVER (PARTITION BY j.value->>0 ORDER BY j.key),
-       iif(j.value->>9, '{EventType.STEP_SKIPPED}', '{EventType.STEP_COMPLETED}'), ?2, j.value->>8
-FROM json_each(?1) j WHERE j.value->>3 = '' AND NOT EXISTS (
-    SELECT 1 FROM checkpoints c
-    WHERE c.run = j.value->>0 AND c.step = j.value->>2 AND c.key = '' AND c.epoch = j.value->>1)
-ORDER BY j.key
-"""  # noqa: S608
+_CHECKPOINTS = (
+    "INSERT OR REPLACE INTO checkpoints (run, epoch, step, key, value, checksum, schema, fingerprint, record) VALUES "
+)
 
-_CHECKPOINTS = """
-INSERT OR REPLACE INTO checkpoints (run, epoch, step, key, value, checksum, schema, fingerprint, record)
-SELECT j.value->>0, j.value->>1, j.value->>2, j.value->>3, j.value->>4, j.value->>5, j.value->>6, j.value->>7,
-       j.value->>8
-FROM json_each(?1) j WHERE true ORDER BY j.key
+_SAVED = """
+SELECT json_group_array(EXISTS (
+    SELECT 1 FROM checkpoints c WHERE c.run = j.value->>0 AND c.step = j.value->>2 AND c.key = '' AND c.epoch = j.value->>1))
+FROM json_each(?) j
 """
+
+
+class Numbers:
+    """The next event number of each run in a batch."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def know(self, run: str, last: int) -> None:
+        self._last.setdefault(run, last)
+
+    def next(self, run: str) -> int:
+        self._last[run] += 1
+        return self._last[run]
+
+
+def _fenced(tx: Transaction, commands: list[Any], write: Callable[[Transaction, list[Any], Numbers], None]) -> list[Any]:
+    """Write the commands whose lease holds; answer STALE to the others."""
+    found = standing(tx, [(command.run, command.epoch) for command in commands])
+    numbers = Numbers()
+    accepted: list[Any] = []
+    replies: list[Any] = []
+    for command, (holds, last) in zip(commands, found, strict=True):
+        if holds:
+            numbers.know(command.run, last)
+            accepted.append(command)
+        replies.append(None if holds else STALE)
+    if accepted:
+        write(tx, accepted, numbers)
+    return replies
 
 
 def save_checkpoints(tx: Transaction, commands: list[SaveCheckpoint]) -> list[Any]:
     return _fenced(tx, commands, _write_checkpoints)
 
 
-def _write_checkpoints(tx: Transaction, commands: list[SaveCheckpoint], batch: str) -> None:
-    if any(not c.key for c in commands):
-        tx.execute(_STEP_EVENTS, (batch, tx.now))
-    tx.execute(_CHECKPOINTS, (batch,))
+def _write_checkpoints(tx: Transaction, commands: list[SaveCheckpoint], numbers: Numbers) -> None:
+    steps = [command for command in commands if not command.key]
+    if steps:
+        append_numbered(tx, _step_events(tx, steps, numbers))
+    rows = [
+        (c.run, c.epoch, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record) for c in commands
+    ]
+    insert_rows(tx, _CHECKPOINTS, rows)
 
 
-def _fenced(tx: Transaction, commands: list[Any], write: Any) -> list[Any]:
-    """Write the commands whose lease holds; answer STALE to the others."""
-    batch = pack(commands)
-    refused = stale(tx, batch)
-    if refused:
-        accepted = [c for index, c in enumerate(commands) if index not in refused]
-        if accepted:
-            write(tx, accepted, pack(accepted))
-        return [STALE if index in refused else None for index in range(len(commands))]
-    write(tx, commands, batch)
-    return [None] * len(commands)
+def _step_events(
+    tx: Transaction, steps: list[SaveCheckpoint], numbers: Numbers
+) -> list[tuple[str, int, str, float, str]]:
+    """One event per step and attempt: a repeated request writes none."""
+    saved = decode(tx.value(_SAVED, pack([(c.run, c.epoch, c.step) for c in steps])))
+    return [
+        (c.run, numbers.next(c.run), STEP_SKIPPED if c.skipped else STEP_COMPLETED, tx.now, c.record)
+        for c, before in zip(steps, saved, strict=True)
+        if not before
+    ]
 
 
 def save_progress(tx: Transaction, commands: list[SaveProgress]) -> list[Any]:
     return _fenced(tx, commands, _write_progress)
 
 
-def _write_progress(tx: Transaction, commands: list[SaveProgress], batch: str) -> None:
-    tx.execute("UPDATE runs SET progress = j.value->>2 FROM json_each(?) j WHERE runs.id = j.value->>0", (batch,))
+def _write_progress(tx: Transaction, commands: list[SaveProgress], numbers: Numbers) -> None:
+    sql = "UPDATE runs SET progress = j.value->>2 FROM json_each(?) j WHERE runs.id = j.value->>0"
+    tx.execute(sql, (pack(commands),))
 
 
-_LOGS = f"""
-INSERT INTO logs (run, at, level, step, message, fields)
-SELECT j.value->>0, ?2, j.value->>2, j.value->>3, j.value->>4, j.value->>5 FROM json_each(?1) j
-WHERE (SELECT count(*) FROM logs l WHERE l.run = j.value->>0) < {MAX_LOG_LINES} ORDER BY j.key
-"""  # noqa: S608
+_LOGS = "INSERT INTO logs (run, at, level, step, message, fields) VALUES "
 
 
 def log_lines(tx: Transaction, commands: list[LogLine]) -> list[Any]:
-    return _fenced(tx, commands, lambda tx, _, batch: tx.execute(_LOGS, (batch, tx.now)))
+    return _fenced(tx, commands, _write_logs)
+
+
+def _write_logs(tx: Transaction, commands: list[LogLine], numbers: Numbers) -> None:
+    """Append, up to the limit of each run."""
+    room: dict[str, int] = {}
+    rows: list[tuple[Any, ...]] = []
+    for c in commands:
+        if c.run not in room:
+            room[c.run] = MAX_LOG_LINES - tx.value("SELECT count(*) FROM logs WHERE run = ?", c.run)
+        if room[c.run] > 0:
+            room[c.run] -= 1
+            rows.append((c.run, tx.now, c.level, c.step, c.message, c.fields))
+    insert_rows(tx, _LOGS, rows)
 
 
 def quarantine(tx: Transaction, command: Quarantine) -> Any:
@@ -206,7 +244,7 @@ def quarantine(tx: Transaction, command: Quarantine) -> Any:
 
 
 _SUCCEEDED = """
-UPDATE runs SET state = 'succeeded', result = j.value->>3, progress = j.value->>7, finished = ?2, error = NULL,
+UPDATE runs SET state = 'succeeded', result = j.value->>1, progress = j.value->>2, finished = ?2, error = NULL,
                 lease_until = NULL
 FROM json_each(?1) j WHERE runs.id = j.value->>0
 """
@@ -216,14 +254,14 @@ def settle(tx: Transaction, commands: list[Settle]) -> list[Any]:
     return _fenced(tx, commands, _write_settlements)
 
 
-def _write_settlements(tx: Transaction, commands: list[Settle], batch: str) -> None:
-    last = [c.last for c in commands if c.last is not None]
+def _write_settlements(tx: Transaction, commands: list[Settle], numbers: Numbers) -> None:
+    last = [command.last for command in commands if command.last is not None]
     if last:
-        _write_checkpoints(tx, last, pack(last))
-    succeeded = [c for c in commands if c.outcome == "succeeded"]
+        _write_checkpoints(tx, last, numbers)
+    succeeded = [command for command in commands if command.outcome == "succeeded"]
     if succeeded:
-        tx.execute(_SUCCEEDED, (batch if len(succeeded) == len(commands) else pack(succeeded), tx.now))
-        append_events(tx, [(c.run, EventType.COMPLETED, "{}") for c in succeeded])
+        tx.execute(_SUCCEEDED, (pack([(c.run, c.result, c.progress) for c in succeeded]), tx.now))
+        append_numbered(tx, [(c.run, numbers.next(c.run), COMPLETED, tx.now, "{}") for c in succeeded])
     for command in commands:
         if command.outcome != "succeeded":
             _end_attempt(tx, command)
@@ -236,11 +274,10 @@ def _end_attempt(tx: Transaction, command: Settle) -> None:
     )
     error = decode(command.error) if command.error else None
     if command.outcome == "retry" and tx.value("SELECT attempts < attempt_limit FROM runs WHERE id = ?", command.run):
-        available = tx.now + command.delay if command.delay > 0 else None
-        _requeue(tx, command.run, available)
+        _requeue(tx, command.run, command.delay)
         append_event(tx, command.run, EventType.RETRYING, {"delay": command.delay, "error": error})
     elif command.outcome == "handover":
-        _requeue(tx, command.run, None, give_back=1)
+        _requeue(tx, command.run, give_back=1)
         append_event(tx, command.run, EventType.HANDED_OVER)
     elif command.outcome == "paused":
         tx.execute(
@@ -252,10 +289,11 @@ def _end_attempt(tx: Transaction, command: Settle) -> None:
         fail(tx, command.run, command.error)
 
 
-def _requeue(tx: Transaction, run: str, available: float | None, give_back: int = 0) -> None:
+def _requeue(tx: Transaction, run: str, delay: float = 0.0, give_back: int = 0) -> None:
     tx.execute(
-        "UPDATE runs SET state = 'queued', available = ?, attempts = attempts - ? WHERE id = ?",
-        (available, give_back, run),
+        "UPDATE runs SET state = 'queued', available = iif(?1 > 0, ?2 + ?1, NULL), due = ?3 + ?1, delay = ?1, "
+        "attempts = attempts - ?4 WHERE id = ?5",
+        (delay, tx.now, tx.mono, give_back, run),
     )
 
 

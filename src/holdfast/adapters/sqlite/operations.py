@@ -94,7 +94,7 @@ def worker_lost(attempts: int) -> ErrorInfo:
 
 _OLD = """
 SELECT r.id, r.tenant FROM runs r
-WHERE r.finished IS NOT NULL
+WHERE r.finished IS NOT NULL AND NOT r.holds_lane
   AND r.finished <= ?1 - iif(r.state = 'failed' OR EXISTS (
         SELECT 1 FROM dead_letters d WHERE d.run = r.id AND d.closed IS NULL), ?3, ?2)
   AND NOT (?4 > 0 AND EXISTS (SELECT 1 FROM events e WHERE e.run = r.id AND e.position > ?4))

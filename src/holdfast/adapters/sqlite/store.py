@@ -18,23 +18,25 @@ from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.commands import (
-    Claim,
+    Cancel,
     Command,
-    ConfirmOutbox,
-    LogLine,
-    ReadOutbox,
-    Renew,
-    RenewLocks,
+    Discard,
+    ForceRelease,
+    PauseRun,
+    ReleaseLock,
     Reply,
-    SaveCheckpoint,
-    SaveProgress,
+    Resume,
+    Settle,
+    Submit,
+    Sweep,
 )
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 R = TypeVar("R")
 
-QUIET = (Claim, Renew, RenewLocks, SaveCheckpoint, SaveProgress, LogLine, ReadOutbox, ConfirmOutbox)
-"""Commands that give nobody anything new to do."""
+LOUD = (Cancel, Discard, ForceRelease, PauseRun, ReleaseLock, Resume, Settle, Submit, Sweep)
+"""Commands that may give somebody something to do. An attempt that fails must not ring: two who wait for one lock
+would wake each other for ever."""
 
 
 class SqliteStore:
@@ -55,7 +57,11 @@ class SqliteStore:
     async def open(self) -> None:
         if self._open:
             return
-        self._reader = await asyncio.to_thread(database.prepare, self.path) if self._threads else database.prepare(self.path)
+        mono = self._clock.monotonic()
+        if self._threads:
+            self._reader = await asyncio.to_thread(database.prepare, self.path, mono)
+        else:
+            self._reader = database.prepare(self.path, mono)
         if self._threads:
             self._writer = Writer(self.path, self._clock, self._committed)
             self._writer.start()
@@ -84,7 +90,7 @@ class SqliteStore:
         return replies
 
     def _committed(self, commands: Sequence[Command]) -> None:
-        if any(type(command) not in QUIET for command in commands):
+        if any(isinstance(command, LOUD) for command in commands):
             self._bell.ring()
 
     async def wait(self, since: int, timeout: float) -> int:

@@ -1,17 +1,21 @@
-"""One transaction: many commands applied in a few set-based statements.
+"""One transaction: many commands applied in a few statements.
 
-Commands travel as one JSON array per statement and SQLite unpacks them with `json_each`. That keeps the whole
-batch in one call that runs without the interpreter lock; `executemany` would give the lock back and ask for it
-again for every row, and a busy event loop makes each of these turns cost milliseconds.
+The interpreter lock is given back while SQLite works and asked for again after every statement, and a busy event loop
+makes each of these turns cost up to milliseconds. So a batch is few statements, whatever its size: reads and updates
+unpack one JSON array with `json_each`, inserts carry many rows in one VALUES list.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
+
+MAX_ROWS = 128
+"""Rows of one INSERT: well below SQLite's limit of parameters for every table here."""
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
@@ -46,16 +50,18 @@ def pack(values: Sequence[Any]) -> str:
 HELD = "r.state = 'running' AND r.lease_until > :mono AND r.lease_until <= :mono + r.lease_ttl"
 """A lease that has not ended. One that ends later than any lease can was granted before the host was restarted."""
 
-_STALE = f"""
-SELECT json_group_array(j.key) FROM json_each(:batch) j LEFT JOIN runs r ON r.id = j.value->>0
-WHERE r.id IS NULL OR NOT (r.epoch = j.value->>1 AND {HELD})
+_STANDING = f"""
+SELECT json_group_array(json_array(
+    r.id IS NOT NULL AND r.epoch = j.value->>1 AND {HELD},
+    (SELECT max(e.seq) FROM events e WHERE e.run = j.value->>0)))
+FROM json_each(:batch) j LEFT JOIN runs r ON r.id = j.value->>0
 """  # noqa: S608
 
 
-def stale(tx: Transaction, batch: str) -> set[int]:
-    """Indexes of the fenced commands (run first, epoch second) whose writer no longer holds the lease."""
-    found = tx.execute(_STALE, {"batch": batch, "mono": tx.mono}).fetchone()[0]
-    return set() if found == "[]" else set(decode(found))
+def standing(tx: Transaction, held: list[tuple[str, int]]) -> list[tuple[int, int]]:
+    """For each (run, epoch): whether it still holds the lease, and the number of the run's last event."""
+    found = tx.execute(_STANDING, {"batch": pack(held), "mono": tx.mono}).fetchone()[0]
+    return decode(found)
 
 
 def holds(tx: Transaction, run: str, epoch: int) -> bool:
@@ -64,20 +70,30 @@ def holds(tx: Transaction, run: str, epoch: int) -> bool:
     return tx.execute(sql, {"run": run, "epoch": epoch, "mono": tx.mono}).fetchone() is not None
 
 
-_APPEND = """
-INSERT INTO events (run, seq, type, at, data)
-SELECT j.value->>0,
-       coalesce((SELECT max(e.seq) FROM events e WHERE e.run = j.value->>0), 0)
-           + row_number() OVER (PARTITION BY j.value->>0 ORDER BY j.key),
-       j.value->>1, ?2, j.value->>2
-FROM json_each(?1) j ORDER BY j.key
-"""
+_EVENTS = "INSERT INTO events (run, seq, type, at, data) VALUES "
 
 
-def append_events(tx: Transaction, events: list[tuple[str, str, str]]) -> None:
-    """Write (run, type, data) facts, each numbered one higher than its run's last."""
-    if events:
-        tx.execute(_APPEND, (pack(events), tx.now))
+def append_numbered(tx: Transaction, events: list[tuple[str, int, str, float, str]]) -> None:
+    """Write (run, seq, type, at, data) facts whose numbers follow from `standing`."""
+    insert_rows(tx, _EVENTS, events)
+
+
+@lru_cache(maxsize=256)
+def _insert(head: str, width: int, count: int) -> str:
+    row = "(" + ", ".join("?" * width) + ")"
+    return head + ", ".join([row] * count)
+
+
+def insert_rows(tx: Transaction, head: str, rows: Sequence[tuple[Any, ...]]) -> int:
+    """Insert rows with few statements: as many as a power of two at a time, so that few texts are ever prepared."""
+    done = inserted = 0
+    while done < len(rows):
+        count = min(MAX_ROWS, 1 << (len(rows) - done).bit_length() - 1)
+        chunk = rows[done : done + count]
+        values = [value for row in chunk for value in row]
+        inserted += tx.execute(_insert(head, len(chunk[0]), count), values).rowcount
+        done += count
+    return inserted
 
 
 def append_event(tx: Transaction, run: str, kind: str, data: dict[str, Any] | str | None = None) -> None:

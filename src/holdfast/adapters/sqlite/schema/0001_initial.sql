@@ -1,4 +1,4 @@
--- The first schema. Times are seconds: `lease_until`, `lease_ttl` on the host's monotonic clock, all others wall time.
+-- The first schema. Times are seconds: `lease_until` and `due` on the host's monotonic clock, all others wall time.
 -- Text in `input`, `result` and `value` is JSON, or `@blob:<key>` for what was moved to the blob store.
 
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -22,7 +22,9 @@ CREATE TABLE runs (
     lease_until   REAL,
     lease_ttl     REAL,
     created       REAL NOT NULL,
-    available     REAL,                               -- NULL: now
+    available     REAL,                               -- NULL: now; shown to people
+    due           REAL,                               -- the same moment on the monotonic clock: what counts
+    delay         REAL,
     started       REAL,
     finished      REAL,
     input         TEXT NOT NULL,
@@ -38,7 +40,7 @@ CREATE UNIQUE INDEX runs_key ON runs (tenant, key) WHERE key IS NOT NULL;
 CREATE UNIQUE INDEX runs_live ON runs (tenant, pipeline)
     WHERE is_unique AND state IN ('queued', 'running', 'paused');
 CREATE INDEX runs_ready ON runs (lane, priority DESC, seq) WHERE state = 'queued' AND available IS NULL;
-CREATE INDEX runs_delayed ON runs (available) WHERE state = 'queued' AND available IS NOT NULL;
+CREATE INDEX runs_delayed ON runs (due) WHERE state = 'queued' AND available IS NOT NULL;
 CREATE INDEX runs_waiting ON runs (lane, seq) WHERE state = 'queued';
 CREATE INDEX runs_active ON runs (lane) WHERE state = 'running' OR holds_lane;
 CREATE INDEX runs_leased ON runs (lease_until) WHERE state = 'running';

@@ -101,6 +101,23 @@ class LeaseTopics(StoreTopics):
         assert await scene.do(Renew([("r1", epoch)], TTL)) == ["r1"]
         assert await scene.do(Sweep()) == [("r1", "queued")]
 
+    @story
+    async def test_a_wall_clock_that_jumps_ahead_ends_no_delay(self, scene: Scene) -> None:
+        await scene.submit("r1", delay=60.0)
+        await scene.settle("r2", await scene.start("r2"), "retry", delay=60.0)
+        scene.clock.jump_wall(YEAR)
+        assert await scene.claim(limit=9) == []
+        scene.clock.advance(60.0)
+        assert [found.run for found in await scene.claim(limit=9)] == ["r1", "r2"]
+
+    @story
+    async def test_a_wall_clock_that_jumps_back_prolongs_no_delay(self, scene: Scene) -> None:
+        await scene.submit("r1", delay=60.0)
+        await scene.settle("r2", await scene.start("r2"), "retry", delay=60.0)
+        scene.clock.jump_wall(-YEAR)
+        scene.clock.advance(60.0)
+        assert [found.run for found in await scene.claim(limit=9)] == ["r1", "r2"]
+
     # --- the sweeper ---
 
     @story

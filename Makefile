@@ -1,0 +1,53 @@
+# `make` lists what there is. `make demo` and `make test` set everything up on a fresh machine.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+$(STAMP): requirements.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+setup: $(STAMP)  ## create the virtual environment
+
+demo: $(STAMP)  ## run a pipeline, kill its worker in the middle, resume, show what was reused
+	@$(BIN)/python examples/demo.py
+
+test: $(STAMP)  ## all tests
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+unit: $(STAMP)  ## the tests that take seconds
+	$(BIN)/python -m pytest tests/unit -n auto
+
+check: $(STAMP)  ## lint, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+fix: $(STAMP)  ## let ruff repair what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## measure holdfast beside DBOS and the group-commit bound, on SQLite
+	$(BIN)/python -m benchmarks
+
+soak: $(STAMP)  ## 2,000 runs on one file, workers killed at random
+	$(BIN)/python examples/kill_workers.py --runs 2000
+
+pin: $(STAMP)  ## write requirements.txt anew (needs uv)
+	uv pip compile pyproject.toml --group dev --extra fast --extra testing --generate-hashes --upgrade \
+		--no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 -o requirements.txt
+
+clean:  ## remove what was built here
+	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo
+
+.PHONY: help setup demo test unit check fix bench soak pin clean

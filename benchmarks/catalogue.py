@@ -1,0 +1,117 @@
+"""What is measured: benchmarks, systems, sizes, and the goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HOLDFAST = "holdfast"
+DBOS = "DBOS"
+DBOS_WAL = "DBOS, file set to WAL"
+BOUND = "group-commit bound"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One system in one benchmark. Of several ways to use it the best median counts."""
+
+    system: str
+    count: int
+    quick: int
+    ways: tuple[str, ...] = ("",)
+    row: str | None = None
+    """The benchmark's name in the results, where it differs."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    unit: str
+    subjects: tuple[Subject, ...]
+    higher_is_better: bool = True
+    flight: int = 256
+    repeats: int | None = None
+    """At most so many repeats: for what takes long."""
+    extra: tuple[tuple[str, str, str], ...] = ()
+    """Further rows out of the same answer: (key of the answer, name of the row, unit); lower is better."""
+
+
+def _dbos(count: int, quick: int, *ways: str) -> tuple[Subject, Subject]:
+    return Subject(DBOS, count, quick, ways), Subject(DBOS_WAL, count, quick, ways)
+
+
+_LIBRARIES = ("sqlite3", "apsw")
+
+BENCHMARKS = (
+    Benchmark(
+        "noop_runs",
+        "runs/s",
+        (
+            Subject(HOLDFAST, 10_000, 4_000),
+            *_dbos(600, 200, "queue", "thread", "threads", "async"),
+            Subject(BOUND, 40_000, 20_000, _LIBRARIES, row="bound_noop"),
+        ),
+    ),
+    Benchmark(
+        "five_step_runs",
+        "runs/s",
+        (
+            Subject(HOLDFAST, 6_000, 2_500),
+            *_dbos(200, 80, "thread", "threads", "async"),
+            Subject(BOUND, 20_000, 10_000, _LIBRARIES, row="bound_five_step"),
+        ),
+    ),
+    Benchmark(
+        "five_step_p50",
+        "ms",
+        (
+            Subject(HOLDFAST, 300, 150),
+            *_dbos(100, 40, "thread", "async"),
+            Subject(BOUND, 500, 200, _LIBRARIES, row="bound_five_step_p50"),
+        ),
+        higher_is_better=False,
+        flight=1,
+    ),
+    Benchmark("map_items", "items/s", (Subject(HOLDFAST, 50_000, 20_000),)),
+    Benchmark("submit", "runs/s", (Subject(HOLDFAST, 20_000, 10_000), *_dbos(400, 150, "queue"))),
+    Benchmark(
+        "pickup_p50",
+        "ms",
+        (Subject(HOLDFAST, 100, 40), *_dbos(60, 25, "queue")),
+        higher_is_better=False,
+        flight=1,
+    ),
+    Benchmark("pickup_between_p50", "ms", (Subject(HOLDFAST, 100, 40),), higher_is_better=False, flight=1),
+    Benchmark(
+        "history_growth",
+        "× the rate of an empty store",
+        (Subject(HOLDFAST, 100_000, 20_000),),
+        repeats=2,
+    ),
+    Benchmark(
+        "worker_start",
+        "s",
+        (Subject(HOLDFAST, 1, 1),),
+        higher_is_better=False,
+        extra=(("rss", "worker_rss", "MB"),),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`ours` is at least `factor` times `theirs`; for latencies, at most that share of it."""
+
+    text: str
+    ours: str
+    theirs: tuple[str, str] | float
+    factor: float
+    higher_is_better: bool = True
+
+
+GOALS = (
+    Goal("no-op runs: at least 20 × DBOS", "noop_runs", ("noop_runs", DBOS), 20),
+    Goal("five-step runs: at least 30 × DBOS", "five_step_runs", ("five_step_runs", DBOS), 30),
+    Goal("five steps, p50: at most 1/5 of DBOS", "five_step_p50", ("five_step_p50", DBOS), 1 / 5, False),
+    Goal("map: at least 20,000 items/s", "map_items", 20_000, 1),
+    Goal("five-step runs: at least 1/4 of the bound", "five_step_runs", ("bound_five_step", BOUND), 1 / 4),
+)

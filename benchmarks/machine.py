@@ -1,0 +1,55 @@
+"""Where the figures come from, in one line."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+
+def describe(*, uvloop: bool) -> str:
+    """Hardware, versions, settings, and how long this disk takes to keep a promise."""
+    loop = "uvloop" if uvloop else "asyncio's own event loop"
+    return (
+        f"{date.today()}, {os.cpu_count()} × {_processor()}, {_memory()} GB, "
+        f"{platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, synchronous=FULL, "
+        f"fdatasync {_fdatasync() * 1e6:.0f} µs, holdfast and bound on {loop}"
+    )
+
+
+def busy() -> str | None:
+    """Whether others use the machine, from what the kernel says about the last ten seconds."""
+    try:
+        share = float(Path("/proc/pressure/cpu").read_text().split("avg10=", 1)[1].split(" ", 1)[0])
+    except (OSError, IndexError, ValueError):
+        return None
+    return f"tasks waited for a processor {share:.0f} % of the time" if share > 10 else None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+def _memory() -> int:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
+
+
+def _fdatasync(times: int = 200) -> float:
+    with tempfile.NamedTemporaryFile(prefix="holdfast-benchmark-") as file:
+        seconds = []
+        for _ in range(times):
+            start = time.perf_counter()
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fdatasync(file.fileno())
+            seconds.append(time.perf_counter() - start)
+    return sorted(seconds)[times // 2]

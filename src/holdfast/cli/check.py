@@ -1,0 +1,94 @@
+"""`holdfast check`: look for mistakes without opening the store or running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+from msgspec import Struct
+
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.kit import Command, session_of
+from holdfast.cli.session import Session
+from holdfast.errors import HoldfastError
+
+
+class Finding(Struct):
+    check: str
+    ok: bool
+    detail: str
+
+
+@click.command(cls=Command)
+@session_of
+def command(session: Session) -> int:
+    """Check settings and pipelines: exits with 0 when all is well and with 8 when there are problems.
+
+    \b
+    Example:
+      holdfast --app pipelines.py check
+    """
+    from holdfast.cli import render
+
+    findings = _findings(session)
+    session.out.items(findings, lambda: render.findings(findings))
+    return ExitCode.OK if all(finding.ok for finding in findings) else ExitCode.PROBLEMS
+
+
+def _findings(session: Session) -> list[Finding]:
+    """Each check builds on those before it, so the first problem of a kind ends the list."""
+    found = [_try("settings", lambda: _settings(session))]
+    if found[-1].ok:
+        found += [
+            _try("adapters", lambda: _adapters(session)),
+            _try("pipelines", lambda: _pipelines(session)),
+        ]
+    if found[-1].ok:
+        found.append(_try("lanes", lambda: _lanes(session)))
+    return found
+
+
+def _try(name: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(name, True, look())
+    except HoldfastError as error:
+        return Finding(name, False, str(error))
+
+
+def _settings(session: Session) -> str:
+    origins = session.loaded.origins.values()
+    given = [origin for origin in origins if origin != "default"]
+    return f"{len(given)} given, {len(origins) - len(given)} by default"
+
+
+def _adapters(session: Session) -> str:
+    from holdfast import bootstrap
+    from holdfast.model.clock import SystemClock
+
+    settings = session.loaded.settings
+    blobs = settings.blobs or bootstrap.default_blobs(settings.store)
+    bootstrap.make_store(settings.store, SystemClock())
+    bootstrap.make_blobs(blobs)
+    bootstrap.make_bus(settings.bus)
+    return ", ".join(bootstrap.redacted(url) for url in (settings.store, blobs, f"bus {settings.bus}"))
+
+
+def _pipelines(session: Session) -> str:
+    from holdfast.errors import ConfigurationError
+
+    pipelines = session.found.pipelines
+    if not pipelines:
+        raise ConfigurationError("the app has no pipelines")
+    for pipeline in pipelines.values():
+        _ = pipeline.result_step  # raises when it has no steps or names none
+    return ", ".join(f"{name} ({_steps(len(pipeline.steps))})" for name, pipeline in pipelines.items())
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _lanes(session: Session) -> str:
+    from holdfast.services.catalogue import lanes_of
+
+    return ", ".join(f"{lane.name} ({lane.order})" for lane in lanes_of(session.found.pipelines.values()))

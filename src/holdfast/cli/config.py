@@ -1,0 +1,45 @@
+"""`holdfast config`: the settings in force."""
+
+from __future__ import annotations
+
+import click
+from msgspec import Struct
+
+from holdfast.cli.kit import Group, session_of
+from holdfast.cli.session import Session
+
+
+class Setting(Struct):
+    name: str
+    value: str
+    origin: str
+    environment: str
+    help: str
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """The settings in force."""
+
+
+@command.command()
+@click.option("--origin", is_flag=True, help="Also say where each value comes from.")
+@session_of
+def show(session: Session, origin: bool) -> None:
+    """Show every setting. Passwords in URLs are never shown.
+
+    \b
+    Example:
+      holdfast config show --origin
+    """
+    from holdfast.cli import render
+    from holdfast.settings import FIELDS
+
+    loaded = session.loaded
+    items = [
+        Setting(
+            field.name, loaded.shown(field.name), loaded.origins[field.name], field.environment, field.help
+        )
+        for field in FIELDS
+    ]
+    session.out.items(items, lambda: render.settings(items, origin))

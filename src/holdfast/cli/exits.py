@@ -1,0 +1,64 @@
+"""Exit codes, a public contract, and which error ends with which."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from holdfast import errors
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    OTHER = 1
+    """Failed for another reason: the store is out of reach, or a bug."""
+    USAGE = 2
+    """The command line, a setting, a pipeline's definition or a payload is wrong."""
+    NOT_YET = 3
+    """Declined at a prompt, or the run was still going when the waiting ended."""
+    PERMISSION = 4
+    RUN_FAILED = 5
+    """The run ended as failed or cancelled."""
+    CONFLICT = 6
+    """It contradicts what is stored: key reused, run already there, lock lost."""
+    NOT_FOUND = 7
+    PROBLEMS = 8
+    """`check` found problems, or a run did not end as expected."""
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+class Declined(errors.HoldfastError):
+    """Somebody said no at a prompt."""
+
+
+class StillGoing(errors.HoldfastError):
+    """The waiting ended before the run did."""
+
+
+class RunEnded(errors.HoldfastError):
+    """The run ended as failed or cancelled."""
+
+
+class Unexpected(errors.HoldfastError):
+    """The run did not end as `--expect` said."""
+
+
+_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
+    (errors.NotFound, ExitCode.NOT_FOUND),
+    (errors.UnknownPipeline, ExitCode.NOT_FOUND),
+    (errors.Conflict, ExitCode.CONFLICT),
+    (errors.LeaseLost, ExitCode.CONFLICT),
+    (errors.Fix, ExitCode.USAGE),
+    (errors.RunFailed, ExitCode.RUN_FAILED),
+    (errors.RunCancelled, ExitCode.RUN_FAILED),
+    (RunEnded, ExitCode.RUN_FAILED),
+    (Declined, ExitCode.NOT_YET),
+    (StillGoing, ExitCode.NOT_YET),
+    (Unexpected, ExitCode.PROBLEMS),
+    (PermissionError, ExitCode.PERMISSION),
+)
+
+
+def code_for(error: BaseException) -> ExitCode:
+    """The exit code of an error; the first class that fits decides."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), ExitCode.OTHER)

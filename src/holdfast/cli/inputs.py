@@ -1,0 +1,68 @@
+"""A run's input from the command line: `name=text`, `name:=json`, dotted paths, or a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InvalidInput
+
+NOTHING: Any = object()
+"""No input was given: not the same as null."""
+
+
+def read_input(assignments: Sequence[str], file: str | None) -> Any:
+    """The input: the file's content, with the assignments laid over it."""
+    value = _from_file(file) if file else NOTHING
+    for assignment in assignments:
+        value = _assigned(value, assignment)
+    return value
+
+
+def _from_file(file: str) -> Any:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput(f"--input-file {file} can't be read: {reason}") from error
+    name = "standard input" if file == "-" else file
+    return _json(text, f"--input-file: {name}")
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{where} is not valid JSON: {error}") from error
+
+
+def _assigned(value: Any, assignment: str) -> Any:
+    path, given = _parsed(assignment)
+    if not path:
+        return given
+    value = {} if value is NOTHING else value
+    place = value
+    *parents, last = path.split(".")
+    for name in parents:
+        place = _inside(place, assignment).setdefault(name, {})
+    _inside(place, assignment)[last] = given
+    return value
+
+
+def _parsed(assignment: str) -> tuple[str, Any]:
+    """`a.b=text` gives text, `a.b:=json` gives what the JSON says, `:=json` is the whole input."""
+    name, equals, text = assignment.partition("=")
+    if equals and name.endswith(":"):
+        return name[:-1], _json(text, f"--input {assignment}")
+    if not equals or not name:
+        raise InvalidInput(f"--input {assignment!r} is not understood: write name=text or name:=json")
+    return name, text
+
+
+def _inside(place: Any, assignment: str) -> dict[str, Any]:
+    if not isinstance(place, dict):
+        raise InvalidInput(f"--input {assignment}: there is {place!r:.40} already where an object is needed")
+    return place

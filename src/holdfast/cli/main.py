@@ -1,0 +1,98 @@
+"""The entry point: commands loaded on demand, errors turned into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from holdfast import __version__
+from holdfast.cli.exits import ExitCode, code_for
+from holdfast.cli.kit import Group, global_options, write_options
+from holdfast.errors import HoldfastError
+
+COMMANDS: dict[str, str] = {
+    "run": "Start a run of a pipeline, execute it here and print its result.",
+    "worker": "Execute queued runs until told to stop.",
+    "runs": "Look at runs, and change their course.",
+    "dlq": "Dead letters: list, show, redrive, discard.",
+    "locks": "Locks and leaders: who holds what.",
+    "lanes": "Lanes: what waits, what runs, who leads.",
+    "pipelines": "Pipelines: what can be run here.",
+    "check": "Check settings and pipelines without running anything.",
+    "config": "Show every setting and where its value comes from.",
+    "completion": "Print the script that makes your shell complete holdfast's words.",
+    "version": "Show the version of holdfast and of what it uses.",
+}
+"""Each lives in the module of its name. The help lines are here so that `--help` imports none of them."""
+
+
+class Root(Group):
+    """The command itself: its commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
+        return load_command(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        write_options(self.get_params(ctx), "Global options, before or after the command", ctx, formatter)
+
+
+def load_command(name: str) -> click.Command:
+    """The command behind a name."""
+    return import_module(f"holdfast.cli.{name}").command
+
+
+@click.group(
+    cls=Root,
+    params=global_options(),
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message="holdfast %(version)s", help="Show the version.")
+def root() -> None:
+    """Run expensive multi-step jobs once: every step checkpointed, whatever crashes.
+
+    \b
+    Examples:
+      holdfast --app pipelines.py run report --input title=Parks
+      holdfast worker --concurrency 8
+      holdfast runs show 06f3z
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.exit(root.main(args=words, prog_name="holdfast", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort as error:
+        interrupted = isinstance(error.__cause__, KeyboardInterrupt)
+        sys.exit(ExitCode.INTERRUPTED if interrupted else ExitCode.NOT_YET)
+    except Exception as error:
+        if "--debug" in words:
+            raise
+        click.echo(f"holdfast: {_explained(error)}", err=True)
+        sys.exit(code_for(error))
+
+
+def _explained(error: Exception) -> str:
+    """What happened, in one line that ends with what to do."""
+    if isinstance(error, HoldfastError):
+        return " ".join(str(error).split())
+    if isinstance(error, PermissionError):
+        return f"permission denied: {error.filename or error}"
+    return f"unexpected {type(error).__name__}: {error} (--debug shows where it happened; please report it)"

@@ -1,0 +1,84 @@
+"""Progress on stderr: a live page on a terminal, one line for each change anywhere else."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from holdfast.cli.output import Output
+from holdfast.model.duration import humanise
+from holdfast.model.run import StepStatus
+from holdfast.services.steps import StepView
+from holdfast.services.views import RunView
+
+
+class Progress(Protocol):
+    def show(self, view: RunView) -> None: ...
+
+
+def progress_on(out: Output) -> AbstractContextManager[Progress]:
+    """What suits the place where stderr goes to."""
+    return LivePage(out) if out.errors.is_terminal and not out.errors.is_dumb_terminal else Lines(out)
+
+
+class LivePage:
+    """Redraws the steps in place; what was drawn last stays."""
+
+    def __init__(self, out: Output) -> None:
+        from rich.live import Live
+
+        self._console = out.errors
+        self._live = Live(console=self._console, refresh_per_second=8)
+
+    def __enter__(self) -> LivePage:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def show(self, view: RunView) -> None:
+        from holdfast.cli.render import steps
+
+        self._live.update(steps(view, self._console.width))
+
+
+class Lines:
+    """One line for each change of the run or of a step."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._state = ""
+        self._steps: dict[str, str] = {}
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def show(self, view: RunView) -> None:
+        for step in view.steps:
+            self._show_step(step)
+        state = _told(view)
+        if state != self._state:
+            self._state = state
+            self._out.note(f"{view.run.id} {state}")
+
+    def _show_step(self, step: StepView) -> None:
+        word = "reused" if step.reused else str(step.status)
+        if word == self._steps.get(step.name, StepStatus.PENDING):
+            return
+        self._steps[step.name] = word
+        duration = f" in {humanise(step.duration or 0)}" if word == StepStatus.COMPLETED else ""
+        error = step.error if step.status == StepStatus.FAILED else None
+        why = f": {error.name}: {error.message}" if error else ""
+        self._out.note(f"  {step.name} {word.replace('_', ' ')}{duration}{why}")
+
+
+def _told(view: RunView) -> str:
+    run = view.run
+    if run.state == "running":
+        return f"running (try {run.attempts} of {run.attempt_limit})"
+    why = str(run.error) if run.error else run.reason
+    return f"{run.state}: {why}" if why else run.state

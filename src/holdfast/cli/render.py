@@ -1,0 +1,381 @@
+"""What people see: tables, and the page of a run with its timeline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli import timeline
+from holdfast.model.duration import humanise
+from holdfast.model.run import StepStatus
+from holdfast.ports.store import LaneInfo
+from holdfast.services.steps import StepView, UsageView
+from holdfast.services.views import DeadLetterView, EventView, LockView, LogView, RunSummary, RunView
+
+if TYPE_CHECKING:
+    from holdfast.services.catalogue import PipelineView
+
+COLOR = {
+    "queued": "blue",
+    "running": "yellow",
+    "paused": "magenta",
+    "succeeded": "green",
+    "failed": "red",
+    "cancelled": "dim",
+    "completed": "green",
+    "in_progress": "yellow",
+    "skipped": "dim",
+    "pending": "dim",
+}
+GLYPH = {
+    StepStatus.COMPLETED: "✔",
+    StepStatus.IN_PROGRESS: "▶",
+    StepStatus.FAILED: "✘",
+    StepStatus.SKIPPED: "–",
+    StepStatus.PENDING: "·",
+}
+REUSED = "↺"
+
+
+def table(*headings: str, right: Sequence[str] = (), whole: Sequence[str] = (), free: str = "") -> Table:
+    """A table without lines. Columns in `whole` hold ids and are never cut; `free` gives way to the others."""
+    result = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    for heading in headings:
+        result.add_column(
+            heading,
+            justify="right" if heading in right else "left",
+            no_wrap=True,
+            overflow="ignore" if heading in whole else "ellipsis",
+            min_width=26 if heading in ("RUN", "BLOCKED BY") else None,
+            ratio=1 if heading == free else None,
+        )
+    return result
+
+
+def colored(word: str) -> Text:
+    return Text(word.replace("_", " "), style=COLOR.get(word, ""))
+
+
+def moment(value: datetime | None) -> str:
+    return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def age(value: datetime) -> str:
+    """How long ago, in one unit: `45s`, `3m`, `2d`."""
+    seconds = max(0.0, (datetime.now(UTC) - value).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= length:
+            return f"{seconds // length:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+def took(value: float | None) -> str:
+    return "" if value is None else humanise(value)
+
+
+def empty(what: str, hint: str = "") -> Text:
+    return Text(f"no {what}{f'; {hint}' if hint else ''}", style="dim")
+
+
+# --- runs -------------------------------------------------------------------------------------------------
+
+
+def runs(items: Sequence[RunSummary]) -> RenderableType:
+    if not items:
+        return empty("runs")
+    tenants = {run.tenant for run in items} != {"default"}
+    headings = ["RUN", "PIPELINE", *(["TENANT"] if tenants else []), "STATE", "TRIES", "AGE", "TOOK", "WHY"]
+    result = table(*headings, right=["TRIES", "AGE", "TOOK"], whole=["RUN"], free="WHY")
+    for run in items:
+        result.add_row(
+            run.id,
+            run.pipeline,
+            *([run.tenant] if tenants else []),
+            colored(run.state),
+            f"{run.attempts}/{run.attempt_limit}",
+            age(run.created),
+            took(run.duration),
+            str(run.error) if run.error else run.reason or "",
+        )
+    return result
+
+
+def run_page(view: RunView, width: int) -> RenderableType:
+    """The whole story of a run."""
+    return Group(*_head(view), Text(), steps(view, width), Text(), summary_line(view), *_tail(view))
+
+
+def _head(view: RunView) -> list[RenderableType]:
+    run = view.run
+    title = Text.assemble((run.id, "bold"), "  ", run.pipeline, "  ", colored(run.state))
+    facts = [f"tenant {run.tenant}", f"lane {run.lane}", f"try {run.attempts} of {run.attempt_limit}"]
+    facts += [f"key {run.key}"] if run.key else []
+    facts += [f"priority {run.priority}"] if run.priority else []
+    facts += [f"worker {run.worker}"] if run.worker else []
+    times = [f"created {moment(run.created)}"]
+    times += [f"waited {took(run.wait)}"] if run.wait is not None else []
+    times += [f"took {took(run.duration)}"] if run.duration is not None else []
+    lines: list[RenderableType] = [
+        title,
+        Text(" · ".join(facts), style="dim"),
+        Text(" · ".join(times), style="dim"),
+    ]
+    if run.parent:
+        lines.append(Text(f"rerun of {run.parent}", style="dim"))
+    return lines
+
+
+def _tail(view: RunView) -> list[RenderableType]:
+    run = view.run
+    lines: list[RenderableType] = []
+    if run.error:
+        lines.append(Text(f"{'failed' if run.state == 'failed' else 'last error'}: {run.error}", style="red"))
+    if run.reason:
+        lines.append(Text(f"{run.state}: {run.reason}"))
+    if view.validation_failures:
+        told = ", ".join(f"{step} {count}×" for step, count in view.validation_failures.items())
+        lines.append(Text(f"stored results that failed validation: {told}", style="magenta"))
+    if view.dead_letter:
+        lines.append(
+            Text(
+                f"dead letter {view.dead_letter.id}: go on with `holdfast dlq redrive {view.dead_letter.id}`"
+            )
+        )
+    return lines
+
+
+def summary_line(view: RunView) -> Text:
+    """`3 steps executed, 2 reused · 5,400 tokens · $0.0120`."""
+    totals = view.totals
+    parts = [
+        f"{totals.executed} {'step' if totals.executed == 1 else 'steps'} executed, {totals.reused} reused"
+    ]
+    parts[0] += f", {totals.skipped} skipped" if totals.skipped else ""
+    open_steps = sum(step.status not in (StepStatus.COMPLETED, StepStatus.SKIPPED) for step in view.steps)
+    parts[0] += f", {open_steps} not finished" if open_steps else ""
+    parts += _spent(totals.usage)
+    parts += [f"of it wasted {', '.join(_spent(totals.wasted))}"] if totals.wasted.calls else []
+    parts += [f"saved by reuse {', '.join(_spent(totals.inherited))}"] if totals.inherited.calls else []
+    return Text(" · ".join(parts), style="bold")
+
+
+def _spent(usage: UsageView) -> list[str]:
+    if not usage.calls:
+        return []
+    cost = money(usage)
+    return [f"{usage.total_tokens:,} tokens", *([cost] if cost else [])]
+
+
+def money(usage: UsageView) -> str:
+    """The cost; what is unknown is called unknown."""
+    if not usage.calls:
+        return ""
+    known = f"${usage.cost:.4f}" if usage.cost or not usage.unpriced else ""
+    unknown = f"{usage.unpriced} unpriced" if usage.unpriced else ""
+    return " + ".join(part for part in (known, unknown) if part)
+
+
+# --- steps ------------------------------------------------------------------------------------------------
+
+
+def steps(view: RunView, width: int) -> RenderableType:
+    """The steps as bars on one time axis."""
+    axis = timeline.axis(view)
+    shown = _columns(view.steps)
+    result = table("STEP", "STATUS", axis.label, *shown, right=list(shown), whole=["STEP"])
+    room = timeline.room(width, view.steps, shown)
+    for step in view.steps:
+        cells = [shown[name](step) for name in shown]
+        result.add_row(_name(step), _status(step), _bar(step, axis, room), *cells)
+    return result
+
+
+def _columns(found: Sequence[StepView]) -> dict[str, Any]:
+    """The columns that have something to say."""
+    columns: dict[str, Any] = {
+        "TOOK": lambda s: "" if s.status == StepStatus.SKIPPED else took(s.duration),
+        "TRIES": lambda s: str(s.attempts or ""),
+    }
+    if any(step.items or step.total for step in found):
+        columns["ITEMS"] = _items
+    if any(step.usage.calls for step in found):
+        columns["TOKENS"] = lambda s: f"{s.usage.total_tokens:,}" if s.usage.calls else ""
+        columns["COST"] = lambda s: money(s.usage)
+    return columns
+
+
+def _items(step: StepView) -> str:
+    done = step.items or step.done
+    failed = f" ({step.failed_items} failed)" if step.failed_items else ""
+    if step.total and step.status == StepStatus.IN_PROGRESS:
+        return f"{step.done or 0:,}/{step.total:,}{failed}"
+    return f"{done:,}{failed}" if done else ""
+
+
+def _name(step: StepView) -> Text:
+    glyph = REUSED if step.reused else GLYPH[step.status]
+    return Text(f"{glyph} {step.name}", style=_color(step))
+
+
+def _color(step: StepView) -> str:
+    return "cyan" if step.reused else COLOR[step.status]
+
+
+def _status(step: StepView) -> Text:
+    if step.inherited and step.reused:
+        return Text("reused", style="cyan")
+    word = step.status.replace("_", " ")
+    return Text(f"{word}, reused" if step.reused else word, style=_color(step))
+
+
+def _bar(step: StepView, axis: timeline.Axis, room: int) -> Text:
+    if step.inherited and step.reused:
+        return Text("taken over from the earlier run", style="dim")
+    offset, length = axis.place(step, room)
+    return Text(
+        " " * offset + (timeline.REUSED if step.reused else timeline.BAR) * length, style=_color(step)
+    )
+
+
+# --- events, logs, dead letters ---------------------------------------------------------------------------
+
+
+def event_line(event: EventView) -> Text:
+    facts = event.data if isinstance(event.data, dict) else {}
+    name = f"{facts['step']} " if "step" in facts else ""
+    rest = {
+        key: value
+        for key, value in facts.items()
+        if key in ("attempt", "worker", "epoch", "reason", "actor", "delay")
+    }
+    told = " ".join(f"{key}={value}" for key, value in rest.items() if value not in ("", None))
+    error = facts.get("error")
+    if isinstance(error, dict):
+        told += f" {error.get('name')}: {error.get('message')}"
+    return Text.assemble(
+        (f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, told
+    )
+
+
+def dead_letters(items: Sequence[DeadLetterView]) -> RenderableType:
+    if not items:
+        return empty("dead letters")
+    result = table("DEAD LETTER", "FROM", "TENANT", "AGE", "STATUS", "REASON", whole=["DEAD LETTER"])
+    for letter in items:
+        source = letter.attributes.get("pipeline", "") if letter.run else letter.source
+        result.add_row(
+            letter.id,
+            source,
+            letter.tenant,
+            age(letter.created),
+            letter.resolution or "open",
+            letter.reason,
+        )
+    return result
+
+
+def dead_letter(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
+    head = Text.assemble((letter.id, "bold"), "  ", letter.resolution or "open")
+    facts = [f"from {letter.source}", f"tenant {letter.tenant}", f"since {moment(letter.created)}"]
+    facts += [f"{name} {value}" for name, value in letter.attributes.items()]
+    shown = (
+        body["body"] if body["encoding"] != "json" else json.dumps(body["body"], indent=2, ensure_ascii=False)
+    )
+    hint = f"`holdfast dlq redrive {letter.id}` sends it on its way again" if letter.closed is None else ""
+    return Group(
+        head, Text(" · ".join(facts), style="dim"), Text(letter.reason, style="red"), Text(shown), Text(hint)
+    )
+
+
+def log_line(line: LogView) -> Text:
+    style = {"warning": "yellow", "error": "red", "debug": "dim"}.get(line.level, "")
+    fields = "".join(f" {name}={value}" for name, value in line.fields.items())
+    return Text.assemble(
+        (f"{moment(line.at)}  ", "dim"),
+        (f"{line.level:<7} ", style),
+        (f"{line.step}: ", "bold"),
+        line.message,
+        (fields, "dim"),
+    )
+
+
+# --- locks, lanes, pipelines, settings --------------------------------------------------------------------
+
+
+def locks(items: Sequence[LockView]) -> RenderableType:
+    if not items:
+        return empty("locks are held")
+    result = table("LOCK", "HOLDER", "EPOCH", "SINCE", "LEFT", right=["EPOCH", "LEFT"], whole=["LOCK"])
+    for lock in items:
+        result.add_row(lock.name, lock.holder, str(lock.epoch), moment(lock.acquired), took(lock.remaining))
+    return result
+
+
+def lanes(items: Sequence[LaneInfo]) -> RenderableType:
+    if not items:
+        return empty("lanes", "a worker defines them when it starts")
+    headings = ("LANE", "ORDER", "WHEN THE HEAD FAILS", "QUEUED", "RUNNING", "LEADER", "BLOCKED BY")
+    result = table(*headings, right=["QUEUED", "RUNNING"], whole=["LANE", "BLOCKED BY"])
+    for lane in items:
+        fifo = lane.order == "fifo"
+        leader = f"{lane.leader} (term {lane.term})" if lane.leader else ("nobody" if fifo else "")
+        result.add_row(
+            lane.name,
+            lane.order,
+            lane.head if fifo else "",
+            str(lane.queued),
+            str(lane.running),
+            leader,
+            lane.blocked_by,
+        )
+    return result
+
+
+def pipelines(items: Sequence[PipelineView]) -> RenderableType:
+    result = table(
+        "PIPELINE", "INPUT", "STEPS", "LANE", "TRIES", "TIMEOUT", "FROM", right=["TRIES"], whole=["PIPELINE"]
+    )
+    for view in items:
+        lane = f"{view.lane} (fifo)" if view.order == "fifo" else view.lane
+        names = " ".join(step.name for step in view.steps)
+        result.add_row(
+            view.name, view.input, names, lane, str(view.max_attempts), took(view.timeout), view.origin
+        )
+    return result
+
+
+def graph(view: PipelineView) -> RenderableType:
+    """Each step below what it waits for."""
+    result = table(
+        "STEP", "WAITS FOR", "FOLLOWS ITEMS OF", "GIVES", "TRIES", "TIMEOUT", right=["TRIES"], whole=["STEP"]
+    )
+    for step in view.steps:
+        needs = " ".join([*(["input"] if step.takes_input else []), *step.needs])
+        name = f"{step.name} (optional)" if step.optional else step.name
+        result.add_row(
+            name, needs, " ".join(step.streams), step.result, str(step.max_attempts), took(step.timeout)
+        )
+    return result
+
+
+def findings(items: Sequence[Any]) -> RenderableType:
+    result = table("", "CHECK", "DETAIL")
+    for finding in items:
+        glyph = Text("✔", style="green") if finding.ok else Text("✘", style="red")
+        result.add_row(glyph, finding.check, Text(finding.detail, style="" if finding.ok else "red"))
+    return result
+
+
+def settings(items: Sequence[Any], origin: bool) -> RenderableType:
+    result = table("SETTING", "VALUE", *(["FROM"] if origin else []), whole=["SETTING"])
+    for item in items:
+        given = item.origin != "default"
+        cells = [Text(item.name), Text(item.value, style="bold" if given else "")]
+        result.add_row(*cells, *([Text(item.origin, style="" if given else "dim")] if origin else []))
+    return result

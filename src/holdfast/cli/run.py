@@ -1,0 +1,237 @@
+"""`holdfast run`: submit, execute in this process, print the result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from holdfast.cli.exits import ExitCode, RunEnded, StillGoing
+from holdfast.cli.inputs import NOTHING, read_input
+from holdfast.cli.kit import DURATION, Command, pipeline_argument, session_of
+from holdfast.cli.session import Session, stored_text, wait_for
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.model.run import ErrorInfo, Run, RunState
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.cli.progress import Progress
+    from holdfast.cli.signals import StopSignal
+    from holdfast.engine.handle import RunHandle
+    from holdfast.model.pipeline import Pipeline
+
+
+class Answer(Struct):
+    """What `--json` prints."""
+
+    run: str
+    created: bool
+    state: str
+    result: Raw | UnsetType = UNSET
+    error: ErrorInfo | UnsetType = UNSET
+
+
+class Wish(Struct, frozen=True):
+    """What was asked for."""
+
+    pipeline: str
+    value: Any
+    tenant: str | None
+    idempotency_key: str | None
+    timeout: float | None
+    priority: int
+    delay: float
+    on_conflict: str
+
+
+@click.command(cls=Command)
+@pipeline_argument()
+@click.option(
+    "--input", "-i", multiple=True, metavar="NAME=TEXT", help="Also NAME:=JSON, dotted paths. Repeatable."
+)
+@click.option("--input-file", metavar="FILE", help="A JSON file with the input; - is standard input.")
+@click.option("--tenant", metavar="NAME", help="Who the run belongs to.")
+@click.option("--idempotency-key", metavar="KEY", help="The same key again gives the same run.")
+@click.option("--wait/--no-wait", default=True, help="Execute here and wait, or only submit.")
+@click.option("--timeout", type=DURATION, help="How long to wait, for example 10m.")
+@click.option("--priority", type=int, default=0, help="Higher goes first.")
+@click.option("--delay", type=DURATION, default=0, help="Not before this time has passed, for example 5m.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["return", "reject"]),
+    default="return",
+    help="When a run already answers the request: return it, or reject.",
+)
+@session_of
+def command(session: Session, wait: bool, input: tuple[str, ...], input_file: str | None, **wish: Any) -> int:
+    """Start a run of a pipeline, execute it in this process and print its result.
+
+    While it waits, this process is a worker for the pipeline's queued runs. Ctrl-C hands the run over:
+    whatever is stored is kept, and any worker goes on from there.
+
+    \b
+    Examples:
+      holdfast run report --input title=Parks --input options.cruxes:=true
+      holdfast run report --input-file request.json --idempotency-key r-123
+      holdfast run report --input-file - --no-wait < request.json
+    """
+    wanted = Wish(value=read_input(input, input_file), **wish)
+    return wait_for(_execute(session, wanted) if wait else _submit_only(session, wanted))
+
+
+async def _submit_only(session: Session, wish: Wish) -> int:
+    pipeline = session.pipeline(wish.pipeline)
+    async with session.app([pipeline], worker=False) as holdfast:
+        handle = await _submit(session, holdfast, pipeline, wish)
+        state = (await handle.info()).state
+    if session.out.for_people:
+        session.out.line(handle.id)
+    else:
+        session.out.json(Answer(handle.id, handle.created, state))
+    return ExitCode.OK
+
+
+async def _submit(session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], wish: Wish) -> RunHandle:
+    handle = await holdfast.submit(
+        pipeline,
+        _checked(pipeline, wish.value),
+        tenant=wish.tenant or session.loaded.settings.tenant,
+        key=wish.idempotency_key,
+        priority=wish.priority,
+        delay=wish.delay,
+    )
+    if not handle.created and wish.on_conflict == "reject":
+        state = (await handle.info()).state
+        raise Conflict(
+            f"run {handle.id} already answers this request and is {state}: `holdfast runs show {handle.id}`"
+        )
+    if not handle.created:
+        session.out.note(f"run {handle.id} already answers this request")
+    return handle
+
+
+def _checked(pipeline: Pipeline[Any], value: Any) -> Any:
+    """The input as the pipeline takes it. Without any, that is null or, if that does not fit, an empty object."""
+    if value is NOTHING:
+        try:
+            return pipeline.input.validate(None)
+        except InvalidInput:
+            value = {}
+    try:
+        return pipeline.input.validate(value)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{error}; `holdfast pipelines schema {pipeline.name}` shows what it takes"
+        ) from error
+
+
+# --- executing --------------------------------------------------------------------------------------------
+
+
+async def _execute(session: Session, wish: Wish) -> int:
+    from holdfast.cli.logs import set_up
+    from holdfast.cli.progress import progress_on  # before anything runs: importing takes a moment
+    from holdfast.cli.signals import StopSignal
+
+    pipeline = session.pipeline(wish.pipeline)
+    loaded = session.loaded
+    set_up(loaded.settings.log, level="warning" if loaded.is_default("log.level") else None)
+    holdfast = session.app([pipeline], worker=True)
+    progress = progress_on(session.out)
+    async with StopSignal() as stop:
+        try:
+            await holdfast.open()
+            handle = await _submit(session, holdfast, pipeline, wish)
+            showing = _show(session, holdfast, handle, pipeline, progress)
+            ended = await _watch(handle, showing, wish.timeout, stop)
+            if ended:
+                return await _answer(session, holdfast, handle)
+        finally:
+            await holdfast.close()
+    return _handed_over(session, handle.id, stop, wish)
+
+
+async def _watch(
+    handle: RunHandle, show: Coroutine[Any, Any, None], timeout: float | None, stop: StopSignal
+) -> bool:
+    """Show progress until the run is over (True), is paused, or somebody stops the waiting (False)."""
+    ending = asyncio.create_task(handle.wait())
+    showing = asyncio.create_task(show)
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({ending, showing, stopping}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if ending.done() or showing.done():  # the page is drawn once more, with the end on it
+            await asyncio.wait({showing}, timeout=2)
+        if showing.done():
+            showing.result()
+        return ending.done()
+    finally:
+        for task in (ending, showing, stopping):
+            task.cancel()
+        await asyncio.gather(ending, showing, stopping, return_exceptions=True)
+
+
+async def _show(
+    session: Session,
+    holdfast: Holdfast,
+    handle: RunHandle,
+    pipeline: Pipeline[Any],
+    progress: AbstractContextManager[Progress],
+) -> None:
+    """Follow the run on stderr until it has ended, or is paused: then only people can make it go on."""
+    import time
+
+    from holdfast.services.following import follow
+    from holdfast.services.views import live_view
+
+    session.out.note(f"run {handle.id}")
+    with progress as page:
+        async for run in follow(holdfast.store, handle.id):
+            page.show(await live_view(holdfast.store, run, time.time(), list(pipeline.steps)))
+            if run.state == RunState.PAUSED:
+                raise StillGoing(
+                    f"run {run.id} is paused: {_why(run)}; go on with `holdfast runs resume {run.id}`"
+                )
+
+
+def _why(run: Run) -> str:
+    return run.reason or "no reason was given"
+
+
+async def _answer(session: Session, holdfast: Holdfast, handle: RunHandle) -> int:
+    """Print the result, or raise how the run ended."""
+    run = await handle.info()
+    if run.state != RunState.SUCCEEDED:
+        if not session.out.for_people:
+            session.out.json(Answer(run.id, handle.created, run.state, error=run.error or UNSET))
+        raise RunEnded(_what_now(run))
+    text = Raw((await stored_text(holdfast, run.result, f"the result of run {run.id}")).encode())
+    if session.out.for_people:
+        session.out.json(text)
+    else:
+        session.out.json(Answer(run.id, handle.created, run.state, result=text))
+    return ExitCode.OK
+
+
+def _what_now(run: Run) -> str:
+    if run.state == RunState.CANCELLED:
+        return f"run {run.id} was cancelled" + (f": {run.reason}" if run.reason else "")
+    return f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from its checkpoints"
+
+
+def _handed_over(session: Session, run_id: str, stop: StopSignal, wish: Wish) -> int:
+    again = (
+        f"holdfast{session.options()} run {wish.pipeline} … --idempotency-key {wish.idempotency_key}"
+        if wish.idempotency_key
+        else ""
+    )
+    worker = f"holdfast{session.options()} worker --once"
+    told = f"run {run_id} was handed over; what is done is kept. Go on with: {again or worker}"
+    if stop.received is None:
+        raise StillGoing(f"the time is up. {told}")
+    session.out.note(f"\n{told}")
+    return stop.code

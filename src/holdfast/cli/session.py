@@ -1,0 +1,183 @@
+"""What every command starts from: the global options, the settings, the pipelines, the store."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.errors import ConfigurationError, HoldfastError, NotFound, Permanent, UnknownPipeline
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.cli.output import Output
+    from holdfast.model.pipeline import Pipeline
+    from holdfast.ports.store import Store
+    from holdfast.services.discovery import Found
+    from holdfast.settings import Loaded
+
+T = TypeVar("T")
+
+
+class Session:
+    """One call of the command. Everything is made when it is first asked for: `--help` needs nothing."""
+
+    def __init__(self) -> None:
+        self.flags: dict[str, Any] = {}
+        """Settings given on the command line, by their names."""
+        self.format = "table"
+        self.color = "auto"
+        self.no_input = False
+
+    def remember(self, option: str, value: Any) -> None:
+        """Take note of a global option."""
+        match option:
+            case "store" | "app" | "profile":
+                self.flags[option] = value
+            case "json":
+                self.format = "json"
+            case "output":
+                self.format = value
+            case "color" | "no_input":
+                setattr(self, option, value)
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The settings. What looked odd is said once, on stderr."""
+        from holdfast.settings import load
+
+        loaded = load(self.flags)
+        for warning in loaded.warnings:
+            self.out.note(f"warning: {warning}")
+        return loaded
+
+    @cached_property
+    def out(self) -> Output:
+        from holdfast.cli.output import Output
+
+        return Output(self.format, self.color)
+
+    # --- pipelines -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def found(self) -> Found:
+        """The pipelines. Raises when there are none or one of them can't be imported."""
+        from holdfast.services.discovery import discover
+
+        references = self.loaded.settings.app
+        if not references:
+            raise ConfigurationError(
+                "no pipelines are configured: pass --app file.py:attribute, set HOLDFAST_APP, or write "
+                'app = ["file.py:attribute"] into holdfast.toml'
+            )
+        return discover(references)
+
+    @cached_property
+    def known(self) -> Found:
+        """The pipelines as far as they can be had: looking at runs works without the code that made them."""
+        from holdfast.services.discovery import Found
+
+        if not self.loaded.settings.app:
+            return Found()
+        try:
+            return self.found
+        except HoldfastError as error:
+            self.out.note(f"warning: pipelines could not be loaded: {error}")
+            return Found()
+
+    def pipeline(self, name: str) -> Pipeline[Any]:
+        from difflib import get_close_matches
+
+        pipelines = self.found.pipelines
+        if name in pipelines:
+            return pipelines[name]
+        close = get_close_matches(name, pipelines, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(pipelines) or 'none'}"
+        raise UnknownPipeline(f"there is no pipeline {name!r}; {hint}")
+
+    # --- the store -----------------------------------------------------------------------------------------
+
+    @property
+    def _app_in_code(self) -> Holdfast | None:
+        """An app declared in code says where the store is, unless a setting does."""
+        return self.known.app if self.loaded.is_default("store") else None
+
+    def _refuse_missing(self, url: str | None) -> None:
+        """Looking must not create an empty store: it would hide a mistyped name."""
+        from holdfast.bootstrap import missing_file
+
+        if url is not None and (path := missing_file(url)) is not None:
+            raise NotFound(
+                f"there is no store at {path} yet: `holdfast run` or `holdfast worker` creates it; "
+                "pass --store if it is elsewhere"
+            )
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Store]:
+        """The store, for looking at it. Quicker to start than an app."""
+        from holdfast.bootstrap import make_store
+        from holdfast.model.clock import SystemClock
+
+        own = self._app_in_code
+        url = own.store_url if own else self.loaded.settings.store
+        self._refuse_missing(url)
+        store = make_store(url, SystemClock()) if url else own.store  # type: ignore[union-attr]
+        await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+    @asynccontextmanager
+    async def client(self, *, create: bool = False) -> AsyncIterator[Holdfast]:
+        """An app without a worker, for changing things."""
+        app = self.app(self.known.pipelines.values(), worker=False)
+        if not create:
+            self._refuse_missing(app.store_url)
+        async with app:
+            yield app
+
+    def app(self, pipelines: Iterable[Pipeline[Any]], *, worker: bool) -> Holdfast:
+        from holdfast.app import Holdfast
+
+        return Holdfast.from_settings(self.loaded, pipelines, like=self._app_in_code, worker=worker)
+
+    def options(self) -> str:
+        """The global options that the next command needs as well, for messages that name one."""
+        words = [f"--store {store}"] if (store := self.flags.get("store")) else []
+        words += [f"--app {reference}" for reference in self.flags.get("app", ())]
+        words += [f"--profile {profile}"] if (profile := self.flags.get("profile")) else []
+        return "".join(f" {word}" for word in words)
+
+
+async def stored_text(holdfast: Holdfast, stored: str | None, what: str) -> str:
+    """The JSON behind a stored value, which may live in the blob store."""
+    text = await holdfast.runtime.payloads.fetch(stored or "null")
+    if text is None:
+        raise Permanent(f"{what} is missing from the blob store")
+    return text
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine."""
+    import asyncio
+
+    return asyncio.run(work)
+
+
+def actor() -> str:
+    """Who is doing this: kept with every change."""
+    import getpass
+    import socket
+
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # no such user in this container
+        user = "unknown"
+    return f"{user}@{socket.gethostname()}"
+
+
+def is_interactive() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()

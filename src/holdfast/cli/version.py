@@ -1,0 +1,50 @@
+"""`holdfast version`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast import __version__
+from holdfast.cli.kit import Command, session_of
+from holdfast.cli.session import Session
+
+USED = ("click", "msgspec", "pydantic", "rich", "uvloop")
+ADAPTERS = {"store": ["memory:", "sqlite:"], "blobs": ["file:", "memory:"], "bus": ["memory:"]}
+
+
+@click.command(cls=Command)
+@session_of
+def command(session: Session) -> None:
+    """Show the version of holdfast; with --json also of Python and of what holdfast uses.
+
+    \b
+    Example:
+      holdfast version --json
+    """
+    if session.format == "table":
+        click.echo(f"holdfast {__version__}")
+    else:
+        _print_json()
+
+
+def _print_json() -> None:
+    import json
+    import platform
+
+    facts = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "dependencies": {name: _version_of(name) for name in USED},
+        "adapters": ADAPTERS,
+    }
+    click.echo(json.dumps(facts, indent=2))
+
+
+def _version_of(name: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,164 @@
+"""The steps of a run as people see them: what is stored, what is under way, what is still to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct, field
+
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import Event, EventType
+from holdfast.model.run import ErrorInfo, Run, RunState, StepRecord, StepStatus
+from holdfast.model.usage import Usage
+
+_decode = msgspec.json.Decoder(StepRecord).decode
+
+
+class UsageView(Struct):
+    """`cost` leaves out the calls counted in `unpriced`: their price is unknown, not zero."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cost: float = 0.0
+    calls: int = 0
+    unpriced: int = 0
+
+    @classmethod
+    def of(cls, usages: Iterable[Usage | UsageView]) -> UsageView:
+        total = Usage()
+        for usage in usages:
+            total += Usage(usage.input_tokens, usage.output_tokens, usage.cost, usage.calls, usage.unpriced)
+        return cls(
+            total.input_tokens,
+            total.output_tokens,
+            total.total_tokens,
+            total.cost,
+            total.calls,
+            total.unpriced,
+        )
+
+
+class StepView(Struct):
+    """One step. `reused`: the newest attempt found its result in the store; `inherited`: another run made it.
+
+    `items` counts the stored items; `done` and `total` are what the step itself said about its progress.
+    """
+
+    name: str
+    status: StepStatus
+    reused: bool = False
+    inherited: bool = False
+    attempts: int = 0
+    started: datetime | None = None
+    finished: datetime | None = None
+    duration: float | None = None
+    items: int = 0
+    done: int | None = None
+    total: int | None = None
+    failed_items: int = 0
+    validation_failures: int = 0
+    usage: UsageView = field(default_factory=UsageView)
+    error: ErrorInfo | None = None
+
+
+class Completed(Struct):
+    """A step's record, the attempt that wrote it (0: another run) and the number of stored items."""
+
+    record: StepRecord | None
+    epoch: int = 0
+    items: int = 0
+
+
+def completed_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Completed]:
+    """What is stored, by step. A step whose items alone are stored has no record yet."""
+    found: dict[str, Completed] = {}
+    for checkpoint in checkpoints:
+        step = found.setdefault(checkpoint.step, Completed(None))
+        if checkpoint.key == "":
+            step.record, step.epoch = _decode(checkpoint.record), checkpoint.epoch
+        elif not checkpoint.key.startswith("@"):
+            step.items += 1
+    return found
+
+
+def finished_steps(history: Sequence[Event]) -> dict[str, Completed]:
+    """The same as far as the events tell: without items, and without what was taken over from another run."""
+    found: dict[str, Completed] = {}
+    for event in history:
+        if event.type in (EventType.STEP_COMPLETED, EventType.STEP_SKIPPED):
+            record = _decode(event.data)
+            found[record.step] = Completed(record, record.epoch)
+        elif event.type == EventType.CHECKPOINT_QUARANTINED:
+            bad = msgspec.json.decode(event.data)
+            if not bad["key"]:
+                found.pop(bad["step"], None)
+    return found
+
+
+def step_views(
+    run: Run,
+    completed: Mapping[str, Completed],
+    failures: Mapping[str, int],
+    declared: Sequence[str],
+    attempt: int,
+) -> list[StepView]:
+    """All steps: those that the pipeline declares in its order, then any that only the store knows."""
+    known = {**completed, **{name: Completed(None) for name in run.progress.steps if name not in completed}}
+    extra = sorted(
+        (name for name in known if name not in declared), key=lambda name: _begun(run, known[name], name)
+    )
+    views = [_view(run, name, known.get(name, Completed(None)), attempt) for name in (*declared, *extra)]
+    for view in views:
+        view.validation_failures = failures.get(view.name, 0)
+    return views
+
+
+def _begun(run: Run, found: Completed, name: str) -> float:
+    record = found.record or run.progress.steps.get(name)
+    return record.started if record and record.started else float("inf")
+
+
+def _view(run: Run, name: str, found: Completed, attempt: int) -> StepView:
+    record = found.record or run.progress.steps.get(name)
+    if record is None:
+        return StepView(name, StepStatus.PENDING, items=found.items)
+    stored = found.record is not None
+    return StepView(
+        name,
+        record.status if stored else _unfinished(run, record),
+        reused=record.status == StepStatus.COMPLETED
+        and stored
+        and (found.epoch == 0 or found.epoch < attempt),
+        inherited=stored and found.epoch == 0,
+        attempts=record.attempts,
+        started=_at(record.started),
+        finished=_at(record.finished),
+        duration=_duration(record),
+        items=found.items,
+        done=record.done,
+        total=record.total,
+        failed_items=record.failed_items,
+        usage=UsageView.of([record.usage]),
+        error=record.error,
+    )
+
+
+def _duration(record: StepRecord) -> float | None:
+    """Measured where the step completed; by the calendar where it failed."""
+    if record.duration is None and record.started and record.finished:
+        return max(0.0, record.finished - record.started)
+    return record.duration
+
+
+def _unfinished(run: Run, record: StepRecord) -> StepStatus:
+    """What was under way when the last attempt ended waits for the next one."""
+    if record.status == StepStatus.IN_PROGRESS and run.state != RunState.RUNNING:
+        return StepStatus.PENDING
+    return record.status
+
+
+def _at(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,259 @@
+"""What people see of a run, gathered from the store: the shapes behind `runs list`, `runs show` and the API.
+
+Times are UTC; they are written as RFC 3339. Durations are seconds.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.model.event import Event, EventType
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import ErrorInfo, Run, RunState, StepStatus
+from holdfast.ports.store import DeadLetter, Store, StoredLog
+from holdfast.services.steps import StepView, UsageView, completed_steps, finished_steps, step_views
+
+
+class RunSummary(Struct):
+    """One line of `runs list`. `wait` is the time from acceptance to the first start."""
+
+    id: str
+    tenant: str
+    pipeline: str
+    lane: str
+    state: str
+    priority: int
+    key: str | None
+    parent: str | None
+    attempts: int
+    attempt_limit: int
+    worker: str | None
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    wait: float | None
+    duration: float | None
+    error: ErrorInfo | None
+    reason: str | None
+
+
+class Totals(Struct):
+    """`usage` is what this run consumed, `wasted` included; `inherited` was paid for by the run it reruns."""
+
+    executed: int
+    reused: int
+    skipped: int
+    usage: UsageView
+    wasted: UsageView
+    inherited: UsageView
+
+
+class EventView(Struct):
+    id: str
+    seq: int
+    type: str
+    at: datetime
+    data: Any
+
+
+class LogView(Struct):
+    at: datetime
+    level: str
+    step: str
+    message: str
+    fields: dict[str, Any]
+
+
+class LockView(Struct):
+    """`remaining` is how long the lease still lasts, in seconds."""
+
+    name: str
+    holder: str | None
+    epoch: int
+    acquired: datetime | None
+    remaining: float
+
+
+class DeadLetterView(Struct):
+    id: str
+    source: str
+    reason: str
+    tenant: str
+    run: str | None
+    created: datetime
+    attributes: dict[str, str]
+    closed: datetime | None
+    resolution: str | None
+
+
+class RunView(Struct):
+    """Everything `runs show` knows."""
+
+    run: RunSummary
+    input: Any
+    steps: list[StepView]
+    totals: Totals
+    validation_failures: dict[str, int]
+    dead_letter: DeadLetterView | None
+    history: list[EventView]
+
+    @property
+    def state(self) -> RunState:
+        return RunState(self.run.state)
+
+
+def at(seconds: float | None) -> datetime | None:
+    """A stored time as a date."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def summary(run: Run, now: float) -> RunSummary:
+    return RunSummary(
+        run.id,
+        run.tenant,
+        run.pipeline,
+        run.lane,
+        str(run.state),
+        run.priority,
+        run.key,
+        run.parent,
+        run.attempts,
+        run.attempt_limit,
+        run.worker if run.state == RunState.RUNNING else None,
+        datetime.fromtimestamp(run.created, UTC),
+        at(run.started),
+        at(run.finished),
+        None if run.started is None else max(0.0, run.started - run.created),
+        None if run.started is None else max(0.0, (run.finished or now) - run.started),
+        run.error,
+        run.reason,
+    )
+
+
+def event_view(event: Event) -> EventView:
+    return EventView(
+        event.id,
+        event.seq,
+        event.type,
+        datetime.fromtimestamp(event.at, UTC),
+        msgspec.json.decode(event.data),
+    )
+
+
+def log_view(line: StoredLog) -> LogView:
+    return LogView(
+        datetime.fromtimestamp(line.at, UTC),
+        line.level,
+        line.step,
+        line.message,
+        msgspec.json.decode(line.fields),
+    )
+
+
+def lock_view(lock: LockInfo) -> LockView:
+    return LockView(lock.name, lock.owner, lock.epoch, at(lock.acquired), max(0.0, lock.remaining))
+
+
+def dead_letter_view(letter: DeadLetter) -> DeadLetterView:
+    return DeadLetterView(
+        letter.id,
+        letter.source,
+        letter.reason,
+        letter.tenant,
+        letter.run,
+        datetime.fromtimestamp(letter.created, UTC),
+        letter.attributes,
+        at(letter.closed),
+        letter.resolution,
+    )
+
+
+def dead_letter_body(letter: DeadLetter) -> dict[str, Any]:
+    """The original bytes, as readable as they are: JSON, text, or base64."""
+    try:
+        text = letter.body.decode()
+    except UnicodeDecodeError:
+        return {"encoding": "base64", "body": b64encode(letter.body).decode()}
+    try:
+        return {"encoding": "json", "body": msgspec.json.decode(text)}
+    except msgspec.DecodeError:
+        return {"encoding": "text", "body": text}
+
+
+async def run_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
+    """Everything about a run. `declared` are the steps of its pipeline in order, where that is known."""
+    history = await store.history(run.id)
+    completed = completed_steps(await store.checkpoints(run.id))
+    letter = await store.dead_letter(f"run:{run.id}")
+    failures = _count([step for step, _, _ in await store.quarantined(run.id)])
+    steps = step_views(run, completed, failures, declared, last_attempt(history))
+    return _assembled(run, now, steps, failures, history, letter)
+
+
+async def live_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
+    """The same, cheap enough to be drawn twice a second: without looking at items and stored values."""
+    history = await store.history(run.id)
+    steps = step_views(run, finished_steps(history), {}, declared, last_attempt(history))
+    return _assembled(run, now, steps, {}, history, None)
+
+
+def _assembled(
+    run: Run,
+    now: float,
+    steps: list[StepView],
+    failures: dict[str, int],
+    history: list[Event],
+    letter: DeadLetter | None,
+) -> RunView:
+    return RunView(
+        summary(run, now),
+        _input(run),
+        steps,
+        _totals(run, steps),
+        failures,
+        dead_letter_view(letter) if letter and letter.closed is None else None,
+        [event_view(event) for event in history],
+    )
+
+
+def last_attempt(history: Sequence[Event]) -> int:
+    """The epoch of the newest attempt. The run's own epoch may be higher: cancelling and pausing raise it."""
+    started = [event for event in history if event.type == EventType.STARTED]
+    return msgspec.json.decode(started[-1].data).get("epoch", 0) if started else 0
+
+
+def _input(run: Run) -> Any:
+    """The input, or where it is when it is too large to be kept with the run."""
+    return run.input if run.input.startswith("@") else msgspec.json.decode(run.input)
+
+
+def _totals(run: Run, steps: list[StepView]) -> Totals:
+    done = [step for step in steps if step.status == StepStatus.COMPLETED]
+    wasted = run.progress.wasted
+    return Totals(
+        sum(not step.reused for step in done),
+        sum(step.reused for step in done),
+        sum(step.status == StepStatus.SKIPPED for step in steps),
+        UsageView.of([wasted, *(step.usage for step in steps if not step.inherited)]),
+        UsageView.of([wasted]),
+        UsageView.of(step.usage for step in steps if step.inherited),
+    )
+
+
+def _count(names: Sequence[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def declared_steps(pipelines: Mapping[str, Any], run: Run) -> list[str]:
+    """The step names of a run's pipeline, if it is known here."""
+    pipeline = pipelines.get(run.pipeline)
+    return list(pipeline.steps) if pipeline is not None else []

@@ -1,0 +1,130 @@
+"""The places where settings may be given, each read into raw values that know where they came from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.errors import ConfigurationError
+from holdfast.settings.fields import BY_ENVIRONMENT, BY_NAME, PREFIX
+
+CONFIG = "HOLDFAST_CONFIG"
+PROFILE = "HOLDFAST_PROFILE"
+SECRETS = "HOLDFAST_SECRETS_DIR"
+SECRET_FOLDERS = ("/run/secrets", "/etc/holdfast/secrets")
+_ABOUT_PLACES = (CONFIG, SECRETS)
+
+
+class Given(NamedTuple):
+    """A raw value and where it was found. `name` is the variable, when it came from one."""
+
+    value: Any
+    origin: str
+    name: str = ""
+    folder: Path | None = None
+
+
+class Layer(NamedTuple):
+    """One place: the values it gives by setting, all names used for each, and its profiles."""
+
+    values: dict[str, list[Given]]
+    profiles: dict[str, dict[str, list[Given]]] = {}  # noqa: RUF012  (never changed)
+
+
+def from_flags(flags: Mapping[str, Any]) -> Layer:
+    """What was given in the call or on the command line; None means not given."""
+    given = {name: value for name, value in flags.items() if value not in (None, (), [])}
+    return Layer({name: [Given(value, "command line")] for name, value in given.items()})
+
+
+def from_variables(variables: Mapping[str, str], place: str) -> Layer:
+    """The environment, or anything with the same names in it."""
+    values: dict[str, list[Given]] = {}
+    for name, field in BY_ENVIRONMENT.items():
+        if variables.get(name, "").strip():
+            values.setdefault(field.name, []).append(Given(variables[name], f"{place} {name}", name))
+    for name in variables:
+        if name.startswith(PREFIX) and name not in BY_ENVIRONMENT and name not in _ABOUT_PLACES:
+            known = [n for n in BY_ENVIRONMENT if n.startswith(PREFIX)]
+            raise ConfigurationError(f"{place} {name} is not a setting{_hint(name, known)}")
+    return Layer(values)
+
+
+def from_dotenv(path: Path) -> Layer:
+    """`NAME=value` lines, comments and quotes allowed; names that are not ours are left alone."""
+    if not path.is_file():
+        return Layer({})
+    return from_variables(dict(_assignments(_read(path))), str(path))
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if equals and not name.startswith("#"):
+            yield name.strip(), _unquoted(value.strip())
+
+
+def _unquoted(value: str) -> str:
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value.split(" #")[0].rstrip()
+
+
+def from_secrets(folders: list[Path]) -> Layer:
+    """Files named like the variables (in any case), as container platforms mount them."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            name = path.name.upper()
+            if path.is_file() and (name in BY_ENVIRONMENT or name.startswith(PREFIX)):
+                found.setdefault(name, _read(path).strip())
+    return from_variables(found, "secret")
+
+
+def from_toml(path: Path, *, table: tuple[str, ...] = ()) -> Layer:
+    """A settings file, or one table of a file that belongs to others as well."""
+    content: Any = parse_toml(path)
+    for part in table:
+        content = content.get(part, {})
+    where = f"{path} [{'.'.join(table)}]" if table else str(path)
+    profiles = content.pop("profiles", {})
+    return Layer(
+        _flat(content, where, path.parent),
+        {name: _flat(values, f"{where} profile {name}", path.parent) for name, values in profiles.items()},
+    )
+
+
+def parse_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_read(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is not valid TOML: {error}") from error
+
+
+def _flat(content: Mapping[str, Any], where: str, folder: Path, prefix: str = "") -> dict[str, list[Given]]:
+    values: dict[str, list[Given]] = {}
+    for key, value in content.items():
+        name = prefix + key
+        if isinstance(value, dict) and any(known.startswith(f"{name}.") for known in BY_NAME):
+            values.update(_flat(value, where, folder, f"{name}."))
+        elif name in BY_NAME:
+            values[name] = [Given(value, where, folder=folder)]
+        else:
+            raise ConfigurationError(f"{where}: {name!r} is not a setting{_hint(name, list(BY_NAME))}")
+    return values
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f"{path} can't be read: {reason}") from error
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"

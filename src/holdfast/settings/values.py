@@ -1,0 +1,40 @@
+"""The settings as the rest of the program sees them: checked, typed, unchanging."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from holdfast.model.lease import LeaseTimes
+
+DAY = 86_400.0
+
+
+class Keep(Struct, frozen=True):
+    """How long ended runs stay, in seconds."""
+
+    finished: float = 30 * DAY
+    failed: float = 90 * DAY
+
+
+class Logs(Struct, frozen=True):
+    """How the program's own log reads; it goes to standard error."""
+
+    level: str = "info"
+    format: str = "text"
+
+
+class Settings(Struct, frozen=True):
+    """What `load` answers. Durations are seconds, sizes are bytes."""
+
+    store: str = "sqlite:///holdfast.db"
+    blobs: str | None = None
+    bus: str = "none"
+    app: tuple[str, ...] = ()
+    tenant: str = "default"
+    concurrency: int = 64
+    max_bytes: int = 500 * 1024 * 1024
+    grace: float = 5.0
+    lease: LeaseTimes = LeaseTimes()
+    retention: Keep = Keep()
+    log: Logs = Logs()
+    profile: str | None = None

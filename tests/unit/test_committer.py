@@ -1,0 +1,132 @@
+"""Group commit."""
+
+import asyncio
+
+import pytest
+
+from holdfast.engine.committer import MAX_BATCH, Committer
+from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.ports.commands import ReadOutbox
+
+
+class Store:
+    """Answers each command with its own limit, when it is let."""
+
+    def __init__(self):
+        self.batches = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.error = None
+
+    async def apply(self, commands):
+        self.batches.append([command.limit for command in commands])
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return [command.limit for command in commands]
+
+
+def story(function):
+    """Run an `async def` test with a store and its committer."""
+
+    def test():
+        async def play():
+            store = Store()
+            await function(store, Committer(store))
+
+        asyncio.run(play())
+
+    test.__name__ = function.__name__
+    return test
+
+
+@story
+async def test_commands_of_one_moment_leave_together(store, committer):
+    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(5))) == [0, 1, 2, 3, 4]
+    assert store.batches == [[0, 1, 2, 3, 4]]
+
+
+@story
+async def test_what_comes_while_the_store_is_busy_waits_for_the_next_batch(store, committer):
+    store.gate.clear()
+    first = committer.send(ReadOutbox(1))
+    await asyncio.sleep(0)
+    later = [committer.send(ReadOutbox(n)) for n in (2, 3)]
+    await asyncio.sleep(0)
+    assert store.batches == [[1]]
+    store.gate.set()
+    assert await asyncio.gather(first, *later) == [1, 2, 3]
+    assert store.batches == [[1], [2, 3]]
+
+
+@story
+async def test_order_is_kept_between_those_who_wait_and_those_who_do_not(store, committer):
+    committer.post(ReadOutbox(1))
+    sent = committer.send(ReadOutbox(2))
+    committer.post(ReadOutbox(3))
+    assert await sent == 2
+    await committer.drain()
+    assert [limit for batch in store.batches for limit in batch] == [1, 2, 3]
+
+
+@story
+async def test_batches_have_a_limit(store, committer):
+    answers = await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(MAX_BATCH + 10)))
+    assert answers == list(range(MAX_BATCH + 10))
+    assert [len(batch) for batch in store.batches] == [MAX_BATCH, 10]
+
+
+@story
+async def test_an_error_reaches_everybody_who_waits_each_with_its_own(store, committer):
+    store.error = StoreUnavailable("the disk is full")
+    errors = await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(3)), return_exceptions=True)
+    assert {(type(error), str(error)) for error in errors} == {(StoreUnavailable, "the disk is full")}
+    assert len({id(error) for error in errors}) == 3
+
+
+@story
+async def test_an_error_says_as_much_to_each_as_it_said(store, committer):
+    store.error = StoreUnavailable("busy", retry_after=3.0)
+    with pytest.raises(StoreUnavailable) as caught:
+        await committer.send(ReadOutbox(1))
+    assert caught.value.retry_after == 3.0
+
+
+@story
+async def test_the_kind_of_error_is_kept(store, committer):
+    store.error = ConfigurationError("damaged")
+    with pytest.raises(ConfigurationError, match="damaged"):
+        await committer.send(ReadOutbox(1))
+
+
+@story
+async def test_a_strange_error_means_that_the_store_is_unavailable(store, committer):
+    store.error = RuntimeError("what")
+    with pytest.raises(StoreUnavailable, match="failed unexpectedly: RuntimeError: what"):
+        await committer.send(ReadOutbox(1))
+
+
+@story
+async def test_after_an_error_the_next_batch_is_tried(store, committer):
+    store.error = StoreUnavailable("away")
+    with pytest.raises(StoreUnavailable):
+        await committer.send(ReadOutbox(1))
+    store.error = None
+    assert await committer.send(ReadOutbox(2)) == 2
+
+
+@story
+async def test_who_stopped_waiting_does_not_disturb_the_others(store, committer):
+    store.gate.clear()
+    gone, stays = committer.send(ReadOutbox(1)), committer.send(ReadOutbox(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    store.gate.set()
+    assert await stays == 2
+
+
+@story
+async def test_draining_waits_for_everything_given_so_far(store, committer):
+    committer.post(ReadOutbox(1))
+    await committer.drain()
+    assert store.batches == [[1]]

@@ -1,0 +1,207 @@
+"""The lease keeper, in virtual time."""
+
+import asyncio
+
+import pytest
+
+from holdfast.engine.keeper import LeaseKeeper
+from holdfast.engine.lease import Lease
+from holdfast.errors import ConfigurationError, LeaseLost, StoreUnavailable
+from holdfast.model.lease import LeaseTimes
+from holdfast.ports.commands import Renew
+from holdfast.testing.world import World
+
+TIMES = LeaseTimes(ttl=30, renew=10, margin=5)
+
+
+class Store:
+    """Renews what it is asked to, unless told otherwise."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.refused = []
+        self.error = None
+        self.delay = 0.0
+        self.renewals = []
+
+    async def apply(self, commands):
+        renew, locks = commands
+        assert isinstance(renew, Renew)
+        self.renewals.append(self.clock.monotonic())
+        await asyncio.sleep(self.delay)
+        if self.error is not None:
+            raise self.error
+        known = [subject for subject, _ in (*renew.held, *locks.held)]
+        lost = [subject for subject in known if subject in self.refused]
+        return [lost, lost]
+
+
+class Scene:
+    def __init__(self):
+        self.world = World()
+        self.clock = self.world.clock
+        self.process = self.world.process("worker")
+        self.store = Store(self.clock)
+        self.keeper = LeaseKeeper(self.store, self.clock, TIMES, threaded=False)
+        self.lost = []
+        self.world.run(self.keeper.start(), self.process)
+
+    def lease(self, subject="run", epoch=1, token=""):
+        until = TIMES.trusted_until(self.clock.monotonic())
+        lease = Lease(subject, epoch, until, self.clock, lambda: self.lost.append((subject, epoch)), token)
+        self.keeper.keep(lease)
+        return lease
+
+    def pass_time(self, seconds):
+        self.world.run_for(seconds)
+
+
+@pytest.fixture
+def scene():
+    scene = Scene()
+    yield scene
+    scene.world.close()
+
+
+def test_a_lease_is_renewed_for_as_long_as_it_is_kept(scene):
+    lease = scene.lease()
+    scene.pass_time(300)
+    assert lease.trusted
+    assert scene.lost == []
+    assert len(scene.store.renewals) == pytest.approx(30, abs=1)
+
+
+def test_a_dropped_lease_is_not_renewed(scene):
+    lease = scene.lease()
+    scene.keeper.drop(lease)
+    scene.pass_time(30)
+    assert scene.store.renewals == []
+    assert not lease.trusted
+
+
+def test_a_lease_that_the_store_refuses_is_lost_at_once_and_once(scene):
+    lease, other = scene.lease(), scene.lease("other")
+    scene.store.refused = ["run"]
+    scene.pass_time(30)
+    assert scene.lost == [("run", 1)]
+    assert other.trusted
+    with pytest.raises(LeaseLost, match="no longer ours"):
+        lease.check()
+
+
+def test_a_lock_is_a_lease_with_a_token(scene):
+    scene.lease("lock", token="secret")
+    scene.store.refused = ["lock"]
+    scene.pass_time(15)
+    assert scene.lost == [("lock", 1)]
+
+
+def test_when_the_store_does_not_answer_a_lease_ends_before_the_store_ends_it(scene):
+    scene.lease()
+    start = scene.clock.monotonic()
+    scene.store.error = StoreUnavailable("away")
+    while not scene.lost:
+        scene.pass_time(0.5)
+    assert 25 <= scene.clock.monotonic() - start <= 27
+
+
+def test_when_a_renewal_hangs_a_lease_ends_in_time(scene):
+    scene.lease()
+    start = scene.clock.monotonic()
+    scene.store.delay = 1000
+    while not scene.lost:
+        scene.pass_time(0.5)
+    assert 25 <= scene.clock.monotonic() - start <= 27
+
+
+def test_a_short_outage_does_no_harm(scene):
+    lease = scene.lease()
+    scene.store.error = StoreUnavailable("away")
+    scene.pass_time(12)
+    scene.store.error = None
+    scene.pass_time(60)
+    assert lease.trusted
+
+
+@pytest.mark.parametrize("error", [RuntimeError("what"), ConfigurationError("damaged")])
+def test_no_error_of_the_store_ends_the_keeper(scene, error):
+    lease = scene.lease()
+    scene.store.error = error
+    scene.pass_time(11)
+    scene.store.error = None
+    scene.pass_time(60)
+    assert lease.trusted
+
+
+def test_a_process_that_was_paused_loses_its_leases_before_it_renews_them(scene):
+    lease = scene.lease()
+    scene.pass_time(5)
+    renewed = len(scene.store.renewals)
+    scene.process.pause(100)
+    scene.pass_time(99)
+    scene.pass_time(2)
+    assert lease.lost
+    assert len(scene.store.renewals) == renewed
+
+
+def test_a_new_lease_on_the_same_run_does_not_hide_the_loss_of_the_old_one(scene):
+    scene.lease(epoch=1)
+    scene.lease(epoch=2)
+    scene.store.error = StoreUnavailable("away")
+    scene.pass_time(40)
+    assert sorted(scene.lost) == [("run", 1), ("run", 2)]
+
+
+def test_it_can_be_asked_to_look_at_once(scene):
+    scene.pass_time(1)
+    scene.lease()
+    scene.store.refused = ["run"]
+    scene.keeper.check_now()
+    scene.pass_time(0.1)
+    assert scene.lost == [("run", 1)]
+
+
+def test_it_says_when_it_last_succeeded(scene):
+    scene.lease()
+    scene.pass_time(21)
+    at = scene.keeper.renewed_at
+    scene.store.error = StoreUnavailable("away")
+    scene.pass_time(21)
+    assert scene.keeper.renewed_at == at
+
+
+# --- a lease itself ------------------------------------------------------------------------------------------------
+
+
+def test_trust_is_never_shortened(scene):
+    lease = scene.lease()
+    until = lease.trusted_until
+    lease.extend(until - 10)
+    assert lease.trusted_until == until
+
+
+def test_a_lost_lease_is_never_found_again(scene):
+    lease = scene.lease()
+    lease.lose()
+    lease.extend(scene.clock.monotonic() + 1000)
+    assert not lease.trusted
+
+
+def test_who_learns_of_the_loss_itself_is_not_called(scene):
+    lease = scene.lease()
+    lease.forfeit()
+    lease.lose()
+    assert scene.lost == []
+
+
+# --- times ---------------------------------------------------------------------------------------------------------
+
+
+def test_trust_ends_before_the_lease():
+    assert LeaseTimes(ttl=30, margin=5).trusted_until(100) == 125
+
+
+@pytest.mark.parametrize("times", [{"ttl": 10}, {"renew": 0}, {"renew": 26}, {"margin": 0}, {"margin": -1}, {"sweep": 0}])
+def test_times_that_can_not_work_are_refused(times):
+    with pytest.raises(ConfigurationError):
+        LeaseTimes(**times)

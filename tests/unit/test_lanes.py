@@ -1,0 +1,231 @@
+"""Fifo lanes: strict order, one leader, whatever happens to it."""
+
+import asyncio
+
+import pytest
+
+from holdfast import Lane, Permanent, Pipeline, Transient
+from holdfast.errors import ConfigurationError
+from holdfast.testing.world import at_once
+
+
+def ordered(*, head="dead-letter", seconds=10, fail=None, delay=120):
+    """Runs are numbers; `fail` says what happens at the first try of a number."""
+    pipeline, log, seen = Pipeline("p", lane=Lane("line", "fifo", head)), [], {}
+
+    @pipeline.step(max_attempts=3)
+    async def s(input) -> int:
+        seen[input] = seen.get(input, 0) + 1
+        log.append(("start", input))
+        await asyncio.sleep(seconds)
+        what = (fail or {}).get(input)
+        if what == "permanent":
+            raise Permanent("no")
+        if what == "later" and seen[input] == 1:
+            raise Transient("later", retry_after=delay)
+        log.append(("end", input))
+        return input
+
+    return pipeline, log
+
+
+def started(log):
+    order = []
+    for what, number in log:
+        if what == "start" and number not in order:
+            order.append(number)
+    return order
+
+
+def in_order(log, count):
+    """One at a time, in the order of acceptance."""
+    ends = [number for what, number in log if what == "end"]
+    assert ends == list(range(count))
+    assert started(log) == list(range(count))
+    for index, (what, number) in enumerate(log):
+        if what == "start":
+            assert all(("end", earlier) in log[:index] for earlier in range(number))
+
+
+def submitted(lab, pipeline, count):
+    engine = lab(pipeline)
+    return engine, [engine.submit(pipeline, n) for n in range(count)]
+
+
+def test_runs_go_one_after_the_other_in_the_order_of_acceptance(lab):
+    pipeline, log = ordered()
+    engine, _ = submitted(lab, pipeline, 4)
+    engine.drain()
+    in_order(log, 4)
+
+
+def test_priority_does_not_change_the_order(lab):
+    pipeline, log = ordered()
+    engine = lab(pipeline)
+    for n in range(3):
+        engine.submit(pipeline, n, priority=n)
+    engine.drain()
+    in_order(log, 3)
+
+
+def test_a_run_that_is_tried_again_later_keeps_its_place(lab):
+    pipeline, log = ordered(fail={1: "later"})
+    engine, _ = submitted(lab, pipeline, 3)
+    engine.drain()
+    in_order(log, 3)
+
+
+def test_the_order_holds_when_the_leader_dies(lab):
+    pipeline, log = ordered()
+    engine, _ = submitted(lab, pipeline, 4)
+    engine.advance(15)
+    engine.kill()
+    engine.drain()
+    in_order(log, 4)
+
+
+def test_a_lane_has_a_leader_again_within_forty_seconds(lab):
+    pipeline, log = ordered()
+    engine, _ = submitted(lab, pipeline, 4)
+    engine.advance(15)
+    engine.kill()
+    before = len(log)
+    engine.advance(40)
+    assert len(log) > before
+
+
+def test_the_order_holds_when_the_leader_stands_still_past_its_lease(lab):
+    pipeline, log = ordered()
+    engine, runs = submitted(lab, pipeline, 5)
+    engine.advance(15)
+    engine.freeze(100)
+    engine.join()
+    engine.drain()
+    engine.advance(120)
+    assert all(engine.info(run).state == "succeeded" for run in runs)
+    completed = [engine.info(run).finished for run in runs]
+    assert completed == sorted(completed)
+    assert started(log) == list(range(5))
+
+
+def test_the_order_holds_when_the_leader_hands_over(lab):
+    pipeline, log = ordered()
+    engine, _ = submitted(lab, pipeline, 4)
+    engine.advance(15)
+    engine.stop(grace=1)
+    engine.drain()
+    in_order(log, 4)
+
+
+def test_a_leader_that_hands_over_is_replaced_at_once(lab):
+    pipeline, log = ordered()
+    engine, _ = submitted(lab, pipeline, 2)
+    engine.advance(5)
+    engine.stop(grace=0)
+    engine.advance(3)
+    assert log.count(("start", 0)) == 2
+
+
+def test_two_workers_have_one_leader(lab):
+    pipeline, log = ordered()
+    engine, _ = submitted(lab, pipeline, 4)
+    engine.advance(1)
+    engine.join()
+    engine.drain()
+    in_order(log, 4)
+
+
+def test_the_term_rises_with_every_leader(lab):
+    pipeline, _ = ordered()
+    engine, _ = submitted(lab, pipeline, 3)
+    engine.advance(5)
+    [lane] = at_once(engine.store.lanes())
+    engine.kill()
+    engine.advance(45)
+    [later] = at_once(engine.store.lanes())
+    assert later.term == lane.term + 1
+    assert later.leader != lane.leader
+
+
+# --- the head ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("head", "letters"), [("skip", 0), ("dead-letter", 1)])
+def test_a_lane_may_go_on_when_its_head_fails(lab, head, letters):
+    pipeline, log = ordered(head=head, fail={1: "permanent"})
+    engine, runs = submitted(lab, pipeline, 3)
+    engine.drain()
+    assert [engine.info(run).state for run in runs] == ["succeeded", "failed", "succeeded"]
+    assert len(at_once(engine.store.dead_letters())) == letters
+
+
+def blocked(lab):
+    pipeline, log = ordered(head="block", fail={1: "permanent"})
+    engine, runs = submitted(lab, pipeline, 3)
+    engine.advance(60)
+    assert [engine.info(run).state for run in runs] == ["succeeded", "failed", "queued"]
+    [lane] = at_once(engine.store.lanes())
+    assert lane.blocked_by == runs[1].id
+    return engine, runs, log
+
+
+def test_a_blocked_lane_goes_on_when_its_head_is_discarded(lab):
+    engine, runs, log = blocked(lab)
+    engine.operate("discard", runs[1].id, reason="not needed")
+    engine.drain()
+    assert engine.info(runs[2]).state == "succeeded"
+    assert engine.info(runs[1]).state == "failed"
+
+
+def test_a_blocked_lane_executes_a_resumed_head_first(lab):
+    engine, runs, log = blocked(lab)
+    log.clear()
+    engine.operate("resume", runs[1].id)
+    engine.advance(30)
+    assert started(log) == [1]
+
+
+# --- declaring -----------------------------------------------------------------------------------------------------
+
+
+def two_lanes(one, other):
+    pipelines = [Pipeline("a", lane=one), Pipeline("b", lane=other)]
+    for pipeline in pipelines:
+        pipeline.step(name="s")(lambda: 1)
+    return pipelines
+
+
+def opened(lab, *pipelines):
+    engine = lab(*pipelines)
+    worker = engine._app
+    engine._process = engine.world.process("worker")
+    app = worker(worker=True)
+    return engine, app, engine._process
+
+
+def test_a_lane_can_not_have_two_orders(lab):
+    engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo"), Lane("x", "parallel")))
+    with pytest.raises(ConfigurationError, match="both as parallel and as fifo: choose one"):
+        engine.world.run(app.open(), process)
+
+
+def test_a_lane_can_not_have_two_head_policies(lab):
+    engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo", "block"), Lane("x", "fifo", "skip")))
+    with pytest.raises(ConfigurationError):
+        engine.world.run(app.open(), process)
+
+
+def test_a_lane_never_changes_its_order(lab):
+    engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo"), Lane("y")))
+    engine.world.run(app.open(), process)
+    engine.deploy(*two_lanes(Lane("x", "parallel"), Lane("y")))
+    changed = engine._app(worker=True)
+    with pytest.raises(ConfigurationError, match="a lane never changes its order; use another lane name"):
+        engine.world.run(changed.open(), process)
+
+
+def test_an_app_that_could_not_start_its_worker_is_not_open(lab):
+    engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo"), Lane("x", "parallel")))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError):
+            engine.world.run(app.open(), process)

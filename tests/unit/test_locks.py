@@ -1,0 +1,245 @@
+"""Locks and leader election for users' own code."""
+
+import asyncio
+
+import pytest
+
+from holdfast import Conflict, LeaseLost, Pipeline
+from holdfast.errors import NotFound
+from holdfast.testing.world import at_once
+
+
+@pytest.fixture
+def engine(lab):
+    pipeline = Pipeline("p")
+    pipeline.step(name="s")(lambda: 1)
+    return lab(pipeline)
+
+
+@pytest.fixture
+def played(engine):
+    """Play a story on two apps, each in a process of its own."""
+
+    def play(story):
+        return engine.call(story(engine.app, engine._app(worker=False)))
+
+    return play
+
+
+def test_one_holder_at_a_time(played):
+    async def story(one, two):
+        async with one.lock("import"):
+            with pytest.raises(Conflict, match="lock 'import' is held by .*; wait longer"):
+                async with two.lock("import", wait=0):
+                    pytest.fail("two holders")
+
+    played(story)
+
+
+def test_who_waits_gets_the_lock_when_it_is_released(played, engine):
+    times = []
+
+    async def story(one, two):
+        async def second():
+            async with two.lock("import"):
+                times.append(engine.clock.monotonic())
+
+        async with one.lock("import"):
+            waiting = asyncio.ensure_future(second())
+            await asyncio.sleep(20)
+            released = engine.clock.monotonic()
+        await waiting
+        assert times[0] - released < 0.1
+
+    played(story)
+
+
+def test_waiting_ends_when_patience_ends(played, engine):
+    async def story(one, two):
+        async with one.lock("import"):
+            start = engine.clock.monotonic()
+            assert await two.lock("import").acquire(timeout=5) is False
+            assert engine.clock.monotonic() - start == pytest.approx(5, abs=0.1)
+
+    played(story)
+
+
+def test_the_epoch_rises_with_every_holder(played):
+    async def story(one, two):
+        epochs = []
+        for app in (one, two, one):
+            async with app.lock("import") as lock:
+                epochs.append(lock.epoch)
+        assert epochs == [1, 2, 3]
+
+    played(story)
+
+
+def test_a_lock_is_kept_for_as_long_as_it_is_used(played):
+    async def story(one, two):
+        async with one.lock("import") as lock:
+            await asyncio.sleep(300)
+            assert lock.held
+            assert not await two.lock("import").try_acquire()
+
+    played(story)
+
+
+def test_a_dead_holders_lock_is_free_after_its_lease(engine):
+    async def hold():
+        await app.lock("import").acquire()
+
+    engine.join()
+    app, process = engine._worker, engine._process
+    engine.world.run(hold(), process)
+    engine.kill()
+
+    async def take():
+        start = engine.clock.monotonic()
+        lock = engine.app.lock("import")
+        await lock.acquire()
+        return engine.clock.monotonic() - start, lock.epoch
+
+    waited, epoch = engine.call(take())
+    assert 25 < waited < 31
+    assert epoch == 2
+
+
+def test_losing_the_lock_cancels_the_body(played):
+    async def story(one, two):
+        stopped = []
+        with pytest.raises(LeaseLost, match=r"lock 'import' \(epoch 1\) was lost while it was in use"):
+            async with one.lock("import"):
+                await two.operations.release_lock("import", actor="anna", reason="stuck")
+                try:
+                    await asyncio.sleep(3600)
+                except asyncio.CancelledError:
+                    stopped.append(True)
+                    raise
+        assert stopped == [True]
+        assert asyncio.current_task().cancelling() == 0
+
+    played(story)
+
+
+def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(played):
+    async def story(one, two):
+        async def body():
+            async with one.lock("import"):
+                await asyncio.sleep(3600)
+
+        first = asyncio.ensure_future(body())
+        await asyncio.sleep(1)
+        await two.operations.release_lock("import")
+        async with one.lock("import"):
+            await asyncio.wait([first], timeout=40)
+            assert isinstance(first.done() and first.exception(), LeaseLost)
+
+    played(story)
+
+
+def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
+    async def story(one, two):
+        lock = one.lock("import")
+        await lock.acquire()
+        await two.operations.release_lock("import", actor="anna", reason="stuck")
+        other = two.lock("import")
+        assert await other.try_acquire()
+        assert other.epoch == 3
+
+    played(story)
+    [entry] = at_once(engine.store.audit())
+    assert (entry.actor, entry.action, entry.target, entry.reason) == ("anna", "lock.force_release", "import", "stuck")
+
+
+def test_releasing_by_force_what_nobody_holds_is_not_found(played):
+    async def story(one, two):
+        with pytest.raises(NotFound, match="holdfast locks list"):
+            await one.operations.release_lock("import")
+
+    played(story)
+
+
+def test_releasing_twice_is_harmless(played):
+    async def story(one, two):
+        lock = one.lock("import")
+        assert await lock.acquire()
+        assert await lock.release() is True
+        assert await lock.release() is False
+
+    played(story)
+
+
+def test_who_lost_the_lock_can_not_release_the_next_holders(played):
+    async def story(one, two):
+        lock = one.lock("import")
+        await lock.acquire()
+        await two.operations.release_lock("import")
+        other = two.lock("import")
+        assert await other.try_acquire()
+        assert await lock.release() is False
+        assert not await one.lock("import").try_acquire()
+
+    played(story)
+
+
+def test_an_error_in_the_body_is_not_hidden(played):
+    async def story(one, two):
+        with pytest.raises(ValueError, match="mine"):
+            async with one.lock("import"):
+                raise ValueError("mine")
+        assert await two.lock("import").try_acquire()
+
+    played(story)
+
+
+# --- election ------------------------------------------------------------------------------------------------------
+
+
+def test_one_leader_among_many(played):
+    async def story(one, two):
+        first, second = one.election("sync"), two.election("sync")
+        assert await first.campaign()
+        assert not await second.campaign(timeout=1)
+        assert (first.is_leader, second.is_leader) == (True, False)
+        await first.resign()
+        assert await second.campaign(timeout=1)
+        assert second.term == first.term + 1
+
+    played(story)
+
+
+def test_work_is_led_again_after_leadership_was_lost(played):
+    async def story(one, two):
+        terms, stopped = [], []
+
+        async def work(term):
+            terms.append(term)
+            if len(terms) == 2:
+                return
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                stopped.append(term)
+                raise
+
+        leading = asyncio.ensure_future(one.election("sync").lead(work))
+        await asyncio.sleep(1)
+        await two.operations.release_lock("leader:sync")
+        await leading
+        assert stopped == [1]
+        assert terms == [1, 3]
+
+    played(story)
+
+
+def test_an_error_of_the_work_ends_the_lead_and_frees_the_office(played):
+    async def story(one, two):
+        async def work(term):
+            raise ValueError("no")
+
+        with pytest.raises(ValueError, match="no"):
+            await one.election("sync").lead(work)
+        assert await two.election("sync").campaign(timeout=1)
+
+    played(story)

@@ -1,0 +1,136 @@
+"""The relay: committed events reach the bus in order, at least once, every copy the same."""
+
+import asyncio
+import json
+
+import pytest
+
+from holdfast import Pipeline
+from holdfast.engine.relay import EVENTS_TOPIC, Relay
+from holdfast.errors import Transient
+
+
+class Topic:
+    """A bus that keeps what is published, and is away when told."""
+
+    def __init__(self):
+        self.messages = []
+        self.fail_at = set()
+        self.calls = 0
+
+    async def publish(self, topic, message):
+        assert topic == EVENTS_TOPIC
+        self.calls += 1
+        if self.calls in self.fail_at:
+            raise Transient("the bus is away")
+        self.messages.append(message)
+
+    @property
+    def ids(self):
+        return [message.id for message in self.messages]
+
+
+@pytest.fixture
+def engine(lab):
+    pipeline = Pipeline("p")
+    pipeline.step(name="a")(lambda: 1)
+    pipeline.step(name="b")(lambda: 2)
+    engine = lab(pipeline)
+    engine.run = engine.submit(pipeline, tenant="acme")
+    engine.drain()
+    return engine
+
+
+def relay(engine, bus):
+    return Relay(engine.app.runtime, bus, "tester")
+
+
+def test_all_events_are_published_in_the_order_they_were_committed(engine):
+    bus = Topic()
+    assert engine.call(relay(engine, bus).drain()) == 5
+    assert bus.ids == [event.id for event in engine.history(engine.run)]
+    assert [message.attributes["ce-type"] for message in bus.messages] == [
+        "dev.holdfast.run.queued.v1",
+        "dev.holdfast.run.started.v1",
+        "dev.holdfast.step.completed.v1",
+        "dev.holdfast.step.completed.v1",
+        "dev.holdfast.run.completed.v1",
+    ]
+
+
+def test_what_was_confirmed_is_not_published_again(engine):
+    bus = Topic()
+    engine.call(relay(engine, bus).drain())
+    assert engine.call(relay(engine, bus).drain()) == 0
+    assert len(bus.messages) == 5
+
+
+def test_a_bus_that_fails_in_between_gets_the_same_messages_again(engine):
+    bus = Topic()
+    bus.fail_at = {4}
+    with pytest.raises(Transient):
+        engine.call(relay(engine, bus).drain())
+    engine.call(relay(engine, bus).drain())
+    copies = {}
+    for message in bus.messages:
+        assert copies.setdefault(message.id, message) == message
+    assert list(copies) == [event.id for event in engine.history(engine.run)]
+
+
+def test_the_outbox_drains_within_five_seconds_of_the_bus_returning(engine):
+    bus = Topic()
+    bus.fail_at = set(range(1, 8))
+
+    async def story():
+        running = asyncio.ensure_future(relay(engine, bus).run())
+        while bus.calls < 7:
+            await asyncio.sleep(0.1)
+        back = engine.clock.monotonic()
+        while len(bus.messages) < 5:
+            await asyncio.sleep(0.1)
+        running.cancel()
+        return engine.clock.monotonic() - back
+
+    assert engine.call(story()) < 5
+
+
+def test_a_new_event_is_relayed_when_it_happens(engine):
+    bus = Topic()
+
+    async def story():
+        running = asyncio.ensure_future(relay(engine, bus).run())
+        await asyncio.sleep(3)
+        await engine.app.submit("p")
+        await asyncio.sleep(0.1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    engine.call(story())
+    assert len(bus.messages) == 6
+
+
+def test_two_relays_do_not_publish_twice(engine):
+    one, two = Topic(), Topic()
+
+    async def story():
+        running = [asyncio.ensure_future(relay(engine, bus).run()) for bus in (one, two)]
+        await asyncio.sleep(5)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    engine.call(story())
+    assert sorted([len(one.messages), len(two.messages)]) == [0, 5]
+
+
+def test_a_message_is_a_cloud_event(engine):
+    bus = Topic()
+    engine.call(relay(engine, bus).drain())
+    completed = bus.messages[2]
+    attributes = completed.attributes
+    assert attributes["ce-specversion"] == "1.0"
+    assert attributes["ce-id"] == completed.id == f"{engine.run.id}:3"
+    assert attributes["ce-source"] == "/holdfast/local/acme/p"
+    assert attributes["ce-subject"] == engine.run.id
+    assert attributes["ce-time"].endswith("Z")
+    assert json.loads(completed.body)["step"] == "a"

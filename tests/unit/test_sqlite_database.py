@@ -1,0 +1,235 @@
+"""Opening the SQLite file: what is unsafe is refused, and the message says what to do."""
+
+import asyncio
+import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from holdfast.adapters.sqlite import database
+from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.ports.commands import Acquire
+from holdfast.ports.store import RunFilter
+
+
+def refused(match):
+    return pytest.raises(ConfigurationError, match=match)
+
+
+def tables(path):
+    with sqlite3.connect(path) as connection:
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    return found
+
+
+def test_a_new_file_is_made_durable_and_ours(tmp_path):
+    connection = database.prepare(str(tmp_path / "a.db"))
+    pragma = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    assert pragma == {"journal_mode": "wal", "synchronous": 2}
+    assert connection.execute("PRAGMA application_id").fetchone()[0] == database.APPLICATION_ID
+    connection.close()
+    assert {"runs", "checkpoints", "events"} <= tables(tmp_path / "a.db")
+
+
+def test_opening_again_changes_nothing(tmp_path):
+    path = str(tmp_path / "a.db")
+    database.prepare(path).close()
+    before = tables(path)
+    database.prepare(path).close()
+    assert tables(path) == before
+
+
+def test_a_corrupt_file_is_left_as_it_is(tmp_path):
+    path = tmp_path / "a.db"
+    path.write_bytes(b"this is not a database at all" * 100)
+    before = path.read_bytes()
+    with refused(r"not a usable SQLite database .*Restore it from a backup"):
+        database.prepare(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path):
+    path = tmp_path / "a.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    with refused("of another program; nothing was changed. Choose another file"):
+        database.prepare(str(path))
+    assert tables(path) == {"theirs"}
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    with refused("does its folder exist"):
+        database.prepare(str(tmp_path / "no" / "a.db"))
+
+
+def test_a_folder_instead_of_a_file_is_refused(tmp_path):
+    with refused("can't be opened"):
+        database.prepare(str(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_file_is_refused(tmp_path):
+    path = tmp_path / "a.db"
+    database.prepare(str(path)).close()
+    path.chmod(0o400)
+    with refused("is read-only; holdfast has to write to it"):
+        database.prepare(str(path))
+
+
+# --- schemas -------------------------------------------------------------------------------------------------------
+
+
+def newer(path, oldest_usable=None):
+    connection = database.prepare(str(path))
+    connection.execute("PRAGMA user_version = 99")
+    if oldest_usable is not None:
+        connection.execute("INSERT INTO meta VALUES ('oldest_usable_schema', ?)", (str(oldest_usable),))
+    connection.close()
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    newer(tmp_path / "a.db")
+    with refused(r"written by a newer holdfast \(schema 99, this one knows \d+\): upgrade holdfast"):
+        database.prepare(str(tmp_path / "a.db"))
+
+
+def test_a_newer_schema_that_says_it_can_be_used_is_used(tmp_path):
+    newer(tmp_path / "a.db", oldest_usable=1)
+    connection = database.prepare(str(tmp_path / "a.db"))
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == 99
+    connection.close()
+
+
+def test_a_newer_schema_that_says_it_can_not_be_used_is_refused(tmp_path):
+    newer(tmp_path / "a.db", oldest_usable=98)
+    with refused("upgrade holdfast"):
+        database.prepare(str(tmp_path / "a.db"))
+
+
+def test_many_may_open_a_new_file_at_once(tmp_path):
+    path = str(tmp_path / "a.db")
+    with ThreadPoolExecutor(8) as pool:
+        connections = list(pool.map(database.prepare, [path] * 8))
+    versions = {connection.execute("PRAGMA user_version").fetchone()[0] for connection in connections}
+    for connection in connections:
+        connection.close()
+    assert len(versions) == 1
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def broken(connection, script):
+        connection.execute("CREATE TABLE half (x)")
+        raise sqlite3.OperationalError("broken")
+
+    monkeypatch.setattr(database, "_execute_script", broken)
+    with pytest.raises(StoreUnavailable, match="broken"):
+        database.prepare(str(tmp_path / "a.db"))
+    assert tables(tmp_path / "a.db") == set()
+
+
+# --- network file systems ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mounts(tmp_path):
+    file = tmp_path / "mounts"
+    (tmp_path / "share").mkdir()
+    file.write_text(
+        f"/dev/sda / ext4 rw 0 0\nserver:/x {tmp_path}/share nfs4 rw 0 0\ntmpfs {tmp_path}/share/fast tmpfs rw 0 0\n"
+        f"server:/y {tmp_path}/two\\040words cifs rw 0 0\n"
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("a.db", "ext4"),
+        ("share/a.db", "nfs4"),
+        ("share/fast/a.db", "tmpfs"),
+        ("shared/a.db", "ext4"),
+        ("two words/a.db", "cifs"),
+    ],
+)
+def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path, mounts, path, kind):
+    assert database.file_system_of(tmp_path / path, mounts) == kind
+
+
+def test_a_link_does_not_hide_a_network_file_system(tmp_path, mounts):
+    (tmp_path / "link").symlink_to(tmp_path / "share")
+    assert database.file_system_of(tmp_path / "link" / "a.db", mounts) == "nfs4"
+
+
+def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path):
+    assert database.file_system_of(tmp_path, tmp_path / "missing") is None
+
+
+def test_a_network_file_system_is_refused_with_the_alternative(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "file_system_of", lambda path: "nfs4")
+    with refused(r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"):
+        database.prepare(str(tmp_path / "a.db"))
+
+
+# --- errors --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "opening", "kind", "match"),
+    [
+        ("database or disk is full", False, StoreUnavailable, "is full; nothing was accepted. Free some space"),
+        ("attempt to write a readonly database", False, StoreUnavailable, "read-only"),
+        ("attempt to write a readonly database", True, ConfigurationError, "Check the file's and the folder's permissions"),
+        ("database disk image is malformed", False, ConfigurationError, "Restore it from a backup"),
+        ("unable to open database file", True, ConfigurationError, "does its folder exist"),
+        ("something else", False, StoreUnavailable, "something else"),
+    ],
+)
+def test_errors_say_what_happened_and_what_to_do(text, opening, kind, match):
+    error = database.explain(sqlite3.OperationalError(text), "/data/a.db", opening=opening)
+    assert isinstance(error, kind)
+    assert match in str(error)
+    assert "/data/a.db" in str(error)
+
+
+def test_a_locked_file_is_unavailable_for_now(tmp_path, monkeypatch):
+    path = str(tmp_path / "a.db")
+    holder = database.prepare(path)
+    holder.execute("BEGIN IMMEDIATE")
+    other = sqlite3.connect(path, timeout=0, isolation_level=None)
+    with pytest.raises(StoreUnavailable, match="stayed locked by another process"), database.translated(path):
+        other.execute("BEGIN IMMEDIATE")
+    other.close()
+    holder.close()
+
+
+# --- the store -----------------------------------------------------------------------------------------------------
+
+
+def test_a_closed_store_says_so(tmp_path):
+    store = SqliteStore(tmp_path / "a.db", threads=False)
+    with pytest.raises(StoreUnavailable, match="is closed"):
+        asyncio.run(store.runs(RunFilter()))
+    with pytest.raises(StoreUnavailable, match="is closed"):
+        asyncio.run(store.apply([]))
+
+
+def test_a_lock_that_is_refused_rings_no_bell(tmp_path):
+    """Who waits for a lock asks whenever the bell rings: a bell rung by the question would never stop."""
+
+    async def story():
+        store = SqliteStore(tmp_path / "a.db", threads=False)
+        await store.open()
+        await store.apply([Acquire("x", "token-1", "one", 30.0)])
+        heard = await store.wait(0, 0.0)
+        await store.apply([Acquire("x", "token-2", "two", 30.0)])
+        try:
+            return heard, await store.wait(heard, 0.0)
+        finally:
+            await store.close()
+
+    heard, then = asyncio.run(story())
+    assert heard == then
