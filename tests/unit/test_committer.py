@@ -7,10 +7,13 @@ import pytest
 from holdfast.engine.committer import MAX_BATCH, Committer
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.ports.commands import ReadOutbox
+from holdfast.ports.store import Features
 
 
 class Store:
     """Answers each command with its own limit, when it is let."""
+
+    features = Features("fake", durable=False, shared=False)
 
     def __init__(self):
         self.batches = []
@@ -44,6 +47,12 @@ def story(function):
 async def test_commands_of_one_moment_leave_together(store, committer):
     assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(5))) == [0, 1, 2, 3, 4]
     assert store.batches == [[0, 1, 2, 3, 4]]
+
+
+@story
+async def test_a_command_given_at_the_moment_of_an_answer_is_not_left_behind(store, committer):
+    for n in range(10):
+        assert await asyncio.wait_for(committer.send(ReadOutbox(n)), 1) == n
 
 
 @story

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,6 +19,10 @@ def refused(match):
     return pytest.raises(ConfigurationError, match=match)
 
 
+def prepared(path):
+    return database.prepare(path, time.monotonic())
+
+
 def tables(path):
     with sqlite3.connect(path) as connection:
         found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -26,7 +31,7 @@ def tables(path):
 
 
 def test_a_new_file_is_made_durable_and_ours(tmp_path):
-    connection = database.prepare(str(tmp_path / "a.db"))
+    connection = prepared(str(tmp_path / "a.db"))
     pragma = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
     assert pragma == {"journal_mode": "wal", "synchronous": 2}
     assert connection.execute("PRAGMA application_id").fetchone()[0] == database.APPLICATION_ID
@@ -36,9 +41,9 @@ def test_a_new_file_is_made_durable_and_ours(tmp_path):
 
 def test_opening_again_changes_nothing(tmp_path):
     path = str(tmp_path / "a.db")
-    database.prepare(path).close()
+    prepared(path).close()
     before = tables(path)
-    database.prepare(path).close()
+    prepared(path).close()
     assert tables(path) == before
 
 
@@ -47,7 +52,7 @@ def test_a_corrupt_file_is_left_as_it_is(tmp_path):
     path.write_bytes(b"this is not a database at all" * 100)
     before = path.read_bytes()
     with refused(r"not a usable SQLite database .*Restore it from a backup"):
-        database.prepare(str(path))
+        prepared(str(path))
     assert path.read_bytes() == before
 
 
@@ -57,34 +62,34 @@ def test_a_database_of_another_program_is_left_as_it_is(tmp_path):
         connection.execute("CREATE TABLE theirs (x)")
     connection.close()
     with refused("of another program; nothing was changed. Choose another file"):
-        database.prepare(str(path))
+        prepared(str(path))
     assert tables(path) == {"theirs"}
 
 
 def test_a_folder_that_does_not_exist_is_named(tmp_path):
     with refused("does its folder exist"):
-        database.prepare(str(tmp_path / "no" / "a.db"))
+        prepared(str(tmp_path / "no" / "a.db"))
 
 
 def test_a_folder_instead_of_a_file_is_refused(tmp_path):
     with refused("can't be opened"):
-        database.prepare(str(tmp_path))
+        prepared(str(tmp_path))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_file_is_refused(tmp_path):
     path = tmp_path / "a.db"
-    database.prepare(str(path)).close()
+    prepared(str(path)).close()
     path.chmod(0o400)
     with refused("is read-only; holdfast has to write to it"):
-        database.prepare(str(path))
+        prepared(str(path))
 
 
 # --- schemas -------------------------------------------------------------------------------------------------------
 
 
 def newer(path, oldest_usable=None):
-    connection = database.prepare(str(path))
+    connection = prepared(str(path))
     connection.execute("PRAGMA user_version = 99")
     if oldest_usable is not None:
         connection.execute("INSERT INTO meta VALUES ('oldest_usable_schema', ?)", (str(oldest_usable),))
@@ -94,12 +99,12 @@ def newer(path, oldest_usable=None):
 def test_a_newer_schema_is_refused(tmp_path):
     newer(tmp_path / "a.db")
     with refused(r"written by a newer holdfast \(schema 99, this one knows \d+\): upgrade holdfast"):
-        database.prepare(str(tmp_path / "a.db"))
+        prepared(str(tmp_path / "a.db"))
 
 
 def test_a_newer_schema_that_says_it_can_be_used_is_used(tmp_path):
     newer(tmp_path / "a.db", oldest_usable=1)
-    connection = database.prepare(str(tmp_path / "a.db"))
+    connection = prepared(str(tmp_path / "a.db"))
     assert connection.execute("PRAGMA user_version").fetchone()[0] == 99
     connection.close()
 
@@ -107,13 +112,13 @@ def test_a_newer_schema_that_says_it_can_be_used_is_used(tmp_path):
 def test_a_newer_schema_that_says_it_can_not_be_used_is_refused(tmp_path):
     newer(tmp_path / "a.db", oldest_usable=98)
     with refused("upgrade holdfast"):
-        database.prepare(str(tmp_path / "a.db"))
+        prepared(str(tmp_path / "a.db"))
 
 
 def test_many_may_open_a_new_file_at_once(tmp_path):
     path = str(tmp_path / "a.db")
     with ThreadPoolExecutor(8) as pool:
-        connections = list(pool.map(database.prepare, [path] * 8))
+        connections = list(pool.map(prepared, [path] * 8))
     versions = {connection.execute("PRAGMA user_version").fetchone()[0] for connection in connections}
     for connection in connections:
         connection.close()
@@ -127,7 +132,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(database, "_execute_script", broken)
     with pytest.raises(StoreUnavailable, match="broken"):
-        database.prepare(str(tmp_path / "a.db"))
+        prepared(str(tmp_path / "a.db"))
     assert tables(tmp_path / "a.db") == set()
 
 
@@ -171,7 +176,7 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path):
 def test_a_network_file_system_is_refused_with_the_alternative(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "file_system_of", lambda path: "nfs4")
     with refused(r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"):
-        database.prepare(str(tmp_path / "a.db"))
+        prepared(str(tmp_path / "a.db"))
 
 
 # --- errors --------------------------------------------------------------------------------------------------------
@@ -197,7 +202,7 @@ def test_errors_say_what_happened_and_what_to_do(text, opening, kind, match):
 
 def test_a_locked_file_is_unavailable_for_now(tmp_path, monkeypatch):
     path = str(tmp_path / "a.db")
-    holder = database.prepare(path)
+    holder = prepared(path)
     holder.execute("BEGIN IMMEDIATE")
     other = sqlite3.connect(path, timeout=0, isolation_level=None)
     with pytest.raises(StoreUnavailable, match="stayed locked by another process"), database.translated(path):

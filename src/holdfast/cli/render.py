@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from holdfast.services.steps import StepView, UsageView
 from holdfast.services.views import DeadLetterView, EventView, LockView, LogView, RunSummary, RunView
 
 if TYPE_CHECKING:
-    from holdfast.services.catalogue import PipelineView
+    from holdfast.services.catalogue import DeclaredStep, PipelineView
 
 COLOR = {
     "queued": "blue",
@@ -43,19 +43,38 @@ GLYPH = {
 REUSED = "↺"
 
 
-def table(*headings: str, right: Sequence[str] = (), whole: Sequence[str] = (), free: str = "") -> Table:
+Cell = str | Text | None
+
+
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    right: Collection[str] = (),
+    whole: Collection[str] = (),
+    free: str = "",
+) -> Table:
     """A table without lines. Columns in `whole` hold ids and are never cut; `free` gives way to the others."""
     result = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    for heading in headings:
+    lines = [[_cell(cell, name == free) for name, cell in zip(headings, row, strict=True)] for row in rows]
+    for index, heading in enumerate(headings):
+        widest = max((line[index].cell_len for line in lines), default=0)
         result.add_column(
             heading,
             justify="right" if heading in right else "left",
-            no_wrap=True,
-            overflow="ignore" if heading in whole else "ellipsis",
-            min_width=26 if heading in ("RUN", "BLOCKED BY") else None,
-            ratio=1 if heading == free else None,
+            no_wrap=heading != free,
+            min_width=widest if heading in whole else None,
         )
+    for line in lines:
+        result.add_row(*line)
     return result
+
+
+def _cell(value: Cell, free: bool) -> Text:
+    text = value if isinstance(value, Text) else Text(value or "")
+    text.no_wrap = True
+    text.overflow = "ellipsis" if free else "crop"
+    return text
 
 
 def colored(word: str) -> Text:
@@ -89,21 +108,23 @@ def empty(what: str, hint: str = "") -> Text:
 def runs(items: Sequence[RunSummary]) -> RenderableType:
     if not items:
         return empty("runs")
-    tenants = {run.tenant for run in items} != {"default"}
+    tenants = any(run.tenant != "default" for run in items)
     headings = ["RUN", "PIPELINE", *(["TENANT"] if tenants else []), "STATE", "TRIES", "AGE", "TOOK", "WHY"]
-    result = table(*headings, right=["TRIES", "AGE", "TOOK"], whole=["RUN"], free="WHY")
-    for run in items:
-        result.add_row(
-            run.id,
-            run.pipeline,
-            *([run.tenant] if tenants else []),
-            colored(run.state),
-            f"{run.attempts}/{run.attempt_limit}",
-            age(run.created),
-            took(run.duration),
-            str(run.error) if run.error else run.reason or "",
-        )
-    return result
+    rows = [_run_row(run, tenants) for run in items]
+    return table(headings, rows, right=("TRIES", "AGE", "TOOK"), whole=("RUN",), free="WHY")
+
+
+def _run_row(run: RunSummary, tenants: bool) -> list[Cell]:
+    return [
+        run.id,
+        run.pipeline,
+        *([run.tenant] if tenants else []),
+        colored(run.state),
+        f"{run.attempts}/{run.attempt_limit}",
+        age(run.created),
+        took(run.duration),
+        str(run.error) if run.error else run.reason,
+    ]
 
 
 def run_page(view: RunView, width: int) -> RenderableType:
@@ -188,12 +209,12 @@ def steps(view: RunView, width: int) -> RenderableType:
     """The steps as bars on one time axis."""
     axis = timeline.axis(view)
     shown = _columns(view.steps)
-    result = table("STEP", "STATUS", axis.label, *shown, right=list(shown), whole=["STEP"])
     room = timeline.room(width, view.steps, shown)
-    for step in view.steps:
-        cells = [shown[name](step) for name in shown]
-        result.add_row(_name(step), _status(step), _bar(step, axis, room), *cells)
-    return result
+    rows = [
+        [_name(step), _status(step), _bar(step, axis, room), *(write(step) for write in shown.values())]
+        for step in view.steps
+    ]
+    return table(("STEP", "STATUS", axis.label, *shown), rows, right=shown)
 
 
 def _columns(found: Sequence[StepView]) -> dict[str, Any]:
@@ -266,18 +287,16 @@ def event_line(event: EventView) -> Text:
 def dead_letters(items: Sequence[DeadLetterView]) -> RenderableType:
     if not items:
         return empty("dead letters")
-    result = table("DEAD LETTER", "FROM", "TENANT", "AGE", "STATUS", "REASON", whole=["DEAD LETTER"])
-    for letter in items:
-        source = letter.attributes.get("pipeline", "") if letter.run else letter.source
-        result.add_row(
-            letter.id,
-            source,
-            letter.tenant,
-            age(letter.created),
-            letter.resolution or "open",
-            letter.reason,
-        )
-    return result
+    headings = ("DEAD LETTER", "FROM", "TENANT", "AGE", "STATUS", "REASON")
+    rows = [
+        [one.id, _source(one), one.tenant, age(one.created), one.resolution or "open", one.reason]
+        for one in items
+    ]
+    return table(headings, rows, right=("AGE",), whole=("DEAD LETTER",), free="REASON")
+
+
+def _source(letter: DeadLetterView) -> str:
+    return letter.attributes.get("pipeline", "") if letter.run else letter.source
 
 
 def dead_letter(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
@@ -311,71 +330,82 @@ def log_line(line: LogView) -> Text:
 def locks(items: Sequence[LockView]) -> RenderableType:
     if not items:
         return empty("locks are held")
-    result = table("LOCK", "HOLDER", "EPOCH", "SINCE", "LEFT", right=["EPOCH", "LEFT"], whole=["LOCK"])
-    for lock in items:
-        result.add_row(lock.name, lock.holder, str(lock.epoch), moment(lock.acquired), took(lock.remaining))
-    return result
+    headings = ("LOCK", "HOLDER", "EPOCH", "SINCE", "LEFT")
+    rows = [
+        [one.name, one.holder, str(one.epoch), moment(one.acquired), took(one.remaining)] for one in items
+    ]
+    return table(headings, rows, right=("EPOCH", "LEFT"), whole=("LOCK",))
 
 
 def lanes(items: Sequence[LaneInfo]) -> RenderableType:
     if not items:
         return empty("lanes", "a worker defines them when it starts")
-    headings = ("LANE", "ORDER", "WHEN THE HEAD FAILS", "QUEUED", "RUNNING", "LEADER", "BLOCKED BY")
-    result = table(*headings, right=["QUEUED", "RUNNING"], whole=["LANE", "BLOCKED BY"])
-    for lane in items:
-        fifo = lane.order == "fifo"
-        leader = f"{lane.leader} (term {lane.term})" if lane.leader else ("nobody" if fifo else "")
-        result.add_row(
-            lane.name,
-            lane.order,
-            lane.head if fifo else "",
-            str(lane.queued),
-            str(lane.running),
-            leader,
-            lane.blocked_by,
-        )
-    return result
+    headings = ("LANE", "ORDER", "AT FAILURE", "QUEUED", "RUNNING", "LEADER", "TERM", "BLOCKED BY")
+    return table(
+        headings,
+        map(_lane_row, items),
+        right=("QUEUED", "RUNNING", "TERM"),
+        whole=("LANE", "BLOCKED BY"),
+        free="LEADER",
+    )
+
+
+def _lane_row(lane: LaneInfo) -> list[Cell]:
+    fifo = lane.order == "fifo"
+    leader = lane.leader or ("nobody" if fifo else "")
+    counts = [str(lane.queued), str(lane.running)]
+    return [
+        lane.name,
+        lane.order,
+        lane.head if fifo else "",
+        *counts,
+        leader,
+        str(lane.term or ""),
+        lane.blocked_by,
+    ]
 
 
 def pipelines(items: Sequence[PipelineView]) -> RenderableType:
-    result = table(
-        "PIPELINE", "INPUT", "STEPS", "LANE", "TRIES", "TIMEOUT", "FROM", right=["TRIES"], whole=["PIPELINE"]
-    )
-    for view in items:
-        lane = f"{view.lane} (fifo)" if view.order == "fifo" else view.lane
-        names = " ".join(step.name for step in view.steps)
-        result.add_row(
-            view.name, view.input, names, lane, str(view.max_attempts), took(view.timeout), view.origin
-        )
-    return result
+    headings = ("PIPELINE", "INPUT", "LANE", "TRIES", "TIMEOUT", "FROM", "STEPS")
+    return table(headings, map(_pipeline_row, items), right=("TRIES",), whole=("PIPELINE",), free="STEPS")
+
+
+def _pipeline_row(view: PipelineView) -> list[Cell]:
+    lane = f"{view.lane} (fifo)" if view.order == "fifo" else view.lane
+    names = " ".join(step.name for step in view.steps)
+    return [view.name, view.input, lane, str(view.max_attempts), took(view.timeout), view.origin, names]
 
 
 def graph(view: PipelineView) -> RenderableType:
     """Each step below what it waits for."""
-    result = table(
-        "STEP", "WAITS FOR", "FOLLOWS ITEMS OF", "GIVES", "TRIES", "TIMEOUT", right=["TRIES"], whole=["STEP"]
-    )
-    for step in view.steps:
-        needs = " ".join([*(["input"] if step.takes_input else []), *step.needs])
-        name = f"{step.name} (optional)" if step.optional else step.name
-        result.add_row(
-            name, needs, " ".join(step.streams), step.result, str(step.max_attempts), took(step.timeout)
-        )
-    return result
+    headings = ("STEP", "WAITS FOR", "FOLLOWS ITEMS OF", "GIVES", "TRIES", "TIMEOUT")
+    return table(headings, map(_declared_row, view.steps), right=("TRIES",), whole=("STEP", "WAITS FOR"))
+
+
+def _declared_row(step: DeclaredStep) -> list[Cell]:
+    name = f"{step.name} (optional)" if step.optional else step.name
+    needs = " ".join([*(["input"] if step.takes_input else []), *step.needs])
+    return [name, needs, " ".join(step.streams), step.result, str(step.max_attempts), took(step.timeout)]
 
 
 def findings(items: Sequence[Any]) -> RenderableType:
-    result = table("", "CHECK", "DETAIL")
-    for finding in items:
-        glyph = Text("✔", style="green") if finding.ok else Text("✘", style="red")
-        result.add_row(glyph, finding.check, Text(finding.detail, style="" if finding.ok else "red"))
-    return result
+    """One line for each check, and the whole of each problem: nobody should have to ask twice."""
+    lines = [
+        Text.assemble(("✔ ", "green"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if one.ok
+    ]
+    lines += [
+        Text.assemble(("✘ ", "red"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if not one.ok
+    ]
+    return Group(*lines)
 
 
 def settings(items: Sequence[Any], origin: bool) -> RenderableType:
-    result = table("SETTING", "VALUE", *(["FROM"] if origin else []), whole=["SETTING"])
-    for item in items:
-        given = item.origin != "default"
-        cells = [Text(item.name), Text(item.value, style="bold" if given else "")]
-        result.add_row(*cells, *([Text(item.origin, style="" if given else "dim")] if origin else []))
-    return result
+    headings = ("SETTING", "VALUE", "FROM") if origin else ("SETTING", "VALUE")
+    rows = [
+        [one.name, one.value, Text(one.origin, style=_faint(one.origin))][: len(headings)] for one in items
+    ]
+    return table(headings, rows, whole=("SETTING", "VALUE"), free="FROM")
+
+
+def _faint(origin: str) -> str:
+    return "dim" if origin == "default" else ""

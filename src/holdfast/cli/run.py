@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from holdfast.model.pipeline import Pipeline
 
 
+OVER = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
+
+
 class Answer(Struct):
     """What `--json` prints."""
 
@@ -115,7 +118,7 @@ async def _submit(session: Session, holdfast: Holdfast, pipeline: Pipeline[Any],
 
 
 def _checked(pipeline: Pipeline[Any], value: Any) -> Any:
-    """The input as the pipeline takes it. Without any, that is null or, if that does not fit, an empty object."""
+    """The input as the pipeline takes it. Without any: null or, if that does not fit, an empty object."""
     if value is NOTHING:
         try:
             return pipeline.input.validate(None)
@@ -147,12 +150,20 @@ async def _execute(session: Session, wish: Wish) -> int:
             await holdfast.open()
             handle = await _submit(session, holdfast, pipeline, wish)
             showing = _show(session, holdfast, handle, pipeline, progress)
-            ended = await _watch(handle, showing, wish.timeout, stop)
-            if ended:
-                return await _answer(session, holdfast, handle)
+            if not await _watch(handle, showing, wish.timeout, stop):
+                await _hand_over(holdfast)
+            run = await handle.info()
+            if run.state in OVER:
+                return await _answer(session, holdfast, run, handle.created)
         finally:
             await holdfast.close()
-    return _handed_over(session, handle.id, stop, wish)
+    return _left(session, run, stop, wish)
+
+
+async def _hand_over(holdfast: Holdfast) -> None:
+    """Let steps under way end within the grace, and give back what is not finished then."""
+    if holdfast.worker is not None:
+        await holdfast.worker.stop()
 
 
 async def _watch(
@@ -202,18 +213,14 @@ def _why(run: Run) -> str:
     return run.reason or "no reason was given"
 
 
-async def _answer(session: Session, holdfast: Holdfast, handle: RunHandle) -> int:
+async def _answer(session: Session, holdfast: Holdfast, run: Run, created: bool) -> int:
     """Print the result, or raise how the run ended."""
-    run = await handle.info()
     if run.state != RunState.SUCCEEDED:
         if not session.out.for_people:
-            session.out.json(Answer(run.id, handle.created, run.state, error=run.error or UNSET))
+            session.out.json(Answer(run.id, created, run.state, error=run.error or UNSET))
         raise RunEnded(_what_now(run))
     text = Raw((await stored_text(holdfast, run.result, f"the result of run {run.id}")).encode())
-    if session.out.for_people:
-        session.out.json(text)
-    else:
-        session.out.json(Answer(run.id, handle.created, run.state, result=text))
+    session.out.json(text if session.out.for_people else Answer(run.id, created, run.state, result=text))
     return ExitCode.OK
 
 
@@ -223,15 +230,20 @@ def _what_now(run: Run) -> str:
     return f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from its checkpoints"
 
 
-def _handed_over(session: Session, run_id: str, stop: StopSignal, wish: Wish) -> int:
-    again = (
-        f"holdfast{session.options()} run {wish.pipeline} … --idempotency-key {wish.idempotency_key}"
-        if wish.idempotency_key
-        else ""
-    )
-    worker = f"holdfast{session.options()} worker --once"
-    told = f"run {run_id} was handed over; what is done is kept. Go on with: {again or worker}"
+def _left(session: Session, run: Run, stop: StopSignal, wish: Wish) -> int:
+    """Say what becomes of a run that did not end while somebody waited for it."""
+    if run.state == RunState.QUEUED:
+        told = f"run {run.id} was handed over, what is done is kept. Go on with: {_go_on(session, wish)}"
+    else:
+        told = f"run {run.id} is {run.state} elsewhere: `holdfast runs watch {run.id}`"
     if stop.received is None:
-        raise StillGoing(f"the time is up. {told}")
-    session.out.note(f"\n{told}")
+        raise StillGoing(f"the time is up: {told}")
+    session.out.note(f"\nholdfast: {told}")
     return stop.code
+
+
+def _go_on(session: Session, wish: Wish) -> str:
+    """The same key finds the same run; without one, a worker does."""
+    if wish.idempotency_key is None:
+        return f"holdfast{session.options()} worker --once"
+    return f"holdfast{session.options()} run {wish.pipeline} … --idempotency-key {wish.idempotency_key}"

@@ -9,46 +9,52 @@ from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.ports.commands import Command, Reply
 from holdfast.ports.store import Store
 
-MAX_BATCH = 1000
+MAX_BATCH = 128
+"""Half of what a busy worker has under way: while the store writes one half, the tasks of the other go on."""
 
 
 class Committer:
-    """Collects commands while the store is busy with the batch before. Belongs to one event loop.
+    """Collects commands while the store is busy with the batches before. Belongs to one event loop.
 
-    Commands are applied in the order in which they were given, so what a task sends first is durable first.
+    Batches leave in the order in which their commands were given.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pending: list[tuple[Command, asyncio.Future[Reply] | None]] = []
-        self._flushing: asyncio.Task[None] | None = None
+        self._flights: set[asyncio.Task[None]] = set()
 
     def send(self, command: Command) -> asyncio.Future[Reply]:
         """Apply a command; the future's result is the store's answer, once it is durable."""
         future = asyncio.get_running_loop().create_future()
         self._pending.append((command, future))
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
+        if not self._flights:
+            self._take_off()
         return future
 
     def post(self, command: Command) -> None:
         """Apply a command sometime soon, without an answer: for progress and logs, which may be lost."""
         self._pending.append((command, None))
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
+        if not self._flights:
+            self._take_off()
 
     async def drain(self) -> None:
         """Wait until everything given so far was answered."""
-        while self._flushing is not None:
-            await asyncio.shield(self._flushing)
+        while self._flights:
+            await asyncio.wait(self._flights)
 
-    async def _flush(self) -> None:
+    def _take_off(self) -> None:
+        self._flights.add(asyncio.create_task(self._fly()))
+
+    async def _fly(self) -> None:
         try:
             while self._pending:
                 batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
+                if self._pending and len(self._flights) < self._store.features.batches_in_flight:
+                    self._take_off()
                 await self._apply(batch)
-        finally:
-            self._flushing = None
+        finally:  # here and not when the task is done: a command sent in between would wait for nobody
+            self._flights.discard(asyncio.current_task())  # type: ignore[arg-type]
 
     async def _apply(self, batch: Sequence[tuple[Command, asyncio.Future[Reply] | None]]) -> None:
         try:

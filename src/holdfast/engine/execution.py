@@ -75,11 +75,11 @@ class Execution:
     async def run(self) -> None:
         """Execute until all steps have results, or the worker drains."""
         try:
-            async with asyncio.timeout(self.pipeline.timeout) as limit:
+            with self.runtime.deadlines.within(self.pipeline.timeout) as limit:
                 await self._load()
                 await self._execute()
         except TimeoutError as error:
-            if not limit.expired():
+            if not limit.expired:
                 raise
             raise RunTimeout(
                 f"the run took longer than {humanise(self.pipeline.timeout)} and was stopped; "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.engine.committer import Committer
+from holdfast.engine.deadlines import Deadlines
 from holdfast.engine.keeper import LeaseKeeper
 from holdfast.engine.payloads import Payloads
 from holdfast.engine.waiters import Waiters
@@ -23,5 +24,13 @@ class Runtime:
     clock: Clock
     times: LeaseTimes
     waiters: Waiters = field(default_factory=Waiters)
+    _deadlines: Deadlines | None = None
     on_execute: Callable[[str, str, str], None] | None = None
     """Told (run, step, key) whenever a step or item is really executed: for tests that count."""
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """Of the loop that the engine runs in, which is not known before it runs."""
+        if self._deadlines is None:
+            self._deadlines = Deadlines()
+        return self._deadlines

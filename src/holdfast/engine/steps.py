@@ -173,7 +173,7 @@ class StepRunner:
         self.execution.about_to_execute(self.step.name, "")
         context = StepContext(self.execution, self.step, self.record)
         try:
-            async with asyncio.timeout(self.step.timeout) as limit:
+            with self.execution.runtime.deadlines.within(self.step.timeout) as limit:
                 if self.step.is_async:
                     return await self.step.function(**self._arguments(context))
                 blocking = BlockingStepContext(context, asyncio.get_running_loop())
@@ -182,7 +182,7 @@ class StepRunner:
                     lambda: self.step.function(**arguments), self.step.name, blocking.stop
                 )
         except TimeoutError as error:
-            if not limit.expired():
+            if not limit.expired:
                 raise
             raise StepTimeout(f"it took longer than {humanise(self.step.timeout)} and was stopped") from error
         finally:

@@ -32,7 +32,7 @@ class StoredRun(Struct):
     progress: str = "{}"
     lease_until: float = 0.0
     due: float = 0.0
-    """When a delayed run may be claimed, on the monotonic clock; `run.available` is the same moment for people."""
+    """When a delayed run may be claimed, on the monotonic clock; `run.available` says it to people."""
     holds_lane: bool = False
     """It failed at the head of a lane with policy `block`, and nobody has resumed or discarded it yet."""
     checkpoints: dict[tuple[str, str], Checkpoint] = field(default_factory=dict)

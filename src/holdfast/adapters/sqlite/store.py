@@ -45,7 +45,7 @@ class SqliteStore:
     `threads=False` does everything on the calling thread, for simulations that own time and order.
     """
 
-    features = Features("sqlite", durable=True, shared=True)
+    features = Features("sqlite", durable=True, shared=True, batches_in_flight=2)
 
     def __init__(self, path: str | Path, clock: Clock | None = None, *, threads: bool = True) -> None:
         self.path = str(path)

@@ -1,0 +1,80 @@
+"""Deadlines that cost nothing until they strike.
+
+Thousands of short steps each have a deadline that is hardly ever reached. A timer per step would be pushed on and
+taken off the loop's heap for nothing; here all deadlines of a loop share one timer, set for the earliest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+
+PRECISION = 0.001
+
+
+class Deadline:
+    """`with deadlines.within(seconds) as limit:` cancels the body when time is up; then `limit.expired` is true and
+    the block ends with TimeoutError, as with `asyncio.timeout`."""
+
+    __slots__ = ("_cancelling", "_deadlines", "_task", "expired", "when")
+
+    def __init__(self, deadlines: Deadlines, seconds: float) -> None:
+        self._deadlines = deadlines
+        self._task = asyncio.current_task()
+        self._cancelling = self._task.cancelling() if self._task else 0
+        self.when = deadlines.loop.time() + seconds
+        self.expired = False
+
+    def __enter__(self) -> Deadline:
+        self._deadlines.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._deadlines.remove(self)
+        if not self.expired or self._task is None:
+            return
+        # A cancellation from elsewhere, at the same moment, is not ours to turn into a time-out.
+        if self._task.uncancel() <= self._cancelling and kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise TimeoutError from error
+
+    def strike(self) -> None:
+        self.expired = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+class Deadlines:
+    """All deadlines of one event loop."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._open: dict[Deadline, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def within(self, seconds: float) -> Deadline:
+        return Deadline(self, seconds)
+
+    def add(self, deadline: Deadline) -> None:
+        self._open[deadline] = None
+        if self._timer is None or deadline.when < self._timer.when():
+            self._set_timer(deadline.when)
+
+    def remove(self, deadline: Deadline) -> None:
+        self._open.pop(deadline, None)
+
+    def _set_timer(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_at(when, self._strike)
+
+    def _strike(self) -> None:
+        """Cancel what is over, and set the timer for the next; most of those it was set for are long gone."""
+        self._timer = None
+        now = self.loop.time() + PRECISION
+        for deadline in [deadline for deadline in self._open if deadline.when <= now]:
+            self.remove(deadline)
+            deadline.strike()
+        if self._open:
+            self._set_timer(min(deadline.when for deadline in self._open))

@@ -1,0 +1,187 @@
+"""`def` steps in real threads: stopped from outside, and unable to do harm."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from holdfast import Holdfast, LeaseTimes, Pipeline, RunFailed, RunState, WorkerOptions
+
+QUICK = LeaseTimes(ttl=1.0, renew=0.2, margin=0.2, sweep=0.2)
+
+
+def played(pipeline, story, **options):
+    async def play():
+        async with Holdfast("memory:", [pipeline], **options) as app:
+            return await asyncio.wait_for(story(app), 15)
+
+    return asyncio.run(play())
+
+
+def test_a_busy_loop_ends_when_its_step_times_out():
+    pipeline, threads = Pipeline("p"), []
+
+    @pipeline.step(timeout=0.2, max_attempts=1)
+    def busy() -> int:
+        threads.append(threading.current_thread())
+        count = 0
+        while True:
+            count += 1
+
+    async def story(app):
+        run = await app.submit(pipeline)
+        with pytest.raises(RunFailed, match="StepTimeout"):
+            await run.result()
+
+    played(pipeline, story)
+    threads[0].join(timeout=5)
+    assert not threads[0].is_alive()
+
+
+def test_a_busy_item_ends_when_its_step_times_out():
+    pipeline, threads = Pipeline("p"), []
+
+    def busy(n: int) -> int:
+        threads.append(threading.current_thread())
+        while True:
+            n += 1
+
+    @pipeline.step(timeout=0.2, max_attempts=1)
+    async def mapped(ctx) -> list:
+        return await ctx.map(busy, [1, 2])
+
+    async def story(app):
+        run = await app.submit(pipeline)
+        with pytest.raises(RunFailed, match="StepTimeout"):
+            await run.result()
+
+    played(pipeline, story)
+    for thread in threads:
+        thread.join(timeout=5)
+    assert [thread.is_alive() for thread in threads] == [False, False]
+
+
+def test_a_thread_inside_a_blocking_call_can_write_nothing_any_more():
+    pipeline, release, finished = Pipeline("p"), threading.Event(), threading.Event()
+
+    @pipeline.step(timeout=0.2, max_attempts=1)
+    def blocked(ctx) -> int:
+        try:
+            release.wait(10)  # one call into C: nothing can interrupt it
+        finally:
+            ctx.log.info("too late")
+            finished.set()
+        return 1
+
+    async def story(app):
+        run = await app.submit(pipeline)
+        with pytest.raises(RunFailed, match="StepTimeout"):
+            await run.result()
+        release.set()
+        await asyncio.to_thread(finished.wait, 10)
+        await app.runtime.committer.drain()
+        return await app.store.logs(run.id), (await run.info()).state
+
+    logs, state = played(pipeline, story)
+    assert logs == []
+    assert state == RunState.FAILED
+
+
+def test_cancelling_a_run_stops_its_thread():
+    pipeline, started, threads = Pipeline("p"), threading.Event(), []
+
+    @pipeline.step
+    def busy() -> int:
+        threads.append(threading.current_thread())
+        started.set()
+        while True:
+            pass
+
+    async def story(app):
+        run = await app.submit(pipeline)
+        await asyncio.to_thread(started.wait, 10)
+        await app.operations.cancel(run.id)
+        await asyncio.to_thread(threads[0].join, 5)
+        return await run.wait()
+
+    assert played(pipeline, story) is RunState.CANCELLED
+    assert not threads[0].is_alive()
+
+
+def test_many_def_steps_run_at_once():
+    pipeline, together = Pipeline("p"), threading.Barrier(20, timeout=10)
+
+    def item(n: int) -> int:
+        together.wait()
+        return n
+
+    @pipeline.step
+    def mapped(ctx) -> int:
+        return len(ctx.map(item, range(20), concurrency=20))
+
+    async def story(app):
+        return await (await app.submit(pipeline)).result()
+
+    assert played(pipeline, story) == 20
+
+
+def test_a_step_that_leaves_the_program_fails_alone():
+    pipeline, other = Pipeline("p"), Pipeline("other")
+
+    @pipeline.step(max_attempts=1)
+    def leaves() -> int:
+        raise SystemExit(3)
+
+    other.step(name="s")(lambda: 1)
+
+    async def play():
+        async with Holdfast("memory:", [pipeline, other]) as app:
+            await app.submit(pipeline)
+            return await (await app.submit(other)).result(10)
+
+    try:
+        assert asyncio.run(play()) == 1
+    except SystemExit:
+        pytest.fail("the step took the whole worker with it")
+
+
+def test_blocking_the_event_loop_does_not_lose_the_lease(tmp_path):
+    pipeline, blocked, over = Pipeline("p"), threading.Event(), threading.Event()
+
+    @pipeline.step
+    async def rude() -> int:
+        blocked.set()
+        time.sleep(2.5)  # noqa: ASYNC251 - that is the point
+        return 1
+
+    @pipeline.step
+    async def after(rude: int) -> int:
+        return rude + 1
+
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    def rival():
+        """Another process's worker, eager to take over."""
+
+        async def compete():
+            blocked.wait(10)
+            async with Holdfast(url, [pipeline], lease=QUICK, worker=WorkerOptions(poll=0.1)):
+                await asyncio.to_thread(over.wait, 15)
+
+        asyncio.run(compete())
+
+    async def play():
+        async with Holdfast(url, [pipeline], lease=QUICK) as app:
+            run = await app.submit(pipeline)
+            assert await run.result(15) == 2
+            return await run.info()
+
+    thread = threading.Thread(target=rival)
+    thread.start()
+    try:
+        info = asyncio.run(play())
+    finally:
+        over.set()
+        thread.join(15)
+    assert (info.attempts, info.epoch) == (1, 1)

@@ -1,0 +1,261 @@
+"""Settings: many places, one order among them, and every value knows where it came from."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import ConfigurationError
+from holdfast.settings import FIELDS, Settings, load, redacted
+from holdfast.settings.places import SECRETS
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+class Place:
+    """A current folder, a home and a secrets folder of its own."""
+
+    def __init__(self, folder: Path):
+        self.home = folder / "home"
+        self.cwd = folder / "project" / "here"
+        self.secrets = folder / "secrets"
+        for path in (self.home, self.cwd, self.secrets):
+            path.mkdir(parents=True)
+
+    def write(self, name: str, text: str, *, at: Path | None = None) -> Path:
+        path = (at or self.cwd) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def load(self, flags=None, **env):
+        return load(flags, env={"HOME": str(self.home), SECRETS: str(self.secrets), **env}, cwd=self.cwd)
+
+
+def test_without_anything_given_every_setting_has_its_default(place):
+    loaded = place.load()
+    assert loaded.settings == Settings()
+    assert set(loaded.origins.values()) == {"default"}
+    assert set(loaded.origins) == {field.name for field in FIELDS}
+
+
+def test_each_place_wins_over_the_ones_below_it(place):
+    """Give a setting in all places, then take the places away from the top."""
+    personal = place.write(".config/holdfast/config.toml", 'tenant = "personal"', at=place.home)
+    pyproject = place.write("pyproject.toml", '[tool.holdfast]\ntenant = "pyproject"', at=place.cwd.parent)
+    config = place.write("holdfast.toml", 'tenant = "config"')
+    secret = place.write("holdfast_tenant", "secret\n", at=place.secrets)
+    dotenv = place.write(".env", "HOLDFAST_TENANT=dotenv")
+    assert place.load({"tenant": "flag"}, HOLDFAST_TENANT="environment").settings.tenant == "flag"
+    assert place.load(HOLDFAST_TENANT="environment").settings.tenant == "environment"
+    for path in (dotenv, secret, config, pyproject, personal):
+        loaded = place.load()
+        assert loaded.settings.tenant == path.read_text().strip().split("=")[-1].strip(' "')
+        assert loaded.origins["tenant"] != "default"
+        path.unlink()
+    assert place.load().settings.tenant == "default"
+
+
+def test_the_origin_names_the_file_or_the_variable(place):
+    path = place.write("holdfast.toml", "concurrency = 3\n[profiles.big]\nmax_bytes = '2GB'")
+    origins = place.load({"profile": "big"}, HOLDFAST_LEASE_TTL="1m").origins
+    assert origins["concurrency"] == str(path)
+    assert origins["max_bytes"] == f"{path} profile big"
+    assert origins["lease.ttl"] == "environment HOLDFAST_LEASE_TTL"
+    assert origins["profile"] == "command line"
+
+
+def test_holdfast_config_names_another_file(place):
+    place.write("holdfast.toml", 'tenant = "not-this"')
+    place.write("other.toml", 'tenant = "this"')
+    assert place.load(HOLDFAST_CONFIG="other.toml").settings.tenant == "this"
+
+
+def test_a_config_file_that_is_named_but_missing_is_an_error(place):
+    with pytest.raises(ConfigurationError, match="there is no such file"):
+        place.load(HOLDFAST_CONFIG="missing.toml")
+
+
+def test_values_are_read_as_people_write_them(place):
+    place.write(
+        "holdfast.toml",
+        'app = ["a.py:x", "b:y"]\nmax_bytes = "1.5MiB"\ngrace = "1m30s"\n'
+        '[lease]\nttl = 60\n[retention]\nfinished = "7d"\n[log]\nlevel = "WARN"',
+    )
+    settings = place.load(HOLDFAST_CONCURRENCY="8").settings
+    assert settings.app == ("a.py:x", "b:y")
+    assert settings.max_bytes == 1_572_864
+    assert settings.grace == 90.0
+    assert settings.lease.ttl == 60.0
+    assert settings.retention.finished == 7 * 86_400
+    assert settings.log.level == "warning"
+    assert settings.concurrency == 8
+
+
+def test_a_list_in_the_environment_is_separated_by_commas(place):
+    assert place.load(HOLDFAST_APP="a.py:x, b:y").settings.app == ("a.py:x", "b:y")
+
+
+def test_an_empty_variable_counts_as_not_given(place):
+    assert place.load(HOLDFAST_STORE="").origins["store"] == "default"
+
+
+def test_a_dotenv_file_may_have_comments_quotes_and_names_of_others(place):
+    place.write(".env", "# ours\nexport HOLDFAST_TENANT='acme'  \nPATH=/x\nHOLDFAST_GRACE=2s # short\n")
+    settings = place.load().settings
+    assert (settings.tenant, settings.grace) == ("acme", 2.0)
+
+
+# --- profiles ------------------------------------------------------------------------------------------------
+
+
+def test_a_profile_lies_over_the_file_that_defines_it(place):
+    place.write("holdfast.toml", 'tenant = "a"\ngrace = 1\n[profiles.staging]\ntenant = "b"\n[profiles.x.lease]\nttl = 99')
+    assert place.load().settings.tenant == "a"
+    chosen = place.load(HOLDFAST_PROFILE="staging").settings
+    assert (chosen.tenant, chosen.grace, chosen.profile) == ("b", 1.0, "staging")
+    assert place.load({"profile": "x"}).settings.lease.ttl == 99.0
+
+
+def test_the_environment_wins_over_a_profile(place):
+    place.write("holdfast.toml", '[profiles.staging]\ntenant = "b"')
+    assert place.load({"profile": "staging"}, HOLDFAST_TENANT="c").settings.tenant == "c"
+
+
+def test_a_profile_that_nobody_defines_is_an_error_that_lists_the_known_ones(place):
+    place.write("holdfast.toml", "[profiles.staging]\ngrace = 1")
+    with pytest.raises(ConfigurationError, match="known: staging"):
+        place.load({"profile": "stagign"})
+
+
+# --- relative paths ------------------------------------------------------------------------------------------
+
+
+def test_a_relative_path_in_a_file_belongs_to_the_folder_of_that_file(place):
+    above = place.cwd.parent
+    place.write(
+        "pyproject.toml",
+        '[tool.holdfast]\nstore = "sqlite:///runs.db"\nblobs = "file:blobs"\napp = ["p.py:report", "package:x"]',
+        at=above,
+    )
+    settings = place.load().settings
+    assert settings.store == f"sqlite:///{above}/runs.db"
+    assert settings.blobs == f"file:{above}/blobs"
+    assert settings.app == (f"{above}/p.py:report", "package:x")
+
+
+def test_a_relative_path_anywhere_else_belongs_to_the_current_folder(place):
+    place.write("holdfast.toml", 'app = ["p.py"]')
+    settings = place.load(HOLDFAST_STORE="sqlite:///runs.db").settings
+    assert (settings.store, settings.app) == ("sqlite:///runs.db", ("p.py",))
+
+
+# --- aliases -------------------------------------------------------------------------------------------------
+
+
+def test_names_that_others_use_work_too(place):
+    settings = place.load(DATABASE_URL="sqlite:///a.db", LOG_LEVEL="ERROR", LOG_FORMAT="json").settings
+    assert settings.store == "sqlite:///a.db"
+    assert (settings.log.level, settings.log.format) == ("error", "json")
+
+
+def test_two_names_that_disagree_are_a_warning_and_ours_wins(place):
+    loaded = place.load(HOLDFAST_STORE="memory:", DATABASE_URL="postgres://u:geheim@h/x")
+    assert loaded.settings.store == "memory:"
+    assert loaded.warnings == [
+        "environment DATABASE_URL is ignored: store comes from environment HOLDFAST_STORE, "
+        "which says something else"
+    ]
+
+
+def test_a_foreign_name_in_a_stronger_place_wins_and_is_a_warning(place):
+    place.write(".env", "HOLDFAST_STORE=memory:")
+    loaded = place.load(DATABASE_URL="sqlite:///a.db")
+    assert loaded.settings.store == "sqlite:///a.db"
+    assert "HOLDFAST_STORE is ignored" in loaded.warnings[0]
+
+
+def test_two_names_that_agree_are_no_warning(place):
+    assert place.load(HOLDFAST_STORE="memory:", DATABASE_URL="memory:").warnings == []
+
+
+# --- mistakes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ({"HOLDFAST_STOER": "x"}, "environment HOLDFAST_STOER is not a setting; did you mean HOLDFAST_STORE?"),
+        ({"HOLDFAST_XYZZY": "x"}, "known are HOLDFAST_APP"),
+        ({"HOLDFAST_CONCURRENCY": "many"}, "concurrency (environment HOLDFAST_CONCURRENCY): 'many' is not a whole"),
+        ({"HOLDFAST_CONCURRENCY": "0"}, "above zero"),
+        ({"HOLDFAST_GRACE": "soon"}, "write '90s', '30m'"),
+        ({"HOLDFAST_MAX_BYTES": "large"}, "write '500MiB'"),
+        ({"HOLDFAST_LOG_LEVEL": "loud"}, "is not one of debug, info, warning, error"),
+        ({"HOLDFAST_LEASE_RENEW": "40s"}, "renew about every third of the ttl"),
+    ],
+)
+def test_a_wrong_variable_is_an_error_with_the_remedy(place, env, message):
+    with pytest.raises(ConfigurationError) as caught:
+        place.load(**env)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("concurency = 3", "'concurency' is not a setting; did you mean concurrency?"),
+        ("[lease]\ntl = 3", "'lease.tl' is not a setting; did you mean lease.ttl?"),
+        ("lease = 3", "'lease' is not a setting"),
+        ("[profiles.x]\nstroe = 'memory:'", "profile x: 'stroe' is not a setting; did you mean store?"),
+        ("store = ", "is not valid TOML"),
+        ("store = 3", "store ("),
+        ("app = 3", "is not a list of texts"),
+        ("concurrency = true", "not a whole number"),
+        ("concurrency = 1.5", "not a whole number"),
+        ("grace = -1", "negative"),
+        ("grace = inf", "endless"),
+    ],
+)
+def test_a_mistake_in_a_file_is_an_error_that_names_the_file(place, text, message):
+    path = place.write("holdfast.toml", text)
+    with pytest.raises(ConfigurationError) as caught:
+        place.load()
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_an_error(place):
+    (place.cwd / "holdfast.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        place.load()
+
+
+# --- secrets -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgres://user:geheim@host:5432/db", "postgres://user:***@host:5432/db"),
+        ("postgres://user:ge@he:im@host/db", "postgres://user:***@host/db"),
+        ("redis://:geheim@host/0", "redis://:***@host/0"),
+        ("redis://host/0?password=geheim&x=1", "redis://host/0?password=***&x=1"),
+        ("sqlite:///a.db", "sqlite:///a.db"),
+        ("postgres://user@host/db", "postgres://user@host/db"),
+    ],
+)
+def test_passwords_are_never_shown(url, shown):
+    assert redacted(url) == shown
+    assert "geheim" not in redacted(url)
+
+
+def test_settings_are_shown_without_passwords_and_durations_as_written(place):
+    loaded = place.load(HOLDFAST_STORE="postgres://u:geheim@h/x", HOLDFAST_APP="a.py:x,b:y")
+    assert loaded.shown("store") == "postgres://u:***@h/x"
+    assert loaded.shown("app") == "a.py:x, b:y"
+    assert loaded.shown("retention.finished") == "30d"
+    assert loaded.shown("lease.ttl") == "30s"
+    assert loaded.shown("blobs") == ""
