@@ -4,7 +4,7 @@
     holdfast --app examples/comments.py run comments --input title=Parks --input cruxes:=true
     holdfast --app examples/comments.py worker
 
-The calls to a language model are pretended, so that the file runs anywhere; everything else is as in production.
+The calls to a language model are pretended, so that the file runs anywhere; the rest is as in production.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class Report(BaseModel):
     title: str
     topics: dict[str, int]
     cruxes: list[str]
-    where: str
 
 
 comments = Pipeline("comments", input=Request, timeout="10m")
@@ -68,7 +67,7 @@ async def topics(request: Request, ctx: Context) -> list[str]:
 
 @comments.step(max_attempts=5)
 async def claims(request: Request, topics: list[str], ctx: Context) -> list[Claim]:
-    """One call per comment. Each answer is stored under its comment's id: a crash repeats only those in flight."""
+    """One call per comment, each answer stored under the comment's id: a crash repeats those in flight."""
     return await ctx.map(partial(extract, topics), request.comments, key=attrgetter("id"), concurrency=4)
 
 
@@ -87,20 +86,17 @@ async def tally(claims: Items[Claim]) -> dict[str, int]:
 
 
 @comments.step(when=lambda request: request.cruxes)
-async def cruxes(tally: dict[str, int], ctx: Context) -> list[str]:
+async def cruxes(tally: dict[str, int]) -> list[str]:
     """Optional, so whoever uses it is given None when it was skipped."""
-    ctx.log.info("looking for what divides people", topics=len(tally))
     return sorted(topic for topic, count in tally.items() if count > 1)
 
 
 @comments.step
-def report(
-    request: Request, tally: dict[str, int], cruxes: list[str] | None, ctx: BlockingContext
-) -> Report:
-    """A plain `def` runs in a thread. The page becomes an artifact; the result says where it is."""
+def report(request: Request, tally: dict[str, int], cruxes: list[str] | None, ctx: BlockingContext) -> Report:
+    """A plain `def` runs in a thread. The page is an artifact; `holdfast runs logs` says where it is."""
     lines = [f"# {request.title}", "", *(f"- {topic}: {count}" for topic, count in tally.items())]
-    where = ctx.artifact("report.md", "\n".join(lines).encode())
-    return Report(title=request.title, topics=tally, cruxes=cruxes or [], where=where)
+    ctx.log.info("page written", where=ctx.artifact("report.md", "\n".join(lines).encode()))
+    return Report(title=request.title, topics=tally, cruxes=cruxes or [])
 
 
 async def ask_model(text: str, ctx: Context) -> str:

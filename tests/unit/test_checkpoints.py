@@ -52,11 +52,18 @@ def quarantined(engine, run):
     return at_once(engine.store.quarantined(run.id))
 
 
-# --- the rule ------------------------------------------------------------------------------------------------------
+# --- the rule -----------------------------------------------------------------------------------------------
 
 
 def stored(**changes):
-    fields = {"step": "s", "key": "", "value": "1", "checksum": checksum("1"), "schema": "int", "fingerprint": "f"}
+    fields = {
+        "step": "s",
+        "key": "",
+        "value": "1",
+        "checksum": checksum("1"),
+        "schema": "int",
+        "fingerprint": "f",
+    }
     return Checkpoint(**{**fields, **changes})
 
 
@@ -82,7 +89,7 @@ def test_no_two_lists_share_a_digest_by_concatenation():
     assert digest("a", "") != digest("a")
 
 
-# --- damage --------------------------------------------------------------------------------------------------------
+# --- damage -------------------------------------------------------------------------------------------------
 
 
 def test_sound_results_are_not_executed_again(lab):
@@ -131,9 +138,13 @@ def test_when_results_of_a_step_go_bad_three_times_the_run_fails_and_says_what_t
         engine.advance(60)
         engine.kill()
     engine.drain()
-    with pytest.raises(RunFailed, match=r"CheckpointsCorrupt: stored results of step 'first' failed validation 3 times"):
+    with pytest.raises(
+        RunFailed, match=r"CheckpointsCorrupt: stored results of step 'first' failed validation 3 times"
+    ):
         engine.result(run)
-    assert "Check the disk and who else writes to the store; then run the pipeline again" in str(engine.info(run).error)
+    assert "Check the disk and who else writes to the store; then run the pipeline again" in str(
+        engine.info(run).error
+    )
 
 
 @pytest.mark.parametrize("on_error", ["fail", "collect"])
@@ -157,7 +168,7 @@ def test_items_that_go_bad_too_often_fail_the_run_whatever_the_map_tolerates(lab
         engine.result(run)
 
 
-# --- other code ----------------------------------------------------------------------------------------------------
+# --- other code ---------------------------------------------------------------------------------------------
 
 
 def test_a_new_version_of_a_step_is_executed_and_what_depends_on_it(lab):
@@ -230,7 +241,7 @@ def test_items_whose_content_changed_are_made_anew(lab):
     assert engine.result(run) == [2] * 5
 
 
-# --- large values --------------------------------------------------------------------------------------------------
+# --- large values -------------------------------------------------------------------------------------------
 
 
 def large(size=40_000):
@@ -287,7 +298,7 @@ def test_a_lost_input_fails_the_run_and_says_what_to_do(lab):
         engine.result(run)
 
 
-# --- values that do not fit ----------------------------------------------------------------------------------------
+# --- values that do not fit ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", ["three", None, object(), [1]])
@@ -301,7 +312,9 @@ def test_a_result_that_does_not_fit_its_type_is_a_clear_error_and_not_tried_agai
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(RunFailed, match="liar: Permanent: what the step returned does not fit its declared type: "):
+    with pytest.raises(
+        RunFailed, match="liar: Permanent: what the step returned does not fit its declared type: "
+    ):
         engine.result(run)
     assert engine.times("liar") == 1
 

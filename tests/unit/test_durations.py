@@ -36,7 +36,14 @@ def test_what_is_no_duration_is_refused_with_examples(nonsense):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.0123, "12 ms"), (1.25, "1.2 s"), (60, "1 min"), (200, "3 min 20 s"), (3600, "1 h"), (5400, "1 h 30 min")],
+    [
+        (0.0123, "12 ms"),
+        (1.25, "1.2 s"),
+        (60, "1 min"),
+        (200, "3 min 20 s"),
+        (3600, "1 h"),
+        (5400, "1 h 30 min"),
+    ],
 )
 def test_a_duration_is_shown_as_people_say_it(value, shown):
     assert humanise(value) == shown

@@ -170,7 +170,7 @@ def test_it_says_when_it_last_succeeded(scene):
     assert scene.keeper.renewed_at == at
 
 
-# --- a lease itself ------------------------------------------------------------------------------------------------
+# --- a lease itself -----------------------------------------------------------------------------------------
 
 
 def test_trust_is_never_shortened(scene):
@@ -194,14 +194,16 @@ def test_who_learns_of_the_loss_itself_is_not_called(scene):
     assert scene.lost == []
 
 
-# --- times ---------------------------------------------------------------------------------------------------------
+# --- times --------------------------------------------------------------------------------------------------
 
 
 def test_trust_ends_before_the_lease():
     assert LeaseTimes(ttl=30, margin=5).trusted_until(100) == 125
 
 
-@pytest.mark.parametrize("times", [{"ttl": 10}, {"renew": 0}, {"renew": 26}, {"margin": 0}, {"margin": -1}, {"sweep": 0}])
+@pytest.mark.parametrize(
+    "times", [{"ttl": 10}, {"renew": 0}, {"renew": 26}, {"margin": 0}, {"margin": -1}, {"sweep": 0}]
+)
 def test_times_that_can_not_work_are_refused(times):
     with pytest.raises(ConfigurationError):
         LeaseTimes(**times)

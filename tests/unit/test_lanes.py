@@ -147,7 +147,7 @@ def test_the_term_rises_with_every_leader(lab):
     assert later.leader != lane.leader
 
 
-# --- the head ------------------------------------------------------------------------------------------------------
+# --- the head -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("head", "letters"), [("skip", 0), ("dead-letter", 1)])
@@ -185,7 +185,7 @@ def test_a_blocked_lane_executes_a_resumed_head_first(lab):
     assert started(log) == [1]
 
 
-# --- declaring -----------------------------------------------------------------------------------------------------
+# --- declaring ----------------------------------------------------------------------------------------------
 
 
 def two_lanes(one, other):

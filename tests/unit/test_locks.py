@@ -149,7 +149,12 @@ def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
 
     played(story)
     [entry] = at_once(engine.store.audit())
-    assert (entry.actor, entry.action, entry.target, entry.reason) == ("anna", "lock.force_release", "import", "stuck")
+    assert (entry.actor, entry.action, entry.target, entry.reason) == (
+        "anna",
+        "lock.force_release",
+        "import",
+        "stuck",
+    )
 
 
 def test_releasing_by_force_what_nobody_holds_is_not_found(played):
@@ -193,7 +198,7 @@ def test_an_error_in_the_body_is_not_hidden(played):
     played(story)
 
 
-# --- election ------------------------------------------------------------------------------------------------------
+# --- election -----------------------------------------------------------------------------------------------
 
 
 def test_one_leader_among_many(played):

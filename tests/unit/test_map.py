@@ -35,7 +35,7 @@ def fails(engine, run, match):
         engine.result(run)
 
 
-# --- results -------------------------------------------------------------------------------------------------------
+# --- results ------------------------------------------------------------------------------------------------
 
 
 def test_results_come_in_the_order_of_the_items(run_pipeline):
@@ -55,7 +55,9 @@ def test_models_are_named_by_key(lab):
         return comment.text.upper()
 
     pipeline = mapping(
-        shout, lambda: [Comment(id="c1", text="a"), Comment(id="c2", text="b")], key=lambda comment: comment.id
+        shout,
+        lambda: [Comment(id="c1", text="a"), Comment(id="c2", text="b")],
+        key=lambda comment: comment.id,
     )
     engine = lab(pipeline)
     run = engine.submit(pipeline)
@@ -155,7 +157,7 @@ def test_an_item_that_maps_itself_gets_results_of_its_own(run_pipeline):
     assert run_pipeline(mapping(outer, concurrency=1), ["a", "b"]) == [["a1", "a2"], ["b1", "b2"]]
 
 
-# --- concurrency ---------------------------------------------------------------------------------------------------
+# --- concurrency --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bound", [1, 3])
@@ -182,7 +184,7 @@ def test_a_concurrency_of_nothing_is_refused(lab):
     fails(engine, run, "concurrency must be at least 1")
 
 
-# --- keys ----------------------------------------------------------------------------------------------------------
+# --- keys ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,7 @@ def test_wrong_calls_fail_at_once_and_say_why(lab, items, options, match):
     assert engine.times("mapped") == 1
 
 
-# --- crashes -------------------------------------------------------------------------------------------------------
+# --- crashes ------------------------------------------------------------------------------------------------
 
 
 def counted():
@@ -273,7 +275,7 @@ def test_a_map_survives_faults_at_every_boundary(crash_safe):
     assert report.takeovers > 0
 
 
-# --- errors --------------------------------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------------------
 
 
 def flaky(times):

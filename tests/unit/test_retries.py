@@ -24,7 +24,7 @@ def failing(times, error, *, max_attempts=3, clock=None, pipeline=None, **option
     return pipeline, tries
 
 
-# --- the rule ------------------------------------------------------------------------------------------------------
+# --- the rule -----------------------------------------------------------------------------------------------
 
 
 def test_delays_double_up_to_the_maximum():
@@ -62,7 +62,7 @@ def test_what_can_not_pass_is_not_tried_again(error):
     assert not is_retryable(error)
 
 
-# --- steps ---------------------------------------------------------------------------------------------------------
+# --- steps --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [Transient("later"), ValueError("who knows")])
@@ -97,14 +97,16 @@ def test_a_permanent_error_is_not_tried_again(lab):
 
 
 def test_tries_are_farther_and_farther_apart(lab):
-    pipeline, tries = failing(4, Transient("x"), max_attempts=5, retry=Retry(base=4.0, factor=4.0, maximum=1000))
+    pipeline, tries = failing(
+        4, Transient("x"), max_attempts=5, retry=Retry(base=4.0, factor=4.0, maximum=1000)
+    )
     engine = lab(pipeline)
     engine.submit(pipeline)
     engine.drain()
     first, second, third = (b - a for a, b in zip(tries, tries[1:4], strict=False))
     assert 2 <= first <= 4
     assert 8 <= second <= 16
-    assert 32 <= third
+    assert third >= 32
 
 
 def test_retry_after_is_waited_for(lab):
@@ -183,7 +185,7 @@ def test_a_retry_of_one_step_does_not_use_up_the_tries_of_another(lab):
     assert engine.info(run).state == "succeeded"
 
 
-# --- time-outs -----------------------------------------------------------------------------------------------------
+# --- time-outs ----------------------------------------------------------------------------------------------
 
 
 def test_an_async_step_that_takes_too_long_is_stopped_and_tried_again(lab):
@@ -249,7 +251,9 @@ def test_a_run_that_takes_too_long_fails_and_says_what_to_do(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(RunFailed, match="RunTimeout: the run took longer than 1 min .*raise the pipeline's timeout"):
+    with pytest.raises(
+        RunFailed, match="RunTimeout: the run took longer than 1 min .*raise the pipeline's timeout"
+    ):
         engine.result(run)
     assert list(engine.steps(run)) == ["quick"]
     assert engine.info(run).attempts == 1

@@ -41,7 +41,7 @@ def breaking(times):
     return pipeline
 
 
-# --- intake --------------------------------------------------------------------------------------------------------
+# --- intake -------------------------------------------------------------------------------------------------
 
 
 def test_the_same_key_and_input_is_the_same_run(lab):
@@ -80,7 +80,9 @@ def test_keys_of_tenants_do_not_meet(lab):
     assert one.id != two.id
 
 
-@pytest.mark.parametrize("options", [{"tenant": "Acme"}, {"tenant": ""}, {"tenant": "a/b"}, {"key": ""}, {"key": "x" * 256}])
+@pytest.mark.parametrize(
+    "options", [{"tenant": "Acme"}, {"tenant": ""}, {"tenant": "a/b"}, {"key": ""}, {"key": "x" * 256}]
+)
 def test_unusable_tenants_and_keys_are_refused(lab, options):
     engine = lab(sleeper())
     with pytest.raises(InvalidInput):
@@ -155,7 +157,7 @@ def test_unknown_runs_are_not_found(lab):
         engine.call(engine.app.run("nope"))
 
 
-# --- cancel --------------------------------------------------------------------------------------------------------
+# --- cancel -------------------------------------------------------------------------------------------------
 
 
 def test_a_queued_run_can_be_cancelled_and_never_starts(lab):
@@ -240,7 +242,7 @@ def test_finished_is_final(lab):
         engine.operate("cancel", "nope")
 
 
-# --- pause ---------------------------------------------------------------------------------------------------------
+# --- pause --------------------------------------------------------------------------------------------------
 
 
 def test_a_paused_run_waits_and_goes_on_from_its_checkpoints(lab):
@@ -326,7 +328,7 @@ def test_work_stops_when_its_run_was_paused_and_resumed_behind_its_back(lab):
     assert engine.result(run) == 3
 
 
-# --- failing and going on ------------------------------------------------------------------------------------------
+# --- failing and going on -----------------------------------------------------------------------------------
 
 
 def test_a_failed_run_goes_on_from_its_checkpoints_when_it_is_resumed(lab):
@@ -420,7 +422,7 @@ def test_a_rerun_from_a_step_that_does_not_exist_names_those_that_do(lab):
         engine.operate("rerun", run.id, from_step="third")
 
 
-# --- crashes and hand-over -----------------------------------------------------------------------------------------
+# --- crashes and hand-over ----------------------------------------------------------------------------------
 
 
 def test_a_dead_workers_run_goes_on_within_forty_seconds(lab):

@@ -108,11 +108,14 @@ def test_a_dotenv_file_may_have_comments_quotes_and_names_of_others(place):
     assert (settings.tenant, settings.grace) == ("acme", 2.0)
 
 
-# --- profiles ------------------------------------------------------------------------------------------------
+# --- profiles -----------------------------------------------------------------------------------------------
 
 
 def test_a_profile_lies_over_the_file_that_defines_it(place):
-    place.write("holdfast.toml", 'tenant = "a"\ngrace = 1\n[profiles.staging]\ntenant = "b"\n[profiles.x.lease]\nttl = 99')
+    place.write(
+        "holdfast.toml",
+        'tenant = "a"\ngrace = 1\n[profiles.staging]\ntenant = "b"\n[profiles.x.lease]\nttl = 99',
+    )
     assert place.load().settings.tenant == "a"
     chosen = place.load(HOLDFAST_PROFILE="staging").settings
     assert (chosen.tenant, chosen.grace, chosen.profile) == ("b", 1.0, "staging")
@@ -130,7 +133,7 @@ def test_a_profile_that_nobody_defines_is_an_error_that_lists_the_known_ones(pla
         place.load({"profile": "stagign"})
 
 
-# --- relative paths ------------------------------------------------------------------------------------------
+# --- relative paths -----------------------------------------------------------------------------------------
 
 
 def test_a_relative_path_in_a_file_belongs_to_the_folder_of_that_file(place):
@@ -152,7 +155,7 @@ def test_a_relative_path_anywhere_else_belongs_to_the_current_folder(place):
     assert (settings.store, settings.app) == ("sqlite:///runs.db", ("p.py",))
 
 
-# --- aliases -------------------------------------------------------------------------------------------------
+# --- aliases ------------------------------------------------------------------------------------------------
 
 
 def test_names_that_others_use_work_too(place):
@@ -181,15 +184,21 @@ def test_two_names_that_agree_are_no_warning(place):
     assert place.load(HOLDFAST_STORE="memory:", DATABASE_URL="memory:").warnings == []
 
 
-# --- mistakes ------------------------------------------------------------------------------------------------
+# --- mistakes -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        ({"HOLDFAST_STOER": "x"}, "environment HOLDFAST_STOER is not a setting; did you mean HOLDFAST_STORE?"),
+        (
+            {"HOLDFAST_STOER": "x"},
+            "environment HOLDFAST_STOER is not a setting; did you mean HOLDFAST_STORE?",
+        ),
         ({"HOLDFAST_XYZZY": "x"}, "known are HOLDFAST_APP"),
-        ({"HOLDFAST_CONCURRENCY": "many"}, "concurrency (environment HOLDFAST_CONCURRENCY): 'many' is not a whole"),
+        (
+            {"HOLDFAST_CONCURRENCY": "many"},
+            "concurrency (environment HOLDFAST_CONCURRENCY): 'many' is not a whole",
+        ),
         ({"HOLDFAST_CONCURRENCY": "0"}, "above zero"),
         ({"HOLDFAST_GRACE": "soon"}, "write '90s', '30m'"),
         ({"HOLDFAST_MAX_BYTES": "large"}, "write '500MiB'"),
@@ -233,7 +242,7 @@ def test_a_file_that_is_not_text_is_an_error(place):
         place.load()
 
 
-# --- secrets -------------------------------------------------------------------------------------------------
+# --- secrets ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,18 @@ def prepared(path):
 
 def tables(path):
     with sqlite3.connect(path) as connection:
-        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = {
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
     connection.close()
     return found
 
 
 def test_a_new_file_is_made_durable_and_ours(tmp_path):
     connection = prepared(str(tmp_path / "a.db"))
-    pragma = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    pragma = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+    }
     assert pragma == {"journal_mode": "wal", "synchronous": 2}
     assert connection.execute("PRAGMA application_id").fetchone()[0] == database.APPLICATION_ID
     connection.close()
@@ -85,7 +89,7 @@ def test_a_read_only_file_is_refused(tmp_path):
         prepared(str(path))
 
 
-# --- schemas -------------------------------------------------------------------------------------------------------
+# --- schemas ------------------------------------------------------------------------------------------------
 
 
 def newer(path, oldest_usable=None):
@@ -136,7 +140,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     assert tables(tmp_path / "a.db") == set()
 
 
-# --- network file systems ------------------------------------------------------------------------------------------
+# --- network file systems -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -175,19 +179,31 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path):
 
 def test_a_network_file_system_is_refused_with_the_alternative(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "file_system_of", lambda path: "nfs4")
-    with refused(r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"):
+    with refused(
+        r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"
+    ):
         prepared(str(tmp_path / "a.db"))
 
 
-# --- errors --------------------------------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("text", "opening", "kind", "match"),
     [
-        ("database or disk is full", False, StoreUnavailable, "is full; nothing was accepted. Free some space"),
+        (
+            "database or disk is full",
+            False,
+            StoreUnavailable,
+            "is full; nothing was accepted. Free some space",
+        ),
         ("attempt to write a readonly database", False, StoreUnavailable, "read-only"),
-        ("attempt to write a readonly database", True, ConfigurationError, "Check the file's and the folder's permissions"),
+        (
+            "attempt to write a readonly database",
+            True,
+            ConfigurationError,
+            "Check the file's and the folder's permissions",
+        ),
         ("database disk image is malformed", False, ConfigurationError, "Restore it from a backup"),
         ("unable to open database file", True, ConfigurationError, "does its folder exist"),
         ("something else", False, StoreUnavailable, "something else"),
@@ -211,7 +227,7 @@ def test_a_locked_file_is_unavailable_for_now(tmp_path, monkeypatch):
     holder.close()
 
 
-# --- the store -----------------------------------------------------------------------------------------------------
+# --- the store ----------------------------------------------------------------------------------------------
 
 
 def test_a_closed_store_says_so(tmp_path):

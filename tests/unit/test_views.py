@@ -46,7 +46,9 @@ def report(break_at="", pause_at=""):
 
 def view_of(engine, pipeline, run, how=run_view):
     info = engine.info(run)
-    return engine.call(how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info)))
+    return engine.call(
+        how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info))
+    )
 
 
 def words(view):
@@ -103,7 +105,7 @@ def test_the_history_has_no_gaps(finished):
     assert [event.type for event in history][-1] == "run.completed"
 
 
-def test_without_the_pipeline_the_stored_steps_come_in_the_order_they_began(finished):
+def test_without_the_pipeline_the_stored_steps_come_in_the_order_they_ended(finished):
     engine, _, run = finished
     view = engine.call(run_view(engine.store, engine.info(run), engine.clock.now()))
     assert [step.name for step in view.steps][:2] == ["clustering", "claims"]
@@ -177,7 +179,7 @@ def test_a_rerun_shows_what_it_took_over_and_does_not_count_it_as_spent(lab):
     assert view.totals.inherited.total_tokens == 143
 
 
-def test_damaged_checkpoints_are_counted_by_step(finished, lab):
+def test_damaged_checkpoints_are_counted_by_step(lab):
     pipeline = report(pause_at="summaries")
     engine = lab(pipeline)
     run = engine.submit(pipeline, "x")
@@ -196,7 +198,7 @@ def test_times_are_written_as_rfc_3339(finished):
     assert msgspec.json.decode(text)["created"].endswith("Z")
 
 
-# --- the state document --------------------------------------------------------------------------------------
+# --- the state document -------------------------------------------------------------------------------------
 
 
 def document(engine, pipeline, run):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 from holdfast.engine.intake import Intake
@@ -46,8 +47,10 @@ class Receiver:
         self._decode = decode or (lambda message: pipeline.input.decode(message.body.decode()))
 
     async def run(self) -> None:
-        async for delivery in self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}"):
-            await self.receive(delivery)
+        deliveries = self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}")
+        async with aclosing(deliveries):  # what was delivered and not acknowledged goes back at once
+            async for delivery in deliveries:
+                await self.receive(delivery)
 
     async def receive(self, delivery: Delivery) -> None:
         """Accept, or bury, then acknowledge; in that order."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b, sha256
 
+import msgspec
 from msgspec import Struct
+
+_encode = msgspec.json.Encoder().encode
 
 MAX_VALIDATION_FAILURES = 3
 """How many stored results of one step may turn out bad before the run fails for good."""
@@ -35,12 +38,7 @@ def checksum(text: str) -> str:
 
 def digest(*parts: str) -> str:
     """A short hash of a list of strings; no two lists share one by concatenation."""
-    state = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode()
-        state.update(len(data).to_bytes(8, "big"))
-        state.update(data)
-    return state.hexdigest()
+    return blake2b(_encode(parts), digest_size=16).hexdigest()
 
 
 def step_fingerprint(pipeline: str, step: str, version: str, inputs: Iterable[str]) -> str:

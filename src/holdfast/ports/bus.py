@@ -32,6 +32,14 @@ class Delivery(Protocol):
         ...
 
 
+class Deliveries(Protocol):
+    """A subscription: iterate over it, and close it."""
+
+    def __aiter__(self) -> AsyncIterator[Delivery]: ...
+
+    async def aclose(self) -> None: ...
+
+
 class Bus(Protocol):
     """Publish and subscribe, at least once.
 
@@ -46,10 +54,12 @@ class Bus(Protocol):
 
     async def publish(self, topic: str, message: Message) -> None: ...
 
-    def subscribe(self, topic: str, group: str, *, where: Mapping[str, str | None] | None = None) -> AsyncIterator[Delivery]:
+    def subscribe(
+        self, topic: str, group: str, *, where: Mapping[str, str | None] | None = None
+    ) -> Deliveries:
         """Deliveries of one subscription. Members of a group share the work; each group gets every message.
 
         `where` filters by attributes: a value that must be equal, or None for an attribute that must be absent.
-        A subscription receives what is published after it began.
+        A subscription receives what is published after it began. Closing it returns what is not acknowledged.
         """
         ...

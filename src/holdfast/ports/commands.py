@@ -291,7 +291,8 @@ class ForceRelease(Struct, frozen=True):
 
 
 class Bury(Struct, frozen=True):
-    """Keep a message that can't become a run. Idempotent per id; the answer says whether it is new."""
+    """Keep a message that can't become a run. Idempotent per id; the answer says whether it is new. Ids that begin
+    with `run:` belong to the dead letters of runs."""
 
     id: str
     source: str

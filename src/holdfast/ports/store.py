@@ -108,8 +108,8 @@ class Store(Protocol):
 
         One command's refusal is its own answer and no exception. The batch is one round trip and, where the
         adapter has transactions, one transaction: either all commands were applied or the call raises.
-        Commands that do not concern one another may be applied in any order; commands on one run, lane or lock
-        take effect in the order given.
+        Commands on one run, lane or lock take effect in the order given. Others may be applied in any order, also
+        when they compete for one idempotency key or unique slot: who needs an order waits for the answer.
         """
         ...
 

@@ -192,7 +192,8 @@ async def run_view(store: Store, run: Run, now: float, declared: Sequence[str] =
     completed = completed_steps(await store.checkpoints(run.id))
     letter = await store.dead_letter(f"run:{run.id}")
     failures = _count([step for step, _, _ in await store.quarantined(run.id)])
-    steps = step_views(run, completed, failures, declared, last_attempt(history))
+    order = declared or list(finished_steps(history))  # without the code, the order in which they ended
+    steps = step_views(run, completed, failures, order, last_attempt(history))
     return _assembled(run, now, steps, failures, history, letter)
 
 

@@ -48,8 +48,9 @@ def from_variables(variables: Mapping[str, str], place: str) -> Layer:
             values.setdefault(field.name, []).append(Given(variables[name], f"{place} {name}", name))
     for name in variables:
         if name.startswith(PREFIX) and name not in BY_ENVIRONMENT and name not in _ABOUT_PLACES:
-            known = [n for n in BY_ENVIRONMENT if n.startswith(PREFIX)]
-            raise ConfigurationError(f"{place} {name} is not a setting{_hint(name, known)}")
+            known = [known.removeprefix(PREFIX) for known in BY_ENVIRONMENT if known.startswith(PREFIX)]
+            hint = _hint(name.removeprefix(PREFIX), known, PREFIX)
+            raise ConfigurationError(f"{place} {name} is not a setting{hint}")
     return Layer(values)
 
 
@@ -125,6 +126,9 @@ def _read(path: Path) -> str:
         raise ConfigurationError(f"{path} can't be read: {reason}") from error
 
 
-def _hint(name: str, known: list[str]) -> str:
+def _hint(name: str, known: list[str], prefix: str = "") -> str:
+    """The closest known name, or all of them. A common prefix is left out of the comparison."""
     close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(sorted(known))}"
+    if close:
+        return f"; did you mean {prefix}{close[0]}?"
+    return f"; known are {', '.join(prefix + other for other in sorted(known))}"

@@ -37,6 +37,8 @@ class Boundary:
         """Writes that the fence refused: shows that the faults did bite."""
 
     async def cross(self, kind: str, commands: Sequence[Command], call: Callable[[], Awaitable[Any]]) -> Any:
+        if not self.process.alive:
+            await forever()
         fault = self.decide(kind, commands)
         await self._before(fault)
         answer = await call()
@@ -48,7 +50,6 @@ class Boundary:
     async def _before(self, fault: str | None) -> None:
         if fault == KILL_BEFORE:
             self.process.kill()
-        if not self.process.alive:
             await forever()
         if fault == PAUSE_BEFORE:
             await self._paused()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from holdfast.model.event import STATE_AFTER, Event, EventType, history_gaps
 from holdfast.model.run import TRANSITIONS, RunState
 from holdfast.ports.bus import Message
-from holdfast.ports.commands import Command, SaveCheckpoint, Settle
+from holdfast.ports.commands import Claim, Command, SaveCheckpoint, Settle
 from holdfast.ports.store import RunFilter, Store
 
 ENDINGS = {EventType.COMPLETED: "succeeded", EventType.FAILED: "failed", EventType.CANCELLED: "cancelled"}
@@ -19,6 +20,7 @@ class Witness:
     def __init__(self) -> None:
         self.executed: list[tuple[str, str, str]] = []
         self.durable: set[tuple[str, str, str]] = set()
+        self.epochs: dict[str, int] = {}
         self.violations: list[str] = []
         self.started: list[str] = []
         """Runs in the order in which they were first executed."""
@@ -33,15 +35,22 @@ class Witness:
                 f"I3: {step}[{key}] of run {run} was executed again after its checkpoint was durable"
             )
 
-    def saw(self, commands: Sequence[Command], replies: Sequence[object]) -> None:
+    def saw(self, commands: Sequence[Command], replies: Sequence[Any]) -> None:
         """Note what the store really accepted."""
         for command, reply in zip(commands, replies, strict=True):
-            if reply is not None:
-                continue
-            if isinstance(command, SaveCheckpoint):
-                self.durable.add((command.run, command.step, command.key))
-            elif isinstance(command, Settle) and command.last is not None:
-                self.durable.add((command.last.run, command.last.step, command.last.key))
+            if isinstance(command, Claim):
+                self.epochs.update({claimed.run: claimed.epoch for claimed in reply})
+            elif isinstance(command, SaveCheckpoint | Settle) and reply is None:
+                self._accepted(command)
+
+    def _accepted(self, command: SaveCheckpoint | Settle) -> None:
+        if command.epoch < self.epochs.get(command.run, 0):
+            self.violations.append(
+                f"I1: epoch {command.epoch} wrote to run {command.run} although {self.epochs[command.run]} has it"
+            )
+        saved = command.last if isinstance(command, Settle) else command
+        if saved is not None:
+            self.durable.add((saved.run, saved.step, saved.key))
 
 
 async def check_history(store: Store, run: str) -> list[str]:
