@@ -1,6 +1,6 @@
 """The pipeline of `make demo`: five steps, and one line in effects.log for everything that is executed.
 
-The file stands for the outside world: what is written there happened, and happens twice if it is executed twice.
+The file stands for the outside world: what is executed twice is in it twice.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from holdfast import Context, Pipeline
 
 EFFECTS = "effects.log"
 MOODS = ("delighted", "doubtful", "furious")
+AT_ONCE = 4
+"""Items of step 3 in flight at once."""
 
 
 class Opinion(BaseModel):
@@ -46,7 +48,7 @@ async def opinions(load: list[str], moods: list[str], ctx: Context) -> list[Opin
         await work(ctx, 0.3)
         return Opinion(comment=comment, mood=moods[int(comment[2:]) % len(moods)])
 
-    return await ctx.map(ask, load, concurrency=4)
+    return await ctx.map(ask, load, concurrency=AT_ONCE)
 
 
 @demo.step

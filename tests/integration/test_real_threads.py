@@ -1,12 +1,15 @@
 """`def` steps in real threads: stopped from outside, and unable to do harm."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
 from holdfast import Holdfast, LeaseTimes, Pipeline, RunFailed, RunState, WorkerOptions
+from holdfast.engine.threads import call, computing
 
 QUICK = LeaseTimes(ttl=1.0, renew=0.2, margin=0.2, sweep=0.2)
 
@@ -126,24 +129,68 @@ def test_many_def_steps_run_at_once():
     assert played(pipeline, story) == 20
 
 
+LEAVING = """
+import asyncio, os, threading
+from holdfast import Holdfast, Pipeline
+
+pipeline, other = Pipeline("p"), Pipeline("other")
+
+@pipeline.step(max_attempts=1)
+def leaves() -> int:
+    raise SystemExit(3)
+
+other.step(name="s")(lambda: 1)
+
+async def play():
+    async with Holdfast("memory:", [pipeline, other]) as app:
+        await app.submit(pipeline)
+        print(await (await app.submit(other)).result(10), flush=True)
+        os._exit(0)
+
+watchdog = threading.Timer(3, os._exit, [4])
+watchdog.daemon = True
+watchdog.start()
+asyncio.run(play())
+"""
+
+
+@pytest.mark.xfail(
+    strict=True, reason="SystemExit of a step goes through the event loop and ends or hangs the worker"
+)
 def test_a_step_that_leaves_the_program_fails_alone():
-    pipeline, other = Pipeline("p"), Pipeline("other")
+    ended = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, timeout=15)
+    assert (ended.stdout, ended.returncode) == (b"1\n", 0)
 
-    @pipeline.step(max_attempts=1)
-    def leaves() -> int:
-        raise SystemExit(3)
 
-    other.step(name="s")(lambda: 1)
+@pytest.mark.xfail(
+    strict=True,
+    reason="Interrupted may strike in the tail of work(), after the step: nobody catches it there",
+)
+def test_an_interrupt_that_comes_after_the_end_of_a_step_does_no_harm(monkeypatch):
+    unhandled, delivering = [], threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda args: unhandled.append(args.exc_type))
 
-    async def play():
-        async with Holdfast("memory:", [pipeline, other]) as app:
-            await app.submit(pipeline)
-            return await (await app.submit(other)).result(10)
+    async def story():
+        loop = asyncio.get_running_loop()
+        deliver = loop.call_soon_threadsafe
 
-    try:
-        assert asyncio.run(play()) == 1
-    except SystemExit:
-        pytest.fail("the step took the whole worker with it")
+        def slow(*args):
+            if threading.current_thread().name.startswith("holdfast-step"):
+                delivering.set()
+                for _ in range(200_000):
+                    pass
+            return deliver(*args)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", slow)
+        calling = asyncio.ensure_future(call(lambda: 1, "s"))
+        await asyncio.sleep(0)
+        delivering.wait(5)
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+        return computing(loop)
+
+    assert asyncio.run(story()) == 0
+    assert unhandled == []
 
 
 def test_blocking_the_event_loop_does_not_lose_the_lease(tmp_path):

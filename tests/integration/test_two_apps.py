@@ -10,6 +10,7 @@ from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.adapters.sqlite import database
 from holdfast.engine.relay import EVENTS_TOPIC
 from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.ports.store import RunFilter
 
 LAZY = WorkerOptions(poll=60.0)
 """Only the doorbell wakes such a worker in time."""
@@ -90,14 +91,17 @@ def test_cancelling_from_another_app_stops_the_work(url):
     play(story)
 
 
+@pytest.mark.xfail(
+    strict=True, reason="_look_after_leases is held back by poll: cancelled work goes on until then"
+)
 def test_a_lazy_worker_stops_cancelled_work_as_soon_as_it_hears_of_it(url):
     async def story():
-        gate = Gate()
-        async with Holdfast(url, [gate.pipeline], worker=LAZY), Holdfast(url, worker=False) as client:
+        gate, lazy = Gate(), WorkerOptions(poll=60.0, grace=0.0)
+        async with Holdfast(url, [gate.pipeline], worker=lazy), Holdfast(url, worker=False) as client:
             run = await client.submit(gate.pipeline)
             await gate.started.wait()
             await client.operations.cancel(run.id)
-            await asyncio.wait_for(gate.stopped.wait(), 3)
+            await asyncio.wait_for(gate.stopped.wait(), 1.5)
 
     play(story)
 
@@ -257,27 +261,25 @@ def test_a_full_disk_accepts_nothing_and_recovers(url, monkeypatch):
 
     monkeypatch.setattr(database, "connect", small_disk)
 
+    async def fill(app, pipeline):
+        for _ in range(100):
+            await app.submit(pipeline, "x" * 30_000)
+
     async def story():
         pipeline = quick()
         async with Holdfast(url, [pipeline], worker=False) as app:
             with pytest.raises(StoreUnavailable, match=r"is full; nothing was accepted\. Free some space"):
-                for _ in range(100):
-                    await app.submit(pipeline, "x" * 30_000)
-            before = (await app.store.count(_all()))["queued"]
+                await fill(app, pipeline)
+            before = (await app.store.count(RunFilter()))["queued"]
             for connection in connections:
                 connection.execute("PRAGMA max_page_count = 100000")
             await app.submit(pipeline, "x" * 30_000)
-            assert (await app.store.count(_all()))["queued"] == before + 1
+            assert (await app.store.count(RunFilter()))["queued"] == before + 1
 
     play(story)
 
 
-def _all():
-    from holdfast.ports.store import RunFilter
-
-    return RunFilter()
-
-
+@pytest.mark.xfail(strict=True, reason="each connection has an empty database of its own: 'no such table'")
 def test_a_database_that_is_only_in_memory_is_refused_or_works():
     async def story():
         pipeline = quick()

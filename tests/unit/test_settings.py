@@ -140,13 +140,13 @@ def test_a_relative_path_in_a_file_belongs_to_the_folder_of_that_file(place):
     above = place.cwd.parent
     place.write(
         "pyproject.toml",
-        '[tool.holdfast]\nstore = "sqlite:///runs.db"\nblobs = "file:blobs"\napp = ["p.py:report", "package:x"]',
+        '[tool.holdfast]\nstore = "sqlite:///runs.db"\nblobs = "file:blobs"\napp = ["p.py:report", "mod:x"]',
         at=above,
     )
     settings = place.load().settings
     assert settings.store == f"sqlite:///{above}/runs.db"
     assert settings.blobs == f"file:{above}/blobs"
-    assert settings.app == (f"{above}/p.py:report", "package:x")
+    assert settings.app == (f"{above}/p.py:report", "mod:x")
 
 
 def test_a_relative_path_anywhere_else_belongs_to_the_current_folder(place):

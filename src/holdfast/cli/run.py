@@ -151,7 +151,7 @@ async def _execute(session: Session, wish: Wish) -> int:
             handle = await _submit(session, holdfast, pipeline, wish)
             showing = _show(session, holdfast, handle, pipeline, progress)
             if not await _watch(handle, showing, wish.timeout, stop):
-                await _hand_over(holdfast)
+                await _hand_over(session, holdfast)
             run = await handle.info()
             if run.state in OVER:
                 return await _answer(session, holdfast, run, handle.created)
@@ -160,9 +160,10 @@ async def _execute(session: Session, wish: Wish) -> int:
     return _left(session, run, stop, wish)
 
 
-async def _hand_over(holdfast: Holdfast) -> None:
+async def _hand_over(session: Session, holdfast: Holdfast) -> None:
     """Let steps under way end within the grace, and give back what is not finished then."""
-    if holdfast.worker is not None:
+    if holdfast.worker is not None and holdfast.worker.active:
+        session.out.note("handing over; steps under way may end, Ctrl-C once more stops at once")
         await holdfast.worker.stop()
 
 

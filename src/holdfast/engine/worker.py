@@ -219,6 +219,7 @@ class Worker:
         except LeaseLost:
             log.info("run %s: lease lost before its outcome was written", settle.run)
             return
+        log.info("run %s of %s: %s", settle.run, execution.claimed.pipeline, settle.outcome)
         if told := ending(settle):
             self._runtime.waiters.resolve(settle.run, told)
         elif settle.outcome == "retry" and settle.delay > 0:

@@ -44,8 +44,8 @@ from holdfast.testing.world import Process, World, at_once
 
 TIMES = LeaseTimes(ttl=30.0, renew=10.0, margin=5.0, sweep=5.0)
 PAUSE = 120.0
-SETTLING = 30.0
-"""Virtual seconds after the run is over: the outbox drains, and a worker that lost the run gives up."""
+SETTLING = 60.0
+"""Virtual seconds after the run is over: longer than the dead relay's lease, so that another drains the outbox."""
 RECOVERY = 3600.0
 """Virtual seconds within which everything has to be over."""
 

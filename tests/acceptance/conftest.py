@@ -1,0 +1,121 @@
+"""The real command in a folder of its own: a store, a settings file and a few pipelines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PIPELINES = Path(__file__).with_name("pipelines_for_cli.py")
+HOLDFAST = [sys.executable, "-m", "holdfast"]
+
+
+class Answer:
+    """What a command wrote and how it ended."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    def __repr__(self) -> str:
+        return f"<exit {self.code}>\n{self.out}\n{self.err}"
+
+
+class Cli:
+    """Calls `holdfast` in one folder. Nothing of the caller's own settings reaches it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        self.env |= {"HOME": str(folder), "HOLDFAST_SECRETS_DIR": str(folder / "secrets"), "NO_COLOR": "1"}
+        (folder / "pipelines.py").write_text(PIPELINES.read_text())
+        (folder / "holdfast.toml").write_text('store = "sqlite:///runs.db"\napp = ["pipelines.py"]\n')
+
+    def __call__(self, *words: str, code: int | None = 0, stdin: str = "", **env: str) -> Answer:
+        done = subprocess.run(
+            [*HOLDFAST, *words],
+            cwd=self.folder,
+            env=self.env | env,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        answer = Answer(done.returncode, done.stdout, done.stderr)
+        assert code is None or answer.code == code, answer
+        return answer
+
+    def start(self, *words: str, **env: str) -> Started:
+        return Started(
+            subprocess.Popen(
+                [*HOLDFAST, *words],
+                cwd=self.folder,
+                env=self.env | env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+
+    def submit(self, *words: str) -> str:
+        return self("run", *words, "--no-wait").out.strip()
+
+    def state(self, run: str) -> str:
+        return self("runs", "show", run, "--json").json["run"]["state"]
+
+
+class Started:
+    """A command that is still running."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.told: list[str] = []
+
+    def until(self, words: str) -> None:
+        """Read what it says until these words come."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.told.append(line)
+            if words in line:
+                return
+        raise AssertionError(f"it ended without saying {words!r}: {self.told}")
+
+    def tell(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def end(self) -> Answer:
+        out, err = self.process.communicate(timeout=60)
+        return Answer(self.process.returncode, out, "".join(self.told) + err)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """A store in which something of each kind has happened, for tests that only look."""
+    return Stage(tmp_path_factory.mktemp("stage"))
+
+
+class Stage(Cli):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.succeeded = self("run", "greet", "-i", "name=Ada", "--json").json["run"]
+        self.failed = self("run", "greet", "-i", "name=Bob", "-i", "trouble=fail", "--json", code=5).json["run"]
+        self.paused = self.submit("greet", "-i", "name=Eve", "-i", "trouble=pause", "--tenant", "acme")
+        self("worker", "--once")
+        self.queued = self.submit("greet", "-i", "name=Kay", "--delay", "1h", "--idempotency-key", "k-1")
+        self.cancelled = self.submit("greet", "-i", "name=Max", "--delay", "1h")
+        self("runs", "cancel", self.cancelled, "--reason", "wrong name")
