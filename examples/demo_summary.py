@@ -79,9 +79,7 @@ def promises(told: Told) -> list[Promise]:
             f"{len(twice - told.stored)} items ran twice: in flight at the kill, nothing stored of them yet",
         ),
         Promise(ends == 1, "one end: the run succeeded once"),
-        Promise(
-            not history_gaps(told.history), f"one history: {len(told.history)} events, no number is missing"
-        ),
+        Promise(not history_gaps(told.history), f"one history: {len(told.history)} events, no number is missing"),
         Promise(told.result == told.expected, f"one result: {told.result}"),
     ]
 

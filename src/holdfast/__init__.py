@@ -34,7 +34,33 @@ _EXPORTS = {
     "WorkerOptions": "holdfast.engine.worker",
 }
 
-__all__ = ["__version__", *sorted(_EXPORTS)]  # noqa: PLE0604
+__all__ = [
+    "BlockingContext",
+    "Conflict",
+    "Context",
+    "DefinitionError",
+    "Failure",
+    "Holdfast",
+    "HoldfastError",
+    "Items",
+    "Lane",
+    "LeaderElection",
+    "LeaseLost",
+    "LeaseTimes",
+    "Lock",
+    "Pause",
+    "Permanent",
+    "Pipeline",
+    "Retention",
+    "Retry",
+    "RunCancelled",
+    "RunFailed",
+    "RunHandle",
+    "RunState",
+    "Transient",
+    "WorkerOptions",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,25 +1,25 @@
 """The exception tree, split by what the caller should do next.
 
-    HoldfastError
-    ├── Fix          the call is wrong: change it
-    │   ├── DefinitionError      a pipeline is declared wrongly
-    │   ├── InvalidInput         a payload does not match its schema
-    │   ├── ConfigurationError   a setting, URL or file is wrong
-    │   ├── UnknownPipeline      nothing of that name is registered
-    │   ├── NotFound             no such run, dead letter or lock
-    │   └── Conflict             it contradicts what is stored (key reused, run still live, lock held)
-    ├── Transient    try again later, unchanged
-    │   ├── StoreUnavailable     the store is out of reach: nothing was accepted
-    │   └── StepTimeout          a step passed its deadline and was stopped
-    ├── Permanent    trying again can't help
-    │   ├── RunTimeout           a run passed its deadline and was stopped
-    │   ├── CheckpointsCorrupt   stored results failed validation too often
-    │   ├── ItemsFailed          too many items of a map failed
-    │   └── RunFailed            what `run.result()` raises for a failed run
-    └── Stop         this piece of work is over: clean up and write nothing
-        ├── LeaseLost            somebody else may hold the lease now
-        ├── RunCancelled         what `run.result()` raises for a cancelled run
-        └── Pause                raised by a step to park its run until it is resumed
+HoldfastError
+├── Fix          the call is wrong: change it
+│   ├── DefinitionError      a pipeline is declared wrongly
+│   ├── InvalidInput         a payload does not match its schema
+│   ├── ConfigurationError   a setting, URL or file is wrong
+│   ├── UnknownPipeline      nothing of that name is registered
+│   ├── NotFound             no such run, dead letter or lock
+│   └── Conflict             it contradicts what is stored (key reused, run still live, lock held)
+├── Transient    try again later, unchanged
+│   ├── StoreUnavailable     the store is out of reach: nothing was accepted
+│   └── StepTimeout          a step passed its deadline and was stopped
+├── Permanent    trying again can't help
+│   ├── RunTimeout           a run passed its deadline and was stopped
+│   ├── CheckpointsCorrupt   stored results failed validation too often
+│   ├── ItemsFailed          too many items of a map failed
+│   └── RunFailed            what `run.result()` raises for a failed run
+└── Stop         this piece of work is over: clean up and write nothing
+    ├── LeaseLost            somebody else may hold the lease now
+    ├── RunCancelled         what `run.result()` raises for a cancelled run
+    └── Pause                raised by a step to park its run until it is resumed
 """
 
 from __future__ import annotations

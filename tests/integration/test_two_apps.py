@@ -91,9 +91,7 @@ def test_cancelling_from_another_app_stops_the_work(url):
     play(story)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_look_after_leases is held back by poll: cancelled work goes on until then"
-)
+@pytest.mark.xfail(strict=True, reason="_look_after_leases is held back by poll: cancelled work goes on until then")
 def test_a_lazy_worker_stops_cancelled_work_as_soon_as_it_hears_of_it(url):
     async def story():
         gate, lazy = Gate(), WorkerOptions(poll=60.0, grace=0.0)

@@ -146,9 +146,7 @@ def test_when_results_of_a_step_go_bad_three_times_the_run_fails_and_says_what_t
         RunFailed, match=r"CheckpointsCorrupt: stored results of step 'first' failed validation 3 times"
     ):
         engine.result(run)
-    assert "Check the disk and who else writes to the store; then run the pipeline again" in str(
-        engine.info(run).error
-    )
+    assert "Check the disk and who else writes to the store; then run the pipeline again" in str(engine.info(run).error)
 
 
 @pytest.mark.parametrize("on_error", ["fail", pytest.param("collect", marks=COLLECTED)])
@@ -220,9 +218,7 @@ def mapping(version):
     return pipeline
 
 
-@pytest.mark.xfail(
-    strict=True, reason="outdated items are counted like damaged ones: three of them fail the run"
-)
+@pytest.mark.xfail(strict=True, reason="outdated items are counted like damaged ones: three of them fail the run")
 def test_a_new_version_of_a_map_makes_all_its_items_anew(lab):
     engine, run = interrupted(lab, mapping("1"))
     engine.deploy(mapping("2"))
@@ -230,9 +226,7 @@ def test_a_new_version_of_a_map_makes_all_its_items_anew(lab):
     assert engine.result(run) == [f"{n} by 2" for n in range(5)]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="outdated items are counted like damaged ones: three of them fail the run"
-)
+@pytest.mark.xfail(strict=True, reason="outdated items are counted like damaged ones: three of them fail the run")
 def test_items_whose_content_changed_are_made_anew(lab):
     pipeline, tries = Pipeline("p"), []
 
@@ -322,9 +316,7 @@ def test_a_result_that_does_not_fit_its_type_is_a_clear_error_and_not_tried_agai
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(
-        RunFailed, match="liar: Permanent: what the step returned does not fit its declared type: "
-    ):
+    with pytest.raises(RunFailed, match="liar: Permanent: what the step returned does not fit its declared type: "):
         engine.result(run)
     assert engine.times("liar") == 1
 

@@ -97,9 +97,7 @@ def test_a_name_can_not_be_used_twice(lab):
         await ctx.step("a", nothing)
 
     engine, run = played(lab, s)
-    with pytest.raises(
-        RunFailed, match="used the key '@a' twice: give each item or inner step a key of its own"
-    ):
+    with pytest.raises(RunFailed, match="used the key '@a' twice: give each item or inner step a key of its own"):
         engine.result(run)
 
 
@@ -352,9 +350,7 @@ def test_a_context_knows_its_run(lab):
 
 
 def logged(engine, run):
-    return [
-        (line.level, line.message, json.loads(line.fields)) for line in at_once(engine.store.logs(run.id))
-    ]
+    return [(line.level, line.message, json.loads(line.fields)) for line in at_once(engine.store.logs(run.id))]
 
 
 def test_log_lines_are_kept_with_the_run(lab):

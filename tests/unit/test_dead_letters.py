@@ -217,9 +217,7 @@ def test_a_redriven_message_is_published_once_with_its_bytes(lab):
     assert (message.body, message.attributes) == (b"{", {"source": "x"})
 
 
-@pytest.mark.xfail(
-    strict=True, reason="redrive prefixes the id, which may then be too long for an idempotency key"
-)
+@pytest.mark.xfail(strict=True, reason="redrive prefixes the id, which may then be too long for an idempotency key")
 def test_a_message_with_a_long_id_can_be_redriven_too(lab):
     engine, receive = receiving(lab)
     assert receive(Delivered("redrive:message:orders:" + "x" * 240, b"5")) == "ack"

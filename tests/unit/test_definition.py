@@ -113,9 +113,7 @@ def test_two_parameters_for_the_input_are_refused():
         def twice(request: Request, again: Request) -> int: ...
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_parameters drops parameters with defaults, also those that name a step"
-)
+@pytest.mark.xfail(strict=True, reason="_parameters drops parameters with defaults, also those that name a step")
 def test_a_parameter_with_a_default_that_names_a_step_is_given_its_result(run_pipeline):
     pipeline = Pipeline("p")
 

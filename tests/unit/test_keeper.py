@@ -127,9 +127,7 @@ def test_a_short_outage_does_no_harm(scene):
     assert lease.trusted
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_renew catches Transient only: any other error ends the keeper for good"
-)
+@pytest.mark.xfail(strict=True, reason="_renew catches Transient only: any other error ends the keeper for good")
 @pytest.mark.parametrize("error", [RuntimeError("what"), ConfigurationError("damaged")])
 def test_no_error_of_the_store_ends_the_keeper(scene, error):
     lease = scene.lease()

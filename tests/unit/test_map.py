@@ -276,11 +276,14 @@ def test_usage_is_summed_once_when_the_step_itself_is_tried_again(lab):
 
 
 def test_a_map_survives_faults_at_every_boundary(crash_safe):
+
     async def square(n: int) -> int:
         await asyncio.sleep(1)
         return n * n
 
-    report = crash_safe(mapping(square, concurrency=2), [1, 2, 3], max_boundaries=4)
+    report = crash_safe(
+        mapping(square, concurrency=2), [1, 2, 3], max_boundaries=3, faults=("kill after", "pause before")
+    )
     assert report.takeovers > 0
 
 

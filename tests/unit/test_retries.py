@@ -98,9 +98,7 @@ def test_a_permanent_error_is_not_tried_again(lab):
 
 
 def test_tries_are_farther_and_farther_apart(lab):
-    pipeline, tries = failing(
-        4, Transient("x"), max_attempts=5, retry=Retry(base=4.0, factor=4.0, maximum=1000)
-    )
+    pipeline, tries = failing(4, Transient("x"), max_attempts=5, retry=Retry(base=4.0, factor=4.0, maximum=1000))
     engine = lab(pipeline)
     engine.submit(pipeline)
     engine.drain()
@@ -254,9 +252,7 @@ def test_a_run_that_takes_too_long_fails_and_says_what_to_do(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(
-        RunFailed, match=r"RunTimeout: the run took longer than 1 min .*raise the pipeline's timeout"
-    ):
+    with pytest.raises(RunFailed, match=r"RunTimeout: the run took longer than 1 min .*raise the pipeline's timeout"):
         engine.result(run)
     assert list(engine.steps(run)) == ["quick"]
     assert engine.info(run).attempts == 1

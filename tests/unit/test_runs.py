@@ -89,9 +89,7 @@ def test_unusable_tenants_and_keys_are_refused(lab, options):
         engine.submit(sleeper(), "a", **options)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_check_names lets lone surrogates pass; SQLite then fails the whole batch"
-)
+@pytest.mark.xfail(strict=True, reason="_check_names lets lone surrogates pass; SQLite then fails the whole batch")
 def test_a_key_that_no_store_can_hold_is_refused(lab):
     engine = lab(sleeper())
     with pytest.raises(InvalidInput):

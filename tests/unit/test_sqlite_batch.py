@@ -69,8 +69,7 @@ def test_commands_that_stand_alone_keep_their_order():
 def test_in_any_batch_each_runs_commands_take_effect_in_their_order(seed):
     chance = random.Random(seed)
     commands = [
-        c.Sweep() if chance.random() < 0.05 else chance.choice(MAKERS)(chance.choice("abcd"))
-        for _ in range(200)
+        c.Sweep() if chance.random() < 0.05 else chance.choice(MAKERS)(chance.choice("abcd")) for _ in range(200)
     ]
     order = [place for group in arrange(commands) for place in group.places]
     assert sorted(order) == list(range(200))
@@ -81,6 +80,4 @@ def test_in_any_batch_each_runs_commands_take_effect_in_their_order(seed):
 
 
 def _concerns(command, run):
-    return isinstance(command, c.Sweep) or run == (
-        getattr(command, "run", None) or getattr(command, "id", None)
-    )
+    return isinstance(command, c.Sweep) or run == (getattr(command, "run", None) or getattr(command, "id", None))

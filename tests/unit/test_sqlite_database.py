@@ -26,18 +26,14 @@ def prepared(path):
 
 def tables(path):
     with sqlite3.connect(path) as connection:
-        found = {
-            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     connection.close()
     return found
 
 
 def test_a_new_file_is_made_durable_and_ours(tmp_path):
     connection = prepared(str(tmp_path / "a.db"))
-    pragma = {
-        name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
-    }
+    pragma = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
     assert pragma == {"journal_mode": "wal", "synchronous": 2}
     assert connection.execute("PRAGMA application_id").fetchone()[0] == database.APPLICATION_ID
     connection.close()
@@ -103,7 +99,7 @@ def newer(path, oldest_usable=None):
 
 def test_a_newer_schema_is_refused(tmp_path):
     newer(tmp_path / "a.db")
-    with refused(r"written by a newer holdfast \(schema 99, this one knows \d+\): upgrade holdfast"):
+    with refused(r"written by a newer holdfast \(schema 99, .*\): upgrade holdfast"):
         prepared(str(tmp_path / "a.db"))
 
 
@@ -213,9 +209,7 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path):
 
 def test_a_network_file_system_is_refused_with_the_alternative(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "file_system_of", lambda path: "nfs4")
-    with refused(
-        r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"
-    ):
+    with refused(r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"):
         prepared(str(tmp_path / "a.db"))
 
 

@@ -38,9 +38,7 @@ _decode_progress = msgspec.json.Decoder(Progress).decode
 class Execution:
     """Executes a claimed run. `run()` returns when nothing is left to do or raises why it stopped."""
 
-    def __init__(
-        self, claimed: Claimed, pipeline: Pipeline[Any], plan: Plan, lease: Lease, runtime: Runtime
-    ) -> None:
+    def __init__(self, claimed: Claimed, pipeline: Pipeline[Any], plan: Plan, lease: Lease, runtime: Runtime) -> None:
         self.claimed = claimed
         self.pipeline = pipeline
         self.lease = lease
@@ -74,8 +72,9 @@ class Execution:
 
     async def run(self) -> None:
         """Execute until all steps have results, or the worker drains."""
+        limit = self.runtime.deadlines.within(self.pipeline.timeout)
         try:
-            with self.runtime.deadlines.within(self.pipeline.timeout) as limit:
+            with limit:
                 await self._load()
                 await self._execute()
         except TimeoutError as error:
@@ -228,9 +227,7 @@ class Execution:
             text = _encode(fields).decode()
         except TypeError:
             text = _encode({name: str(value) for name, value in fields.items()}).decode()
-        self.runtime.committer.post(
-            LogLine(self.claimed.run, self.lease.epoch, level, step, message, text)
-        )
+        self.runtime.committer.post(LogLine(self.claimed.run, self.lease.epoch, level, step, message, text))
 
     def progress_text(self) -> str:
         """The unfinished part, as JSON of `Progress`."""

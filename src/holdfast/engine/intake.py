@@ -98,9 +98,7 @@ class Intake:
             )
         return RunHandle(self._runtime, reply.run, pipeline, created=reply.created)
 
-    async def _taken_over(
-        self, pipeline: Pipeline[Any], run: Run, from_step: str, run_id: str
-    ) -> list[Checkpoint]:
+    async def _taken_over(self, pipeline: Pipeline[Any], run: Run, from_step: str, run_id: str) -> list[Checkpoint]:
         if from_step not in pipeline.steps:
             raise NotFound(
                 f"pipeline {pipeline.name!r} has no step {from_step!r}; its steps: {', '.join(pipeline.steps)}"

@@ -50,6 +50,10 @@ class Lock:
         """Take the lock if it is free."""
         loop = asyncio.get_running_loop()
         token = new_token()
+
+        def on_lost() -> None:
+            loop.call_soon_threadsafe(self._on_lost)
+
         start = self._runtime.clock.monotonic()
         reply = await self._runtime.committer.send(Acquire(self.name, token, self.owner, self._runtime.times.ttl))
         if not isinstance(reply, Acquired):
@@ -62,7 +66,7 @@ class Lock:
             reply.epoch,
             self._runtime.times.trusted_until(start),
             self._runtime.clock,
-            lambda: loop.call_soon_threadsafe(self._on_lost),
+            on_lost,
             token,
         )
         await self._runtime.keeper.start()

@@ -199,7 +199,11 @@ class Mapping:
                 text, f"{execution.folder}/{self._step.name}/{execution.lease.epoch}"
             )
         record = StepRecord(
-            self._step.name, StepStatus.COMPLETED, duration=duration, attempts=attempt, usage=context.item_usage  # type: ignore[arg-type]
+            self._step.name,
+            StepStatus.COMPLETED,
+            duration=duration,
+            attempts=attempt,
+            usage=context.item_usage,  # type: ignore[arg-type]
         )
         sum_ = checksum(text)
         command = SaveCheckpoint(
@@ -267,7 +271,9 @@ def _return_type(fn: Callable[..., Any]) -> Any:
     try:
         return get_type_hints(fn, localns=inspect.getclosurevars(fn).nonlocals).get("return", Any)
     except (NameError, TypeError) as error:
-        raise Fix(f"the return type of {fn.__qualname__} can't be resolved ({error}): import it at module level") from error
+        raise Fix(
+            f"the return type of {fn.__qualname__} can't be resolved ({error}): import it at module level"
+        ) from error
 
 
 def first_cause(group: BaseExceptionGroup[Any]) -> BaseException:

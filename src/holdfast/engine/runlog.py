@@ -40,6 +40,4 @@ class RunLog:
         if self._loop is None:
             context.execution.log(level, context.step_name, message, **fields)
         else:
-            self._loop.call_soon_threadsafe(
-                lambda: context.execution.log(level, context.step_name, message, **fields)
-            )
+            self._loop.call_soon_threadsafe(lambda: context.execution.log(level, context.step_name, message, **fields))

@@ -1,12 +1,12 @@
 """How an attempt ends: whatever came back becomes one command, or nothing when the lease is lost.
 
-    all steps have results        succeeded
-    the worker drains             handover: queued at once, the attempt does not count
-    Pause                         paused
-    a step wants to wait long     retry after its delay
-    store out of reach            retry
-    a step failed for good        failed
-    LeaseLost                     nothing is written: the new holder goes on
+all steps have results        succeeded
+the worker drains             handover: queued at once, the attempt does not count
+Pause                         paused
+a step wants to wait long     retry after its delay
+store out of reach            retry
+a step failed for good        failed
+LeaseLost                     nothing is written: the new holder goes on
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ def _succeeded(execution: Execution) -> Settle:
 
 
 def _settle(
-    execution: Execution, outcome: Outcome, *, error: ErrorInfo | None = None, reason: str | None = None, delay: float = 0
+    execution: Execution,
+    outcome: Outcome,
+    *,
+    error: ErrorInfo | None = None,
+    reason: str | None = None,
+    delay: float = 0,
 ) -> Settle:
     return Settle(
         execution.claimed.run,

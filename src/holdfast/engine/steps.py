@@ -172,15 +172,14 @@ class StepRunner:
     async def _call(self) -> Any:
         self.execution.about_to_execute(self.step.name, "")
         context = StepContext(self.execution, self.step, self.record)
+        limit = self.execution.runtime.deadlines.within(self.step.timeout)
         try:
-            with self.execution.runtime.deadlines.within(self.step.timeout) as limit:
+            with limit:
                 if self.step.is_async:
                     return await self.step.function(**self._arguments(context))
                 blocking = BlockingStepContext(context, asyncio.get_running_loop())
                 arguments = self._arguments(blocking)
-                return await threads.call(
-                    lambda: self.step.function(**arguments), self.step.name, blocking.stop
-                )
+                return await threads.call(lambda: self.step.function(**arguments), self.step.name, blocking.stop)
         except TimeoutError as error:
             if not limit.expired:
                 raise

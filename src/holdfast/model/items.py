@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Items(Generic[T]):
@@ -49,9 +50,9 @@ class Waiting(Generic[T]):
         return self._feed.value(self._key).__await__()
 
 
-class Feed(Protocol[T]):
+class Feed(Protocol[T_co]):
     """What the engine puts behind `Items`."""
 
-    def stream(self) -> AsyncIterator[tuple[str, T]]: ...
+    def stream(self) -> AsyncIterator[tuple[str, T_co]]: ...
 
-    async def value(self, key: str) -> T: ...
+    async def value(self, key: str) -> T_co: ...

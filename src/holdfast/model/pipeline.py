@@ -129,7 +129,7 @@ class Pipeline(Generic[In]):
         return self.steps[self._result]
 
     @overload
-    def step(self, function: F, /) -> F: ...
+    def step(self, function: F) -> F: ...
 
     @overload
     def step(
@@ -146,7 +146,6 @@ class Pipeline(Generic[In]):
     def step(
         self,
         function: Any = None,
-        /,
         *,
         name: str | None = None,
         when: Callable[..., Any] | None = None,

@@ -37,6 +37,8 @@ class Deliveries(Protocol):
 
     def __aiter__(self) -> AsyncIterator[Delivery]: ...
 
+    async def __anext__(self) -> Delivery: ...
+
     async def aclose(self) -> None: ...
 
 
@@ -54,9 +56,7 @@ class Bus(Protocol):
 
     async def publish(self, topic: str, message: Message) -> None: ...
 
-    def subscribe(
-        self, topic: str, group: str, *, where: Mapping[str, str | None] | None = None
-    ) -> Deliveries:
+    def subscribe(self, topic: str, group: str, *, where: Mapping[str, str | None] | None = None) -> Deliveries:
         """Deliveries of one subscription. Members of a group share the work; each group gets every message.
 
         `where` filters by attributes: a value that must be equal, or None for an attribute that must be absent.

@@ -61,9 +61,7 @@ class Operations:
         """The same input again, as a new run linked to the old one."""
         run = await self.find(run_id)
         if run.pipeline not in self._pipelines:
-            raise UnknownPipeline(
-                f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here"
-            )
+            raise UnknownPipeline(f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here")
         return await Intake(self._runtime).rerun(self._pipelines[run.pipeline], run, from_step=from_step)
 
     async def _change(self, command: Cancel | PauseRun | Resume, done: str) -> None:
@@ -73,17 +71,13 @@ class Operations:
         if reply.state is None:
             raise NotFound(f"no run {command.run!r}; `holdfast runs list` shows what there is")
         if reply.run is not None:
-            raise Conflict(
-                f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live", reply.run
-            )
+            raise Conflict(f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live", reply.run)
         raise Conflict(f"run {command.run} is {reply.state} and can't be {done}", command.run)
 
     # --- dead letters --------------------------------------------------------------------------------------
 
     async def dead_letter(self, id: str) -> DeadLetter:
-        found = await self._runtime.store.dead_letter(id) or await self._runtime.store.dead_letter(
-            f"run:{id}"
-        )
+        found = await self._runtime.store.dead_letter(id) or await self._runtime.store.dead_letter(f"run:{id}")
         if found is None:
             raise NotFound(f"no dead letter {id!r}; `holdfast dlq list` shows what there is")
         return found
@@ -97,13 +91,9 @@ class Operations:
             await self.resume(letter.run, actor=actor)
             return True
         if self._bus is None:
-            raise Conflict(
-                f"dead letter {letter.id} came from topic {letter.source!r}, and no bus is configured"
-            )
+            raise Conflict(f"dead letter {letter.id} came from topic {letter.source!r}, and no bus is configured")
         # Published first: a crash in between publishes it again with the same id, and intake knows that id.
-        await self._bus.publish(
-            letter.source, Message(f"redrive:{letter.id}", letter.body, letter.attributes)
-        )
+        await self._bus.publish(letter.source, Message(f"redrive:{letter.id}", letter.body, letter.attributes))
         return await self._runtime.committer.send(MarkRedriven(letter.id, actor))
 
     async def discard(self, id: str, *, actor: str = "api", reason: str = "") -> bool:

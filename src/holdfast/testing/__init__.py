@@ -12,7 +12,12 @@ _EXPORTS = {
     "assert_crash_safe": "holdfast.testing.crash",
 }
 
-__all__ = sorted(_EXPORTS)  # noqa: PLE0605
+__all__ = [
+    "CrashReport",
+    "TestEngine",
+    "World",
+    "assert_crash_safe",
+]
 
 
 def __getattr__(name: str) -> Any:

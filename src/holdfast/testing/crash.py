@@ -114,9 +114,7 @@ def _try_all(
     for place in _spread(len(reference.boundaries), max_boundaries):
         for fault in faults:
             trial = Trial(pipeline, input, seed + place, strike_at=place, fault=fault)
-            _check(
-                trial, reference, same_result, f"{fault} {reference.boundaries[place]!r} (boundary {place})"
-            )
+            _check(trial, reference, same_result, f"{fault} {reference.boundaries[place]!r} (boundary {place})")
             report.worlds += 1
             report.takeovers += trial.attempts > 1
             report.refused += trial.refused
@@ -137,9 +135,7 @@ def _check(trial: Trial, reference: Trial, same_result: bool, what: str) -> None
         raise AssertionError(f"{what}: {error}") from error
     problems = list(trial.problems)
     if trial.state != reference.state:
-        problems.append(
-            f"I2: the run ended as {trial.state}, undisturbed as {reference.state} ({trial.error})"
-        )
+        problems.append(f"I2: the run ended as {trial.state}, undisturbed as {reference.state} ({trial.error})")
     if same_result and trial.result != reference.result:
         problems.append(f"I4: the result is {trial.result!r:.200}, undisturbed {reference.result!r:.200}")
     once = Counter(place[1:] for place in reference.witness.executed)

@@ -25,12 +25,12 @@ _record = msgspec.json.Decoder(StepRecord).decode
 class TestEngine:
     """Runs pipelines in memory. Nothing here sleeps: waiting moves the clock.
 
-        engine = TestEngine(report)
-        run = engine.submit(report, request)
-        engine.crash_after("claims")         # the worker dies when that step is checkpointed
-        engine.drain()                       # … and another one goes on
-        assert engine.result(run) == ...
-        assert engine.reused(run) == ["clustering", "claims"]
+    engine = TestEngine(report)
+    run = engine.submit(report, request)
+    engine.crash_after("claims")         # the worker dies when that step is checkpointed
+    engine.drain()                       # … and another one goes on
+    assert engine.result(run) == ...
+    assert engine.reused(run) == ["clustering", "claims"]
     """
 
     __test__ = False  # not a test class itself

@@ -11,7 +11,19 @@ from pathlib import Path
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
 
 APPLICATION_ID = 0x686F6C64  # "hold"
-NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "lustre"}
+NETWORK_FILE_SYSTEMS = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "fuse.sshfs",
+    "lustre",
+}
 BUSY_TIMEOUT = 10.0
 
 
@@ -55,7 +67,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the schema up to date; concurrent openers wait for the first."""
     scripts = sorted(
         (int(entry.name.split("_")[0]), entry)
-        for entry in resources.files(__package__).joinpath("schema").iterdir()
+        for entry in resources.files("holdfast.adapters.sqlite").joinpath("schema").iterdir()
         if entry.name.endswith(".sql")
     )
     newest = scripts[-1][0]
@@ -100,7 +112,7 @@ def _refuse_newer(connection: sqlite3.Connection, version: int, newest: int) -> 
     row = connection.execute("SELECT value FROM meta WHERE name = 'oldest_usable_schema'").fetchone()
     if row is None or int(row[0]) > newest:
         raise ConfigurationError(
-            f"the database was written by a newer holdfast (schema {version}, this one knows {newest}): upgrade holdfast"
+            f"the database was written by a newer holdfast (schema {version}, here {newest}): upgrade holdfast"
         )
 
 
@@ -148,12 +160,16 @@ def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> Holdfa
             "backup, try `sqlite3 FILE .recover`, or choose another file"
         )
     if name.startswith("SQLITE_FULL") or "disk is full" in text:
-        return StoreUnavailable(f"the disk that holds {path} is full; nothing was accepted. Free some space, then try again")
+        return StoreUnavailable(
+            f"the disk that holds {path} is full; nothing was accepted. Free some space, then try again"
+        )
     if name.startswith("SQLITE_READONLY") or "readonly" in text:
         kind = ConfigurationError if opening else StoreUnavailable
         return kind(f"{path} is read-only; holdfast has to write to it. Check the file's and the folder's permissions")
     if name.startswith("SQLITE_CANTOPEN") or "unable to open" in text:
-        return ConfigurationError(f"{path} can't be opened ({text}): does its folder exist, and may this user write to it?")
+        return ConfigurationError(
+            f"{path} can't be opened ({text}): does its folder exist, and may this user write to it?"
+        )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreUnavailable(
             f"{path} stayed locked by another process for {BUSY_TIMEOUT:.0f} s; nothing was accepted. "

@@ -64,9 +64,7 @@ def mark_redriven(tx: Transaction, command: MarkRedriven) -> bool:
 def discard(tx: Transaction, command: Discard) -> bool:
     if not close(tx, command.id, "discarded"):
         return False
-    tx.execute(
-        "UPDATE runs SET holds_lane = 0 WHERE id = (SELECT run FROM dead_letters WHERE id = ?)", (command.id,)
-    )
+    tx.execute("UPDATE runs SET holds_lane = 0 WHERE id = (SELECT run FROM dead_letters WHERE id = ?)", (command.id,))
     write_audit(tx, command.actor, "dlq.discard", command.id, command.reason)
     return True
 

@@ -49,13 +49,13 @@ _READY = f"""
 SELECT json_group_array({_COLUMNS}) FROM (
     SELECT * FROM runs WHERE lane = ?1 AND state = 'queued' AND available IS NULL
     AND pipeline IN (SELECT value FROM json_each(?2)) ORDER BY priority DESC, seq LIMIT ?3)
-"""  # noqa: S608
+"""
 
 _HEAD = f"""
 SELECT json_group_array({_COLUMNS}) FROM (
     SELECT * FROM (SELECT * FROM runs WHERE lane = ?1 AND state = 'queued' ORDER BY seq LIMIT 1)
     WHERE available IS NULL AND pipeline IN (SELECT value FROM json_each(?2)))
-"""  # noqa: S608
+"""
 
 _PROMOTE = "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due <= ?"
 
@@ -70,7 +70,7 @@ INSERT INTO events (run, seq, type, at, data)
 SELECT r.id, coalesce((SELECT max(e.seq) FROM events e WHERE e.run = r.id), 0) + 1, '{EventType.STARTED}', ?2,
        json_object('attempt', r.attempts, 'worker', r.worker, 'epoch', r.epoch)
 FROM json_each(?1) j JOIN runs r ON r.id = j.value->>0 ORDER BY j.key
-"""  # noqa: S608
+"""
 
 
 def claim(tx: Transaction, command: Claim) -> list[Claimed]:
@@ -121,7 +121,7 @@ def _within(found: list[Claimed], max_bytes: int) -> list[Claimed]:
 _RENEW = f"""
 UPDATE runs AS r SET lease_until = max(r.lease_until, :until), lease_ttl = max(r.lease_ttl, :ttl)
 FROM json_each(:batch) j WHERE r.id = j.value->>0 AND r.epoch = j.value->>1 AND {HELD}
-"""  # noqa: S608
+"""
 
 
 def renew(tx: Transaction, command: Renew) -> list[str]:
@@ -129,7 +129,7 @@ def renew(tx: Transaction, command: Renew) -> list[str]:
     tx.execute(
         _RENEW, {"batch": pack(command.held), "until": tx.mono + command.ttl, "ttl": command.ttl, "mono": tx.mono}
     )
-    return [run for (run, _), (holds, _) in zip(command.held, found, strict=True) if not holds]
+    return [run for (run, _), (current, _) in zip(command.held, found, strict=True) if not current]
 
 
 _CHECKPOINTS = (
@@ -138,7 +138,8 @@ _CHECKPOINTS = (
 
 _SAVED = """
 SELECT json_group_array(EXISTS (
-    SELECT 1 FROM checkpoints c WHERE c.run = j.value->>0 AND c.step = j.value->>2 AND c.key = '' AND c.epoch = j.value->>1))
+    SELECT 1 FROM checkpoints c
+    WHERE c.run = j.value->>0 AND c.step = j.value->>2 AND c.key = '' AND c.epoch = j.value->>1))
 FROM json_each(?) j
 """
 
@@ -157,17 +158,19 @@ class Numbers:
         return self._last[run]
 
 
-def _fenced(tx: Transaction, commands: list[Any], write: Callable[[Transaction, list[Any], Numbers], None]) -> list[Any]:
+def _fenced(
+    tx: Transaction, commands: list[Any], write: Callable[[Transaction, list[Any], Numbers], None]
+) -> list[Any]:
     """Write the commands whose lease holds; answer STALE to the others."""
     found = standing(tx, [(command.run, command.epoch) for command in commands])
     numbers = Numbers()
     accepted: list[Any] = []
     replies: list[Any] = []
-    for command, (holds, last) in zip(commands, found, strict=True):
-        if holds:
+    for command, (current, last) in zip(commands, found, strict=True):
+        if current:
             numbers.know(command.run, last)
             accepted.append(command)
-        replies.append(None if holds else STALE)
+        replies.append(None if current else STALE)
     if accepted:
         write(tx, accepted, numbers)
     return replies
@@ -181,9 +184,7 @@ def _write_checkpoints(tx: Transaction, commands: list[SaveCheckpoint], numbers:
     steps = [command for command in commands if not command.key]
     if steps:
         append_numbered(tx, _step_events(tx, steps, numbers))
-    rows = [
-        (c.run, c.epoch, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record) for c in commands
-    ]
+    rows = [(c.run, c.epoch, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record) for c in commands]
     insert_rows(tx, _CHECKPOINTS, rows)
 
 

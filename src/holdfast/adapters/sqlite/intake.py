@@ -29,9 +29,7 @@ WHERE ?5 AND is_unique AND tenant = ?2 AND pipeline = ?4 AND state IN ('queued',
 LIMIT 1
 """
 
-_INHERIT = (
-    "INSERT INTO checkpoints (run, step, key, value, checksum, schema, fingerprint, record, epoch) VALUES "
-)
+_INHERIT = "INSERT INTO checkpoints (run, step, key, value, checksum, schema, fingerprint, record, epoch) VALUES "
 
 
 def submit(tx: Transaction, commands: list[Submit]) -> list[Submitted]:
@@ -85,7 +83,5 @@ def _answer(tx: Transaction, command: Submit) -> Submitted:
     run, state, fingerprint = tx.one(
         _EXISTING, command.id, command.tenant, command.key, command.pipeline, command.unique
     )
-    same_key = command.key is not None and tx.value(
-        "SELECT 1 FROM runs WHERE id = ? AND key = ?", run, command.key
-    )
+    same_key = command.key is not None and tx.value("SELECT 1 FROM runs WHERE id = ? AND key = ?", run, command.key)
     return Submitted(run, False, state, bool(same_key) and fingerprint != command.fingerprint)

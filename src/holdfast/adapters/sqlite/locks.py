@@ -10,7 +10,7 @@ HELD = "token IS NOT NULL AND lease_until > :mono AND lease_until <= :mono + lea
 
 def acquire(tx: Transaction, command: Acquire) -> Acquired | Held:
     row = tx.execute(
-        f"SELECT epoch, token, owner, lease_until FROM locks WHERE name = :name AND {HELD}",  # noqa: S608
+        f"SELECT epoch, token, owner, lease_until FROM locks WHERE name = :name AND {HELD}",
         {"name": command.name, "mono": tx.mono},
     ).fetchone()
     if row and row[1] != command.token:

@@ -111,7 +111,7 @@ def prune(tx: Transaction, command: Prune) -> list[tuple[str, str]]:
     if runs:
         batch = pack([run for run, _ in runs])
         for table in _BELONGINGS:
-            tx.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", (batch,))  # noqa: S608
+            tx.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", (batch,))
         tx.execute("DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", (batch,))
     return runs
 

@@ -33,13 +33,13 @@ def _run(row: tuple[Any, ...]) -> Run:
 
 
 def run(db: sqlite3.Connection, id: str) -> Run | None:
-    row = db.execute(f"SELECT {_RUN} FROM runs WHERE id = ?", (id,)).fetchone()  # noqa: S608
+    row = db.execute(f"SELECT {_RUN} FROM runs WHERE id = ?", (id,)).fetchone()
     return _run(row) if row else None
 
 
 def over(db: sqlite3.Connection, ids: Sequence[str]) -> list[Run]:
     sql = (
-        f"SELECT {_RUN} FROM runs WHERE id IN (SELECT value FROM json_each(?)) "  # noqa: S608
+        f"SELECT {_RUN} FROM runs WHERE id IN (SELECT value FROM json_each(?)) "
         "AND state IN ('succeeded', 'failed', 'cancelled')"
     )
     return [_run(row) for row in db.execute(sql, (pack(ids),))]
@@ -61,13 +61,13 @@ def _where(where: RunFilter) -> tuple[str, list[Any]]:
 
 def runs(db: sqlite3.Connection, where: RunFilter, limit: int, before: int | None) -> list[Run]:
     condition, values = _where(where)
-    sql = f"SELECT {_RUN} FROM runs WHERE {condition} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608
+    sql = f"SELECT {_RUN} FROM runs WHERE {condition} AND seq < ? ORDER BY seq DESC LIMIT ?"
     return [_run(row) for row in db.execute(sql, (*values, before or 1 << 62, limit))]
 
 
 def count(db: sqlite3.Connection, where: RunFilter) -> dict[str, int]:
     condition, values = _where(where)
-    return dict(db.execute(f"SELECT state, count(*) FROM runs WHERE {condition} GROUP BY state", values).fetchall())  # noqa: S608
+    return dict(db.execute(f"SELECT state, count(*) FROM runs WHERE {condition} GROUP BY state", values).fetchall())
 
 
 def checkpoints(db: sqlite3.Connection, run: str, step: str | None) -> list[Checkpoint]:
@@ -99,24 +99,25 @@ _DEAD = "id, source, reason, body, attributes, tenant, created, run, closed, res
 
 
 def _dead(row: tuple[Any, ...]) -> DeadLetter:
-    return DeadLetter(*row[:4], decode(row[4]), *row[5:])
+    id, source, reason, body, attributes, *rest = row
+    return DeadLetter(id, source, reason, body, decode(attributes), *rest)
 
 
 def dead_letters(db: sqlite3.Connection, tenant: str | None, open_only: bool, limit: int) -> list[DeadLetter]:
     sql = (
-        f"SELECT {_DEAD} FROM dead_letters WHERE (?1 IS NULL OR tenant = ?1) "  # noqa: S608
+        f"SELECT {_DEAD} FROM dead_letters WHERE (?1 IS NULL OR tenant = ?1) "
         f"{'AND closed IS NULL' if open_only else ''} ORDER BY created DESC, id DESC LIMIT ?2"
     )
     return [_dead(row) for row in db.execute(sql, (tenant, limit))]
 
 
 def dead_letter(db: sqlite3.Connection, id: str) -> DeadLetter | None:
-    row = db.execute(f"SELECT {_DEAD} FROM dead_letters WHERE id = ?", (id,)).fetchone()  # noqa: S608
+    row = db.execute(f"SELECT {_DEAD} FROM dead_letters WHERE id = ?", (id,)).fetchone()
     return _dead(row) if row else None
 
 
 def locks(db: sqlite3.Connection, mono: float) -> list[LockInfo]:
-    sql = f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {HELD} ORDER BY name"  # noqa: S608
+    sql = f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {HELD} ORDER BY name"
     return [LockInfo(*row) for row in db.execute(sql, {"mono": mono})]
 
 
@@ -132,7 +133,7 @@ FROM (SELECT name, sort, head FROM lanes
       WHERE state IN ('queued', 'running') AND lane NOT IN (SELECT name FROM lanes)) l
 LEFT JOIN (SELECT name, owner, epoch FROM locks WHERE {HELD}) k ON k.name = 'lane:' || l.name
 ORDER BY l.name
-"""  # noqa: S608
+"""
 
 
 def lanes(db: sqlite3.Connection, mono: float) -> list[LaneInfo]:

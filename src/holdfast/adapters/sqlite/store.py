@@ -148,5 +148,3 @@ class SqliteStore:
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         return await self._read(reads.audit, limit)
-
-

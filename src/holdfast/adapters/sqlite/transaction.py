@@ -55,7 +55,7 @@ SELECT json_group_array(json_array(
     r.id IS NOT NULL AND r.epoch = j.value->>1 AND {HELD},
     (SELECT max(e.seq) FROM events e WHERE e.run = j.value->>0)))
 FROM json_each(:batch) j LEFT JOIN runs r ON r.id = j.value->>0
-"""  # noqa: S608
+"""
 
 
 def standing(tx: Transaction, held: list[tuple[str, int]]) -> list[tuple[int, int]]:
@@ -66,7 +66,7 @@ def standing(tx: Transaction, held: list[tuple[str, int]]) -> list[tuple[int, in
 
 def holds(tx: Transaction, run: str, epoch: int) -> bool:
     """Whether this epoch still holds the run's lease."""
-    sql = f"SELECT 1 FROM runs r WHERE r.id = :run AND r.epoch = :epoch AND {HELD}"  # noqa: S608
+    sql = f"SELECT 1 FROM runs r WHERE r.id = :run AND r.epoch = :epoch AND {HELD}"
     return tx.execute(sql, {"run": run, "epoch": epoch, "mono": tx.mono}).fetchone() is not None
 
 

@@ -15,13 +15,9 @@ class CheckpointTopics(StoreTopics):
         epoch = await scene.start("r1")
         value = '{"text":"naïve ☃ \\u0000"}'
         await scene.do(
-            a_checkpoint(
-                "r1", epoch, "s", value=value, checksum="c1", schema="t1", fingerprint="f1", record='{"n":7}'
-            )
+            a_checkpoint("r1", epoch, "s", value=value, checksum="c1", schema="t1", fingerprint="f1", record='{"n":7}')
         )
-        assert await scene.store.checkpoints("r1") == [
-            Checkpoint("s", "", value, "c1", "t1", "f1", '{"n":7}', epoch)
-        ]
+        assert await scene.store.checkpoints("r1") == [Checkpoint("s", "", value, "c1", "t1", "f1", '{"n":7}', epoch)]
 
     @story
     async def test_a_step_writes_an_event_with_its_record(self, scene: Scene) -> None:
@@ -161,9 +157,7 @@ class CheckpointTopics(StoreTopics):
         epoch = await scene.start("r1")
         await scene.start("r2")
         for number in range(5):
-            await scene.apply(
-                LogLine("r1", epoch, "info", "s", str(number)), LogLine("r2", 1, "info", "s", "other")
-            )
+            await scene.apply(LogLine("r1", epoch, "info", "s", str(number)), LogLine("r2", 1, "info", "s", "other"))
         page = await scene.store.logs("r1", after=1, limit=3)
         assert [line.message for line in page] == ["1", "2", "3"]
         assert [line.message for line in await scene.store.logs("r1", after=4)] == ["4"]

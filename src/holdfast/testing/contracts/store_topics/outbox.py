@@ -52,9 +52,7 @@ class OutboxTopics(StoreTopics):
         for number in range(4):
             await scene.submit(f"r{number}")
         events = await scene.do(ReadOutbox())
-        await scene.apply(
-            ConfirmOutbox(events[2].position), ConfirmOutbox(events[0].position), ConfirmOutbox(0)
-        )
+        await scene.apply(ConfirmOutbox(events[2].position), ConfirmOutbox(events[0].position), ConfirmOutbox(0))
         assert await unsent(scene) == ["r3:1"]
 
     @story
