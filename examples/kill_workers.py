@@ -93,6 +93,7 @@ class Fleet:
         self._folder = folder
         self._size: int = asked.workers
         self._chance = random.Random(asked.seed)
+        self._strikes: int | None = asked.strikes
         self._every: tuple[float, float] = tuple(asked.every)
         self._environment = environment_of(asked)
         self._workers: list[Worker] = []
@@ -110,7 +111,8 @@ class Fleet:
         for worker in self._workers:
             if worker.wakes_at is not None and worker.wakes_at <= now:
                 worker.wake()
-        if now >= self._next_strike and self._strike():
+        calm = self._strikes is not None and self.kills + self.pauses >= self._strikes
+        if not calm and now >= self._next_strike and self._strike():
             self._next_strike = now + self._chance.uniform(*self._every)
 
     def _bury_the_dead(self) -> None:
@@ -248,6 +250,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--concurrency", type=int, default=16, help="runs in flight per worker")
     parser.add_argument("--step-seconds", type=float, default=0.05, help="how long a step takes, on average")
     parser.add_argument("--every", type=float, nargs=2, default=(0.3, 1.5), help="seconds between two strikes")
+    parser.add_argument("--strikes", type=int, default=None, help="leave them alone after so many strikes")
     parser.add_argument("--seconds-limit", type=float, default=300)
     parser.add_argument("--seed", type=int, default=None, help="of the strikes; what they hit is up to the machine")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")

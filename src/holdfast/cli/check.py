@@ -66,11 +66,14 @@ def _adapters(session: Session) -> str:
     from holdfast.model.clock import SystemClock
 
     settings = session.loaded.settings
-    blobs = settings.blobs or bootstrap.default_blobs(settings.store)
-    bootstrap.make_store(settings.store, SystemClock())
+    store = session.store_url
+    if store is None:
+        return "made in code"
+    blobs = settings.blobs or bootstrap.default_blobs(store)
+    bootstrap.make_store(store, SystemClock())
     bootstrap.make_blobs(blobs)
     bootstrap.make_bus(settings.bus)
-    return ", ".join(bootstrap.redacted(url) for url in (settings.store, blobs, f"bus {settings.bus}"))
+    return ", ".join(bootstrap.redacted(url) for url in (store, blobs, f"bus {settings.bus}"))
 
 
 def _pipelines(session: Session) -> str:

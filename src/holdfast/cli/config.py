@@ -37,9 +37,7 @@ def show(session: Session, origin: bool) -> None:
 
     loaded = session.loaded
     items = [
-        Setting(
-            field.name, loaded.shown(field.name), loaded.origins[field.name], field.environment, field.help
-        )
+        Setting(field.name, loaded.shown(field.name), loaded.origins[field.name], field.environment, field.help)
         for field in FIELDS
     ]
     session.out.items(items, lambda: render.settings(items, origin))

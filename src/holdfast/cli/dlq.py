@@ -139,16 +139,11 @@ async def _redrive(
     async with session.client() as holdfast:
         letters = await _chosen(holdfast, ids) if ids else await _matching(holdfast.store, tenant, pipeline)
         if dry_run:
-            _report(
-                session, [Done(letter.id, letter.run, False) for letter in letters], "would be redriven", ""
-            )
+            _report(session, [Done(letter.id, letter.run, False) for letter in letters], "would be redriven", "")
             return ExitCode.OK
         if len(letters) > 1 or not ids:
             confirm(session, f"Redrive {len(letters)} dead letters?", yes=yes or not letters)
-        done = [
-            await _attempt(letter, holdfast.operations.redrive(letter.id, actor=actor()))
-            for letter in letters
-        ]
+        done = [await _attempt(letter, holdfast.operations.redrive(letter.id, actor=actor())) for letter in letters]
     _report(session, done, "redriven", "was closed before")
     return _code(done)
 
@@ -191,9 +186,7 @@ async def _discard(session: Session, ids: tuple[str, ...], reason: str, yes: boo
         if len(letters) > 1:
             confirm(session, f"Discard {len(letters)} dead letters?", yes=yes)
         operations = holdfast.operations
-        done = [
-            await _attempt(one, operations.discard(one.id, actor=actor(), reason=reason)) for one in letters
-        ]
+        done = [await _attempt(one, operations.discard(one.id, actor=actor(), reason=reason)) for one in letters]
     _report(session, done, "discarded", "was closed before")
     return _code(done)
 

@@ -108,8 +108,6 @@ def _judge(view: RunView, expect: str | None) -> None:
         if run.state != expect:
             raise Unexpected(f"run {run.id} ended as {run.state}, not as {expect}")
     elif run.state == "failed":
-        raise RunEnded(
-            f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from there"
-        )
+        raise RunEnded(f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from there")
     elif run.state == "cancelled":
         raise RunEnded(f"run {run.id} was cancelled" + (f": {run.reason}" if run.reason else ""))

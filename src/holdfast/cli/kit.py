@@ -94,9 +94,7 @@ def run_argument(name: str = "run", **settings: Any) -> _Decorator:
     """A run's id or the start of it, completed by the shell."""
     from holdfast.cli.offers import run_ids
 
-    return click.argument(
-        name, metavar="RUN…" if "nargs" in settings else "RUN", shell_complete=run_ids, **settings
-    )
+    return click.argument(name, metavar="RUN…" if "nargs" in settings else "RUN", shell_complete=run_ids, **settings)
 
 
 def pipeline_argument() -> _Decorator:
@@ -110,9 +108,7 @@ def yes_option() -> _Decorator:
 
 
 def limit_option() -> _Decorator:
-    return click.option(
-        "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many."
-    )
+    return click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many.")
 
 
 def cursor_option() -> _Decorator:

@@ -55,9 +55,7 @@ class Output:
         else:
             self.json(value)
 
-    def items(
-        self, items: Sequence[Any], human: Callable[[], RenderableType], next_cursor: str | None = None
-    ) -> None:
+    def items(self, items: Sequence[Any], human: Callable[[], RenderableType], next_cursor: str | None = None) -> None:
         """A list, or the first page of one."""
         if self.for_people:
             self.console.print(human())

@@ -58,8 +58,14 @@ class Lines:
         return None
 
     def show(self, view: RunView) -> None:
+        """What happens inside a running run comes after its start and before its end."""
+        if view.run.state == "running":
+            self._show_state(view)
         for step in view.steps:
             self._show_step(step)
+        self._show_state(view)
+
+    def _show_state(self, view: RunView) -> None:
         state = _told(view)
         if state != self._state:
             self._state = state

@@ -164,9 +164,7 @@ def _tail(view: RunView) -> list[RenderableType]:
         lines.append(Text(f"stored results that failed validation: {told}", style="magenta"))
     if view.dead_letter:
         lines.append(
-            Text(
-                f"dead letter {view.dead_letter.id}: go on with `holdfast dlq redrive {view.dead_letter.id}`"
-            )
+            Text(f"dead letter {view.dead_letter.id}: go on with `holdfast dlq redrive {view.dead_letter.id}`")
         )
     return lines
 
@@ -174,9 +172,7 @@ def _tail(view: RunView) -> list[RenderableType]:
 def summary_line(view: RunView) -> Text:
     """`3 steps executed, 2 reused · 5,400 tokens · $0.0120`."""
     totals = view.totals
-    parts = [
-        f"{totals.executed} {'step' if totals.executed == 1 else 'steps'} executed, {totals.reused} reused"
-    ]
+    parts = [f"{totals.executed} {'step' if totals.executed == 1 else 'steps'} executed, {totals.reused} reused"]
     parts[0] += f", {totals.skipped} skipped" if totals.skipped else ""
     open_steps = sum(step.status not in (StepStatus.COMPLETED, StepStatus.SKIPPED) for step in view.steps)
     parts[0] += f", {open_steps} not finished" if open_steps else ""
@@ -259,9 +255,7 @@ def _bar(step: StepView, axis: timeline.Axis, room: int) -> Text:
     if step.inherited and step.reused:
         return Text("taken over from the earlier run", style="dim")
     offset, length = axis.place(step, room)
-    return Text(
-        " " * offset + (timeline.REUSED if step.reused else timeline.BAR) * length, style=_color(step)
-    )
+    return Text(" " * offset + (timeline.REUSED if step.reused else timeline.BAR) * length, style=_color(step))
 
 
 # --- events, logs, dead letters ---------------------------------------------------------------------------
@@ -271,27 +265,20 @@ def event_line(event: EventView) -> Text:
     facts = event.data if isinstance(event.data, dict) else {}
     name = f"{facts['step']} " if "step" in facts else ""
     rest = {
-        key: value
-        for key, value in facts.items()
-        if key in ("attempt", "worker", "epoch", "reason", "actor", "delay")
+        key: value for key, value in facts.items() if key in ("attempt", "worker", "epoch", "reason", "actor", "delay")
     }
     told = " ".join(f"{key}={value}" for key, value in rest.items() if value not in ("", None))
     error = facts.get("error")
     if isinstance(error, dict):
         told += f" {error.get('name')}: {error.get('message')}"
-    return Text.assemble(
-        (f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, told
-    )
+    return Text.assemble((f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, told)
 
 
 def dead_letters(items: Sequence[DeadLetterView]) -> RenderableType:
     if not items:
         return empty("dead letters")
     headings = ("DEAD LETTER", "FROM", "TENANT", "AGE", "STATUS", "REASON")
-    rows = [
-        [one.id, _source(one), one.tenant, age(one.created), one.resolution or "open", one.reason]
-        for one in items
-    ]
+    rows = [[one.id, _source(one), one.tenant, age(one.created), one.resolution or "open", one.reason] for one in items]
     return table(headings, rows, right=("AGE",), whole=("DEAD LETTER",), free="REASON")
 
 
@@ -303,13 +290,9 @@ def dead_letter(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
     head = Text.assemble((letter.id, "bold"), "  ", letter.resolution or "open")
     facts = [f"from {letter.source}", f"tenant {letter.tenant}", f"since {moment(letter.created)}"]
     facts += [f"{name} {value}" for name, value in letter.attributes.items()]
-    shown = (
-        body["body"] if body["encoding"] != "json" else json.dumps(body["body"], indent=2, ensure_ascii=False)
-    )
+    shown = body["body"] if body["encoding"] != "json" else json.dumps(body["body"], indent=2, ensure_ascii=False)
     hint = f"`holdfast dlq redrive {letter.id}` sends it on its way again" if letter.closed is None else ""
-    return Group(
-        head, Text(" · ".join(facts), style="dim"), Text(letter.reason, style="red"), Text(shown), Text(hint)
-    )
+    return Group(head, Text(" · ".join(facts), style="dim"), Text(letter.reason, style="red"), Text(shown), Text(hint))
 
 
 def log_line(line: LogView) -> Text:
@@ -331,9 +314,7 @@ def locks(items: Sequence[LockView]) -> RenderableType:
     if not items:
         return empty("locks are held")
     headings = ("LOCK", "HOLDER", "EPOCH", "SINCE", "LEFT")
-    rows = [
-        [one.name, one.holder, str(one.epoch), moment(one.acquired), took(one.remaining)] for one in items
-    ]
+    rows = [[one.name, one.holder, str(one.epoch), moment(one.acquired), took(one.remaining)] for one in items]
     return table(headings, rows, right=("EPOCH", "LEFT"), whole=("LOCK",))
 
 
@@ -390,20 +371,14 @@ def _declared_row(step: DeclaredStep) -> list[Cell]:
 
 def findings(items: Sequence[Any]) -> RenderableType:
     """One line for each check, and the whole of each problem: nobody should have to ask twice."""
-    lines = [
-        Text.assemble(("✔ ", "green"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if one.ok
-    ]
-    lines += [
-        Text.assemble(("✘ ", "red"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if not one.ok
-    ]
+    lines = [Text.assemble(("✔ ", "green"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if one.ok]
+    lines += [Text.assemble(("✘ ", "red"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if not one.ok]
     return Group(*lines)
 
 
 def settings(items: Sequence[Any], origin: bool) -> RenderableType:
     headings = ("SETTING", "VALUE", "FROM") if origin else ("SETTING", "VALUE")
-    rows = [
-        [one.name, one.value, Text(one.origin, style=_faint(one.origin))][: len(headings)] for one in items
-    ]
+    rows = [[one.name, one.value, Text(one.origin, style=_faint(one.origin))][: len(headings)] for one in items]
     return table(headings, rows, whole=("SETTING", "VALUE"), free="FROM")
 
 

@@ -53,9 +53,7 @@ class Wish(Struct, frozen=True):
 
 @click.command(cls=Command)
 @pipeline_argument()
-@click.option(
-    "--input", "-i", multiple=True, metavar="NAME=TEXT", help="Also NAME:=JSON, dotted paths. Repeatable."
-)
+@click.option("--input", "-i", multiple=True, metavar="NAME=TEXT", help="Also NAME:=JSON, dotted paths. Repeatable.")
 @click.option("--input-file", metavar="FILE", help="A JSON file with the input; - is standard input.")
 @click.option("--tenant", metavar="NAME", help="Who the run belongs to.")
 @click.option("--idempotency-key", metavar="KEY", help="The same key again gives the same run.")
@@ -109,9 +107,7 @@ async def _submit(session: Session, holdfast: Holdfast, pipeline: Pipeline[Any],
     )
     if not handle.created and wish.on_conflict == "reject":
         state = (await handle.info()).state
-        raise Conflict(
-            f"run {handle.id} already answers this request and is {state}: `holdfast runs show {handle.id}`"
-        )
+        raise Conflict(f"run {handle.id} already answers this request and is {state}: `holdfast runs show {handle.id}`")
     if not handle.created:
         session.out.note(f"run {handle.id} already answers this request")
     return handle
@@ -127,9 +123,7 @@ def _checked(pipeline: Pipeline[Any], value: Any) -> Any:
     try:
         return pipeline.input.validate(value)
     except InvalidInput as error:
-        raise InvalidInput(
-            f"{error}; `holdfast pipelines schema {pipeline.name}` shows what it takes"
-        ) from error
+        raise InvalidInput(f"{error}; `holdfast pipelines schema {pipeline.name}` shows what it takes") from error
 
 
 # --- executing --------------------------------------------------------------------------------------------
@@ -167,9 +161,7 @@ async def _hand_over(session: Session, holdfast: Holdfast) -> None:
         await holdfast.worker.stop()
 
 
-async def _watch(
-    handle: RunHandle, show: Coroutine[Any, Any, None], timeout: float | None, stop: StopSignal
-) -> bool:
+async def _watch(handle: RunHandle, show: Coroutine[Any, Any, None], timeout: float | None, stop: StopSignal) -> bool:
     """Show progress until the run is over (True), is paused, or somebody stops the waiting (False)."""
     ending = asyncio.create_task(handle.wait())
     showing = asyncio.create_task(show)
@@ -205,9 +197,7 @@ async def _show(
         async for run in follow(holdfast.store, handle.id):
             page.show(await live_view(holdfast.store, run, time.time(), list(pipeline.steps)))
             if run.state == RunState.PAUSED:
-                raise StillGoing(
-                    f"run {run.id} is paused: {_why(run)}; go on with `holdfast runs resume {run.id}`"
-                )
+                raise StillGoing(f"run {run.id} is paused: {_why(run)}; go on with `holdfast runs resume {run.id}`")
 
 
 def _why(run: Run) -> str:

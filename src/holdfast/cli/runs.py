@@ -315,9 +315,7 @@ def _report(session: Session, changed: list[Changed]) -> None:
 
 @command.command()
 @run_argument()
-@click.option(
-    "--from-step", metavar="STEP", help="Keep the results of all steps that do not depend on this one."
-)
+@click.option("--from-step", metavar="STEP", help="Keep the results of all steps that do not depend on this one.")
 @session_of
 def rerun(session: Session, run: str, from_step: str | None) -> None:
     """Run the same input again, as a new run linked to the old one. Prints the new run's id.
@@ -332,13 +330,9 @@ def rerun(session: Session, run: str, from_step: str | None) -> None:
 async def _rerun(session: Session, run_id: str, from_step: str | None) -> None:
     session.found  # noqa: B018  an import error must not pass as a warning here
     async with session.client() as holdfast:
-        handle = await holdfast.operations.rerun(
-            (await _find(holdfast.store, run_id)).id, from_step=from_step
-        )
+        handle = await holdfast.operations.rerun((await _find(holdfast.store, run_id)).id, from_step=from_step)
     if not session.out.for_people:
         session.out.json(Changed(handle.id, "queued"))
         return
     session.out.line(handle.id)
-    session.out.note(
-        f"queued; execute it with `holdfast{session.options()} worker --once` or leave it to a worker"
-    )
+    session.out.note(f"queued; execute it with `holdfast{session.options()} worker --once` or leave it to a worker")

@@ -104,6 +104,12 @@ class Session:
         """An app declared in code says where the store is, unless a setting does."""
         return self.known.app if self.loaded.is_default("store") else None
 
+    @property
+    def store_url(self) -> str | None:
+        """Where the store is; None when code has made it without a URL."""
+        own = self._app_in_code
+        return own.store_url if own else self.loaded.settings.store
+
     def _refuse_missing(self, url: str | None) -> None:
         """Looking must not create an empty store: it would hide a mistyped name."""
         from holdfast.bootstrap import missing_file
@@ -120,10 +126,9 @@ class Session:
         from holdfast.bootstrap import make_store
         from holdfast.model.clock import SystemClock
 
-        own = self._app_in_code
-        url = own.store_url if own else self.loaded.settings.store
+        url = self.store_url
         self._refuse_missing(url)
-        store = make_store(url, SystemClock()) if url else own.store  # type: ignore[union-attr]
+        store = make_store(url, SystemClock()) if url else self.known.app.store
         await store.open()
         try:
             yield store

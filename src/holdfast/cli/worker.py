@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from holdfast.cli.signals import StopSignal
     from holdfast.model.pipeline import Pipeline
 
+log = logging.getLogger("holdfast.worker")
+
 HAND_OVER = 8.0
 """How long handing over may take after the grace has passed, before the worker gives up on it."""
 LOOK_AGAIN = 0.2
@@ -25,9 +28,7 @@ LOOK_AGAIN = 0.2
 @click.command(cls=Command)
 @click.option("--concurrency", type=click.IntRange(min=1), help="Runs in flight at once.")
 @click.option("--lane", multiple=True, metavar="NAME", help="Only pipelines of this lane. Repeatable.")
-@click.option(
-    "--drain-timeout", type=DURATION, help="How long steps may go on after a signal, for example 30s."
-)
+@click.option("--drain-timeout", type=DURATION, help="How long steps may go on after a signal, for example 30s.")
 @click.option("--once", is_flag=True, help="Exit when nothing is left to claim.")
 @session_of
 def command(
@@ -69,27 +70,28 @@ async def _work(session: Session, pipelines: list[Pipeline[Any]], once: bool) ->
     async with StopSignal() as stop:
         try:
             await holdfast.open()
-            _say_hello(session, holdfast, pipelines)
+            _say_hello(holdfast, pipelines)
             await _until_told(holdfast, pipelines, stop, once)
         finally:
-            drained = await _drain(session, holdfast, stop, settings.grace)
+            drained = await _drain(holdfast, stop, settings.grace)
     return ExitCode.OK if drained else stop.code
 
 
-def _say_hello(session: Session, holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
+def _say_hello(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
     from holdfast.settings import redacted
 
     assert holdfast.worker is not None
     names = ", ".join(sorted(pipeline.name for pipeline in pipelines))
-    session.out.note(
-        f"worker {holdfast.worker.name} serves {names} from {redacted(holdfast.store_url or 'its store')}, "
-        f"{holdfast.worker.options.concurrency} runs at once; Ctrl-C drains"
+    log.info(
+        "worker %s serves %s from %s, %d runs at once; Ctrl-C drains",
+        holdfast.worker.name,
+        names,
+        redacted(holdfast.store_url or "its own store"),
+        holdfast.worker.options.concurrency,
     )
 
 
-async def _until_told(
-    holdfast: Holdfast, pipelines: list[Pipeline[Any]], stop: StopSignal, once: bool
-) -> None:
+async def _until_told(holdfast: Holdfast, pipelines: list[Pipeline[Any]], stop: StopSignal, once: bool) -> None:
     waiting = [asyncio.create_task(stop.wait())]
     if once:
         waiting.append(asyncio.create_task(_nothing_left(holdfast, pipelines)))
@@ -115,16 +117,14 @@ async def _nothing_left(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> N
         busy = bool(holdfast.worker.active) or await has_work(store, pipelines, name, time.time())
 
 
-async def _drain(session: Session, holdfast: Holdfast, stop: StopSignal, grace: float) -> bool:
+async def _drain(holdfast: Holdfast, stop: StopSignal, grace: float) -> bool:
     """Let go of everything. False when that took too long: the store is away, or a step does not end."""
     active = holdfast.worker.active if holdfast.worker else 0
     if stop.received is not None and active:
-        session.out.note(f"draining {active} {'run' if active == 1 else 'runs'}; once more stops at once")
+        log.info("draining %d %s; one more signal stops at once", active, "run" if active == 1 else "runs")
     try:
         await asyncio.wait_for(holdfast.close(grace), grace + HAND_OVER)
     except TimeoutError:
-        session.out.note(
-            "not everything could be handed over; it goes on elsewhere when its leases have ended"
-        )
+        log.warning("not everything could be handed over; it goes on elsewhere when its leases have ended")
         return False
     return True

@@ -73,6 +73,8 @@ class Intake:
         stored = text
         if not self._runtime.payloads.fits_inline(text):
             stored = await self._runtime.payloads.stow(text, f"{tenant}/{run_id}/input")
+        if not delay:
+            self._runtime.expect_work(pipeline.lane.name)
         reply: Submitted = await self._runtime.committer.send(
             Submit(
                 run_id,

@@ -24,6 +24,8 @@ class Runtime:
     clock: Clock
     times: LeaseTimes
     waiters: Waiters = field(default_factory=Waiters)
+    expect_work: Callable[[str], None] = lambda lane: None
+    """Told the lane of a run that is about to be submitted: a worker beside it claims in the same transaction."""
     _deadlines: Deadlines | None = None
     on_execute: Callable[[str, str, str], None] | None = None
     """Told (run, step, key) whenever a step or item is really executed: for tests that count."""

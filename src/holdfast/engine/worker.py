@@ -57,6 +57,10 @@ class Worker:
         self._active: dict[asyncio.Task[None], Execution] = {}
         self._bytes = 0
         self._due: list[float] = []
+        self._early: asyncio.Task[None] | None = None
+        self._parallel = {
+            lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"
+        }
         self._room = asyncio.Event()
         self._stopping = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
@@ -72,6 +76,7 @@ class Worker:
             leader = LaneLeader(self._runtime, lane, self.name) if lane.order == "fifo" else None
             self._loops.append(asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}"))
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
+        self._runtime.expect_work = self._expect_work
 
     async def stop(self, grace: float | None = None) -> None:
         """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs over."""
@@ -86,6 +91,8 @@ class Worker:
             task.cancel()
         if self._active:
             await asyncio.wait(list(self._active))
+        if self._early is not None:
+            await asyncio.wait([self._early])
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
@@ -146,6 +153,20 @@ class Worker:
         now = asyncio.get_running_loop().time()
         self._due = [due for due in self._due if due > now]
         return min([self.options.poll, *(due - now for due in self._due)])
+
+    def _expect_work(self, lane: str) -> None:
+        """Let a claim leave with the submission that is about to be sent: one commit less until work begins."""
+        names = self._parallel.get(lane)
+        if names and self._early is None and self._free and not self._stopping.is_set():
+            self._early = asyncio.create_task(self._claim_early(lane, names))
+
+    async def _claim_early(self, lane: str, names: list[str]) -> None:
+        try:
+            await self._claim(Lane(lane), names, None)
+        except Transient:  # the lane's own loop will say so
+            pass
+        finally:
+            self._early = None
 
     @property
     def _free(self) -> int:

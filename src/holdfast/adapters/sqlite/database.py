@@ -159,7 +159,8 @@ def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> Holdfa
             f"{path} is not a usable SQLite database ({text}); the file was left as it is. Restore it from a "
             "backup, try `sqlite3 FILE .recover`, or choose another file"
         )
-    if name.startswith("SQLITE_FULL") or "disk is full" in text:
+    # SHMSIZE: there is not even room for the index of the write-ahead log
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")) or "disk is full" in text:
         return StoreUnavailable(
             f"the disk that holds {path} is full; nothing was accepted. Free some space, then try again"
         )

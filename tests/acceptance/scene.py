@@ -1,0 +1,130 @@
+"""A folder with a store, real worker processes on it, and patient looking instead of sleeping."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from holdfast import Holdfast, RunHandle
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import Event
+from holdfast.model.run import Run
+
+from .gated_pipeline import NOTES, gated
+
+PIPELINE = Path(__file__).with_name("gated_pipeline.py")
+PATIENCE = 30.0
+POLL = 0.03
+SHORT_LEASE = {"ttl": "2s", "renew": "500ms", "margin": "500ms", "sweep": "300ms"}
+
+
+class WorkerProcess:
+    """`holdfast worker` in a process of its own."""
+
+    def __init__(self, folder: Path, number: int, lease: dict[str, str], grace: str) -> None:
+        command = [sys.executable, "-m", "holdfast", "--store", "sqlite:///holdfast.db", "--app", str(PIPELINE)]
+        command += ["worker", "--drain-timeout", grace]
+        env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        env |= {f"HOLDFAST_LEASE_{name.upper()}": value for name, value in lease.items()}
+        self._folder = folder
+        self._log = folder / f"worker-{number}.log"
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def is_up(self) -> bool:
+        return " serves " in self.log
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process.poll() is None, f"worker {self.pid} has ended:\n{self.log}"
+        self._process.send_signal(number)
+
+    def open_gate(self) -> None:
+        (self._folder / f"gate-{self.pid}").touch()
+
+    def noted(self, what: str) -> bool:
+        return f"{self.pid} {what}" in notes(self._folder)
+
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def notes(folder: Path) -> list[str]:
+    path = folder / NOTES
+    return path.read_text().splitlines() if path.exists() else []
+
+
+class Scene:
+    """`async with Scene(tmp_path) as scene:` opens the store as a client and kills its workers at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.app = Holdfast(f"sqlite:///{folder}/holdfast.db", pipelines=[gated], worker=False)
+        self._workers: list[WorkerProcess] = []
+
+    async def __aenter__(self) -> Scene:
+        await self.app.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.kill()
+        await self.app.close()
+
+    def start_worker(self, *, lease: dict[str, str] | None = None, grace: str = "5s") -> WorkerProcess:
+        worker = WorkerProcess(self.folder, len(self._workers) + 1, lease or {}, grace)
+        self._workers.append(worker)
+        return worker
+
+    async def run_in_slow_step(self, worker: WorkerProcess, input: str) -> RunHandle:
+        """Submit a run, and wait until this worker is in the middle of it."""
+        run = await self.app.submit(gated, input)
+        await self.until(lambda: worker.noted("begins slow"), "the first worker is in its slow step")
+        return run
+
+    async def until(self, ask: Callable[[], Any], what: str) -> None:
+        """Look until it is so."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            answer = ask()
+            if await answer if isinstance(answer, Awaitable) else answer:
+                return
+            assert time.monotonic() < deadline, f"waited {PATIENCE:.0f} s: {what}\n{self._logs()}"
+            await asyncio.sleep(POLL)
+
+    def _logs(self) -> str:
+        return "\n".join(f"--- worker {worker.pid}\n{worker.log}" for worker in self._workers)
+
+    async def is_over(self, run: RunHandle) -> bool:
+        return bool(await self.app.store.over([run.id]))
+
+    async def exit_code(self, worker: WorkerProcess) -> int | None:
+        await self.until(lambda: worker.exit_code() is not None, f"worker {worker.pid} ends")
+        return worker.exit_code()
+
+    async def everything_about(self, run: RunHandle) -> tuple[Run, list[Event], list[Checkpoint]]:
+        store = self.app.store
+        return await run.info(), await store.history(run.id), await store.checkpoints(run.id)
+
+    async def story_of(self, run: RunHandle) -> list[str]:
+        """The types of the run's events, in order."""
+        return [event.type for event in await self.app.store.history(run.id)]
