@@ -65,7 +65,7 @@ def promises(told: Told) -> list[Promise]:
     """What holdfast promises, compared with what really happened."""
     times = Counter(effect.place for effect in told.effects)
     twice = {place for place, count in times.items() if count > 1}
-    again = sorted(f"{step} {key}" for step, key in twice & told.stored)
+    again = sorted(f"{step} {key}".rstrip() for step, key in twice & told.stored)
     steps, items = sum(not key for _, key in told.stored), sum(bool(key) for _, key in told.stored)
     ends = sum(event.type == "run.completed" for event in told.history)
     return [

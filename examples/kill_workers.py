@@ -33,8 +33,8 @@ from holdfast.ports.store import RunFilter
 TTL = 2.0
 LEASE = {"TTL": f"{TTL}s", "RENEW": "500ms", "MARGIN": "500ms", "SWEEP": "300ms"}
 OVERSLEEP = (TTL + 0.5, TTL + 1.5)
-PAUSE_SHARE = 0.15
-"""How many of the strikes are pauses rather than kills."""
+PAUSE_EVERY = 5
+"""One strike in so many is a pause rather than a kill."""
 EARLY_SHARE = 0.1
 """How many strikes may hit a worker that has not done anything yet."""
 DRAIN = 20.0
@@ -129,7 +129,7 @@ class Fleet:
         if not victims:
             return False
         victim = self._chance.choice(victims)
-        if self._chance.random() < PAUSE_SHARE:
+        if (self.kills + self.pauses) % PAUSE_EVERY == PAUSE_EVERY // 2:
             self.pauses += 1
             victim.pause(self._chance.uniform(*OVERSLEEP))
         else:

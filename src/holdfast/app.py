@@ -125,9 +125,15 @@ class Holdfast:
             if self._open:
                 return
             await self.store.open()
+            if self.bus is not None:
+                await self.bus.open()
             self._open = True
-            if self._wants_worker:
-                await self._start_worker()
+            try:
+                if self._wants_worker:
+                    await self._start_worker()
+            except BaseException:
+                await self.close(grace=0)
+                raise
 
     async def _start_worker(self) -> None:
         runtime = self.runtime
@@ -136,7 +142,6 @@ class Holdfast:
         await self.worker.start()
         self._run_beside(Sweeper(runtime, self._retention).run())
         if self.bus is not None:
-            await self.bus.open()
             self._run_beside(Relay(runtime, self.bus, self.worker.name).run())
 
     def _run_beside(self, coroutine: Any) -> None:
@@ -205,7 +210,8 @@ class Holdfast:
         if self.bus is None:
             raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
         await self.open()
-        self._run_beside(Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant).run())
+        receiver = Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant)
+        self._run_beside(receiver.run(receiver.subscribe()))
 
     def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
         """A lock for your own code, once the app is open: `async with app.lock("import") as lock: …`."""

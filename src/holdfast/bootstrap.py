@@ -67,6 +67,8 @@ def missing_file(store_url: str) -> Path | None:
 def _sqlite_path(url: str) -> str:
     if not url.startswith("sqlite:///") or len(url) == len("sqlite:///"):
         raise ConfigurationError(f"store = {url!r}: write sqlite:///file.db, or sqlite:////absolute/path/file.db")
+    if url == "sqlite:///:memory:":
+        raise ConfigurationError(f"store = {url!r}: use memory: for a store that is not kept")
     return unquote(url[len("sqlite:///") :])
 
 

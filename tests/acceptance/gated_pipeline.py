@@ -26,7 +26,7 @@ async def slow(input: str, before: str, ctx: Context) -> str:
     """Input "blocking" blocks the event loop: whoever is paused here returns a result before it can be told to stop."""
     note("begins", ctx)
     gate = Path(f"gate-{os.getpid()}")
-    while not gate.exists():  # noqa: ASYNC110, ASYNC240  (another process opens it)
+    while not gate.exists():  # noqa: ASYNC240  (another process opens it)
         if input == "blocking":
             time.sleep(POLL)  # noqa: ASYNC251  (on purpose)
         else:

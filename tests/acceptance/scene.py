@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from tests.acceptance.gated_pipeline import NOTES, gated
+
 from holdfast import Holdfast, RunHandle
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.run import Run
-
-from .gated_pipeline import NOTES, gated
 
 PIPELINE = Path(__file__).with_name("gated_pipeline.py")
 PATIENCE = 30.0

@@ -154,16 +154,11 @@ asyncio.run(play())
 """
 
 
-@pytest.mark.xfail(strict=True, reason="SystemExit of a step goes through the event loop and ends or hangs the worker")
 def test_a_step_that_leaves_the_program_fails_alone():
     ended = subprocess.run([sys.executable, "-c", LEAVING], capture_output=True, timeout=15)
     assert (ended.stdout, ended.returncode) == (b"1\n", 0)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Interrupted may strike in the tail of work(), after the step: nobody catches it there",
-)
 def test_an_interrupt_that_comes_after_the_end_of_a_step_does_no_harm(monkeypatch):
     unhandled, delivering = [], threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda args: unhandled.append(args.exc_type))

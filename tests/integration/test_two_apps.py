@@ -91,7 +91,6 @@ def test_cancelling_from_another_app_stops_the_work(url):
     play(story)
 
 
-@pytest.mark.xfail(strict=True, reason="_look_after_leases is held back by poll: cancelled work goes on until then")
 def test_a_lazy_worker_stops_cancelled_work_as_soon_as_it_hears_of_it(url):
     async def story():
         gate, lazy = Gate(), WorkerOptions(poll=60.0, grace=0.0)
@@ -277,7 +276,6 @@ def test_a_full_disk_accepts_nothing_and_recovers(url, monkeypatch):
     play(story)
 
 
-@pytest.mark.xfail(strict=True, reason="each connection has an empty database of its own: 'no such table'")
 def test_a_database_that_is_only_in_memory_is_refused_or_works():
     async def story():
         pipeline = quick()

@@ -93,7 +93,6 @@ async def test_an_error_reaches_everybody_who_waits_each_with_its_own(store, com
     assert len({id(error) for error in errors}) == 3
 
 
-@pytest.mark.xfail(strict=True, reason="_as_ours copies args only: retry_after is lost")
 @story
 async def test_an_error_says_as_much_to_each_as_it_said(store, committer):
     store.error = StoreUnavailable("busy", retry_after=3.0)

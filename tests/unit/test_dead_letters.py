@@ -13,11 +13,6 @@ from holdfast.ports.store import RunFilter
 from holdfast.services.operations import Operations
 from holdfast.testing.world import at_once
 
-DEAF = pytest.mark.xfail(
-    strict=True,
-    reason="_accept catches four kinds of errors: any other ends the receiver for good",
-)
-
 
 def breaking(times):
     pipeline, tries = Pipeline("p", input=int), []
@@ -69,7 +64,6 @@ def test_redriving_twice_does_it_once(lab):
     assert engine.times("s") == 2
 
 
-@pytest.mark.xfail(strict=True, reason="the second redrive raises Conflict instead of returning False")
 def test_two_who_redrive_at_once_do_it_once(lab):
     engine, run = failed(lab)
 
@@ -175,7 +169,9 @@ def test_the_same_id_with_another_body_is_buried(lab):
     [
         ValueError,
         KeyError,
-        *(pytest.param(e, marks=DEAF) for e in (IndexError, AttributeError, RecursionError)),
+        IndexError,
+        AttributeError,
+        RecursionError,
     ],
 )
 def test_whatever_a_decoder_raises_buries_the_message(lab, error):
@@ -217,14 +213,12 @@ def test_a_redriven_message_is_published_once_with_its_bytes(lab):
     assert (message.body, message.attributes) == (b"{", {"source": "x"})
 
 
-@pytest.mark.xfail(strict=True, reason="redrive prefixes the id, which may then be too long for an idempotency key")
 def test_a_message_with_a_long_id_can_be_redriven_too(lab):
     engine, receive = receiving(lab)
     assert receive(Delivered("redrive:message:orders:" + "x" * 240, b"5")) == "ack"
     assert len(runs(engine)) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="receive() returns before its task has subscribed")
 def test_messages_published_after_receive_returned_are_received():
     from holdfast import Holdfast
 

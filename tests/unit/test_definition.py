@@ -101,10 +101,6 @@ def test_the_input_is_found_by_its_type_or_by_its_name():
     assert pipeline.steps["by_name"].takes_input == "payload"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="_Wiring keeps only the last parameter typed as the input; the run then fails with a TypeError",
-)
 def test_two_parameters_for_the_input_are_refused():
     pipeline = Pipeline("p", input=Request)
     with pytest.raises(DefinitionError):
@@ -113,7 +109,6 @@ def test_two_parameters_for_the_input_are_refused():
         def twice(request: Request, again: Request) -> int: ...
 
 
-@pytest.mark.xfail(strict=True, reason="_parameters drops parameters with defaults, also those that name a step")
 def test_a_parameter_with_a_default_that_names_a_step_is_given_its_result(run_pipeline):
     pipeline = Pipeline("p")
 

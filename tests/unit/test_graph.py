@@ -147,7 +147,6 @@ def test_a_skipped_step_stays_skipped_after_a_crash(lab):
     assert engine.events(run).count("step.skipped") == 1
 
 
-@pytest.mark.xfail(strict=True, reason="RunHandle.result decodes the null of a skipped step with the type of the step")
 def test_a_run_whose_last_step_is_skipped_has_no_result(run_pipeline):
     assert run_pipeline(skipping(last=True), 5) is None
 
@@ -171,7 +170,6 @@ def test_a_condition_may_be_asynchronous_and_use_the_input(run_pipeline):
     assert run_pipeline(pipeline, 4) == 0
 
 
-@pytest.mark.xfail(strict=True, reason="an error in when= is no StepFailed: no place, and the whole run is retried")
 def test_a_condition_that_fails_says_in_which_step(lab):
     pipeline = Pipeline("p")
 

@@ -163,14 +163,12 @@ def streaming_then_crash(lab, harm):
     return engine, run
 
 
-@pytest.mark.xfail(strict=True, reason="_replay_items checks nothing: a damaged item reaches the consumer (I13)")
 def test_a_damaged_item_is_not_streamed(lab):
     engine, run = streaming_then_crash(lab, lambda engine, run: engine.damage(run, "made", "1", value="666"))
     state = engine.info(run).state
     assert state == "failed" or engine.result(run) == {"1": 1, "2": 4}
 
 
-@pytest.mark.xfail(strict=True, reason="_replay_items leaves out items whose blob is gone")
 def test_a_lost_item_is_not_silently_left_out(lab):
     def harm(engine, run):
         engine.damage(run, "made", "1", value="@blob:default/gone/made/1/x.json")

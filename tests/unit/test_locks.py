@@ -126,7 +126,6 @@ def test_losing_the_lock_cancels_the_body(played):
     played(story)
 
 
-@pytest.mark.xfail(strict=True, reason="LeaseKeeper keeps one lease per lock name: the new one hides the old one")
 def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(played):
     async def story(one, two):
         async def body():

@@ -150,7 +150,6 @@ def test_the_tries_of_a_step_are_counted_across_long_delays(lab):
     assert len(tries) == 3
 
 
-@pytest.mark.xfail(strict=True, reason="each long delay (TryLater) uses up an attempt of the run")
 def test_a_step_may_be_tried_more_often_than_its_run_however_long_the_delays(lab):
     pipeline, tries = failing(7, Transient("come back", retry_after=120), max_attempts=8)
     engine = lab(pipeline)
@@ -160,7 +159,6 @@ def test_a_step_may_be_tried_more_often_than_its_run_however_long_the_delays(lab
     assert len(tries) == 8
 
 
-@pytest.mark.xfail(strict=True, reason="_load_progress carries over tries of steps that were merely stopped")
 def test_a_retry_of_one_step_does_not_use_up_the_tries_of_another(lab):
     pipeline, flaky_tries, other_tries = Pipeline("p"), [], []
 

@@ -89,7 +89,6 @@ def test_unusable_tenants_and_keys_are_refused(lab, options):
         engine.submit(sleeper(), "a", **options)
 
 
-@pytest.mark.xfail(strict=True, reason="_check_names lets lone surrogates pass; SQLite then fails the whole batch")
 def test_a_key_that_no_store_can_hold_is_refused(lab):
     engine = lab(sleeper())
     with pytest.raises(InvalidInput):
@@ -195,7 +194,6 @@ def test_a_running_run_is_stopped_when_it_is_cancelled_elsewhere(lab):
     assert stopped[0] - cancelled <= 2
 
 
-@pytest.mark.xfail(strict=True, reason="a worker without room waits for room only and does not hear the bell")
 def test_a_full_worker_notices_a_cancelled_run_as_soon_as_an_idle_one(lab):
     stopped, pipeline = [], Pipeline("p")
 
@@ -304,10 +302,6 @@ def test_an_item_may_pause_its_run(lab):
     assert engine.result(run) == [1, 2]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="LeaseKeeper keeps one lease per run id: the new one hides the old one, whose work goes on",
-)
 def test_work_stops_when_its_run_was_paused_and_resumed_behind_its_back(lab):
     stopped, pipeline = [], Pipeline("p")
 
@@ -351,9 +345,6 @@ def test_a_failed_run_goes_on_from_its_checkpoints_when_it_is_resumed(lab):
     assert engine.info(run).error is None
 
 
-@pytest.mark.xfail(
-    strict=True, reason="_load_progress carries over tries of a step that was under way when the run failed"
-)
 def test_a_resumed_run_has_fresh_attempts(lab):
     pipeline, tries = Pipeline("p", timeout="1m"), []
 
@@ -480,7 +471,6 @@ def test_a_step_that_ends_within_the_grace_is_kept(lab):
     assert engine.info(run).epoch == 1
 
 
-@pytest.mark.xfail(strict=True, reason="hand-over gives the run's attempt back, but not the step's")
 def test_handing_over_does_not_use_up_the_tries_of_a_step(lab):
     pipeline, tries = Pipeline("p"), []
 
@@ -502,7 +492,6 @@ def test_handing_over_does_not_use_up_the_tries_of_a_step(lab):
     assert engine.info(run).state == "succeeded"
 
 
-@pytest.mark.xfail(strict=True, reason="Drained, raised by the waiting step, cancels the whole task group")
 def test_steps_under_way_may_finish_although_another_waits_for_its_next_try(lab):
     pipeline = Pipeline("p")
 

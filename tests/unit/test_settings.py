@@ -168,8 +168,7 @@ def test_two_names_that_disagree_are_a_warning_and_ours_wins(place):
     loaded = place.load(HOLDFAST_STORE="memory:", DATABASE_URL="postgres://u:geheim@h/x")
     assert loaded.settings.store == "memory:"
     assert loaded.warnings == [
-        "environment DATABASE_URL is ignored: store comes from environment HOLDFAST_STORE, "
-        "which says something else"
+        "environment DATABASE_URL is ignored: store comes from environment HOLDFAST_STORE, which says something else"
     ]
 
 

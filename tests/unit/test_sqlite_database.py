@@ -130,10 +130,6 @@ def test_many_may_migrate_a_new_file_at_once(tmp_path):
     assert "runs" in tables(tmp_path / "a.db")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="_recognise reads the id before the tables: what another opener makes in between looks foreign",
-)
 def test_a_file_that_another_process_prepares_at_the_same_moment_is_not_foreign(tmp_path):
     path = str(tmp_path / "a.db")
 
@@ -197,7 +193,6 @@ def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path, mounts
     assert database.file_system_of(tmp_path / path, mounts) == kind
 
 
-@pytest.mark.xfail(strict=True, reason="file_system_of does not resolve symbolic links")
 def test_a_link_does_not_hide_a_network_file_system(tmp_path, mounts):
     (tmp_path / "link").symlink_to(tmp_path / "share")
     assert database.file_system_of(tmp_path / "link" / "a.db", mounts) == "nfs4"

@@ -46,9 +46,7 @@ def report(break_at="", pause_at=""):
 
 def view_of(engine, pipeline, run, how=run_view):
     info = engine.info(run)
-    return engine.call(
-        how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info))
-    )
+    return engine.call(how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info)))
 
 
 def words(view):

@@ -151,7 +151,9 @@ class Session:
 
     def options(self) -> str:
         """The global options that the next command needs as well, for messages that name one."""
-        words = [f"--store {store}"] if (store := self.flags.get("store")) else []
+        from holdfast.settings import redacted
+
+        words = [f"--store {redacted(store)}"] if (store := self.flags.get("store")) else []
         words += [f"--app {reference}" for reference in self.flags.get("app", ())]
         words += [f"--profile {profile}"] if (profile := self.flags.get("profile")) else []
         return "".join(f" {word}" for word in words)
@@ -166,10 +168,15 @@ async def stored_text(holdfast: Holdfast, stored: str | None, what: str) -> str:
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine."""
+    """Run a command's coroutine, on uvloop where it is installed (`pip install holdfast[fast]`)."""
     import asyncio
 
-    return asyncio.run(work)
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        new_event_loop = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(work)
 
 
 def actor() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from copy import copy
 
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.ports.commands import Command, Reply
@@ -72,5 +73,5 @@ class Committer:
 def _as_ours(error: Exception) -> Exception:
     """A fresh exception for every waiter: a shared one would collect their tracebacks."""
     if isinstance(error, HoldfastError):
-        return type(error)(*error.args)
+        return copy(error)
     return StoreUnavailable(f"the store failed unexpectedly: {type(error).__name__}: {error}")

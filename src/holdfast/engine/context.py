@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.engine.mapping import Mapping
 from holdfast.engine.runlog import RunLog
 from holdfast.errors import Fix
-from holdfast.model.checkpoint import digest
+from holdfast.model.checkpoint import INNER, SEPARATOR, digest, inner_key
 from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord
 from holdfast.model.usage import Usage
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from holdfast.engine.execution import Execution
 
 
+PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/+=@-]{1,100}")
+
+
 class StepContext:
     """The context of a step, or of one of its items (`key`)."""
 
-    __slots__ = ("_keys", "_log", "_record", "_step", "execution", "item_usage", "key", "over")
+    __slots__ = ("_keys", "_log", "_parent", "_record", "_step", "execution", "item_usage", "key", "over")
 
     def __init__(self, execution: Execution, step: Step, record: StepRecord, key: str = "") -> None:
         self.execution = execution
@@ -31,6 +34,7 @@ class StepContext:
         self._step = step
         self._record = record
         self._keys: set[str] = set()
+        self._parent: StepContext | None = None
         self._log: RunLog | None = None
 
     @property
@@ -60,10 +64,15 @@ class StepContext:
     @property
     def idempotency_key(self) -> str:
         place = f"{self.run_id}:{self._step.name}"
-        return f"{place}:{self.key}" if self.key else place
+        if not self.key:
+            return place
+        # It usually travels in a header, so what a header can't carry is hashed.
+        return f"{place}:{self.key if PLAIN_KEY.fullmatch(self.key) else digest(self.key)}"
 
     @property
     def cancelled(self) -> bool:
+        if self._parent is not None and self._parent.cancelled:
+            return True
         return self.over or self.execution.ended or not self.execution.lease.trusted
 
     @property
@@ -87,8 +96,10 @@ class StepContext:
         return await Mapping(self, self._step, self._record, fn, **options).run(items)
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
-        place = f"@{self.key}/{name}" if self.key else f"@{name}"
-        item_key = place if key is None else f"{place}/{key}"
+        if SEPARATOR in name or SEPARATOR in str(key):
+            raise Fix(f"ctx.step({name!r}, key={key!r}): neither may contain the control character U+001F")
+        own = f"{INNER}{name}" if key is None else f"{INNER}{name}{SEPARATOR}{key}"
+        item_key = inner_key(self.key, own)
         return await Mapping(self, self._step, self._record, fn).one(item_key, args)
 
     async def artifact(self, name: str, data: bytes) -> str:
@@ -109,6 +120,7 @@ class StepContext:
     def for_item(self, key: str) -> StepContext:
         context = StepContext(self.execution, self._step, self._record, key)
         context.item_usage = Usage()
+        context._parent = self
         return context
 
     def fingerprint(self, *parts: str) -> str:

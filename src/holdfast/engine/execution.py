@@ -10,7 +10,8 @@ import msgspec
 from holdfast.engine.feed import Feed
 from holdfast.engine.lease import Lease
 from holdfast.engine.plan import Plan
-from holdfast.engine.results import Result, item_usage
+from holdfast.engine.results import Result, recorded_usage
+from holdfast.engine.retrying import Drained
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.steps import StepRunner
 from holdfast.errors import (
@@ -118,18 +119,19 @@ class Execution:
         before = _decode_progress(self.claimed.progress)
         self.wasted = before.wasted
         for name, record in before.steps.items():
-            if (name, "") in self.stored:
+            finished = self.stored.get((name, ""))
+            if finished is not None and finished.epoch <= record.epoch:
                 continue
-            kept = self._stored_usage(name)
-            self.wasted = self.wasted + (record.usage - kept)
-            if record.status is StepStatus.IN_PROGRESS:
+            self.wasted = self.wasted + (record.usage - self._stored_usage(name, record.epoch))
+            if finished is None and record.status is StepStatus.IN_PROGRESS:
                 self.records[name] = StepRecord(name, StepStatus.PENDING, attempts=record.attempts)
 
-    def _stored_usage(self, step: str) -> Usage:
+    def _stored_usage(self, step: str, epoch: int) -> Usage:
+        """What items consumed that were stored by attempts up to this one."""
         usage = Usage()
         for (name, key), checkpoint in self.stored.items():
-            if name == step and key:
-                usage = usage + item_usage(checkpoint)
+            if name == step and key and checkpoint.epoch <= epoch:
+                usage = usage + recorded_usage(checkpoint)
         return usage
 
     # --- executing ---------------------------------------------------------------------------------------------
@@ -143,7 +145,10 @@ class Execution:
     async def _advance(self, name: str | None) -> None:
         """Execute a step, then one that it made ready, and so on; further ready ones get tasks of their own."""
         while name is not None:
-            self.results[name] = await StepRunner(self, self.pipeline.steps[name]).run()
+            try:
+                self.results[name] = await StepRunner(self, self.pipeline.steps[name]).run()
+            except Drained:  # it waited for its next try: the others under way may still finish
+                return
             if feed := self.feeds.get(name):
                 feed.close()
             name = self._spawn_all_but_one(self._made_ready(self._plan.after_end[name]))
@@ -213,20 +218,28 @@ class Execution:
 
     async def quarantine(self, step: str, key: str, reason: str) -> None:
         """Put a bad checkpoint aside; too many of them end the run."""
-        self.log("warning", step, f"stored result not reused: {reason}", key=key)
+        self.log("warning", step, f"stored result not reused: {reason}", {"key": key})
         count = await self.persist(Quarantine(self.claimed.run, self.lease.epoch, step, key, reason))
-        self.stored.pop((step, key), None)
+        self._forget(step, key)
         if count >= MAX_VALIDATION_FAILURES:
             raise CheckpointsCorrupt(
                 f"stored results of step {step!r} failed validation {count} times, last because {reason}. Check the "
                 f"disk and who else writes to the store; then run the pipeline again as a new run"
             )
 
-    def log(self, level: str, step: str, message: str, **fields: Any) -> None:
+    def _forget(self, step: str, key: str) -> None:
+        """What a result cost that can't be used is wasted."""
+        found = self.stored.pop((step, key), None)
+        if found is not None:
+            items = Usage() if key else self._stored_usage(step, found.epoch)
+            self.wasted = self.wasted + (recorded_usage(found) - items)
+
+    def log(self, level: str, step: str, message: str, fields: dict[str, Any] | None = None) -> None:
         try:
-            text = _encode(fields).decode()
-        except TypeError:
-            text = _encode({name: str(value) for name, value in fields.items()}).decode()
+            text = _encode(fields or {}).decode()
+        except (TypeError, ValueError):
+            text = _encode({str(name): repr(value) for name, value in (fields or {}).items()}).decode()
+        message = message.encode("utf-8", "replace").decode()
         self.runtime.committer.post(LogLine(self.claimed.run, self.lease.epoch, level, step, message, text))
 
     def progress_text(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 from holdfast.engine.runtime import Runtime
@@ -48,10 +49,11 @@ class RunHandle:
         if text is None:
             raise Permanent(f"the result of run {self.id} is missing from the blob store")
         if self._pipeline is None:
-            import json
-
             return json.loads(text)
-        return self._pipeline.result_step.result.decode(text)
+        step = self._pipeline.result_step
+        if step.when is not None and text == "null":  # it was skipped
+            return None
+        return step.result.decode(text)
 
     async def _ending(self, timeout: float | None) -> Ending:
         waiting = self._runtime.waiters.future(self.id)
@@ -59,4 +61,5 @@ class RunHandle:
             for run in await self._runtime.store.over([self.id]):
                 self._runtime.waiters.resolve(run.id, Ending(run.state, run.result, run.error, run.reason))
         self._runtime.waiters.watch(self._runtime.store)
-        return await asyncio.wait_for(asyncio.shield(waiting), timeout)
+        async with asyncio.timeout(timeout):
+            return await asyncio.shield(waiting)

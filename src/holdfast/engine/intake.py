@@ -133,5 +133,9 @@ def _check_names(tenant: str, key: str | None) -> None:
         raise InvalidInput(
             f"tenant {tenant!r} is not usable: 1 to 64 lower-case letters, digits, '-' or '_', a letter or digit first"
         )
-    if key is not None and not 1 <= len(key) <= MAX_KEY:
+    if key is None:
+        return
+    if not 1 <= len(key) <= MAX_KEY:
         raise InvalidInput(f"an idempotency key has 1 to {MAX_KEY} characters; this one has {len(key)}")
+    if not key.isprintable():
+        raise InvalidInput(f"the idempotency key {key!r} contains characters that can't be printed; use plain text")

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 from holdfast.engine.lease import Lease
-from holdfast.errors import Transient
 from holdfast.model.clock import Clock
 from holdfast.model.lease import LeaseTimes
 from holdfast.ports.commands import Renew, RenewLocks
@@ -38,8 +38,8 @@ class LeaseKeeper:
         self._clock = clock
         self._times = times
         self._threaded = threaded
-        self._runs: dict[str, Lease] = {}
-        self._locks: dict[str, Lease] = {}
+        self._runs: dict[tuple[str, int], Lease] = {}
+        self._locks: dict[tuple[str, str], Lease] = {}
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
@@ -72,18 +72,17 @@ class LeaseKeeper:
     def keep(self, lease: Lease) -> None:
         """Renew this lease until it is dropped or lost. Leases with a token are locks."""
         with self._lock:
-            (self._locks if lease.token else self._runs)[lease.subject] = lease
+            if lease.token:
+                self._locks[lease.subject, lease.token] = lease
+            else:
+                self._runs[lease.subject, lease.epoch] = lease
 
-    def drop(self, lease: Lease) -> None:
+    def drop(self, lease: Lease) -> bool:
+        """Renew it no more. Whether it was kept until now."""
         with self._lock:
-            held = self._locks if lease.token else self._runs
-            if held.get(lease.subject) is lease:
-                del held[lease.subject]
-
-    def run_lease(self, run: str) -> Lease | None:
-        """The lease on a run that this process holds."""
-        with self._lock:
-            return self._runs.get(run)
+            if lease.token:
+                return self._locks.pop((lease.subject, lease.token), None) is not None
+            return self._runs.pop((lease.subject, lease.epoch), None) is not None
 
     def check_now(self) -> None:
         """Ask the store about all leases now rather than at the next renewal."""
@@ -104,7 +103,8 @@ class LeaseKeeper:
             while not self._stopping:
                 await self._renew()
                 try:
-                    await asyncio.wait_for(self._wake.wait(), self._times.renew)
+                    async with asyncio.timeout(self._times.renew):
+                        await self._wake.wait()
                 except TimeoutError:
                     pass
                 self._wake.clear()
@@ -130,7 +130,7 @@ class LeaseKeeper:
     async def _renew(self) -> None:
         self._give_up_untrusted()
         with self._lock:
-            runs, locks = list(self._runs.values()), list(self._locks.values())
+            runs, locks = dict(self._runs), dict(self._locks)
         if not runs and not locks:
             self.renewed_at = self._clock.monotonic()
             return
@@ -138,30 +138,25 @@ class LeaseKeeper:
         try:
             lost_runs, lost_locks = await self._store.apply(
                 [
-                    Renew([(lease.subject, lease.epoch) for lease in runs], self._times.ttl),
-                    RenewLocks([(lease.subject, lease.token) for lease in locks], self._times.ttl),
+                    Renew(list(runs), self._times.ttl),
+                    RenewLocks(list(locks), self._times.ttl),
                 ]
             )
-        except Transient as error:
-            log.warning("leases could not be renewed: %s", error)
+        except Exception as error:  # whatever it is: this thread must outlive it
+            log.warning("leases could not be renewed: %s: %s", type(error).__name__, error)
             return
         self.renewed_at = start
-        self._extend(runs, set(lost_runs), start)
-        self._extend(locks, set(lost_locks), start)
+        self._extend(runs, {tuple(pair) for pair in lost_runs}, start)
+        self._extend(locks, {tuple(pair) for pair in lost_locks}, start)
 
-    def _extend(self, leases: Iterable[Lease], lost: set[str], start: float) -> None:
-        for lease in leases:
-            if lease.subject in lost:
+    def _extend(self, leases: Mapping[Any, Lease], lost: set[Any], start: float) -> None:
+        for pair, lease in leases.items():
+            if pair in lost:
                 self._lose(lease, "the store refused to renew it")
             else:
                 lease.extend(self._times.trusted_until(start))
 
     def _lose(self, lease: Lease, why: str) -> None:
-        with self._lock:
-            held = self._locks if lease.token else self._runs
-            known = held.get(lease.subject) is lease
-            if known:
-                del held[lease.subject]
-        if known and not lease.lost:
+        if self.drop(lease) and not lease.lost:
             log.info("lost the lease on %s (epoch %d): %s", lease.subject, lease.epoch, why)
             lease.lose()

@@ -12,9 +12,10 @@ import msgspec
 
 from holdfast.engine import threads
 from holdfast.engine.blocking import BlockingStepContext
-from holdfast.engine.results import describe, item_usage
-from holdfast.errors import Fix, InvalidInput, ItemsFailed, Permanent, Stop
-from holdfast.model.checkpoint import Checkpoint, checksum, why_not_reusable
+from holdfast.engine.results import describe, recorded_usage
+from holdfast.engine.retrying import WAIT_IN_PLACE, TryLater
+from holdfast.errors import CheckpointsCorrupt, Fix, InvalidInput, ItemsFailed, Permanent, Stop, StoreUnavailable
+from holdfast.model.checkpoint import SEPARATOR, Checkpoint, checksum, inner_key, is_item, is_outdated, what_is_broken
 from holdfast.model.codec import codec_for, plain_json
 from holdfast.model.pipeline import Step
 from holdfast.model.retry import is_retryable
@@ -60,7 +61,7 @@ class Mapping:
         self._max_failures = max_failures
         self._max_attempts = max_attempts or step.max_attempts
         self._is_async = inspect.iscoroutinefunction(fn)
-        self._takes_context = "ctx" in inspect.signature(fn).parameters
+        self._takes_context = _takes_context(fn)
         self._codec = codec_for(_return_type(fn))
         self._feed = self._execution.feeds.get(step.name)
         self._results: list[Any] = []
@@ -99,15 +100,15 @@ class Mapping:
 
     def _key_of(self, item: Any) -> str:
         key = str(self._key(item))
-        if not key or key.startswith("@"):
+        if not key or key.startswith("@") or SEPARATOR in key:
             raise Fix(f"step {self._step.name!r}: an item's key is {key!r}; it must not be empty or begin with '@'")
         self._context.claim_key(key)
-        return key
+        return inner_key(self._context.key, key)
 
     async def _item_or_failure(self, key: str, item: Any) -> Any:
         try:
             return await self._item(key, (item,))
-        except (Stop, Fix):
+        except (Stop, Fix, StoreUnavailable, CheckpointsCorrupt, TryLater):
             raise
         except Exception as error:
             info = ErrorInfo(type(error).__name__, describe(error), self._step.name, key)
@@ -119,7 +120,7 @@ class Mapping:
     def _count_failure(self, info: ErrorInfo) -> None:
         self._failures += 1
         self._record.failed_items = self._failures
-        self._execution.log("warning", self._step.name, f"item failed: {info.name}: {info.message}", key=info.key)
+        self._execution.log("warning", self._step.name, f"item failed: {info.name}: {info.message}", {"key": info.key})
         if self._max_failures is not None and self._failures > self._max_failures:
             raise ItemsFailed(
                 f"{self._failures} items failed, more than max_failures={self._max_failures}; the last: {info}"
@@ -137,8 +138,10 @@ class Mapping:
         return await self._attempt(key, args, fingerprint)
 
     async def _reuse(self, found: Checkpoint, fingerprint: str) -> Any:
+        if is_outdated(found, self._codec.schema, fingerprint):
+            return _MISSING
         text = await self._execution.runtime.payloads.fetch(found.value)
-        reason = why_not_reusable(found, text, self._codec.schema, fingerprint)
+        reason = what_is_broken(found, text)
         if reason is None and text is not None:
             try:
                 value = self._codec.decode(text)
@@ -156,7 +159,7 @@ class Mapping:
         place = (found.step, found.key)
         if found.epoch != self._execution.lease.epoch and place not in self._execution.counted:
             self._execution.counted.add(place)
-            self._record.usage = self._record.usage + item_usage(found)
+            self._record.usage = self._record.usage + recorded_usage(found)
 
     async def _attempt(self, key: str, args: tuple[Any, ...], fingerprint: str) -> Any:
         attempt = 0
@@ -172,13 +175,19 @@ class Mapping:
             except Exception as error:
                 if not is_retryable(error) or attempt >= self._max_attempts:
                     raise
-                await asyncio.sleep(self._step.retry.delay(attempt, error))
-                await self._execution.confirm()
+                await self._before_next_try(key, attempt, error)
                 continue
             duration = self._execution.runtime.clock.monotonic() - started
             await self._save(key, text, fingerprint, context, attempt, duration)
             self._publish(key, text)
             return value
+
+    async def _before_next_try(self, key: str, attempt: int, error: Exception) -> None:
+        delay = self._step.retry.delay(attempt, error)
+        if delay > WAIT_IN_PLACE:
+            raise TryLater(delay, ErrorInfo(type(error).__name__, describe(error), self._step.name, key)) from error
+        await asyncio.sleep(delay)
+        await self._execution.confirm()
 
     async def _call(self, context: StepContext, args: tuple[Any, ...]) -> Any:
         self._execution.about_to_execute(self._step.name, context.key)
@@ -186,8 +195,10 @@ class Mapping:
             return await (self._fn(*args, ctx=context) if self._takes_context else self._fn(*args))
         if self._takes_context:
             blocking = BlockingStepContext(context, asyncio.get_running_loop())
-            return await threads.call(lambda: self._fn(*args, ctx=blocking), self._step.name, blocking.stop)
-        return await threads.call(lambda: self._fn(*args), self._step.name)
+            answer = await threads.call(lambda: self._fn(*args, ctx=blocking), self._step.name, blocking.stop)
+        else:
+            answer = await threads.call(lambda: self._fn(*args), self._step.name)
+        return await answer if inspect.isawaitable(answer) else answer
 
     async def _save(
         self, key: str, text: str, fingerprint: str, context: StepContext, attempt: int, duration: float
@@ -223,7 +234,7 @@ class Mapping:
         )
 
     def _publish(self, key: str, text: str) -> None:
-        if self._feed is not None and not key.startswith("@"):
+        if self._feed is not None and is_item(key):
             self._feed.put(key, text)
 
 
@@ -263,10 +274,17 @@ def _hashable(key: str, args: tuple[Any, ...]) -> str:
         ) from error
 
 
+def _takes_context(fn: Callable[..., Any]) -> bool:
+    try:
+        return "ctx" in inspect.signature(fn).parameters
+    except ValueError:  # some builtins do not say
+        return False
+
+
 def _return_type(fn: Callable[..., Any]) -> Any:
     while isinstance(fn, partial):
         fn = fn.func
-    if not inspect.isroutine(fn):
+    if not inspect.isfunction(fn) and not inspect.ismethod(fn):
         return Any
     try:
         return get_type_hints(fn, localns=inspect.getclosurevars(fn).nonlocals).get("return", Any)

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from holdfast.engine.intake import Intake
+from holdfast.engine.intake import MAX_KEY, Intake
 from holdfast.engine.runtime import Runtime
-from holdfast.errors import Fix, StoreUnavailable
+from holdfast.errors import Transient
+from holdfast.model.checkpoint import digest
 from holdfast.model.pipeline import Pipeline
-from holdfast.ports.bus import Bus, Delivery, Message
+from holdfast.ports.bus import Bus, Deliveries, Delivery, Message
 from holdfast.ports.commands import Bury
 
 log = logging.getLogger("holdfast.receiver")
@@ -46,8 +47,11 @@ class Receiver:
         self._tenant = tenant
         self._decode = decode or (lambda message: pipeline.input.decode(message.body.decode()))
 
-    async def run(self) -> None:
-        deliveries = self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}")
+    def subscribe(self) -> Deliveries:
+        """From here on no message is missed."""
+        return self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}")
+
+    async def run(self, deliveries: Deliveries) -> None:
         async with aclosing(deliveries):  # what was delivered and not acknowledged goes back at once
             async for delivery in deliveries:
                 await self.receive(delivery)
@@ -57,18 +61,24 @@ class Receiver:
         message = delivery.message
         try:
             await self._accept(message)
-        except StoreUnavailable as error:
+        except Transient as error:
             log.warning("message %s not accepted: %s", message.id, error)
-            await delivery.nack(NACK_DELAY)
+            await delivery.nack(max(NACK_DELAY, error.retry_after or 0.0))
             return
         await delivery.ack()
 
     async def _accept(self, message: Message) -> None:
         try:
             value = self._decode(message)
-            await self._intake.submit(self._pipeline, value, tenant=self._tenant, key=f"{self._topic}:{message.id}")
-        except (Fix, ValueError, KeyError, TypeError) as error:
+            await self._intake.submit(self._pipeline, value, tenant=self._tenant, key=self._key(message))
+        except Transient:
+            raise
+        except Exception as error:  # whatever a decoder raises: the message is kept, and the next one is received
             await self._bury(message, error)
+
+    def _key(self, message: Message) -> str:
+        key = f"{self._topic}:{message.id}"
+        return key if len(key) <= MAX_KEY else f"{self._topic[:100]}:{digest(message.id)}"
 
     async def _bury(self, message: Message, error: Exception) -> None:
         log.warning("message %s can't become a run: %s", message.id, error)

@@ -23,8 +23,8 @@ class Result(Struct, frozen=True):
     value: Any
 
 
-def item_usage(checkpoint: Checkpoint) -> Usage:
-    """What a stored item consumed."""
+def recorded_usage(checkpoint: Checkpoint) -> Usage:
+    """What a stored result consumed."""
     return _decode_record(checkpoint.record).usage if '"usage"' in checkpoint.record else Usage()
 
 

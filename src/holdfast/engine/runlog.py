@@ -38,6 +38,6 @@ class RunLog:
         number = logging.getLevelName(level.upper())
         logger.log(number, "%s %s: %s", context.run_id, context.step_name, message, extra={"fields": fields})
         if self._loop is None:
-            context.execution.log(level, context.step_name, message, **fields)
+            context.execution.log(level, context.step_name, message, fields)
         else:
-            self._loop.call_soon_threadsafe(lambda: context.execution.log(level, context.step_name, message, **fields))
+            self._loop.call_soon_threadsafe(lambda: context.execution.log(level, context.step_name, message, fields))

@@ -18,7 +18,7 @@ import msgspec
 from holdfast.engine.execution import Execution
 from holdfast.engine.mapping import first_cause
 from holdfast.engine.results import describe
-from holdfast.engine.steps import Drained, StepFailed, TryLater
+from holdfast.engine.retrying import StepFailed, TryLater
 from holdfast.engine.waiters import Ending
 from holdfast.errors import LeaseLost, Pause, Permanent, StoreUnavailable
 from holdfast.model.retry import Retry, is_retryable
@@ -45,7 +45,7 @@ def settlement(execution: Execution, error: BaseException | None) -> Settle | No
     match error:
         case None if execution.complete:
             return _succeeded(execution)
-        case None | Drained():
+        case None:
             return _settle(execution, "handover")
         case LeaseLost():
             return None
@@ -54,7 +54,7 @@ def settlement(execution: Execution, error: BaseException | None) -> Settle | No
         case StepFailed():
             return _settle(execution, "failed", error=error.info)
         case TryLater():
-            return _settle(execution, "retry", error=error.info, delay=error.delay)
+            return _settle(execution, "retry", error=error.info, delay=error.delay, deferred=True)
         case StoreUnavailable():
             return _settle(execution, "retry", error=_info(error), delay=Retry().delay(execution.claimed.attempt))
         case Permanent():
@@ -84,6 +84,7 @@ def _settle(
     error: ErrorInfo | None = None,
     reason: str | None = None,
     delay: float = 0,
+    deferred: bool = False,
 ) -> Settle:
     return Settle(
         execution.claimed.run,
@@ -94,6 +95,7 @@ def _settle(
         delay=delay,
         progress=execution.progress_text(),
         last=execution.last,
+        deferred=deferred,
     )
 
 

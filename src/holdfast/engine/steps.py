@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
@@ -12,8 +12,9 @@ from holdfast.engine.blocking import BlockingStepContext
 from holdfast.engine.context import StepContext
 from holdfast.engine.feed import View
 from holdfast.engine.results import Result, describe
-from holdfast.errors import HoldfastError, InvalidInput, Permanent, StepTimeout, Stop
-from holdfast.model.checkpoint import Checkpoint, checksum, step_fingerprint, why_not_reusable
+from holdfast.engine.retrying import WAIT_IN_PLACE, Drained, StepFailed, TryLater
+from holdfast.errors import InvalidInput, Permanent, StepTimeout, Stop
+from holdfast.model.checkpoint import Checkpoint, checksum, is_item, is_outdated, step_fingerprint, what_is_broken
 from holdfast.model.duration import humanise
 from holdfast.model.items import Items
 from holdfast.model.pipeline import Step
@@ -27,31 +28,7 @@ if TYPE_CHECKING:
 SKIPPED = "skipped"
 """The schema of a skipped step's checkpoint."""
 
-WAIT_IN_PLACE = 60.0
-"""Up to this long a retry is waited for with the lease held; longer ones give the run back to the queue."""
-
 _encode = msgspec.json.Encoder().encode
-
-
-class StepFailed(HoldfastError):
-    """A step failed for good."""
-
-    def __init__(self, info: ErrorInfo) -> None:
-        super().__init__(str(info))
-        self.info = info
-
-
-class TryLater(HoldfastError):
-    """A step wants to be tried again after so long that its run should not wait in a worker."""
-
-    def __init__(self, delay: float, info: ErrorInfo) -> None:
-        super().__init__(str(info))
-        self.delay = delay
-        self.info = info
-
-
-class Drained(HoldfastError):
-    """The worker stops while the step waits for its next try."""
 
 
 class StepRunner:
@@ -99,8 +76,12 @@ class StepRunner:
         arguments = {name: self.execution.results[name].value for name in when.needs}
         if when.takes_input:
             arguments[when.takes_input] = self.execution.input
-        answer = when.function(**arguments)
-        return bool(await answer if asyncio.iscoroutine(answer) else answer)
+        try:
+            answer = when.function(**arguments)
+            return bool(await answer if asyncio.iscoroutine(answer) else answer)
+        except Exception as error:
+            message = f"its condition (when=) failed: {describe(error)}"
+            raise StepFailed(ErrorInfo(type(error).__name__, message, self.step.name)) from error
 
     async def _skip(self) -> Result:
         found = self.execution.stored.get((self.step.name, ""))
@@ -111,27 +92,42 @@ class StepRunner:
 
     async def _reuse(self, found: Checkpoint) -> Result | None:
         """The stored result, if it is sound and still the answer to the same question."""
+        if is_outdated(found, self.step.result.schema, self.fingerprint):
+            self.execution.log(
+                "info", self.step.name, "the stored result belongs to other code or inputs: executed anew"
+            )
+            return None
         text = await self.execution.runtime.payloads.fetch(found.value)
-        reason = why_not_reusable(found, text, self.step.result.schema, self.fingerprint)
+        reason = what_is_broken(found, text)
         if reason is None and text is not None:
             try:
                 value = self.step.result.decode(text)
-                await self._replay_items()
-                return Result(found.value, found.checksum, value)
             except InvalidInput as error:
                 reason = str(error)
+            else:
+                reason = await self._replay_items()
+                if reason is None:
+                    return Result(found.value, found.checksum, value)
         await self.execution.quarantine(self.step.name, "", reason or "it can't be read")
         return None
 
-    async def _replay_items(self) -> None:
+    async def _replay_items(self) -> str | None:
+        """Give the stored items to those who stream them. Why that is impossible, if it is."""
         feed = self.execution.feeds.get(self.step.name)
         if feed is None:
-            return
-        for (name, key), checkpoint in self.execution.stored.items():
-            if name == self.step.name and key and not key.startswith("@"):
-                text = await self.execution.runtime.payloads.fetch(checkpoint.value)
-                if text is not None:
-                    feed.put(key, text)
+            return None
+        own = [c for (name, key), c in self.execution.stored.items() if name == self.step.name and is_item(key)]
+        texts: list[tuple[str, str]] = []
+        for item in own:
+            text = await self.execution.runtime.payloads.fetch(item.value)
+            reason = what_is_broken(item, text)
+            if reason is not None or text is None:
+                await self.execution.quarantine(self.step.name, item.key, reason or "it can't be read")
+                return f"its item {item.key!r} can't be used"
+            texts.append((item.key, text))
+        for key, text in texts:
+            feed.put(key, text)
+        return None
 
     # --- executing ---------------------------------------------------------------------------------------------
 
@@ -141,7 +137,12 @@ class StepRunner:
             self.record.attempts += 1
             try:
                 return self._checked(await self._call())
-            except Stop:
+            except (asyncio.CancelledError, Stop):
+                self.record.attempts -= 1  # it did nothing wrong
+                raise
+            except TryLater as later:  # an item wants to wait for long: a try of the step, so that there is an end
+                if self.record.attempts >= self.step.max_attempts:
+                    self._give_up(later.info)
                 raise
             except Exception as error:
                 await self._before_next_try(error)
@@ -150,9 +151,7 @@ class StepRunner:
         info = ErrorInfo(type(error).__name__, describe(error), self.step.name)
         self.record.error = info
         if not is_retryable(error) or self.record.attempts >= self.step.max_attempts:
-            self.record.status = StepStatus.FAILED
-            self.record.finished = self.clock.now()
-            raise StepFailed(info) from error
+            self._give_up(info)
         delay = self.step.retry.delay(self.record.attempts, error)
         if delay > WAIT_IN_PLACE:
             raise TryLater(delay, info) from error
@@ -162,9 +161,16 @@ class StepRunner:
         await self._wait(delay)
         await self.execution.confirm()
 
+    def _give_up(self, info: ErrorInfo) -> NoReturn:
+        self.record.error = info
+        self.record.status = StepStatus.FAILED
+        self.record.finished = self.clock.now()
+        raise StepFailed(info)
+
     async def _wait(self, delay: float) -> None:
         try:
-            await asyncio.wait_for(self.execution.drained.wait(), delay)
+            async with asyncio.timeout(delay):
+                await self.execution.drained.wait()
         except TimeoutError:
             return
         raise Drained("the worker stops; the next one goes on with this step")

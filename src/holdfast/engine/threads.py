@@ -62,13 +62,12 @@ async def call(function: Callable[[], Any], label: str, on_stop: Callable[[], No
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
 
+    job = _Job(lambda: context.run(function))
+
     def work() -> None:
+        job.run()
         try:
-            result, error = context.run(function), None
-        except BaseException as raised:
-            result, error = None, raised
-        try:
-            loop.call_soon_threadsafe(_deliver, done, result, error)
+            loop.call_soon_threadsafe(_deliver, done, job.result, job.error)
         except RuntimeError:  # the loop has closed: nobody waits any more
             pass
         _count(loop, -1)
@@ -80,8 +79,37 @@ async def call(function: Callable[[], Any], label: str, on_stop: Callable[[], No
         return await asyncio.shield(done)
     except asyncio.CancelledError:
         on_stop()
-        await _interrupt(thread, done, label)
+        job.interrupt(thread)
+        await _wait_a_moment(done, label)
         raise
+
+
+class _Job:
+    """One call, which can be interrupted until it has returned and not a moment longer."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._function = function
+        self._lock = threading.Lock()
+        self._finished = False
+
+    def run(self) -> None:
+        try:
+            try:
+                self.result = self._function()
+            except BaseException as raised:
+                self.error = raised
+            with self._lock:
+                self._finished = True
+        except Interrupted as raised:  # it struck after the call had returned
+            self.error = raised
+            self._finished = True
+
+    def interrupt(self, thread: threading.Thread) -> None:
+        with self._lock:
+            if not self._finished and thread.ident is not None:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted))
 
 
 def _deliver(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
@@ -89,16 +117,15 @@ def _deliver(done: asyncio.Future[Any], result: Any, error: BaseException | None
         return
     if error is None:
         done.set_result(result)
-    elif isinstance(error, Interrupted | StopIteration):
-        done.set_exception(RuntimeError(f"the step was stopped by {type(error).__name__}"))
-    else:
+    elif isinstance(error, Exception) and not isinstance(error, StopIteration):
         done.set_exception(error)
+    else:  # SystemExit and its like would end the worker, and a future takes no StopIteration
+        done.set_exception(RuntimeError(f"the step was ended by {type(error).__name__}: {error}"))
 
 
-async def _interrupt(thread: threading.Thread, done: asyncio.Future[Any], label: str) -> None:
+async def _wait_a_moment(done: asyncio.Future[Any], label: str) -> None:
+    """A thread that ends at once is not left behind; one that does not, can't hold anybody up."""
     done.add_done_callback(lambda future: future.cancelled() or future.exception())
-    if thread.ident is not None and thread.is_alive():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted))
     await asyncio.wait([done], timeout=STOP_GRACE)
     if not done.done():
         log.warning("step %s is stopped but its thread is still inside a blocking call; it can write nothing", label)

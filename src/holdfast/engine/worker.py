@@ -26,6 +26,10 @@ from holdfast.ports.commands import Claim, Claimed, DefineLane, SaveProgress, Se
 log = logging.getLogger("holdfast.worker")
 
 
+CANCEL_NOTICE = 1.0
+"""How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are refused at once."""
+
+
 class WorkerOptions(Struct, frozen=True):
     """Flow control and patience of one worker."""
 
@@ -58,9 +62,7 @@ class Worker:
         self._bytes = 0
         self._due: list[float] = []
         self._early: asyncio.Task[None] | None = None
-        self._parallel = {
-            lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"
-        }
+        self._parallel = {lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"}
         self._room = asyncio.Event()
         self._stopping = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
@@ -76,6 +78,7 @@ class Worker:
             leader = LaneLeader(self._runtime, lane, self.name) if lane.order == "fifo" else None
             self._loops.append(asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}"))
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
+        self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
         self._runtime.expect_work = self._expect_work
 
     async def stop(self, grace: float | None = None) -> None:
@@ -109,10 +112,10 @@ class Worker:
         lanes: dict[Lane, list[str]] = {}
         for pipeline in self._pipelines.values():
             lanes.setdefault(pipeline.lane, []).append(pipeline.name)
-        orders = {lane.name: lane.order for lane in lanes}
-        for lane in lanes:
-            if orders[lane.name] != lane.order:
-                raise ConfigurationError(f"lane {lane.name!r} is declared both as parallel and as fifo: choose one")
+        names = [lane.name for lane in lanes]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigurationError(f"lane {name!r} is declared twice, with different order or head: choose one")
         return lanes
 
     async def _define(self, lane: Lane) -> None:
@@ -143,7 +146,6 @@ class Worker:
                     await self._room.wait()
                 elif not found:
                     change = await self._runtime.store.wait(change, self._patience())
-                    self._look_after_leases()
         finally:
             if leader is not None:
                 await leader.resign()
@@ -193,10 +195,14 @@ class Worker:
             self._begin(run, start)
         return len(claimed)
 
-    def _look_after_leases(self) -> None:
-        """The bell may have rung because a run of ours was cancelled elsewhere."""
-        if self._active and self._runtime.clock.monotonic() - self._runtime.keeper.renewed_at >= self.options.poll:
-            self._runtime.keeper.check_now()
+    async def _look_after_leases(self) -> None:
+        """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all the time."""
+        change = 0
+        while True:
+            change = await self._runtime.store.wait(change, self.options.poll)
+            if self._active:
+                self._runtime.keeper.check_now()
+            await asyncio.sleep(CANCEL_NOTICE)
 
     # --- executing ---------------------------------------------------------------------------------------------
 

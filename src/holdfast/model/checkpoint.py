@@ -14,6 +14,28 @@ MAX_VALIDATION_FAILURES = 3
 """How many stored results of one step may turn out bad before the run fails for good."""
 
 
+SEPARATOR = "\x1f"
+"""Between the parts of an inner key. Users' keys may not contain it, so parts never run into one another."""
+
+INNER = "@"
+"""What the key of an inner step (`ctx.step`) begins with."""
+
+
+def inner_key(outer: str, key: str) -> str:
+    """The stored key of something inside an item (`outer`), or of the step itself (`outer == ""`)."""
+    return f"{outer}{SEPARATOR}{key}" if outer else key
+
+
+def is_item(key: str) -> bool:
+    """Whether a stored key is that of an item of the step's own map, as `Items` sees them."""
+    return bool(key) and not key.startswith(INNER) and SEPARATOR not in key
+
+
+def readable_key(key: str) -> str:
+    """A stored key as people see it."""
+    return key.replace(SEPARATOR, " › ")
+
+
 class Checkpoint(Struct, omit_defaults=True):
     """The result of a step (`key == ""`) or of one of its items, as stored.
 
@@ -46,14 +68,16 @@ def step_fingerprint(pipeline: str, step: str, version: str, inputs: Iterable[st
     return digest(pipeline, step, version, *inputs)
 
 
-def why_not_reusable(found: Checkpoint, text: str | None, schema: str, fingerprint: str) -> str | None:
-    """Why a stored result can't be used again, or None. `text` is its value as read back, None if it is gone."""
+def is_outdated(found: Checkpoint, schema: str, fingerprint: str) -> bool:
+    """Whether it answers another question: another result type, step version or other inputs. That is no fault of
+    the store: it is simply executed again."""
+    return found.schema != schema or found.fingerprint != fingerprint
+
+
+def what_is_broken(found: Checkpoint, text: str | None) -> str | None:
+    """What is wrong with a stored result, or None. `text` is its value as read back, None if it is gone."""
     if text is None:
         return "its value is missing from the blob store"
     if checksum(text) != found.checksum:
         return "its checksum does not match: the stored value was changed or damaged"
-    if found.schema != schema:
-        return "it was written with another result type"
-    if found.fingerprint != fingerprint:
-        return "it belongs to another step version or other inputs"
     return None

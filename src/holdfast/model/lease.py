@@ -24,6 +24,8 @@ class LeaseTimes(Struct, frozen=True):
     sweep: float = 5.0
 
     def __post_init__(self) -> None:
+        if self.margin <= 0 or self.sweep <= 0:
+            raise ConfigurationError("lease.margin and lease.sweep must be above 0: 5 s is a good value for both")
         if not 0 < self.renew < self.ttl - self.margin:
             raise ConfigurationError(
                 f"lease.renew ({self.renew:g} s) must be less than lease.ttl − lease.margin "

@@ -227,10 +227,20 @@ class _Wiring:
                 else:
                     needs.append(parameter)
             elif pipeline.is_input(parameter, annotation):
-                self.takes_input = parameter
-            else:
+                self._take_input(step, parameter)
+            elif not parameters[parameter]:
                 raise DefinitionError(unknown_parameter(pipeline, step, parameter))
         self.needs = tuple(needs)
+        self._check_result(pipeline, step, hints)
+
+    def _take_input(self, step: str, parameter: str) -> None:
+        if self.takes_input is not None:
+            raise DefinitionError(
+                f"step {step!r} asks for the input twice, as {self.takes_input!r} and as {parameter!r}: one is enough"
+            )
+        self.takes_input = parameter
+
+    def _check_result(self, pipeline: Pipeline[Any], step: str, hints: dict[str, Any]) -> None:
         try:
             self.result = codec_for(hints.get("return", Any))
         except DefinitionError as error:
@@ -258,7 +268,8 @@ def _hints(step: str, function: Callable[..., Any], names: dict[str, Any]) -> di
         ) from error
 
 
-def _parameters(step: str, function: Callable[..., Any]) -> list[str]:
+def _parameters(step: str, function: Callable[..., Any]) -> dict[str, bool]:
+    """The names of the parameters, and whether each has a default of its own."""
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
@@ -266,7 +277,7 @@ def _parameters(step: str, function: Callable[..., Any]) -> list[str]:
                 f"step {step!r} declares {parameter}: a step is given its input and results by name, "
                 "so each parameter needs a name of its own"
             )
-    return [name for name, p in parameters.items() if p.default is p.empty or name == CONTEXT]
+    return {name: parameter.default is not parameter.empty for name, parameter in parameters.items()}
 
 
 def _is_items(annotation: Any) -> bool:

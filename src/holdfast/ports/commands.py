@@ -111,7 +111,7 @@ class Claimed(Struct, frozen=True, array_like=True):
 
 
 class Renew(Struct, frozen=True):
-    """Extend the leases that are still held to now + ttl; never shortens one. The answer lists the lost runs."""
+    """Extend the leases that are still held to now + ttl; never shortens one. The answer lists the lost pairs."""
 
     held: list[tuple[str, int]]
     ttl: float
@@ -171,7 +171,8 @@ class Settle(Struct, frozen=True, array_like=True):
 
     `succeeded` → succeeded with `result`; `failed` → failed with `error`, and one dead letter unless the run's
     fifo lane says `skip`; `paused` → paused with `reason`; `retry` → queued, claimable after `delay`;
-    `handover` → queued at once, and the attempt does not count.
+    `handover` → queued at once. After a hand-over, a pause, or a `deferred` retry (which a step asked for and
+    counts itself) the attempt does not count.
 
     `error` is JSON of `ErrorInfo`, `progress` JSON of `Progress`. `last` is the checkpoint of the final step.
     """
@@ -185,6 +186,7 @@ class Settle(Struct, frozen=True, array_like=True):
     delay: float = 0.0
     progress: str = "{}"
     last: SaveCheckpoint | None = None
+    deferred: bool = False
 
 
 # --- operations ------------------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ class Held(Struct, frozen=True):
 
 
 class RenewLocks(Struct, frozen=True):
-    """Extend the named locks that these tokens still hold. The answer lists the lost names."""
+    """Extend the locks that these (name, token) pairs still hold. The answer lists the lost pairs."""
 
     held: list[tuple[str, str]]
     ttl: float

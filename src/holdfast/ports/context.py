@@ -107,6 +107,7 @@ class Context(_Common, Protocol):
         `fn(item)` or `fn(item, ctx)`, `def` or `async def`. `key` names an item; without it the item itself must be
         a string or number. A crash repeats at most the items in flight. With `on_error="collect"` an item that
         failed for good becomes a `Failure` in the list, and only more than `max_failures` of them fail the step.
+        Failures are not stored: after a crash those items are tried again.
         """
         ...
 

@@ -64,8 +64,7 @@ def _pipelines(value: Any, reference: str) -> Iterator[Pipeline[Any]]:
         yield from _each(value, reference)
     else:
         raise ConfigurationError(
-            f"{reference} is a {type(value).__name__}: it must be a Pipeline, a list or dict of them, "
-            "or a Holdfast"
+            f"{reference} is a {type(value).__name__}: it must be a Pipeline, a list or dict of them, or a Holdfast"
         )
 
 
@@ -101,9 +100,7 @@ def _missing(reference: str, module: ModuleType, attribute: str) -> str:
     names = [name for name in vars(module) if not name.startswith("_")]
     close = get_close_matches(attribute, names, n=1)
     pipelines = [name for name in names if isinstance(getattr(module, name), Pipeline)]
-    hint = (
-        f"; did you mean {close[0]!r}?" if close else f" (pipelines in it: {', '.join(pipelines) or 'none'})"
-    )
+    hint = f"; did you mean {close[0]!r}?" if close else f" (pipelines in it: {', '.join(pipelines) or 'none'})"
     return f"{reference}: there is no {attribute!r} in {module.__file__ or module.__name__}{hint}"
 
 

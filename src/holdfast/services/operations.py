@@ -88,13 +88,21 @@ class Operations:
         if letter.closed is not None:
             return False
         if letter.run is not None:
-            await self.resume(letter.run, actor=actor)
-            return True
+            return await self._redrive_run(letter, actor)
         if self._bus is None:
             raise Conflict(f"dead letter {letter.id} came from topic {letter.source!r}, and no bus is configured")
         # Published first: a crash in between publishes it again with the same id, and intake knows that id.
         await self._bus.publish(letter.source, Message(f"redrive:{letter.id}", letter.body, letter.attributes))
         return await self._runtime.committer.send(MarkRedriven(letter.id, actor))
+
+    async def _redrive_run(self, letter: DeadLetter, actor: str) -> bool:
+        try:
+            await self.resume(letter.run or "", actor=actor)
+        except Conflict:
+            if (await self.dead_letter(letter.id)).closed is not None:  # somebody else redrove it just now
+                return False
+            raise
+        return True
 
     async def discard(self, id: str, *, actor: str = "api", reason: str = "") -> bool:
         """Close a dead letter for good. False when it was closed before."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct, field
 
-from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.checkpoint import Checkpoint, is_item
 from holdfast.model.event import Event, EventType
 from holdfast.model.run import ErrorInfo, Run, RunState, StepRecord, StepStatus
 from holdfast.model.usage import Usage
@@ -79,7 +79,7 @@ def completed_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Completed]:
         step = found.setdefault(checkpoint.step, Completed(None))
         if checkpoint.key == "":
             step.record, step.epoch = _decode(checkpoint.record), checkpoint.epoch
-        elif not checkpoint.key.startswith("@"):
+        elif is_item(checkpoint.key):
             step.items += 1
     return found
 
@@ -107,9 +107,7 @@ def step_views(
 ) -> list[StepView]:
     """All steps: those that the pipeline declares in its order, then any that only the store knows."""
     known = {**completed, **{name: Completed(None) for name in run.progress.steps if name not in completed}}
-    extra = sorted(
-        (name for name in known if name not in declared), key=lambda name: _begun(run, known[name], name)
-    )
+    extra = sorted((name for name in known if name not in declared), key=lambda name: _begun(run, known[name], name))
     views = [_view(run, name, known.get(name, Completed(None)), attempt) for name in (*declared, *extra)]
     for view in views:
         view.validation_failures = failures.get(view.name, 0)
@@ -129,9 +127,7 @@ def _view(run: Run, name: str, found: Completed, attempt: int) -> StepView:
     return StepView(
         name,
         record.status if stored else _unfinished(run, record),
-        reused=record.status == StepStatus.COMPLETED
-        and stored
-        and (found.epoch == 0 or found.epoch < attempt),
+        reused=record.status == StepStatus.COMPLETED and stored and (found.epoch == 0 or found.epoch < attempt),
         inherited=stored and found.epoch == 0,
         attempts=record.attempts,
         started=_at(record.started),

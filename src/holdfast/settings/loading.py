@@ -99,9 +99,7 @@ def _files(env: Mapping[str, str], cwd: Path) -> list[Layer]:
         layers.append(places.from_toml(config))
     elif env.get(places.CONFIG):
         raise ConfigurationError(f"{places.CONFIG} names {config}, and there is no such file")
-    nearest = next(
-        (d / "pyproject.toml" for d in (cwd, *cwd.parents) if (d / "pyproject.toml").is_file()), None
-    )
+    nearest = next((d / "pyproject.toml" for d in (cwd, *cwd.parents) if (d / "pyproject.toml").is_file()), None)
     if nearest is not None:
         layers.append(places.from_toml(nearest, table=("tool", "holdfast")))
     home = Path(env.get("XDG_CONFIG_HOME") or Path(env.get("HOME", "~")).expanduser() / ".config")

@@ -30,7 +30,8 @@ class Doorbell:
         waiter = (asyncio.get_running_loop(), asyncio.Event())
         if self._sit_down(waiter, since):
             try:
-                await asyncio.wait_for(waiter[1].wait(), timeout)
+                async with asyncio.timeout(timeout):  # unlike wait_for, it never swallows a cancellation
+                    await waiter[1].wait()
             except TimeoutError:
                 pass
             finally:

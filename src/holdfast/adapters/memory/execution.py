@@ -42,11 +42,7 @@ def claim(state: State, command: Claim) -> list[Claimed]:
 
 def _end_delays(state: State) -> None:
     for row in state.runs.values():
-        if (
-            row.run.state is RunState.QUEUED
-            and row.run.available is not None
-            and row.due <= state.clock.monotonic()
-        ):
+        if row.run.state is RunState.QUEUED and row.run.available is not None and row.due <= state.clock.monotonic():
             row.run.available = None
 
 
@@ -106,14 +102,14 @@ def _start(state: State, row: StoredRun, command: Claim) -> Claimed:
     )
 
 
-def renew(state: State, command: Renew) -> list[str]:
+def renew(state: State, command: Renew) -> list[tuple[str, int]]:
     until = state.clock.monotonic() + command.ttl
-    lost: list[str] = []
+    lost: list[tuple[str, int]] = []
     for run, epoch in command.held:
         if row := state.held(run, epoch):
             row.lease_until = max(row.lease_until, until)
         else:
-            lost.append(run)
+            lost.append((run, epoch))
     return lost
 
 
@@ -205,14 +201,17 @@ def _end_attempt(state: State, row: StoredRun, command: Settle) -> None:
             row.run.attempts -= 1
             state.change(row, EventType.PAUSED, {"reason": command.reason}, command.reason)
         case "retry":
-            _retry(state, row, command.delay)
+            _retry(state, row, command)
         case "handover":
             row.run.attempts -= 1
             state.change(row, EventType.HANDED_OVER, {})
 
 
-def _retry(state: State, row: StoredRun, delay: float) -> None:
-    if row.run.attempts >= row.run.attempt_limit:
+def _retry(state: State, row: StoredRun, command: Settle) -> None:
+    delay = command.delay
+    if command.deferred:
+        row.run.attempts -= 1
+    elif row.run.attempts >= row.run.attempt_limit:
         fail(state, row, row.run.error)
         return
     state.change(row, EventType.RETRYING, {"delay": delay, "error": row.run.error})

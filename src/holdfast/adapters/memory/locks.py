@@ -27,15 +27,15 @@ def _take(state: State, command: Acquire, until: float) -> int:
     return lock.epoch
 
 
-def renew_locks(state: State, command: RenewLocks) -> list[str]:
+def renew_locks(state: State, command: RenewLocks) -> list[tuple[str, str]]:
     until = state.clock.monotonic() + command.ttl
-    lost: list[str] = []
+    lost: list[tuple[str, str]] = []
     for name, token in command.held:
         holder = state.lock_holder(name)
         if holder and holder.token == token:
             holder.until = max(holder.until, until)
         else:
-            lost.append(name)
+            lost.append((name, token))
     return lost
 
 

@@ -98,8 +98,9 @@ def _execute_script(connection: sqlite3.Connection, script: str) -> None:
 
 
 def _recognise(connection: sqlite3.Connection, path: str) -> None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    # In this order: another opener may create everything, application id included, in between.
     empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID and not empty:
         raise ConfigurationError(
             f"{path} is an SQLite database of another program; nothing was changed. Choose another file, "
@@ -132,7 +133,7 @@ def file_system_of(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str 
         lines = mounts.read_text().splitlines()
     except OSError:
         return None
-    target = path.absolute()
+    target = path.resolve()
     best: tuple[int, str] = (-1, "")
     for line in lines:
         fields = line.split(" ")

@@ -47,7 +47,9 @@ class Doorbell:
         try:
             while self._look() <= since and (left := deadline - loop.time()) > 0:
                 try:
-                    await asyncio.wait_for(waiter[1].wait(), min(POLL, left) if self._file else left)
+                    # Unlike wait_for, asyncio.timeout never swallows a cancellation.
+                    async with asyncio.timeout(min(POLL, left) if self._file else left):
+                        await waiter[1].wait()
                 except TimeoutError:
                     pass
                 waiter[1].clear()

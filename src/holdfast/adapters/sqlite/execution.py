@@ -124,12 +124,12 @@ FROM json_each(:batch) j WHERE r.id = j.value->>0 AND r.epoch = j.value->>1 AND 
 """
 
 
-def renew(tx: Transaction, command: Renew) -> list[str]:
+def renew(tx: Transaction, command: Renew) -> list[tuple[str, int]]:
     found = standing(tx, command.held)
     tx.execute(
         _RENEW, {"batch": pack(command.held), "until": tx.mono + command.ttl, "ttl": command.ttl, "mono": tx.mono}
     )
-    return [run for (run, _), (current, _) in zip(command.held, found, strict=True) if not current]
+    return [lease for lease, (current, _) in zip(command.held, found, strict=True) if not current]
 
 
 _CHECKPOINTS = (
@@ -274,8 +274,8 @@ def _end_attempt(tx: Transaction, command: Settle) -> None:
         (command.progress, command.error, command.run),
     )
     error = decode(command.error) if command.error else None
-    if command.outcome == "retry" and tx.value("SELECT attempts < attempt_limit FROM runs WHERE id = ?", command.run):
-        _requeue(tx, command.run, command.delay)
+    if command.outcome == "retry" and (command.deferred or _has_attempts(tx, command.run)):
+        _requeue(tx, command.run, command.delay, give_back=command.deferred)
         append_event(tx, command.run, EventType.RETRYING, {"delay": command.delay, "error": error})
     elif command.outcome == "handover":
         _requeue(tx, command.run, give_back=1)
@@ -288,6 +288,10 @@ def _end_attempt(tx: Transaction, command: Settle) -> None:
         append_event(tx, command.run, EventType.PAUSED, {"reason": command.reason})
     else:
         fail(tx, command.run, command.error)
+
+
+def _has_attempts(tx: Transaction, run: str) -> bool:
+    return tx.value("SELECT attempts < attempt_limit FROM runs WHERE id = ?", run)
 
 
 def _requeue(tx: Transaction, run: str, delay: float = 0.0, give_back: int = 0) -> None:

@@ -31,16 +31,16 @@ def acquire(tx: Transaction, command: Acquire) -> Acquired | Held:
     return Acquired(tx.value("SELECT epoch FROM locks WHERE name = ?", command.name))
 
 
-def renew_locks(tx: Transaction, command: RenewLocks) -> list[str]:
+def renew_locks(tx: Transaction, command: RenewLocks) -> list[tuple[str, str]]:
     sql = (
         "UPDATE locks SET lease_until = max(lease_until, :until), lease_ttl = max(lease_ttl, :ttl) "
         f"WHERE name = :name AND token = :token AND {HELD}"
     )
-    lost: list[str] = []
+    lost: list[tuple[str, str]] = []
     for name, token in command.held:
         values = {"until": tx.mono + command.ttl, "ttl": command.ttl, "name": name, "token": token, "mono": tx.mono}
         if tx.execute(sql, values).rowcount == 0:
-            lost.append(name)
+            lost.append((name, token))
     return lost
 
 

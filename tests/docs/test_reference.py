@@ -1,0 +1,69 @@
+"""Forget to document a setting, a command or an option, and a test tells you."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.kit import global_options
+from holdfast.cli.main import COMMANDS, load_command
+from holdfast.settings import CONFIG, FIELDS, SECRETS
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+SETTINGS = (REFERENCE / "settings.md").read_text()
+CLI = (REFERENCE / "cli.md").read_text()
+
+
+def commands() -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = load_command(name)
+        verbs = getattr(command, "commands", None)
+        found |= {f"{name} {verb}": child for verb, child in verbs.items()} if verbs else {name: command}
+    return found
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_every_setting_is_documented_with_all_its_names(field):
+    [row] = [line for line in SETTINGS.splitlines() if line.startswith(f"| `{field.name}` |")]
+    for name in field.names:
+        assert f"`{name}`" in row
+
+
+def test_no_setting_is_documented_that_does_not_exist():
+    table = SETTINGS.partition("## All settings")[2].partition("## Names")[0]
+    assert re.findall(r"^\| `([a-z._]+)` \|", table, re.MULTILINE) == [field.name for field in FIELDS]
+
+
+@pytest.mark.parametrize("name", [CONFIG, SECRETS])
+def test_variables_about_places_are_documented(name):
+    assert f"`{name}`" in SETTINGS
+
+
+def section(path: str) -> str:
+    return re.split(r"(?m)^##", CLI.partition(f"# `holdfast {path}`\n")[2])[0]
+
+
+@pytest.mark.parametrize("path", commands())
+def test_every_command_is_documented_with_all_its_options_and_an_example(path):
+    command = commands()[path]
+    text = section(path)
+    assert f" {path}" in text.partition("```console")[2]
+    for option in command.params:
+        if isinstance(option, click.Option) and option.expose_value:
+            for name in (*option.opts, *option.secondary_opts):
+                assert name in text, f"{path} {name}"
+
+
+def test_every_global_option_is_documented():
+    for option in global_options():
+        assert all(name in CLI.partition("## Exit codes")[0] for name in option.opts)
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+def test_every_exit_code_is_documented(code):
+    codes = CLI.partition("## Exit codes")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in codes.splitlines() if line.startswith("| ")]
+    assert str(code.value) in re.findall(r"\d+", " ".join(rows))
