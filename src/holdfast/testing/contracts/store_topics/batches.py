@@ -195,7 +195,7 @@ class BatchTopics(StoreTopics):
             Settle("r1", epoch, "succeeded", result="1"),
             Renew([("r1", epoch)], TTL),
         )
-        assert replies == [None, None, STALE, STALE, ["r1"]]
+        assert replies == [None, None, STALE, STALE, [("r1", epoch)]]
         assert [c.step for c in await scene.store.checkpoints("r1")] == ["a"]
 
     @story

@@ -57,7 +57,7 @@ async def assert_fenced_off(scene: Scene, epoch: int) -> None:
         assert await scene.everything("r1") == before, command
     writes = fenced_writes("r1", epoch)
     assert await scene.apply(*writes) == [STALE] * len(writes)
-    assert await scene.do(Renew([("r1", epoch)], TTL)) == ["r1"]
+    assert await scene.do(Renew([("r1", epoch)], TTL)) == [("r1", epoch)]
     assert await scene.everything("r1") == before
 
 

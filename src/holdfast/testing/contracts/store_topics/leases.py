@@ -37,7 +37,7 @@ class LeaseTopics(StoreTopics):
     async def test_an_ended_lease_is_never_revived(self, scene: Scene) -> None:
         epoch = await scene.start("r1")
         scene.clock.advance(TTL)
-        assert await scene.do(Renew([("r1", epoch)], TTL)) == ["r1"]
+        assert await scene.do(Renew([("r1", epoch)], TTL)) == [("r1", epoch)]
         assert await scene.do(Sweep()) == [("r1", "queued")]
 
     @story
@@ -48,7 +48,7 @@ class LeaseTopics(StoreTopics):
         await scene.settle(*held[1], "handover")
         scene.clock.advance(TTL - 1.0)
         lost = await scene.do(Renew([*held, ("r4", 1), ("nobody", 1)], TTL))
-        assert sorted(lost) == ["nobody", "r2", "r4"]
+        assert sorted(run for run, _ in lost) == ["nobody", "r2", "r4"]
         scene.clock.advance(TTL - 1.0)
         assert await scene.do(Sweep()) == []
 
@@ -58,7 +58,7 @@ class LeaseTopics(StoreTopics):
         await scene.lose_worker()
         epoch = await scene.restart("r1")
         before = await scene.everything("r1")
-        assert await scene.do(Renew([("r1", epoch - 1)], 10 * TTL)) == ["r1"]
+        assert await scene.do(Renew([("r1", epoch - 1)], 10 * TTL)) == [("r1", epoch - 1)]
         assert await scene.everything("r1") == before
         scene.clock.advance(TTL)
         assert await scene.do(Sweep()) == [("r1", "queued")]
@@ -69,7 +69,7 @@ class LeaseTopics(StoreTopics):
         await scene.lose_worker()
         epoch = await scene.restart("r1")
         scene.clock.advance(TTL - 1.0)
-        assert await scene.do(Renew([("r1", epoch - 1), ("r1", epoch)], TTL)) == ["r1"]
+        assert await scene.do(Renew([("r1", epoch - 1), ("r1", epoch)], TTL)) == [("r1", epoch - 1)]
         scene.clock.advance(TTL - 1.0)
         assert await scene.do(Sweep()) == []
 
@@ -98,7 +98,7 @@ class LeaseTopics(StoreTopics):
         scene.clock.jump_wall(-YEAR)
         assert await scene.do(a_checkpoint("r1", epoch)) is None
         scene.clock.advance(TTL)
-        assert await scene.do(Renew([("r1", epoch)], TTL)) == ["r1"]
+        assert await scene.do(Renew([("r1", epoch)], TTL)) == [("r1", epoch)]
         assert await scene.do(Sweep()) == [("r1", "queued")]
 
     @story

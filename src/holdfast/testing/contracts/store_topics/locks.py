@@ -93,7 +93,7 @@ class LockTopics(StoreTopics):
         await scene.apply(take("a", "mine"), take("b", "theirs"), take("a", "ended", ttl=1.0))
         scene.clock.advance(2.0)
         held = [("mine", "a"), ("theirs", "a"), ("ended", "a"), ("unknown", "a")]
-        assert sorted(await scene.do(RenewLocks(held, TTL))) == ["ended", "theirs", "unknown"]
+        assert sorted(await scene.do(RenewLocks(held, TTL))) == [("ended", "a"), ("theirs", "a"), ("unknown", "a")]
         assert await scene.do(take("c", "mine")) == Held("owner of a", TTL, 1)
         assert await scene.do(take("c", "ended")) == Acquired(2)
 
@@ -126,7 +126,7 @@ class LockTopics(StoreTopics):
     async def test_a_forced_release_raises_the_epoch_and_is_audited(self, scene: Scene) -> None:
         await scene.do(take("a"))
         assert await scene.do(ForceRelease("lock", "ann", "stuck")) is True
-        assert await scene.do(RenewLocks([("lock", "a")], TTL)) == ["lock"]
+        assert await scene.do(RenewLocks([("lock", "a")], TTL)) == [("lock", "a")]
         assert await scene.do(ReleaseLock("lock", "a")) is False
         assert await scene.do(take("b")) == Acquired(3)
         [entry] = await scene.store.audit()

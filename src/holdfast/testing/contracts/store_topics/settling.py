@@ -135,6 +135,14 @@ class SettlingTopics(StoreTopics):
         assert (await scene.dead_letter("r1")).reason == "Transient: still busy"
 
     @story
+    async def test_a_deferred_retry_does_not_count(self, scene: Scene) -> None:
+        epoch = await scene.start("r1", max_attempts=1)
+        settle = Settle("r1", epoch, "retry", error=an_error("not today"), delay=60.0, deferred=True)
+        assert await scene.do(settle) is None
+        run = await scene.run("r1")
+        assert (run.state, run.attempts, run.available) == ("queued", 0, scene.clock.now() + 60.0)
+
+    @story
     async def test_a_hand_over_is_claimable_at_once_and_does_not_count(self, scene: Scene) -> None:
         epoch = await scene.start("r1", max_attempts=1)
         for _ in range(3):
