@@ -16,22 +16,14 @@ RESULTS = Path(__file__).with_name("results") / "latest.json"
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "--json", type=Path, default=RESULTS, help="where the rows are written, or read by --readme"
-    )
+    parser.add_argument("--json", type=Path, default=RESULTS, help="where the rows are written, or read by --readme")
     parser.add_argument(
         "--quick", action="store_true", help="small sizes and one repeat: minutes, not figures to quote"
     )
-    parser.add_argument(
-        "--only", choices=[benchmark.name for benchmark in catalogue.BENCHMARKS], action="append"
-    )
+    parser.add_argument("--only", choices=[benchmark.name for benchmark in catalogue.BENCHMARKS], action="append")
     parser.add_argument("--repeat", type=int, help="rounds; the median counts (default 5, with --quick 1)")
-    parser.add_argument(
-        "--no-uvloop", action="store_true", help="holdfast and the bound on asyncio's own event loop"
-    )
-    parser.add_argument(
-        "--readme", action="store_true", help="measure nothing: put the stored rows into the README"
-    )
+    parser.add_argument("--no-uvloop", action="store_true", help="holdfast and the bound on asyncio's own event loop")
+    parser.add_argument("--readme", action="store_true", help="measure nothing: put the stored rows into the README")
     return parser.parse_args()
 
 

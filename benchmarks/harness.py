@@ -93,9 +93,7 @@ class Harness:
         return rows
 
 
-def _row(
-    name: str, system: str, unit: str, higher_is_better: bool, answers: list[dict[str, Any]], key: str
-) -> Row:
+def _row(name: str, system: str, unit: str, higher_is_better: bool, answers: list[dict[str, Any]], key: str) -> Row:
     values = [answer[key] for answer in answers]
     return {
         "benchmark": name,

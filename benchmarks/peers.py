@@ -19,9 +19,7 @@ def ready() -> str | None:
     if PYTHON.exists() and _STAMP.exists() and _STAMP.read_text() == wanted:
         return None
     try:
-        subprocess.run(
-            [sys.executable, "-m", "venv", str(FOLDER)], check=True, capture_output=True, timeout=120
-        )
+        subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True, capture_output=True, timeout=120)
         install = [str(PYTHON), "-m", "pip", "install", "--quiet", *PACKAGES]
         subprocess.run(install, check=True, capture_output=True, text=True, timeout=600)
     except subprocess.CalledProcessError as error:

@@ -28,13 +28,10 @@ def table(rows: list[Row]) -> str:
     lines = [("benchmark", "system", "median", "min – max", "unit", "holdfast is")]
     for row in rows:
         spread = f"{number(row['min'])} – {number(row['max'])}" if row["value"] is not None else ""
-        lines.append(
-            (row["benchmark"], row["system"], number(row["value"]), spread, row["unit"], ratio(rows, row))
-        )
+        lines.append((row["benchmark"], row["system"], number(row["value"]), spread, row["unit"], ratio(rows, row)))
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     texts = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
-        for line in lines
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]
     texts.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(texts)

@@ -159,9 +159,7 @@ def main() -> None:
     )
     DBOS.launch()
     if asked["way"] == "queue" and asked["benchmark"] != "submit":
-        DBOS.register_queue(
-            QUEUE, polling_interval_sec=0.01, worker_concurrency=1000, on_conflict="always_update"
-        )
+        DBOS.register_queue(QUEUE, polling_interval_sec=0.01, worker_concurrency=1000, on_conflict="always_update")
         time.sleep(0.5)
     answer(**measure(asked["benchmark"], asked["way"], asked["count"], asked["flight"], url))
     os._exit(0)

@@ -190,9 +190,7 @@ async def worker_start(asked: dict[str, Any]) -> dict[str, Any]:
     """From the start of a fresh interpreter until its first run is done."""
     program = PROGRAM.replace("FOLDER", asked["folder"])
     start = time.perf_counter()
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE
-    )
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     output, _ = await asyncio.wait_for(child.communicate(), 60)
     end, memory = map(float, output.split())
     return {"value": end - start, "rss": memory}

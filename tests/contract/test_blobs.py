@@ -125,9 +125,7 @@ class TestFileBlobs(BlobStoreContract):
             run(blobs.put("acme/r1/x", b"1"))
 
     @pytest.mark.parametrize("moment", ["fsync", "link", "unlink"])
-    def test_a_process_that_dies_at_any_moment_leaves_the_object_complete_or_absent(
-        self, moment: str
-    ) -> None:
+    def test_a_process_that_dies_at_any_moment_leaves_the_object_complete_or_absent(self, moment: str) -> None:
         """The process is ended at its first call of each system function on the way."""
         script = f"""
 import asyncio, os, pathlib, sys

@@ -50,9 +50,7 @@ actors = st.sampled_from(["ann", "bob"])
 seconds = st.sampled_from([1.0, 5.0, 20.0])
 ttls = st.sampled_from([3.0, 30.0, 300.0])
 progress = st.sampled_from(["{}", '{"steps":{"s":{"step":"s","status":"failed"}}}'])
-errors = st.sampled_from(
-    [msgspec.json.encode(ErrorInfo(n, "it broke")).decode() for n in ("Permanent", "Transient")]
-)
+errors = st.sampled_from([msgspec.json.encode(ErrorInfo(n, "it broke")).decode() for n in ("Permanent", "Transient")])
 COPIED = Checkpoint("s", "", "0", "c", "t", "f", "{}")
 
 
@@ -168,9 +166,7 @@ common = st.one_of(
 confirmations = st.integers(0, 20)
 """How many of the waiting events a relay sends; each store numbers their positions in its own way."""
 
-alone = st.one_of(
-    common, common, common, submits(unique=True), st.builds(c.ReadOutbox, st.sampled_from([3, 200]))
-)
+alone = st.one_of(common, common, common, submits(unique=True), st.builds(c.ReadOutbox, st.sampled_from([3, 200])))
 """Unique slots and the outbox tie different runs together, which a batch may apply in any order."""
 
 one_by_one = st.lists(
@@ -269,9 +265,7 @@ class Pair:
         try:
             await self.apply([c.DefineLane(name, *kind) for name, kind in LANES.items()])
             await self.apply([_acquire(f"lane:{name}", TOKENS[0], 300.0) for name in LANES])
-            await self.apply(
-                [_submit(run, False, lane=lane) for run, lane in zip(RUNS[2:], LANES, strict=True)]
-            )
+            await self.apply([_submit(run, False, lane=lane) for run, lane in zip(RUNS[2:], LANES, strict=True)])
             for step in script:
                 await self.take(step)
                 await self.compare()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -24,12 +25,12 @@ class Ending(Struct, frozen=True):
 
 
 class Waiters:
-    """Futures by run id, and one task that watches the store while there are any."""
+    """Futures by run id, while somebody holds them, and one task that watches the store while there are any."""
 
     def __init__(self) -> None:
         self.watched_locally = False
         """A worker of this process tells most endings itself, so that the store is asked less often."""
-        self._futures: dict[str, asyncio.Future[Ending]] = {}
+        self._futures: WeakValueDictionary[str, asyncio.Future[Ending]] = WeakValueDictionary()
         self._watching: asyncio.Task[None] | None = None
 
     def future(self, run: str) -> asyncio.Future[Ending]:

@@ -34,6 +34,8 @@ class _Common(Protocol):
     tenant: str
     pipeline: str
     step_name: str
+    key: str
+    """The key of the item; empty in the step itself."""
     attempt: int
     """Which try at the run this is, counted from 1 and from the claim, crashes included."""
     epoch: int

@@ -23,8 +23,11 @@ class Doorbell:
         self._seen: int | None = None
 
     def watch(self, file: sqlite3.Connection | None) -> None:
-        """Also hear the commits of other processes through this connection, which nobody else uses."""
-        self._file = file
+        """Also hear the commits of other processes through this connection, which is ours from here on."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+            self._file = file
         self._seen = None
 
     def ring(self) -> None:
@@ -59,8 +62,8 @@ class Doorbell:
         return self._changes
 
     def _look(self) -> int:
-        if self._file is not None:
-            with self._lock:
+        with self._lock:
+            if self._file is not None:
                 version = self._file.execute("PRAGMA data_version").fetchone()[0]
                 if version != self._seen:
                     self._changes += self._seen is not None
