@@ -20,6 +20,7 @@ THREADS = {"thread": 1, "threads": 8}
 """More threads only wait longer for SQLite's one writer: with eight DBOS is no faster than with one."""
 
 QUEUE = "benchmark"
+WARM_UP = 10
 RESULT = {"i": 1, "ok": True}
 
 
@@ -122,17 +123,30 @@ def sequential(count: int, call: Any) -> list[float]:
 def throughput(name: str, way: str, count: int, flight: int) -> float:
     workflow, workflow_async = (noop, noop_async) if name == "noop_runs" else (five, five_async)
     if way == "queue":
+        queued(WARM_UP, flight)
         return queued(count, flight)
     if way == "async":
-        return asyncio.run(keep_in_flight(count, flight, workflow_async))
+        return asyncio.run(warm_in_flight(count, flight, workflow_async))
+    threaded(WARM_UP, THREADS[way], workflow)
     return threaded(count, THREADS[way], workflow)
+
+
+async def warm_in_flight(count: int, flight: int, call: Any) -> float:
+    await keep_in_flight(WARM_UP, flight, call)
+    return await keep_in_flight(count, flight, call)
+
+
+async def warm_one_at_a_time(count: int, call: Any) -> list[float]:
+    await one_at_a_time(WARM_UP, call)
+    return await one_at_a_time(count, call)
 
 
 def measure(name: str, way: str, count: int, flight: int, url: str) -> dict[str, Any]:
     if name == "five_step_p50":
         if way == "thread":
+            sequential(WARM_UP, five)
             return latency(sequential(count, five))
-        return latency(asyncio.run(one_at_a_time(count, five_async)))
+        return latency(asyncio.run(warm_one_at_a_time(count, five_async)))
     if name == "submit":
         return {"value": submit(url, count)}
     if name == "pickup_p50":

@@ -7,10 +7,17 @@ import gc
 import resource
 import sys
 import time
+from statistics import median
 from typing import Any
 
-from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, run, task
+from benchmarks.systems import common
+from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, task
 from holdfast import Context, Holdfast, Pipeline, WorkerOptions
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.ids import new_id
+from holdfast.model.run import Run
+from holdfast.ports.commands import Claim, SaveCheckpoint, Settle, Submit
+from holdfast.ports.store import RunFilter, Store
 
 noop = Pipeline("noop")
 five = Pipeline("five")
@@ -66,11 +73,10 @@ async def seconds(input: float) -> float:
 PIPELINES = [noop, five, mapper, stopwatch]
 
 
-def open_app(folder: str, flight: int = 256, *, worker: bool = True) -> Holdfast:
+def open_app(folder: str, flight: int = 256, *, worker: bool = True, name: str = "holdfast") -> Holdfast:
     return Holdfast(
-        f"sqlite:///{folder}/holdfast.db",
+        f"sqlite:///{folder}/{name}.db",
         pipelines=PIPELINES,
-        blobs=object(),  # type: ignore[arg-type]  # results are small: none is ever moved to a blob
         worker=WorkerOptions(concurrency=flight) if worker else False,
     )
 
@@ -156,15 +162,77 @@ async def work(asked: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+HISTORY_BATCH = 500
+HISTORY_PAIRS = 5
+HISTORY_WARM_UP = 1_000
+HISTORY_SAMPLE = 5_000
+
+
 async def history_growth(asked: dict[str, Any]) -> dict[str, Any]:
-    """The rate of no-op runs on a store full of finished runs, as a share of that on an empty one."""
-    async with open_app(asked["folder"]) as app:
-        sample = {"count": 3000, "flight": asked["flight"]}
-        empty = (await runs(app, noop, sample))["value"]
-        await keep_in_flight(asked["count"], 256, lambda: complete(app, noop))
-        gc.collect()
-        full = (await runs(app, noop, sample))["value"]
-    return {"value": full / empty, "empty": empty, "full": full}
+    """How many times as long a run takes on a store full of finished runs as on an empty one.
+
+    The sides take turns in one warm process, each opened anew, warmed up, and measured for the same number of runs.
+    An empty store is a new file each time; the full one is built once and only grows by what is measured.
+    """
+    await write_history(asked["folder"], asked["count"])
+    rates: dict[str, list[float]] = {"empty": [], "full": []}
+    await _rate(asked, "first")  # the process's own warm-up: imports, caches, allocator
+    for pair in range(HISTORY_PAIRS):
+        for side in ("empty", "full") if pair % 2 == 0 else ("full", "empty"):
+            rates[side].append(await _rate(asked, "full" if side == "full" else f"empty-{pair}"))
+    ratios = [empty / full for empty, full in zip(rates["empty"], rates["full"], strict=True)]
+    return {"value": median(ratios), "empty": median(rates["empty"]), "full": median(rates["full"]), "ratios": ratios}
+
+
+async def _rate(asked: dict[str, Any], name: str) -> float:
+    """No-op runs per second (submit, claim, settle, await) on one file, after a warm-up on the same file."""
+    gc.collect()
+    async with open_app(asked["folder"], name=name) as app:
+        await keep_in_flight(HISTORY_WARM_UP, asked["flight"], lambda: complete(app, noop))
+        return await keep_in_flight(HISTORY_SAMPLE, asked["flight"], lambda: complete(app, noop))
+
+
+async def write_history(folder: str, count: int) -> None:
+    """Finished runs, written by the store's own commands: each row is one that a worker would have written."""
+    async with open_app(folder, name="full") as app:
+        handle = await app.submit(noop)
+        await handle.result()
+        run, [checkpoint] = await handle.info(), await app.store.checkpoints(handle.id)
+    async with open_app(folder, name="full", worker=False) as app:
+        for start in range(1, count, HISTORY_BATCH):
+            await _finish(app.store, run, checkpoint, min(HISTORY_BATCH, count - start))
+        found = await app.store.count(RunFilter())
+    if found != {"succeeded": count}:
+        raise RuntimeError(f"the history should be {count} finished runs and is {found}")
+
+
+async def _finish(store: Store, run: Run, like: Checkpoint, count: int) -> None:
+    ids = [new_id(time.time()) for _ in range(count)]
+    digest = "0" * 32
+    await store.apply([Submit(id, run.tenant, run.pipeline, run.lane, run.input, digest) for id in ids])
+    [claimed] = await store.apply([Claim("history", run.lane, [run.pipeline], count, 30.0)])
+    await store.apply(
+        [
+            Settle(
+                one.run,
+                one.epoch,
+                "succeeded",
+                result=run.result,
+                last=SaveCheckpoint(
+                    one.run,
+                    one.epoch,
+                    like.step,
+                    like.key,
+                    like.value,
+                    like.checksum,
+                    like.schema,
+                    like.fingerprint,
+                    like.record,
+                ),
+            )
+            for one in claimed
+        ]
+    )
 
 
 PROGRAM = """
@@ -178,7 +246,7 @@ async def only(input: None) -> dict:
     return {"ok": True}
 
 async def main():
-    async with Holdfast("sqlite:///FOLDER/start.db", pipelines=[noop], blobs=object()) as app:
+    async with Holdfast("sqlite:///FOLDER/start.db", pipelines=[noop]) as app:
         await (await app.submit(noop)).result()
         print(time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
@@ -192,13 +260,15 @@ async def worker_start(asked: dict[str, Any]) -> dict[str, Any]:
     start = time.perf_counter()
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     output, _ = await asyncio.wait_for(child.communicate(), 60)
+    if child.returncode:
+        raise RuntimeError(f"the fresh interpreter ended with {child.returncode}")
     end, memory = map(float, output.split())
     return {"value": end - start, "rss": memory}
 
 
 def main() -> None:
     asked = task()
-    figures = run(globals()[asked["benchmark"]](asked), fast=asked.get("uvloop", False))
+    figures = common.run(globals()[asked["benchmark"]](asked), fast=asked.get("uvloop", False))
     answer(**figures, peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 

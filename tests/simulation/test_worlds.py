@@ -23,14 +23,14 @@ def sqlite(clock: Clock) -> Store:
     return SqliteStore(":memory:", clock, threads=False)
 
 
-@pytest.mark.parametrize("first", range(0, 160 * SCALE, BLOCK))
+@pytest.mark.parametrize("first", range(0, 600 * SCALE, BLOCK))
 def test_the_contract_holds_in_memory(first: int) -> None:
     with quiet():
         for seed in range(first, first + BLOCK):
             Story(seed, MemoryStore).tell()
 
 
-@pytest.mark.parametrize("first", range(10_000, 10_000 + 60 * SCALE, BLOCK))
+@pytest.mark.parametrize("first", range(10_000, 10_000 + 200 * SCALE, BLOCK))
 def test_the_contract_holds_on_sqlite(first: int) -> None:
     with quiet():
         for seed in range(first, first + BLOCK):
