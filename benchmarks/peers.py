@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / ".venv-peers"
+FOLDER = Path(os.environ.get("HOLDFAST_BENCH_PEERS") or ROOT / ".venv-peers").absolute()
 PYTHON = FOLDER / "bin" / "python"
-PACKAGES = ("dbos==3.3.0", "apsw==3.54.1.0", "uvloop==0.23.0", "msgspec==0.22.0")
+PACKAGES = ("dbos", "apsw", "uvloop", "msgspec")
+PINS = Path(__file__).with_name("peers.txt")
 _STAMP = FOLDER / "benchmarks-installed.txt"
 
 
 def ready() -> str | None:
     """Create the environment where it is missing. Returns why there is none, or None."""
-    wanted = "\n".join(PACKAGES)
-    if PYTHON.exists() and _STAMP.exists() and _STAMP.read_text() == wanted:
-        return None
+    wanted = f"{sys.version}\n{PINS.read_text()}"
     try:
-        subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True, capture_output=True, timeout=120)
-        install = [str(PYTHON), "-m", "pip", "install", "--quiet", *PACKAGES]
-        subprocess.run(install, check=True, capture_output=True, text=True, timeout=600)
+        if PYTHON.exists() and _STAMP.exists() and _STAMP.read_text() == wanted:
+            return None
+        _run([sys.executable, "-m", "venv", str(FOLDER)], 120)
+        _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--constraint", str(PINS), *PACKAGES], 600)
+        _STAMP.write_text(wanted)
     except subprocess.CalledProcessError as error:
-        return str(error.stderr or error).strip().splitlines()[-1]
+        lines = str(error.stderr or error.stdout or error).strip().splitlines()
+        return next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else str(error))
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    _STAMP.write_text(wanted)
     return None
+
+
+def _run(command: list[str], timeout: float) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout)

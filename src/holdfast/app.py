@@ -8,6 +8,8 @@ import socket
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import msgspec
+
 from holdfast import bootstrap
 from holdfast.engine.committer import Committer
 from holdfast.engine.handle import RunHandle
@@ -96,9 +98,11 @@ class Holdfast:
             pipelines,
             blobs=given.blobs or (own._blobs if own else None),
             bus=(own.bus if own and loaded.is_default("bus") else given.bus),
-            worker=WorkerOptions(given.concurrency, given.max_bytes, grace=given.grace) if worker else False,
-            lease=given.lease,
-            retention=Retention(given.retention.finished, given.retention.failed),
+            worker=_worker_options(loaded, like) if worker else False,
+            lease=like._times if like and loaded.is_default("lease") else given.lease,
+            retention=like._retention
+            if like and loaded.is_default("retention")
+            else Retention(given.retention.finished, given.retention.failed),
         )
 
     def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:
@@ -220,3 +224,12 @@ class Holdfast:
     def election(self, name: str) -> LeaderElection:
         """A leader election for your own code, once the app is open."""
         return LeaderElection(self.runtime, name, owner=self.name)
+
+
+def _worker_options(loaded: Loaded, like: Holdfast | None) -> WorkerOptions:
+    """What the code declares, with what the settings say laid over it."""
+    given = loaded.settings
+    if like is None:
+        return WorkerOptions(given.concurrency, given.max_bytes, grace=given.grace)
+    said = {name: getattr(given, name) for name in ("concurrency", "max_bytes", "grace") if not loaded.is_default(name)}
+    return msgspec.structs.replace(like._worker_options, **said)

@@ -267,3 +267,21 @@ def test_settings_are_shown_without_passwords_and_durations_as_written(place):
     assert loaded.shown("retention.finished") == "30d"
     assert loaded.shown("lease.ttl") == "30s"
     assert loaded.shown("blobs") == ""
+
+
+def test_an_app_declared_in_code_keeps_what_the_settings_leave_open(tmp_path, monkeypatch):
+    from holdfast import Holdfast, LeaseTimes, Retention, WorkerOptions
+    from holdfast.settings import load
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOLDFAST_CONCURRENCY", "7")
+    declared = Holdfast(
+        "memory:",
+        worker=WorkerOptions(concurrency=3, poll=9.0),
+        lease=LeaseTimes(ttl=3, renew=1, margin=0.5, sweep=0.5),
+        retention=Retention(finished=5.0),
+    )
+    app = Holdfast.from_settings(load(), like=declared)
+    assert app.runtime.times.ttl == 3
+    assert app._retention.finished == 5.0
+    assert (app._worker_options.concurrency, app._worker_options.poll) == (7, 9.0)

@@ -34,7 +34,10 @@ class Loaded(Struct, frozen=True):
     warnings: list[str]
 
     def is_default(self, name: str) -> bool:
-        return self.origins[name] == DEFAULT
+        """Whether nobody has set it; for a table (`lease`), nothing in it."""
+        return all(
+            origin == DEFAULT for known, origin in self.origins.items() if known == name or known.startswith(f"{name}.")
+        )
 
     def shown(self, name: str) -> str:
         """A value fit to be shown."""
