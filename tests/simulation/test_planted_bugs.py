@@ -38,6 +38,7 @@ def no_fence(patch: Patch) -> None:
 def no_trust_window(patch: Patch) -> None:
     """A worker believes in its lease for ever."""
     patch.setattr(Lease, "trusted", property(lambda self: True))
+    patch.setattr(Lease, "check", lambda self: None)
     patch.setattr(Lease, "lose", lambda self: None)
 
 
@@ -49,6 +50,7 @@ def deaf_to_refusal(patch: Patch) -> None:
 
     patch.setattr(Execution, "persist", persist)
     patch.setattr(Lease, "trusted", property(lambda self: True))
+    patch.setattr(Lease, "check", lambda self: None)
     patch.setattr(Lease, "lose", lambda self: None)
 
 

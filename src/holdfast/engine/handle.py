@@ -64,5 +64,7 @@ class RunHandle:
             for run in await self._runtime.store.over([self.id]):
                 self._runtime.waiters.resolve(run.id, Ending(run.state, run.result, run.error, run.reason))
         self._runtime.waiters.watch(self._runtime.store)
+        if timeout is None:
+            return await asyncio.shield(waiting)
         async with asyncio.timeout(timeout):
             return await asyncio.shield(waiting)

@@ -36,7 +36,7 @@ class Lease:
 
     def check(self) -> None:
         """Raise LeaseLost unless the lease can be trusted now."""
-        if not self.trusted:
+        if self.lost or self._clock.monotonic() >= self.trusted_until:
             raise LeaseLost(f"the lease on {self.subject} (epoch {self.epoch}) is no longer ours")
 
     def extend(self, trusted_until: float) -> None:

@@ -14,7 +14,8 @@ from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
 from holdfast.ports.commands import Command, Reply
 
-MAX_COMMANDS = 2000
+MAX_COMMANDS = 128
+"""A full batch is not made fuller: while the next one is written, those who waited for this one can go on."""
 
 
 class Request:
