@@ -10,6 +10,8 @@ import time
 from datetime import date
 from pathlib import Path
 
+from holdfast.adapters.sqlite.database import file_system_of
+
 
 def describe(*, uvloop: bool) -> str:
     """Hardware, versions, settings, and how long this disk takes to keep a promise."""
@@ -18,7 +20,7 @@ def describe(*, uvloop: bool) -> str:
         f"{date.today()}, {os.cpu_count()} × {_processor()}, {_memory()} GB, "
         f"{platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, synchronous=FULL, "
-        f"fdatasync {_fdatasync() * 1e6:.0f} µs, holdfast and bound on {loop}"
+        f"{_file_system()} with fdatasync {_fdatasync() * 1e6:.0f} µs, holdfast and bound on {loop}"
     )
 
 
@@ -41,6 +43,11 @@ def _processor() -> str:
 
 def _memory() -> int:
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
+
+
+def _file_system() -> str:
+    """Of the folder that the measurements write to: on tmpfs nothing would be durable, and everything fast."""
+    return file_system_of(Path(tempfile.gettempdir())) or "unknown file system"
 
 
 def _fdatasync(times: int = 200) -> float:
