@@ -24,19 +24,20 @@ class Committer:
         self._store = store
         self._pending: list[tuple[Command, asyncio.Future[Reply] | None]] = []
         self._flights: set[asyncio.Task[None]] = set()
+        self._limit = store.features.batches_in_flight
 
     def send(self, command: Command) -> asyncio.Future[Reply]:
         """Apply a command; the future's result is the store's answer, once it is durable."""
         future = asyncio.get_running_loop().create_future()
         self._pending.append((command, future))
-        if not self._flights:
+        if len(self._flights) < self._limit:
             self._take_off()
         return future
 
     def post(self, command: Command) -> None:
         """Apply a command sometime soon, without an answer: for progress and logs, which may be lost."""
         self._pending.append((command, None))
-        if not self._flights:
+        if len(self._flights) < self._limit:
             self._take_off()
 
     async def drain(self) -> None:
@@ -51,8 +52,6 @@ class Committer:
         try:
             while self._pending:
                 batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
-                if self._pending and len(self._flights) < self._store.features.batches_in_flight:
-                    self._take_off()
                 await self._apply(batch)
         finally:  # here and not when the task is done: a command sent in between would wait for nobody
             self._flights.discard(asyncio.current_task())  # type: ignore[arg-type]

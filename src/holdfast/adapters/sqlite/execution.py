@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from holdfast.adapters.sqlite.transaction import (
     pack,
     standing,
 )
+from holdfast.model.clock import Clock
 from holdfast.model.event import EventType
 from holdfast.ports.commands import (
     STALE,
@@ -71,6 +73,19 @@ SELECT r.id, coalesce((SELECT max(e.seq) FROM events e WHERE e.run = r.id), 0) +
        json_object('attempt', r.attempts, 'worker', r.worker, 'epoch', r.epoch)
 FROM json_each(?1) j JOIN runs r ON r.id = j.value->>0 ORDER BY j.key
 """
+
+
+_HAS_WORK = """
+SELECT 1 FROM runs WHERE lane = ?1 AND state = 'queued' AND available IS NULL
+UNION ALL
+SELECT 1 FROM runs WHERE state = 'queued' AND available IS NOT NULL AND due <= ?2
+LIMIT 1
+"""
+
+
+def has_work(connection: sqlite3.Connection, clock: Clock, command: Claim) -> bool:
+    """Whether a claim might find anything. It may be wrong the moment after, but then the bell rings."""
+    return connection.execute(_HAS_WORK, (command.lane, clock.monotonic())).fetchone() is not None
 
 
 def claim(tx: Transaction, command: Claim) -> list[Claimed]:
