@@ -135,7 +135,7 @@ class Holdfast:
             try:
                 if self._wants_worker:
                     await self._start_worker()
-            except BaseException:
+            except (Exception, asyncio.CancelledError):
                 await self.close(grace=0)
                 raise
 

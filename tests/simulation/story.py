@@ -94,8 +94,8 @@ def pipelines(world: World) -> list[Pipeline[Any]]:
 class Story:
     """`tell()` plays it and raises AssertionError with everything that went wrong.
 
-    Every other story aims: its worker is paused past its lease in the very moment before it writes a result. Accidents at
-    random hit that moment too rarely to prove a fence.
+    Every other story aims: a worker is paused, often past its lease, in the very moment before it writes a result.
+    Accidents at random hit that moment too rarely to prove a fence.
     """
 
     def __init__(self, seed: int, make_store: Callable[[Clock], Store]) -> None:

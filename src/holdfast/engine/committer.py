@@ -46,14 +46,16 @@ class Committer:
             await asyncio.wait(self._flights)
 
     def _take_off(self) -> None:
-        self._flights.add(asyncio.create_task(self._fly()))
+        flight = asyncio.create_task(self._fly())
+        self._flights.add(flight)
+        flight.add_done_callback(self._flights.discard)  # also when it was cancelled before it began
 
     async def _fly(self) -> None:
         try:
             while self._pending:
                 batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
                 await self._apply(batch)
-        finally:  # here and not when the task is done: a command sent in between would wait for nobody
+        finally:  # here and not only when the task is done: a command sent in between would wait for nobody
             self._flights.discard(asyncio.current_task())  # type: ignore[arg-type]
 
     async def _apply(self, batch: Sequence[tuple[Command, asyncio.Future[Reply] | None]]) -> None:
