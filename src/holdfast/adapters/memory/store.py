@@ -13,8 +13,8 @@ from copy import copy
 from itertools import islice
 from typing import Any
 
+from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.memory import deadletters, execution, intake, locks, operations, outbox
-from holdfast.adapters.memory.doorbell import Doorbell
 from holdfast.adapters.memory.state import FINISHED, State
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock

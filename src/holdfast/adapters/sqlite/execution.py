@@ -140,33 +140,29 @@ FROM json_each(:batch) j WHERE r.id = j.value->>0 AND r.epoch = j.value->>1 AND 
 
 
 def renew(tx: Transaction, command: Renew) -> list[tuple[str, int]]:
-    found = standing(tx, command.held)
+    found = standing(tx, [(run, epoch, None) for run, epoch in command.held])
     tx.execute(
         _RENEW, {"batch": pack(command.held), "until": tx.mono + command.ttl, "ttl": command.ttl, "mono": tx.mono}
     )
-    return [lease for lease, (current, _) in zip(command.held, found, strict=True) if not current]
+    return [lease for lease, (current, _, _) in zip(command.held, found, strict=True) if not current]
 
 
 _CHECKPOINTS = (
     "INSERT OR REPLACE INTO checkpoints (run, epoch, step, key, value, checksum, schema, fingerprint, record) VALUES "
 )
 
-_SAVED = """
-SELECT json_group_array(EXISTS (
-    SELECT 1 FROM checkpoints c
-    WHERE c.run = j.value->>0 AND c.step = j.value->>2 AND c.key = '' AND c.epoch = j.value->>1))
-FROM json_each(?) j
-"""
-
 
 class Numbers:
-    """The next event number of each run in a batch."""
+    """The next event number of each run in a batch, and which steps were saved before."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
+        self.saved: set[tuple[str, str | None]] = set()
 
-    def know(self, run: str, last: int) -> None:
+    def know(self, run: str, last: int, step: str | None, saved: int) -> None:
         self._last.setdefault(run, last)
+        if saved:
+            self.saved.add((run, step))
 
     def next(self, run: str) -> int:
         self._last[run] += 1
@@ -177,18 +173,25 @@ def _fenced(
     tx: Transaction, commands: list[Any], write: Callable[[Transaction, list[Any], Numbers], None]
 ) -> list[Any]:
     """Write the commands whose lease holds; answer STALE to the others."""
-    found = standing(tx, [(command.run, command.epoch) for command in commands])
+    asked = [(command.run, command.epoch, _step_of(command)) for command in commands]
+    found = standing(tx, asked)
     numbers = Numbers()
     accepted: list[Any] = []
     replies: list[Any] = []
-    for command, (current, last) in zip(commands, found, strict=True):
+    for command, (_, _, step), (current, last, saved) in zip(commands, asked, found, strict=True):
         if current:
-            numbers.know(command.run, last)
+            numbers.know(command.run, last, step, saved)
             accepted.append(command)
         replies.append(None if current else STALE)
     if accepted:
         write(tx, accepted, numbers)
     return replies
+
+
+def _step_of(command: Any) -> str | None:
+    """The step that a command completes, if it does."""
+    saved = command.last if type(command) is Settle else command
+    return saved.step if type(saved) is SaveCheckpoint and not saved.key else None
 
 
 def save_checkpoints(tx: Transaction, commands: list[SaveCheckpoint]) -> list[Any]:
@@ -198,21 +201,14 @@ def save_checkpoints(tx: Transaction, commands: list[SaveCheckpoint]) -> list[An
 def _write_checkpoints(tx: Transaction, commands: list[SaveCheckpoint], numbers: Numbers) -> None:
     steps = [command for command in commands if not command.key]
     if steps:
-        append_numbered(tx, _step_events(tx, steps, numbers))
+        append_numbered(tx, [_step_event(tx, c, numbers) for c in steps if (c.run, c.step) not in numbers.saved])
     rows = [(c.run, c.epoch, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record) for c in commands]
     insert_rows(tx, _CHECKPOINTS, rows)
 
 
-def _step_events(
-    tx: Transaction, steps: list[SaveCheckpoint], numbers: Numbers
-) -> list[tuple[str, int, str, float, str]]:
+def _step_event(tx: Transaction, c: SaveCheckpoint, numbers: Numbers) -> tuple[str, int, str, float, str]:
     """One event per step and attempt: a repeated request writes none."""
-    saved = decode(tx.value(_SAVED, pack([(c.run, c.epoch, c.step) for c in steps])))
-    return [
-        (c.run, numbers.next(c.run), STEP_SKIPPED if c.skipped else STEP_COMPLETED, tx.now, c.record)
-        for c, before in zip(steps, saved, strict=True)
-        if not before
-    ]
+    return c.run, numbers.next(c.run), STEP_SKIPPED if c.skipped else STEP_COMPLETED, tx.now, c.record
 
 
 def save_progress(tx: Transaction, commands: list[SaveProgress]) -> list[Any]:

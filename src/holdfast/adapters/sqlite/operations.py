@@ -109,11 +109,23 @@ def prune(tx: Transaction, command: Prune) -> list[tuple[str, str]]:
     found = tx.execute(_OLD, (tx.now, command.keep, command.keep_failed, confirmed, command.limit))
     runs = found.fetchall()
     if runs:
+        newest = tx.value("SELECT max(position) FROM events")
         batch = pack([run for run, _ in runs])
         for table in _BELONGINGS:
             tx.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", (batch,))
         tx.execute("DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", (batch,))
+        _hold_position(tx, newest)
     return runs
+
+
+def _hold_position(tx: Transaction, newest: int) -> None:
+    """Keep a placeholder where the newest event was: SQLite would give its number out again, and the relay, which has
+    confirmed that number, would never see the new event."""
+    tx.execute("DELETE FROM events WHERE run = '' AND position < ?", (newest,))
+    tx.execute(
+        "INSERT OR IGNORE INTO events (position, run, seq, type, at, data) VALUES (?1, '', ?1, '', ?2, '{}')",
+        (newest, tx.now),
+    )
 
 
 def define_lane(tx: Transaction, command: DefineLane) -> str:

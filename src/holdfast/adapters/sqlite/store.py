@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.sqlite import batch, database, reads
-from holdfast.adapters.sqlite.doorbell import Doorbell
 from holdfast.adapters.sqlite.writer import Writer
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -63,10 +63,9 @@ class SqliteStore:
         else:
             self._reader = database.prepare(self.path, mono)
         if self._threads:
-            self._writer = Writer(self.path, self._clock, self._committed)
+            self._writer = Writer(self.path, self._clock, self._committed, self._bell.ring)
             self._writer.start()
             self._reading = ThreadPoolExecutor(1, "holdfast-sqlite-reader")
-            self._bell.watch(database.connect(self.path))
         self._open = True
 
     async def close(self) -> None:
@@ -76,7 +75,6 @@ class SqliteStore:
         if self._threads:
             await asyncio.to_thread(self._writer.stop)
             await asyncio.to_thread(self._reading.shutdown)
-            self._bell.watch(None)
         self._reader.close()
 
     async def apply(self, commands: Sequence[Command]) -> list[Reply]:

@@ -53,13 +53,16 @@ HELD = "r.state = 'running' AND r.lease_until > :mono AND r.lease_until <= :mono
 _STANDING = f"""
 SELECT json_group_array(json_array(
     r.id IS NOT NULL AND r.epoch = j.value->>1 AND {HELD},
-    (SELECT max(e.seq) FROM events e WHERE e.run = j.value->>0)))
+    (SELECT max(e.seq) FROM events e WHERE e.run = j.value->>0),
+    EXISTS (SELECT 1 FROM checkpoints c
+            WHERE c.run = j.value->>0 AND c.step = j.value->>2 AND c.key = '' AND c.epoch = j.value->>1)))
 FROM json_each(:batch) j LEFT JOIN runs r ON r.id = j.value->>0
 """
 
 
-def standing(tx: Transaction, held: list[tuple[str, int]]) -> list[tuple[int, int]]:
-    """For each (run, epoch): whether it still holds the lease, and the number of the run's last event."""
+def standing(tx: Transaction, held: Sequence[tuple[str, int, str | None]]) -> list[tuple[int, int, int]]:
+    """For each (run, epoch, step): whether the lease holds, the number of the run's last event, and whether this
+    epoch has saved that step before."""
     found = tx.execute(_STANDING, {"batch": pack(held), "mono": tx.mono}).fetchone()[0]
     return decode(found)
 

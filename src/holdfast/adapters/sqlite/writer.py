@@ -6,6 +6,7 @@ import asyncio
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from holdfast.adapters.sqlite import batch, database
 from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
 from holdfast.ports.commands import Command, Reply
+
+POLL = 0.025
+"""How often an idle process looks whether another one has committed something, in seconds."""
 
 MAX_COMMANDS = 128
 """A full batch is not made fuller: while the next one is written, those who waited for this one can go on."""
@@ -44,12 +48,26 @@ class Request:
 
 
 class Writer:
-    """Owns the one connection that writes. `committed` is told on its thread what each transaction did."""
+    """Owns the one connection that writes. Both callbacks are called on its thread: `committed` is told what each of
+    its transactions did, `changed` that another process has committed something.
 
-    def __init__(self, path: str, clock: Clock, committed: Callable[[Sequence[Command]], None]) -> None:
+    `PRAGMA data_version` reads a counter in shared memory: some microseconds, no lock, no disk. It changes with the
+    commits of *other* connections, so this is the connection to ask: any other would hear our own all the time.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        clock: Clock,
+        committed: Callable[[Sequence[Command]], None],
+        changed: Callable[[], None],
+    ) -> None:
         self._path = path
         self._clock = clock
         self._committed = committed
+        self._changed = changed
+        self._version: int | None = None
+        self._listened = 0.0
         self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="holdfast-sqlite-writer", daemon=True)
         self._closed = False
@@ -73,10 +91,32 @@ class Writer:
     def _work(self) -> None:
         connection = database.connect(self._path)
         try:
-            while (request := self._requests.get()) is not None:
+            while True:
+                self._listen(connection)
+                try:
+                    request = self._requests.get(timeout=POLL)
+                except queue.Empty:
+                    continue
+                if request is None:
+                    return
                 self._commit(connection, self._collect(request))
         finally:
             connection.close()
+
+    def _listen(self, connection: sqlite3.Connection) -> None:
+        """Notice what other processes did, at most every POLL seconds."""
+        now = time.monotonic()
+        if now - self._listened < POLL * 0.9:
+            return
+        self._listened = now
+        try:
+            version = connection.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error:  # whoever uses the file next will say so
+            return
+        if version != self._version:
+            known, self._version = self._version is not None, version
+            if known:
+                self._changed()
 
     def _collect(self, first: Request) -> list[Request]:
         requests, size = [first], len(first.commands)

@@ -4,7 +4,7 @@
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE runs (
-    seq           INTEGER PRIMARY KEY AUTOINCREMENT,  -- order of acceptance
+    seq           INTEGER PRIMARY KEY,                -- order of acceptance
     id            TEXT NOT NULL UNIQUE,
     tenant        TEXT NOT NULL,
     pipeline      TEXT NOT NULL,
@@ -71,7 +71,9 @@ CREATE TABLE quarantine (
 CREATE INDEX quarantine_run ON quarantine (run, step);
 
 CREATE TABLE events (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,       -- order of commit: what the relay follows
+    -- Order of commit: what the relay follows. Not AUTOINCREMENT, which would write one page more in every commit;
+    -- instead pruning leaves a placeholder at the highest number, so that none is given out twice.
+    position INTEGER PRIMARY KEY,
     run      TEXT NOT NULL,
     seq      INTEGER NOT NULL,
     type     TEXT NOT NULL,
