@@ -4,7 +4,7 @@
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE runs (
-    seq           INTEGER PRIMARY KEY,                -- order of acceptance
+    seq           INTEGER PRIMARY KEY AUTOINCREMENT,  -- order of acceptance
     id            TEXT NOT NULL UNIQUE,
     tenant        TEXT NOT NULL,
     pipeline      TEXT NOT NULL,
