@@ -99,8 +99,8 @@ def arrange(commands: Sequence[Command]) -> list[Group]:
 
 def apply(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Command]) -> list[Reply]:
     """Apply a batch in one transaction."""
-    if len(commands) == 1 and type(commands[0]) is c.Claim and not execution.has_work(connection, clock, commands[0]):
-        return [[]]  # an idle worker looks without taking the lock that busy ones need
+    if _is_idle_claim(connection, clock, commands):
+        return [[]]
     connection.execute("BEGIN IMMEDIATE")
     try:
         tx = Transaction(connection, clock.now(), clock.monotonic())
@@ -114,6 +114,13 @@ def apply(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Comma
             connection.execute("ROLLBACK")
         raise
     return replies
+
+
+def _is_idle_claim(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Command]) -> bool:
+    """An idle worker looks without taking the lock that busy ones need. What comes a moment later rings the bell."""
+    if len(commands) != 1 or type(commands[0]) is not c.Claim:
+        return False
+    return not execution.has_work(connection, clock.monotonic(), commands[0])
 
 
 def _apply_group(tx: Transaction, group: Group) -> list[Reply]:
