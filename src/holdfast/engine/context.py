@@ -84,13 +84,11 @@ class StepContext:
     def progress(self, done: int, total: int | None = None) -> None:
         self._record.done = done
         self._record.total = total
-        self.execution.dirty = True
 
     def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
         self._record.usage.count(input_tokens, output_tokens, cost)
         if self.item_usage is not None:
             self.item_usage.count(input_tokens, output_tokens, cost)
-        self.execution.dirty = True
 
     async def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
         return await Mapping(self, self._step, self._record, fn, **options).run(items)

@@ -56,7 +56,6 @@ class Execution:
         self.feeds: dict[str, Feed] = {}
         self.draining = False
         self.ended = False
-        self.dirty = False
         self.drained = asyncio.Event()
         self._plan = plan
         self._missing = dict(plan.missing)
