@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -58,6 +58,7 @@ class Holdfast:
         retention: Retention | None = None,
         clock: Clock | None = None,
         threads: bool = True,
+        provide: Mapping[type[Any], Any] | None = None,
     ) -> None:
         self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
         self.name = f"{socket.gethostname()}-{os.getpid()}"
@@ -71,6 +72,7 @@ class Holdfast:
         self._retention = retention or Retention()
         self._times = lease or LeaseTimes()
         self._threads = threads
+        self._provide = dict(provide or {})
         self.runtime = self._wire()
         self.worker: Worker | None = None
         self._open = False
@@ -112,7 +114,9 @@ class Holdfast:
 
     def _wire(self) -> Runtime:
         keeper = LeaseKeeper(self.store, self._clock, self._times, threaded=self._threads)
-        return Runtime(self.store, Committer(self.store), Payloads(self._blobs), keeper, self._clock, self._times)
+        runtime = Runtime(self.store, Committer(self.store), Payloads(self._blobs), keeper, self._clock, self._times)
+        runtime.provided = self._provide
+        return runtime
 
     # --- life --------------------------------------------------------------------------------------------------
 

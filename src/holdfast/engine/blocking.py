@@ -34,6 +34,9 @@ class BlockingStepContext:
     def artifact(self, name: str, data: bytes) -> str:
         return self._wait(lambda: self._context.artifact(name, data))
 
+    def read(self, where: str) -> bytes:
+        return self._wait(lambda: self._context.read(where))
+
     def progress(self, done: int, total: int | None = None) -> None:
         self._loop.call_soon_threadsafe(self._context.progress, done, total)
 

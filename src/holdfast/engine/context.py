@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.engine.mapping import Mapping
 from holdfast.engine.runlog import RunLog
-from holdfast.errors import Fix
+from holdfast.errors import ConfigurationError, Fix, Permanent
 from holdfast.model.checkpoint import INNER, SEPARATOR, digest, inner_key
 from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord
@@ -17,6 +17,8 @@ from holdfast.model.usage import Usage
 if TYPE_CHECKING:
     from holdfast.engine.execution import Execution
 
+
+T = TypeVar("T")
 
 PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/+=@-]{1,100}")
 
@@ -106,6 +108,27 @@ class StepContext:
         self.execution.lease.check()
         folder = f"{self.execution.folder}/{self._step.name}/{self.epoch}"
         return await self.execution.runtime.payloads.put(folder, name, data)
+
+    async def read(self, where: str) -> bytes:
+        if not where.startswith(f"{self.tenant}/") or ".." in where:
+            raise Fix(f"{where!r} does not belong to tenant {self.tenant!r}")
+        data = await self.execution.runtime.payloads.get(where)
+        if data is None:
+            raise Permanent(f"{where!r} is not in the blob store (any more)")
+        return data
+
+    @property
+    def steps(self) -> dict[str, StepRecord]:
+        return {**self.execution.records, self._step.name: self._record}
+
+    def use(self, port: type[T]) -> T:
+        provided = self.execution.runtime.provided
+        if port not in provided:
+            raise ConfigurationError(
+                f"step {self._step.name!r} uses {port.__name__}, and this app provides none: "
+                f"Holdfast(…, provide={{{port.__name__}: …}})"
+            )
+        return provided[port]
 
     def claim_key(self, key: str) -> None:
         """Each name or key is used once per attempt: two results under one name would be one too few."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from holdfast.engine.committer import Committer
 from holdfast.engine.deadlines import Deadlines
@@ -26,6 +27,8 @@ class Runtime:
     waiters: Waiters = field(default_factory=Waiters)
     expect_work: Callable[[str], None] = lambda lane: None
     """Told the lane of a run that is about to be submitted: a worker beside it claims in the same transaction."""
+    provided: Mapping[type[Any], Any] = field(default_factory=dict)
+    """What steps find under a type with `ctx.use`."""
     _deadlines: Deadlines | None = None
     on_execute: Callable[[str, str, str], None] | None = None
     """Told (run, step, key) whenever a step or item is really executed: for tests that count."""

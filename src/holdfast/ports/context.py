@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 from msgspec import Struct
 
-from holdfast.model.run import ErrorInfo
+from holdfast.model.run import ErrorInfo, StepRecord
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,6 +60,15 @@ class _Common(Protocol):
 
     def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
         """Count one call's tokens and cost. `cost=None`: its price is unknown (not zero)."""
+        ...
+
+    @property
+    def steps(self) -> Mapping[str, StepRecord]:
+        """What the steps of this run have taken and cost so far, earlier attempts included, this step as well."""
+        ...
+
+    def use(self, port: type[T]) -> T:
+        """What the app provides under a type: `Holdfast(…, provide={Analysts: …})`. Steps then know no vendor."""
         ...
 
 
@@ -121,6 +130,10 @@ class Context(_Common, Protocol):
         """Store bytes for good and return where they are. The same bytes again change nothing."""
         ...
 
+    async def read(self, where: str) -> bytes:
+        """The bytes of an artifact, or of anything else that was stored for this run's tenant."""
+        ...
+
 
 class BlockingContext(_Common, Protocol):
     """The context of a `def` step or item: the same words, and they block."""
@@ -140,3 +153,5 @@ class BlockingContext(_Common, Protocol):
     def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any: ...
 
     def artifact(self, name: str, data: bytes) -> str: ...
+
+    def read(self, where: str) -> bytes: ...

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -83,6 +83,7 @@ def assert_crash_safe(
     same_result: bool = True,
     max_boundaries: int = 60,
     seed: int = 0,
+    provide: Mapping[type[Any], Any] | None = None,
 ) -> CrashReport:
     """Raise AssertionError with the boundary, the fault and the broken promise, or return what was tried.
 
@@ -90,7 +91,7 @@ def assert_crash_safe(
     Long pipelines are tried at `max_boundaries` boundaries, evenly spread.
     """
     with quiet():
-        return _try_all(pipeline, input, faults, same_result, max_boundaries, seed)
+        return _try_all(Case(pipeline, input, dict(provide or {})), faults, same_result, max_boundaries, seed)
 
 
 @contextmanager
@@ -105,15 +106,21 @@ def quiet() -> Iterator[None]:
         log.setLevel(before)
 
 
-def _try_all(
-    pipeline: Pipeline[Any], input: Any, faults: Sequence[str], same_result: bool, max_boundaries: int, seed: int
-) -> CrashReport:
-    reference = Trial(pipeline, input, seed)
+class Case(NamedTuple):
+    """What is tried: a pipeline, its input, and what its steps use."""
+
+    pipeline: Pipeline[Any]
+    input: Any
+    provide: dict[type[Any], Any]
+
+
+def _try_all(case: Case, faults: Sequence[str], same_result: bool, max_boundaries: int, seed: int) -> CrashReport:
+    reference = Trial(case, seed)
     reference.run()
     report = CrashReport(reference.boundaries)
     for place in _spread(len(reference.boundaries), max_boundaries):
         for fault in faults:
-            trial = Trial(pipeline, input, seed + place, strike_at=place, fault=fault)
+            trial = Trial(case, seed + place, strike_at=place, fault=fault)
             _check(trial, reference, same_result, f"{fault} {reference.boundaries[place]!r} (boundary {place})")
             report.worlds += 1
             report.takeovers += trial.attempts > 1
@@ -153,15 +160,13 @@ class Trial:
 
     def __init__(
         self,
-        pipeline: Pipeline[Any],
-        input: Any,
+        case: Case,
         seed: int,
         *,
         strike_at: int | None = None,
         fault: str | None = None,
     ) -> None:
-        self._pipeline = pipeline
-        self._input = input
+        self._case = case
         self._strike_at = strike_at
         self._fault = fault
         self._world = World(seed)
@@ -204,7 +209,7 @@ class Trial:
         self._world.run(self._look(run_id), client)
 
     async def _submit(self, app: Holdfast) -> str:
-        return (await app.submit(self._pipeline, self._input)).id
+        return (await app.submit(self._case.pipeline, self._case.input)).id
 
     def _worker(self, process: Process, *, faulty: bool) -> Holdfast:
         boundary = Boundary(process, self._decide if faulty else lambda kind, commands: None, PAUSE)
@@ -212,12 +217,13 @@ class Trial:
         store = WitnessedStore(self._store, boundary, self.witness)
         app = Holdfast(
             store,  # type: ignore[arg-type]
-            [self._pipeline],
+            [self._case.pipeline],
             blobs=FaultyBlobs(self._blobs, boundary),
             bus=CollectingBus(self.published, boundary),  # type: ignore[arg-type]
             lease=TIMES,
             clock=self._world.clock,
             threads=False,
+            provide=self._case.provide,
             worker=WorkerOptions(poll=5.0, progress=5.0),
         )
         app.runtime.on_execute = self.witness.on_execute

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -35,7 +35,14 @@ class TestEngine:
 
     __test__ = False  # not a test class itself
 
-    def __init__(self, *pipelines: Pipeline[Any], seed: int = 0, lease: LeaseTimes | None = None) -> None:
+    def __init__(
+        self,
+        *pipelines: Pipeline[Any],
+        seed: int = 0,
+        lease: LeaseTimes | None = None,
+        provide: Mapping[type[Any], Any] | None = None,
+    ) -> None:
+        self._provide = provide
         self.world = World(seed)
         self.clock = self.world.clock
         self.store = MemoryStore(self.clock)
@@ -117,6 +124,7 @@ class TestEngine:
             clock=self.clock,
             threads=False,
             worker=worker,
+            provide=self._provide,
         )
         app.runtime.on_execute = lambda run, step, key: self.executed.append((run, step, key))
         return app
