@@ -119,7 +119,11 @@ class StepContext:
 
     @property
     def steps(self) -> dict[str, StepRecord]:
-        return {**self.execution.records, self._step.name: self._record}
+        return {**self.execution.step_records(), self._step.name: self._record}
+
+    @property
+    def spent(self) -> Usage:
+        return self.execution.spent
 
     def use(self, port: type[T]) -> T:
         provided = self.execution.runtime.provided

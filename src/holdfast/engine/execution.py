@@ -33,6 +33,7 @@ RETRY_PAUSE = 0.25
 """Between two tries to write while the store is away and the lease is still trusted."""
 
 _encode = msgspec.json.Encoder().encode
+_decode_record = msgspec.json.Decoder(StepRecord).decode
 _decode_progress = msgspec.json.Decoder(Progress).decode
 
 
@@ -52,6 +53,8 @@ class Execution:
         self.records: dict[str, StepRecord] = {}
         self.counted: set[tuple[str, str]] = set()
         self.wasted = Usage()
+        self.uncounted: dict[str, Usage] = {}
+        """What stored items cost that their step, begun anew, has not met again yet."""
         self.last: SaveCheckpoint | None = None
         self.feeds: dict[str, Feed] = {}
         self.draining = False
@@ -110,6 +113,10 @@ class Execution:
     async def _load_checkpoints(self) -> None:
         found = await self.runtime.store.checkpoints(self.claimed.run)
         self.stored = {(checkpoint.step, checkpoint.key): checkpoint for checkpoint in found}
+        for checkpoint in found:
+            if checkpoint.key and (checkpoint.step, "") not in self.stored:
+                spent = self.uncounted.get(checkpoint.step, Usage())
+                self.uncounted[checkpoint.step] = spent + recorded_usage(checkpoint)
 
     def _load_progress(self) -> None:
         """Carry over what an earlier attempt counted: tries of unfinished steps, and money that left no result."""
@@ -132,6 +139,21 @@ class Execution:
             if name == step and key and checkpoint.epoch <= epoch:
                 usage = usage + recorded_usage(checkpoint)
         return usage
+
+    def step_records(self) -> dict[str, StepRecord]:
+        """What is known about each step that has begun: from its checkpoint, or from this attempt."""
+        finished = {
+            step: _decode_record(checkpoint.record)
+            for (step, key), checkpoint in self.stored.items()
+            if not key and step not in self.records
+        }
+        return {**finished, **self.records}
+
+    @property
+    def spent(self) -> Usage:
+        """What the run has consumed so far, in all its attempts."""
+        known = [record.usage for record in self.step_records().values()]
+        return sum([*known, *self.uncounted.values()], self.wasted)
 
     # --- executing ---------------------------------------------------------------------------------------------
 

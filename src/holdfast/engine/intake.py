@@ -38,8 +38,11 @@ class Intake:
 
         The same key with the same input gives the same run; with another input it raises Conflict.
         """
+        checked = pipeline.input.validate(value)
+        if key is None and pipeline.key is not None:
+            key = pipeline.key(checked)
         _check_names(tenant, key)
-        text = pipeline.input.encode(pipeline.input.validate(value))
+        text = pipeline.input.encode(checked)
         return await self._accept(pipeline, text, tenant=tenant, key=key, priority=priority, delay=delay)
 
     async def rerun(self, pipeline: Pipeline[Any], run: Run, *, from_step: str | None = None) -> RunHandle:

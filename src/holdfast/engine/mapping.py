@@ -159,7 +159,10 @@ class Mapping:
         place = (found.step, found.key)
         if found.epoch != self._execution.lease.epoch and place not in self._execution.counted:
             self._execution.counted.add(place)
-            self._record.usage = self._record.usage + recorded_usage(found)
+            usage = recorded_usage(found)
+            self._record.usage = self._record.usage + usage
+            if self._step.name in self._execution.uncounted:
+                self._execution.uncounted[self._step.name] = self._execution.uncounted[self._step.name] - usage
 
     async def _attempt(self, key: str, args: tuple[Any, ...], fingerprint: str) -> Any:
         attempt = 0

@@ -26,8 +26,8 @@ NACK_DELAY = 5.0
 
 
 class Receiver:
-    """Feeds one subscription into one pipeline. The message id is the idempotency key, so a repeated delivery
-    finds the run that it already became."""
+    """Feeds one subscription into one pipeline. The pipeline's own key, or else the message id, is the idempotency
+    key, so a repeated delivery finds the run that it already became."""
 
     def __init__(
         self,
@@ -70,13 +70,15 @@ class Receiver:
     async def _accept(self, message: Message) -> None:
         try:
             value = self._decode(message)
-            await self._intake.submit(self._pipeline, value, tenant=self._tenant, key=self._key(message))
+            await self._intake.submit(self._pipeline, value, tenant=self._tenant, key=self._key(message, value))
         except Transient:
             raise
         except Exception as error:  # whatever a decoder raises: the message is kept, and the next one is received
             await self._bury(message, error)
 
-    def _key(self, message: Message) -> str:
+    def _key(self, message: Message, value: Any) -> str:
+        if self._pipeline.key is not None and (own := self._pipeline.key(value)) is not None:
+            return own
         key = f"{self._topic}:{message.id}"
         return key if len(key) <= MAX_KEY else f"{self._topic[:100]}:{digest(message.id)}"
 

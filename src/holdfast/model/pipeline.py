@@ -98,6 +98,7 @@ class Pipeline(Generic[In]):
         unique: bool = False,
         result: str | None = None,
         version: str = "1",
+        key: Callable[[In], str | None] | None = None,
     ) -> None:
         if not NAME.fullmatch(name):
             raise DefinitionError(
@@ -112,6 +113,8 @@ class Pipeline(Generic[In]):
         self.lane = Lane(lane) if isinstance(lane, str) else lane
         self.unique = unique
         self.version = version
+        self.key = key
+        """The idempotency key of an input that came without one: the same key finds the run that is there."""
         self.steps: dict[str, Step] = {}
         self._result = result
 

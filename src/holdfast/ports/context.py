@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 from msgspec import Struct
 
 from holdfast.model.run import ErrorInfo, StepRecord
+from holdfast.model.usage import Usage
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -65,6 +66,11 @@ class _Common(Protocol):
     @property
     def steps(self) -> Mapping[str, StepRecord]:
         """What the steps of this run have taken and cost so far, earlier attempts included, this step as well."""
+        ...
+
+    @property
+    def spent(self) -> Usage:
+        """Tokens and money that this run has consumed so far, in all its attempts."""
         ...
 
     def use(self, port: type[T]) -> T:
