@@ -1,0 +1,82 @@
+"""Google's generateContent: Gemini, held to a JSON Schema. The key travels in a header, never in the URL."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from holdfast.adapters.llm.protocol import (
+    Dialect,
+    Finish,
+    Prompt,
+    Reply,
+    Request,
+    at,
+    count_at,
+    encode,
+    senseless,
+    text_at,
+)
+from holdfast.adapters.llm.schema import for_openapi
+from holdfast.adapters.llm.secret import Key
+
+FINISHES: dict[str, Finish] = {
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "declined"),
+}
+
+
+class Google:
+    """`models/…:generateContent` with a JSON Schema, or the older kind of schema where that is unknown."""
+
+    def __init__(self, model: str) -> None:
+        self._model = quote(model, safe="/") if "/" in model else f"models/{quote(model)}"
+        self.dialect = Dialect(
+            schema=(r"response_?json_?schema", ("json", "openapi")),
+            temperature=(r"temperature", ("zero", "default")),
+        )
+
+    def request(self, prompt: Prompt, key: Key) -> Request:
+        shape = self.dialect.shape
+        wanted: dict[str, Any] = {"responseMimeType": "application/json", "maxOutputTokens": prompt.max_output}
+        if shape["schema"] == "json":
+            wanted["responseJsonSchema"] = prompt.schema
+        else:
+            wanted["responseSchema"] = for_openapi(prompt.schema)
+        if shape["temperature"] == "zero":
+            wanted["temperature"] = 0
+        body = {
+            "systemInstruction": {"parts": [{"text": prompt.system}]},
+            "contents": _contents(prompt),
+            "generationConfig": wanted,
+        }
+        headers = {"x-goog-api-key": key.reveal()} if key else {}
+        return Request(f"/{self._model}:generateContent", headers, encode(body), shape)
+
+    def reply(self, data: Any) -> Reply:
+        blocked = text_at(data, "promptFeedback", "blockReason")
+        candidate = at(data, "candidates", 0)
+        if not blocked and not isinstance(candidate, dict):
+            raise senseless("Google")
+        finish = text_at(candidate, "finishReason")
+        said = count_at(data, "usageMetadata", "candidatesTokenCount")
+        thought = count_at(data, "usageMetadata", "thoughtsTokenCount")
+        return Reply(
+            blocked or _text(at(candidate, "content", "parts")) or text_at(candidate, "finishMessage"),
+            count_at(data, "usageMetadata", "promptTokenCount"),
+            None if said is None and thought is None else (said or 0) + (thought or 0),
+            count_at(data, "usageMetadata", "cachedContentTokenCount") or 0,
+            finish="declined" if blocked else FINISHES.get(finish, "stop"),
+        )
+
+
+def _contents(prompt: Prompt) -> list[dict[str, Any]]:
+    roles = ("user", "model")
+    return [{"role": roles[index % 2], "parts": [{"text": text}]} for index, text in enumerate(prompt.turns)]
+
+
+def _text(parts: Any) -> str:
+    """What was said, without what was thought."""
+    if not isinstance(parts, list):
+        return ""
+    return "".join(text_at(part, "text") for part in parts if at(part, "thought") is not True)

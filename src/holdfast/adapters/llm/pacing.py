@@ -1,0 +1,214 @@
+"""How fast a model is asked: one queue for all its callers.
+
+**In flight.** At most `in_flight` calls are under way. The window shrinks to half when the vendor says "slow down" and
+grows by one for every window of calls that went well, as TCP does: without any figure from the user, the rate settles
+near what the vendor allows.
+
+**Per minute.** Requests and tokens are spread evenly, not spent at the start of each minute. A request may go out a
+little early (a tenth of a second's worth; ten seconds' worth of tokens), so that a late timer costs no rate. Tokens
+are estimated before a call and corrected after it.
+
+**Cool-down.** "Slow down" stops all callers, not only the one who heard it, for as long as the vendor asks, or for
+1, 2, 4 … 30 seconds if it does not say. Afterwards the calls of one window start one by one over the time that a call
+takes. Those who heard it in the same window of calls tell us the same thing: only the first shrinks the window.
+
+**Order.** First come, first served. A call that was turned away keeps its place: it goes first after the cool-down,
+so that nobody is turned away again and again.
+
+**Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands: `Transient` is raised with
+the time that is left, and the engine gives the run back to the queue.
+
+Time is the event loop's, so that tests decide it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from holdfast.errors import Transient
+
+PATIENCE = 60.0
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+REQUESTS_EARLY = 0.1
+TOKENS_EARLY = 10.0
+USUAL_CALL = 1.0
+"""Seconds a call is thought to take before one has been seen."""
+
+
+class Pacer:
+    """Lets callers in when it is their turn."""
+
+    def __init__(
+        self, in_flight: int, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
+    ) -> None:
+        self._limit = in_flight
+        self._window = float(in_flight)
+        self._requests = Rate(requests_per_minute, REQUESTS_EARLY)
+        self._tokens = Rate(tokens_per_minute, TOKENS_EARLY)
+        self._places = itertools.count()
+        self._queue: list[_Waiter] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._busy = 0
+        self._cool_until = 0.0
+        self._pauses = 0
+        """Cool-downs in a row of which the vendor did not say how long."""
+        self._ramp = 0
+        """Calls that are still to start one by one."""
+        self._call_time = USUAL_CALL
+        self._last_start = 0.0
+
+    def place(self) -> int:
+        """A place in the queue, to be kept for one call and all its repetitions."""
+        return next(self._places)
+
+    @asynccontextmanager
+    async def turn(self, place: int, tokens: int) -> AsyncIterator[Turn]:
+        """Wait for the turn of a place. Say what came of it with `Turn.went_well` or `Turn.turned_away`."""
+        started = await self._enter(place, tokens)
+        turn = Turn(self, started, tokens)
+        try:
+            yield turn
+        finally:
+            self._busy -= 1
+            self._let_in()
+
+    # --- what callers report -----------------------------------------------------------------------------------
+
+    def went_well(self, started: float, correction: int) -> None:
+        self._pauses = 0
+        self._window = min(self._limit, self._window + 1 / self._window)
+        self._call_time += (self._now() - started - self._call_time) / 8
+        self._tokens.correct(correction)
+
+    def turned_away(self, started: float, tokens: int, retry_after: float | None) -> None:
+        self._tokens.correct(-tokens)
+        if started < self._cool_until:  # it had started before the cool-down that is under way or just over
+            pause = retry_after or 0.0
+        else:
+            self._window = max(1.0, self._window / 2)
+            pause = retry_after if retry_after is not None else min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._pauses)
+            self._pauses = min(self._pauses + 1, 10)
+        self._cool_until = max(self._cool_until, self._now() + pause)
+        self._ramp = int(self._window)
+        self._send_the_impatient_away()
+
+    # --- the queue ---------------------------------------------------------------------------------------------
+
+    async def _enter(self, place: int, tokens: int) -> float:
+        """When the turn began."""
+        self._refuse_long_wait()
+        waiter = _Waiter(place, tokens, asyncio.get_running_loop().create_future())
+        heapq.heappush(self._queue, waiter)
+        self._let_in()
+        try:
+            return await waiter.future
+        except BaseException:
+            self._forget(waiter)
+            raise
+
+    def _forget(self, waiter: _Waiter) -> None:
+        if waiter in self._queue:
+            self._queue.remove(waiter)
+            heapq.heapify(self._queue)
+        elif not waiter.future.cancelled() and waiter.future.exception() is None:  # let in, and cancelled at once
+            self._busy -= 1
+        self._let_in()
+
+    def _let_in(self) -> None:
+        """Let in whoever may go now, and come back when the next one may."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue and self._busy < int(self._window):
+            if self._queue[0].future.done():  # cancelled while it waited
+                heapq.heappop(self._queue)
+                continue
+            now = self._now()
+            due = self._due()
+            if due > now:
+                self._timer = asyncio.get_running_loop().call_at(due, self._let_in)
+                return
+            self._start(heapq.heappop(self._queue), now)
+
+    def _due(self) -> float:
+        spaced = self._last_start + self._call_time / self._window if self._ramp else 0.0
+        return max(self._cool_until, spaced, self._requests.due, self._tokens.due)
+
+    def _start(self, waiter: _Waiter, now: float) -> None:
+        self._busy += 1
+        self._ramp = max(0, self._ramp - 1)
+        self._last_start = now
+        self._requests.take(1, now)
+        self._tokens.take(waiter.tokens, now)
+        waiter.future.set_result(now)
+
+    def _refuse_long_wait(self) -> None:
+        left = self._cool_until - self._now()
+        if left > PATIENCE:
+            raise _come_back(left)
+
+    def _send_the_impatient_away(self) -> None:
+        left = self._cool_until - self._now()
+        if left > PATIENCE:
+            waiting, self._queue = self._queue, []
+            for waiter in waiting:
+                if not waiter.future.done():
+                    waiter.future.set_exception(_come_back(left))
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+@dataclass(slots=True)
+class Turn:
+    """A call that may be made now."""
+
+    pacer: Pacer
+    started: float
+    tokens: int
+
+    def went_well(self, tokens: int) -> None:
+        """The vendor took it. `tokens` is what it really used."""
+        self.pacer.went_well(self.started, tokens - self.tokens)
+
+    def turned_away(self, retry_after: float | None) -> None:
+        """The vendor asked for patience: everybody gets it."""
+        self.pacer.turned_away(self.started, self.tokens, retry_after)
+
+
+class Rate:
+    """Units per minute, evenly. However many are taken at once: what is too much is paid off before the next."""
+
+    def __init__(self, per_minute: int | None, early: float) -> None:
+        self._seconds_each = 60 / per_minute if per_minute else 0.0
+        self._early = early
+        self._paid_until = 0.0
+
+    @property
+    def due(self) -> float:
+        """When the next may be taken."""
+        return self._paid_until - self._early
+
+    def take(self, units: int, now: float) -> None:
+        self._paid_until = max(self._paid_until, now) + units * self._seconds_each
+
+    def correct(self, units: int) -> None:
+        """So many more were taken than it was thought, or fewer."""
+        self._paid_until += units * self._seconds_each
+
+
+@dataclass(slots=True, order=True)
+class _Waiter:
+    place: int
+    tokens: int = field(compare=False)
+    future: asyncio.Future[float] = field(compare=False)
+
+
+def _come_back(left: float) -> Transient:
+    return Transient(f"the vendor asks for {left:.0f} s of patience", retry_after=left)

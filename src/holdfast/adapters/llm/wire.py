@@ -1,0 +1,110 @@
+"""One HTTP call: bytes out, a whole answer back, or an error that says nothing of keys.
+
+`Transport` is what a model sends through; `HttpTransport` is the real one. It retries nothing, follows no redirect and
+keeps connections open. Errors are made outside `except` blocks: an exception of the HTTP library holds the request, and
+with it the key, and would otherwise travel along as `__context__`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.errors import HoldfastError, Permanent, Transient
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_ANSWER = 10 * 1024 * 1024
+"""Bytes. The longest honest answers have a few hundred kilobytes."""
+CONNECT_WITHIN = 10.0
+KEEP_OPEN = 30.0
+"""Seconds that an idle connection is kept: less than the servers do, so that it is rarely closed under a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said, whole. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class CutShort(Transient):
+    """The answer had begun and did not arrive whole: it was worked on, and is usually paid for."""
+
+    def __init__(self, message: str, received: int) -> None:
+        super().__init__(message)
+        self.received = received
+        """Bytes of the answer that did arrive."""
+
+
+class Transport(Protocol):
+    """Sends one request. Calls may overlap. Raises `Transient`, `CutShort`, or `Permanent` for an endless answer."""
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer: ...
+
+    async def aclose(self) -> None: ...
+
+
+class HttpTransport:
+    """A `Transport` over one pool of connections."""
+
+    def __init__(self, connections: int) -> None:
+        import httpx2  # takes a fifth of a second: only for those who really call
+
+        self._client = httpx2.AsyncClient(
+            limits=httpx2.Limits(
+                max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEP_OPEN
+            ),
+            timeout=httpx2.Timeout(None, connect=CONNECT_WITHIN),
+        )
+        self._failures = (httpx2.TransportError, httpx2.DecodingError, OSError)
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
+        outcome = await self._attempt(url, headers, body, timeout)
+        if isinstance(outcome, HoldfastError):
+            raise outcome
+        return outcome
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def _attempt(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
+    ) -> Answer | HoldfastError:
+        received = bytearray()
+        try:
+            async with (
+                asyncio.timeout(timeout),
+                self._client.stream("POST", url, headers=headers, content=body) as response,
+            ):
+                if await _read_whole(response, received):
+                    return Answer(response.status_code, response.headers, bytes(received))
+                return Permanent(f"{_host(url)} answered with more than {MAX_ANSWER >> 20} MiB and was cut off")
+        except TimeoutError:
+            return Transient(f"{_host(url)} did not answer within {timeout:g} s")
+        except self._failures as error:
+            return _broken(url, error, len(received))
+
+
+async def _read_whole(response: httpx2.Response, received: bytearray) -> bool:
+    async for chunk in response.aiter_bytes():
+        received += chunk
+        if len(received) > MAX_ANSWER:
+            return False
+    return True
+
+
+def _broken(url: str, error: Exception, received: int) -> Transient:
+    what = type(error).__name__
+    if received:
+        return CutShort(f"the answer of {_host(url)} broke off after {received} bytes ({what})", received)
+    return Transient(f"{_host(url)} could not be reached or hung up without an answer ({what})")
+
+
+def _host(url: str) -> str:
+    return url.split("/", 3)[2]
