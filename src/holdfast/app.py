@@ -27,6 +27,7 @@ from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.pipeline import Pipeline
+from holdfast.ports.analyst import Analysts
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
@@ -72,7 +73,7 @@ class Holdfast:
         self._retention = retention or Retention()
         self._times = lease or LeaseTimes()
         self._threads = threads
-        self._provide = dict(provide or {})
+        self._provide = {Analysts: bootstrap.ShippedAnalysts(self._blobs), **(provide or {})}
         self.runtime = self._wire()
         self.worker: Worker | None = None
         self._open = False
@@ -169,6 +170,9 @@ class Holdfast:
         self.runtime.waiters.stop()
         await self.runtime.committer.drain()
         await self.runtime.keeper.stop()
+        for provided in self._provide.values():
+            if (close := getattr(provided, "aclose", None)) is not None:
+                await close()
         if self.bus is not None:
             await self.bus.close()
         await self.store.close()

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from holdfast.errors import ConfigurationError
 from holdfast.model.clock import Clock
+from holdfast.ports.analyst import Analyst
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
@@ -33,6 +34,30 @@ def make_bus(url: str) -> Bus | None:
     if url in ("none", ""):
         return None
     return _choose(url, "bus", {"memory": _in_process})
+
+
+class ShippedAnalysts:
+    """The analysts that come with holdfast, each made when it is first asked for."""
+
+    def __init__(self, blobs: BlobStore | None) -> None:
+        self._blobs = blobs
+        self._made: dict[str, Analyst] = {}
+
+    def named(self, name: str) -> Analyst:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Analyst:
+        if name in ("", "local", "local:"):
+            return _local_analyst()
+        return _llm_analyst(name, self._blobs)
+
+    async def aclose(self) -> None:
+        for analyst in self._made.values():
+            if (close := getattr(analyst, "aclose", None)) is not None:
+                await close()
+        self._made.clear()
 
 
 def default_blobs(store_url: str) -> str:
@@ -99,6 +124,31 @@ def _files(url: str) -> BlobStore:
     if not path:
         raise ConfigurationError(f"blobs = {url!r}: write file:./folder")
     return FileBlobs(Path(unquote(path)))
+
+
+def _local_analyst() -> Analyst:
+    try:
+        from holdfast.adapters.local.analyst import LocalAnalyst
+    except ModuleNotFoundError as error:
+        raise _missing_extra(error, "report", "llm = 'local:'") from error
+    return LocalAnalyst()
+
+
+def _llm_analyst(name: str, blobs: BlobStore | None) -> Analyst:
+    if blobs is None:
+        raise ConfigurationError("asking a model needs a blob store for its answers: set HOLDFAST_BLOBS=file:./folder")
+    try:
+        from holdfast.adapters.llm.address import parse
+        from holdfast.adapters.llm.analyst import LLMAnalyst
+        from holdfast.adapters.llm.answers import Answers
+        from holdfast.adapters.llm.model import Model
+    except ModuleNotFoundError as error:
+        raise _missing_extra(error, "llm", f"llm = {redacted(name)!r}") from error
+    return LLMAnalyst(Model(parse(name)), Answers(blobs))
+
+
+def _missing_extra(error: ModuleNotFoundError, extra: str, what: str) -> ConfigurationError:
+    return ConfigurationError(f"{what} needs {error.name}, which is not installed: pip install 'holdfast[{extra}]'")
 
 
 def _in_process() -> Bus:

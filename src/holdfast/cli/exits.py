@@ -35,6 +35,14 @@ class StillGoing(errors.HoldfastError):
     """The waiting ended before the run did."""
 
 
+class Paused(StillGoing):
+    """The run waits for somebody to resume it."""
+
+    def __init__(self, run_id: str, why: str) -> None:
+        super().__init__(f"run {run_id} is paused: {why}; go on with `holdfast runs resume {run_id}`")
+        self.why = why
+
+
 class RunEnded(errors.HoldfastError):
     """The run ended as failed or cancelled."""
 

@@ -43,12 +43,13 @@ def global_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command with its own options first and the global ones after them."""
+    """A command with its own options first and the global ones after them, except where it uses a name itself."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._own = len(self.params)
-        self.params += global_options()
+        taken = {name for param in self.params for name in param.opts}
+        self.params += [option for option in global_options() if not taken.intersection(option.opts)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own = [*self.params[: self._own], self.get_help_option(ctx)]

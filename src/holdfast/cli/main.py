@@ -16,6 +16,7 @@ from holdfast.errors import HoldfastError
 
 COMMANDS: dict[str, str] = {
     "run": "Start a run of a pipeline, execute it here and print its result.",
+    "report": "Turn a file of comments into a report that people can trust.",
     "worker": "Execute queued runs until told to stop.",
     "runs": "Look at runs, and change their course.",
     "dlq": "Dead letters: list, show, redrive, discard.",
@@ -65,7 +66,8 @@ def root() -> None:
 
     \b
     Examples:
-      holdfast --app pipelines.py run report --input title=Parks
+      holdfast report build comments.csv -o out
+      holdfast --app pipelines.py run orders --input number:=7
       holdfast worker --concurrency 8
       holdfast runs show 06f3z
     """

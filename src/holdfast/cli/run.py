@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,18 +11,15 @@ from holdfast.cli.exits import ExitCode, RunEnded, StillGoing
 from holdfast.cli.inputs import NOTHING, read_input
 from holdfast.cli.kit import DURATION, Command, pipeline_argument, session_of
 from holdfast.cli.session import Session, stored_text, wait_for
+from holdfast.cli.watching import OVER, hand_over, show, watch
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.model.run import ErrorInfo, Run, RunState
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
-    from holdfast.cli.progress import Progress
     from holdfast.cli.signals import StopSignal
     from holdfast.engine.handle import RunHandle
     from holdfast.model.pipeline import Pipeline
-
-
-OVER = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
 
 class Answer(Struct):
@@ -143,65 +137,15 @@ async def _execute(session: Session, wish: Wish) -> int:
         try:
             await holdfast.open()
             handle = await _submit(session, holdfast, pipeline, wish)
-            showing = _show(session, holdfast, handle, pipeline, progress)
-            if not await _watch(handle, showing, wish.timeout, stop):
-                await _hand_over(session, holdfast)
+            showing = show(session, holdfast, handle, pipeline, progress)
+            if not await watch(handle, showing, wish.timeout, stop):
+                await hand_over(session, holdfast)
             run = await handle.info()
             if run.state in OVER:
                 return await _answer(session, holdfast, run, handle.created)
         finally:
             await holdfast.close()
     return _left(session, run, stop, wish)
-
-
-async def _hand_over(session: Session, holdfast: Holdfast) -> None:
-    """Let steps under way end within the grace, and give back what is not finished then."""
-    if holdfast.worker is not None and holdfast.worker.active:
-        session.out.note("handing over; steps under way may end, Ctrl-C once more stops at once")
-        await holdfast.worker.stop()
-
-
-async def _watch(handle: RunHandle, show: Coroutine[Any, Any, None], timeout: float | None, stop: StopSignal) -> bool:
-    """Show progress until the run is over (True), is paused, or somebody stops the waiting (False)."""
-    ending = asyncio.create_task(handle.wait())
-    showing = asyncio.create_task(show)
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({ending, showing, stopping}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        if ending.done() or showing.done():  # the page is drawn once more, with the end on it
-            await asyncio.wait({showing}, timeout=2)
-        if showing.done():
-            showing.result()
-        return ending.done()
-    finally:
-        for task in (ending, showing, stopping):
-            task.cancel()
-        await asyncio.gather(ending, showing, stopping, return_exceptions=True)
-
-
-async def _show(
-    session: Session,
-    holdfast: Holdfast,
-    handle: RunHandle,
-    pipeline: Pipeline[Any],
-    progress: AbstractContextManager[Progress],
-) -> None:
-    """Follow the run on stderr until it has ended, or is paused: then only people can make it go on."""
-    import time
-
-    from holdfast.services.following import follow
-    from holdfast.services.views import live_view
-
-    session.out.note(f"run {handle.id}")
-    with progress as page:
-        async for run in follow(holdfast.store, handle.id):
-            page.show(await live_view(holdfast.store, run, time.time(), list(pipeline.steps)))
-            if run.state == RunState.PAUSED:
-                raise StillGoing(f"run {run.id} is paused: {_why(run)}; go on with `holdfast runs resume {run.id}`")
-
-
-def _why(run: Run) -> str:
-    return run.reason or "no reason was given"
 
 
 async def _answer(session: Session, holdfast: Holdfast, run: Run, created: bool) -> int:

@@ -44,6 +44,10 @@ class Payloads:
         await self._store().put(key, data)
         return key
 
+    async def put_at(self, key: str, data: bytes) -> bool:
+        """Create an object under a key of the caller's choice. False if it is there already."""
+        return await self._store().put(key, data)
+
     async def get(self, key: str) -> bytes | None:
         return await self._store().get(key)
 

@@ -62,7 +62,7 @@ class Analyst(Protocol):
         ...
 
     async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
-        """A topic in a few sentences, each citing the groups it rests on. `groups` come with the most supported first."""
+        """A topic in a few sentences, each citing the groups it rests on. The most supported groups come first."""
         ...
 
     async def overview(

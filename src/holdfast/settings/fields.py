@@ -51,6 +51,11 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field("bus", "Messages from and to other systems: none or memory:."),
     Field(
+        "llm",
+        "Who analyses comments for reports: local: (offline), openai:MODEL, anthropic:MODEL, google:MODEL, or "
+        "openai:MODEL?base_url=… for any server that speaks OpenAI's protocol.",
+    ),
+    Field(
         "app",
         "Where pipelines are found: module:attribute or file.py:attribute; a Pipeline, a list or dict of "
         "them, or a Holdfast; without an attribute all of a module. In the environment separated by commas.",

@@ -29,6 +29,7 @@ class Settings(Struct, frozen=True):
     store: str = "sqlite:///holdfast.db"
     blobs: str | None = None
     bus: str = "none"
+    llm: str = "local:"
     app: tuple[str, ...] = ()
     tenant: str = "default"
     concurrency: int = 64
