@@ -23,7 +23,7 @@ NEGATIONS = frozenset(
 CJK_NEGATIONS = re.compile(r"不|沒|没|無|无|非|未|別|别|勿|反對|反对|ない|ません|なく|ぬ")
 PAIRS = (
     "support oppose", "supports opposes", "for against", "increase decrease", "increase reduce", "more less",
-    "more fewer", "raise lower", "higher lower", "good bad", "better worse", "open close", "allow ban", "allow forbid",
+    "more fewer", "raise lower", "higher lower", "good bad", "better worse", "open close", "allow forbid",
     "allow prohibit", "keep remove", "keep abolish", "expensive cheap", "safe dangerous", "safer dangerous",
     "easy hard", "helps hurts", "help hurt", "helps harms", "help harm", "agree disagree", "right wrong",
     "necessary unnecessary", "fair unfair", "legal illegal", "love hate", "like dislike", "build demolish",
