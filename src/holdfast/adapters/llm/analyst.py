@@ -1,0 +1,86 @@
+"""The analyst who asks a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.adapters.llm import reading
+from holdfast.adapters.llm.answers import Answers
+from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.clustering import Clusterer
+from holdfast.adapters.llm.grouping import Grouper
+from holdfast.adapters.llm.model import Model
+from holdfast.adapters.llm.prompts import prompts_used
+from holdfast.adapters.llm.reading import Reader
+from holdfast.adapters.llm.writing import Writer
+from holdfast.model.report.brief import Brief
+from holdfast.model.report.claim import Claim, Draft, Group, Grouping
+from holdfast.model.report.comment import Comment
+from holdfast.model.report.crux import CruxDraft
+from holdfast.model.report.document import PromptUsed
+from holdfast.model.report.summary import Sentence, TopicSummary
+from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
+from holdfast.ports.context import Context
+
+RESERVE = 2
+"""Calls' worth of comments that wait while all calls are under way: so the next call is full when one returns."""
+
+
+class LLMAnalyst:
+    """An `Analyst` whose words are a model's. Comments share calls; what was answered before is not asked again."""
+
+    generates = True
+
+    def __init__(self, model: Model, answers: Answers) -> None:
+        self.name = model.name
+        self.in_flight = (model.address.in_flight + RESERVE) * reading.COMMENTS_PER_CALL.pieces
+        self._model = model
+        asker = Asker(model, answers)
+        self._clusterer = Clusterer(asker)
+        self._reader = Reader(asker)
+        self._grouper = Grouper(asker)
+        self._writer = Writer(asker)
+
+    async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
+        return await self._clusterer.cluster(comments, brief, ctx)
+
+    async def extract(
+        self, comment: Comment, placements: Sequence[Placement], topics: Sequence[Topic], brief: Brief, ctx: Context
+    ) -> list[Draft]:
+        return await self._reader.extract(comment, placements, topics, brief, ctx)
+
+    async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
+        return await self._reader.requote(comment, draft, brief, ctx)
+
+    async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
+        return await self._grouper.group(subtopic, claims, brief, ctx)
+
+    async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
+        return await self._writer.summarise(topic, groups, brief, ctx)
+
+    async def overview(
+        self,
+        topics: Sequence[Topic],
+        summaries: Sequence[TopicSummary],
+        groups: Mapping[str, Sequence[Group]],
+        brief: Brief,
+        ctx: Context,
+    ) -> list[Sentence]:
+        return await self._writer.overview(topics, summaries, groups, brief, ctx)
+
+    async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
+        return await self._writer.crux(subtopic, groups, brief, ctx)
+
+    def prompts(self, brief: Brief) -> list[PromptUsed]:
+        return prompts_used(brief)
+
+    def notes(self, language: str) -> list[str]:
+        return [
+            "Topics, statements and summaries are the words of a language model and can be wrong or one-sided; "
+            "quotes are the participants' own words, checked letter for letter.",
+            "Asked again, a model may answer differently. Answers are kept, so the same comments give the same report.",
+            "Comments that look like instructions to a model were read on their own and are shown in their own words.",
+        ]
+
+    async def aclose(self) -> None:
+        await self._model.aclose()

@@ -1,0 +1,203 @@
+"""Topics over all comments: samples are read, proposals merged, and then every comment is placed.
+
+    samples ─► a proposal for each ─► one taxonomy ─► every comment in one to three subtopics, or in "other"
+                                          ▲                     │
+         an earlier report on ────────────┘      too many in "other": more topics are
+         (nearly) the same comments              proposed, and those are placed again
+
+All of it is kept on the way: each proposal and each comment's place is a checkpoint of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.earlier import Earlier, Known
+from holdfast.adapters.llm.model import Question
+from holdfast.adapters.llm.packing import Packer, Piece, Size
+from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
+from holdfast.adapters.llm.shapes import AssignmentsShape, TopicsShape
+from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.taxonomy import extended, fingerprint, proposal, samples, taxonomy, wishes
+from holdfast.adapters.llm.tokens import estimate
+from holdfast.model.report.brief import Brief
+from holdfast.model.report.comment import Comment
+from holdfast.model.report.taxonomy import OTHER, Clustering, Placement, Topic
+from holdfast.ports.context import Context
+
+COMMENTS_PER_CALL = Size(pieces=40, tokens=6_000)
+MOST_PLACES = 3
+AROUND = 8
+"""Tokens that the JSON around a comment takes."""
+TOO_MANY = 0.2
+"""The share of newly placed comments in "other" from which on more topics are looked for."""
+A_FEW = 5
+
+Places = dict[str, tuple[str, ...]]
+"""Where comments are: fingerprint of the text → ids of subtopics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """What comments must have in common to be placed in one call."""
+
+    tenant: str
+    run: str
+    system: str
+    budget: float | None
+    fresh: bool
+    subtopics: frozenset[str]
+
+
+class Assigning:
+    """Asks where comments belong, several in one call. The answer is the ids that exist, at most three."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    async def recall(self, pile: Pile, piece: Piece) -> tuple[str, ...] | None:
+        return None  # where comments were placed is kept with the taxonomy
+
+    async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[tuple[str, ...] | None]:
+        listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
+        question = Question("assignment", pile.system, data({"comments": listed}), max_output=200 + 40 * len(pieces))
+        brief = Brief(budget=pile.budget, fresh=pile.fresh)
+        answer = await self._asker.ask(question, AssignmentsShape, brief, ctx)
+        places = {each.id.strip(): each.subtopics for each in reversed(answer.comments)}  # the first one counts
+        return [_valid(places.get(str(number), ()), pile.subtopics) for number in range(1, len(pieces) + 1)]
+
+
+class Clusterer:
+    """Finds topics, and places comments."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+        self._earlier = Earlier(asker.answers)
+        self._assigning = Packer(Assigning(asker), COMMENTS_PER_CALL, asker.model.address.in_flight)
+        self.in_flight = (asker.model.address.in_flight + 1) * COMMENTS_PER_CALL.pieces
+
+    async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
+        texts = {fingerprint(comment.text): comment.text for comment in comments}
+        wanted = self._wanted(brief)
+        known = await ctx.step("earlier", self._look_back(wanted, texts, brief), wanted)
+        topics, notes = known.topics, _taken_over(known, texts)
+        if not topics:
+            topics, notes = await self._discover(texts, brief, ctx)
+        places = known.among(texts)
+        new = [each for each in texts if each not in places]
+        places |= await self._place(new, texts, topics, brief, ctx)
+        if _too_many_left(new, places, texts):
+            topics, places = await self._extend(topics, places, texts, brief, ctx)
+        if new:
+            await self._earlier.keep(ctx.tenant, wanted, Known(topics, places))
+        return Clustering(topics, tuple(_placements(comments, places)), notes=tuple(notes))
+
+    def _wanted(self, brief: Brief) -> str:
+        """All that decides the topics, apart from the comments."""
+        tasks = ("clustering", "merging", "extending", "assignment")
+        return digest(self._asker.model.name, wishes(brief), *(system(brief, task) for task in tasks))
+
+    def _look_back(self, wanted: str, texts: dict[str, str], brief: Brief) -> Callable[..., Coroutine[Any, Any, Known]]:
+        async def earlier(wanted: str, ctx: Context) -> Known:
+            found = None if brief.fresh else await self._earlier.find(ctx.tenant, wanted, texts)
+            return Known(found.topics, found.among(texts)) if found else Known()
+
+        return earlier
+
+    # --- topics ------------------------------------------------------------------------------------------------
+
+    async def _discover(self, texts: dict[str, str], brief: Brief, ctx: Context) -> tuple[tuple[Topic, ...], list[str]]:
+        batches = samples(texts.values())
+        read = sum(map(len, batches))
+
+        async def propose(batch: int, ctx: Context) -> TopicsShape:
+            return await self._topics("clustering", data({"comments": batches[batch]}), brief, ctx, wishes(brief))
+
+        async def merge(ctx: Context) -> TopicsShape:
+            listed = [proposal(each.topics, len(batch)) for each, batch in zip(proposed, batches, strict=True)]
+            return await self._topics("merging", data({"proposals": listed}), brief, ctx, wishes(brief))
+
+        proposed: list[TopicsShape] = await ctx.map(
+            propose, list(range(len(batches))), key=lambda batch: f"sample {batch + 1}", concurrency=len(batches) or 1
+        )
+        agreed = proposed[0] if len(proposed) == 1 else await ctx.step("merging", merge)
+        notes = [f"Topics were proposed from {read} of {len(texts)} different comments, chosen by their content."]
+        return taxonomy(agreed.topics, brief), notes if read < len(texts) else []
+
+    async def _topics(self, task: str, text: str, brief: Brief, ctx: Context, *more: str) -> TopicsShape:
+        question = Question(task, system(brief, task, *more), text, max_output=6_000)
+        return await self._asker.ask(question, TopicsShape, brief, ctx)
+
+    # --- places ------------------------------------------------------------------------------------------------
+
+    async def _place(
+        self,
+        which: Sequence[str],
+        texts: dict[str, str],
+        topics: Sequence[Topic],
+        brief: Brief,
+        ctx: Context,
+        again: str = "",
+    ) -> Places:
+        """Ask about comments. What the model leaves unanswered, or answers with ids that do not exist, is "other"."""
+        ids = frozenset(one.id for topic in topics for one in topic.subtopics) | {OTHER}
+        instructions = system(brief, "assignment", topics_part(topics))
+        pile = Pile(ctx.tenant, ctx.run_id, instructions, brief.budget, brief.fresh, ids)
+
+        async def place(which: str, ctx: Context) -> tuple[str, ...]:
+            return await self._assigning.ask(pile, _piece(texts[which]), ctx) or (OTHER,)
+
+        found = await ctx.map(place, which, key=lambda each: again + each, concurrency=self.in_flight)
+        return dict(zip(which, found, strict=True))
+
+    async def _extend(
+        self, topics: tuple[Topic, ...], places: Places, texts: dict[str, str], brief: Brief, ctx: Context
+    ) -> tuple[tuple[Topic, ...], Places]:
+        """Look for topics in what is left, and place what is left once more."""
+        left = [each for each, where in places.items() if where == (OTHER,)]
+        batches = samples(texts[each] for each in left if not is_suspicious(texts[each]))[:1]
+
+        async def extend(ctx: Context) -> TopicsShape:
+            text = data({"comments": batches[0]})
+            return await self._topics("extending", text, brief, ctx, topics_part(topics))
+
+        proposed = await ctx.step("extending", extend)
+        grown = extended(topics, proposed.topics, brief)
+        if grown == topics:
+            return topics, places
+        return grown, places | await self._place(left, texts, grown, brief, ctx, again="again ")
+
+
+def _piece(text: str) -> Piece:
+    return Piece(fingerprint(text), {"text": text}, estimate(compact(text)) + AROUND, alone=is_suspicious(text))
+
+
+def _valid(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...] | None:
+    """The ids that exist; "other" only where nothing else is."""
+    ids = tuple(dict.fromkeys(each.strip() for each in given if each.strip() in known))
+    real = tuple(each for each in ids if each != OTHER)[:MOST_PLACES]
+    return real or ids or None
+
+
+def _too_many_left(new: Sequence[str], places: Places, texts: dict[str, str]) -> bool:
+    counted = [each for each in new if not is_suspicious(texts[each])]
+    left = sum(places[each] == (OTHER,) for each in counted)
+    return left >= max(A_FEW, TOO_MANY * len(counted))
+
+
+def _placements(comments: Sequence[Comment], places: Places) -> Iterable[Placement]:
+    for comment in comments:
+        for subtopic in places[fingerprint(comment.text)]:
+            yield Placement(comment.id, subtopic, 0, len(comment.text))
+
+
+def _taken_over(known: Known, texts: dict[str, str]) -> list[str]:
+    seen = len(known.among(texts))
+    if not known.topics or seen == len(texts):
+        return []
+    return [
+        f"Topics were taken over from an earlier report, which had {seen} of these {len(texts)} different comments."
+    ]

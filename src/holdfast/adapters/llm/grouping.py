@@ -1,0 +1,128 @@
+"""Claims that say the same become one group, also when there are more of them than a model sees at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.adapters.llm.asking import Asker, together
+from holdfast.adapters.llm.model import Question
+from holdfast.adapters.llm.questions import data, digest, system
+from holdfast.adapters.llm.shapes import GroupsShape
+from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.words import clipped
+from holdfast.model.report.brief import Brief
+from holdfast.model.report.claim import Claim, Grouping
+from holdfast.model.report.taxonomy import Subtopic
+from holdfast.ports.context import Context
+
+MOST = 60
+"""Claims in one call."""
+LEAST = 20
+STATEMENT = 300
+ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A statement and the claims behind it."""
+
+    statement: str
+    members: tuple[str, ...]
+
+
+class Grouper:
+    """Asks which claims of a subtopic say the same.
+
+    Equal statements need no model. Of the others at most `MOST` go into one call; when there are more, each part is
+    grouped, then what stands for the groups is grouped again in other parts, until nothing merges any more.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
+        suspicious = [claim for claim in claims if is_suspicious(claim.statement) or is_suspicious(claim.quote)]
+        apart = {claim.id for claim in suspicious}
+        bundles = _equal([claim for claim in claims if claim.id not in apart])
+        for order in ORDERS:
+            parts = list(_parts(sorted(bundles, key=order)))
+            found = await together(self._merged(subtopic, part, brief, ctx) for part in parts)
+            merged = [bundle for part in found for bundle in part]
+            done = len(parts) <= 1 or len(merged) == len(bundles)
+            bundles = merged
+            if done:
+                break
+        own = [Bundle(claim.statement, (claim.id,)) for claim in suspicious]
+        place = {claim.id: index for index, claim in enumerate(claims)}
+        inorder = sorted([*bundles, *own], key=lambda bundle: min(place[member] for member in bundle.members))
+        return [Grouping(bundle.statement, bundle.members) for bundle in inorder]
+
+    async def _merged(self, subtopic: Subtopic, part: Sequence[Bundle], brief: Brief, ctx: Context) -> list[Bundle]:
+        if len(part) < 2:
+            return list(part)
+        about = {"name": subtopic.name, "description": subtopic.description}
+        listed = [{"id": str(number), "statement": bundle.statement} for number, bundle in enumerate(part, 1)]
+        question = Question(
+            "dedup",
+            system(brief, "dedup"),
+            data({"subtopic": about, "claims": listed}),
+            max_output=600 + 60 * len(part),
+        )
+        return regrouped(part, await self._asker.ask(question, GroupsShape, brief, ctx))
+
+
+def regrouped(part: Sequence[Bundle], answer: GroupsShape) -> list[Bundle]:
+    """The bundles merged as the answer says. Unknown ids are nothing, the first place counts, the rest stand alone."""
+    left = {str(number): bundle for number, bundle in enumerate(part, 1)}
+    merged = []
+    for group in answer.groups:
+        taken = [left.pop(each.strip()) for each in group.claims if each.strip() in left]
+        if taken:
+            merged.append(_one(taken, clipped(group.statement, STATEMENT)))
+    return [*merged, *left.values()]
+
+
+def _one(bundles: Sequence[Bundle], statement: str) -> Bundle:
+    """What most claims say, comes first; a group of one keeps its own words."""
+    typical = max(bundles, key=lambda bundle: len(bundle.members))
+    inorder = [typical, *(bundle for bundle in bundles if bundle is not typical)]
+    members = tuple(member for bundle in inorder for member in bundle.members)
+    return Bundle(statement if statement and len(bundles) > 1 else typical.statement, members)
+
+
+def _equal(claims: Sequence[Claim]) -> list[Bundle]:
+    """Claims whose statements differ in nothing but case, spaces and the last full stop."""
+    same: dict[str, list[Claim]] = {}
+    for claim in claims:
+        same.setdefault(" ".join(claim.statement.split()).casefold().rstrip(".!。"), []).append(claim)
+    return [
+        Bundle(clipped(claims[0].statement, STATEMENT), tuple(one.id for one in claims)) for claims in same.values()
+    ]
+
+
+def _parts(bundles: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
+    """As few parts as fit. Where one ends is decided by content: a new claim changes its own part, not all after it."""
+    if len(bundles) <= MOST:
+        yield bundles
+        return
+    start = 0
+    for index, bundle in enumerate(bundles, 1):
+        size = index - start
+        if size == MOST or (size >= LEAST and int(digest(bundle.statement)[:8], 16) % LEAST == 0):
+            yield bundles[start:index]
+            start = index
+    if start < len(bundles):
+        yield bundles[start:]
+
+
+def _by_words(bundle: Bundle) -> tuple[str, tuple[str, ...]]:
+    return bundle.statement.casefold(), bundle.members
+
+
+def _by_chance(salt: int) -> Callable[[Bundle], tuple[str, tuple[str, ...]]]:
+    """Another order in every round, so that those meet who have not met before; the same in every run."""
+    return lambda bundle: (digest(str(salt), bundle.statement), bundle.members)
+
+
+ORDERS = (_by_words, *(_by_chance(salt) for salt in range(1, ROUNDS)))

@@ -1,0 +1,186 @@
+"""Reading comments: the claims that each one makes, and quotes that were not found. Several comments share a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.model import Question
+from holdfast.adapters.llm.packing import Packer, Piece, Size
+from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
+from holdfast.adapters.llm.shapes import ExtractionShape, QuotesShape
+from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.tokens import estimate
+from holdfast.adapters.llm.words import clipped
+from holdfast.model.report.brief import Brief
+from holdfast.model.report.claim import Draft
+from holdfast.model.report.comment import Comment
+from holdfast.model.report.taxonomy import OTHER, Placement, Subtopic, Topic
+from holdfast.ports.context import Context
+
+S = TypeVar("S", bound=BaseModel)
+A = TypeVar("A")
+
+COMMENTS_PER_CALL = Size(pieces=10, tokens=3_000)
+LONG = 1_500
+"""Tokens of a comment that is enough for a call of its own."""
+AROUND = 12
+"""Tokens that the JSON around a comment takes."""
+STATEMENT = 300
+MOST_CLAIMS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """What comments must have in common to share a call."""
+
+    tenant: str
+    run: str
+    step: str
+    system: str
+    ground: str
+    """What of it decides the answers: the instructions without the taxonomy."""
+    budget: float | None
+    fresh: bool
+
+
+class Kept(BaseModel):
+    """A claim as it is kept: the subtopic is its place among those that the comment could use."""
+
+    statement: str
+    quote: str
+    subtopic: int
+
+
+class Reading(Generic[S, A]):
+    """Asks one kind of question about several comments at once, and keeps the answer to each of them on its own."""
+
+    def __init__(self, asker: Asker, task: str, shape: type[S], answer: Any) -> None:
+        self._asker = asker
+        self._task = task
+        self._shape = shape
+        self._answer: TypeAdapter[A] = TypeAdapter(answer)
+
+    async def recall(self, pile: Pile, piece: Piece) -> A | None:
+        text = None if pile.fresh else await self._asker.answers.get(pile.tenant, self._parts(pile, piece))
+        try:
+            return None if text is None else self._answer.validate_json(text)
+        except ValidationError:
+            return None
+
+    async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[A | None]:
+        listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
+        tokens = sum(piece.tokens for piece in pieces)
+        question = Question(self._task, pile.system, data({"comments": listed}), self.output(len(pieces), tokens))
+        answer = await self._asker.model.ask(question, self._shape, ctx, budget=pile.budget)
+        found = self.read(answer, pieces)
+        await asyncio.gather(*(self._keep(pile, *each) for each in zip(pieces, found, strict=True)))
+        return found
+
+    async def _keep(self, pile: Pile, piece: Piece, answer: A | None) -> None:
+        if answer is not None:
+            text = self._answer.dump_json(answer).decode()
+            await self._asker.answers.put(pile.tenant, self._parts(pile, piece), text)
+
+    def _parts(self, pile: Pile, piece: Piece) -> tuple[str, ...]:
+        return self._asker.model.name, self._task, pile.ground, piece.identity
+
+    def output(self, pieces: int, tokens: int) -> int:
+        """The most tokens that an honest answer takes."""
+        raise NotImplementedError
+
+    def read(self, answer: S, pieces: Sequence[Piece]) -> list[A | None]:
+        """The answers in the order of the pieces; None for those that were passed over."""
+        raise NotImplementedError
+
+
+class Extracting(Reading[ExtractionShape, list[Kept]]):
+    def output(self, pieces: int, tokens: int) -> int:
+        return 300 + 100 * pieces + 3 * tokens
+
+    def read(self, answer: ExtractionShape, pieces: Sequence[Piece]) -> list[list[Kept] | None]:
+        claims = {each.id.strip(): each.claims for each in reversed(answer.comments)}  # of two answers the first counts
+        found: list[list[Kept] | None] = []
+        for number, piece in enumerate(pieces, 1):
+            own = claims.get(str(number))
+            ids: list[str] = piece.body["subtopics"]
+            found.append(
+                None
+                if own is None
+                else [
+                    Kept(
+                        statement=clipped(claim.statement, STATEMENT),
+                        quote=claim.quote,
+                        subtopic=ids.index(claim.subtopic) if claim.subtopic in ids else 0,
+                    )
+                    for claim in own[:MOST_CLAIMS]
+                ]
+            )
+        return found
+
+
+class Requoting(Reading[QuotesShape, str]):
+    def output(self, pieces: int, tokens: int) -> int:
+        return 200 + 30 * pieces + 2 * tokens
+
+    def read(self, answer: QuotesShape, pieces: Sequence[Piece]) -> list[str | None]:
+        quotes = {each.id.strip(): each.quote for each in reversed(answer.quotes)}
+        return [quotes.get(str(number)) for number in range(1, len(pieces) + 1)]
+
+
+class Reader:
+    """Takes one comment at a time from many callers, and reads several of them in one call."""
+
+    def __init__(self, asker: Asker) -> None:
+        calls = asker.model.address.in_flight
+        self._claims = Packer(Extracting(asker, "extraction", ExtractionShape, list[Kept]), COMMENTS_PER_CALL, calls)
+        self._quotes = Packer(Requoting(asker, "requote", QuotesShape, str), COMMENTS_PER_CALL, calls)
+
+    async def extract(
+        self, comment: Comment, placements: Sequence[Placement], topics: Sequence[Topic], brief: Brief, ctx: Context
+    ) -> list[Draft]:
+        ids = list(dict.fromkeys(placement.subtopic for placement in placements)) or [OTHER]
+        piece = _to_extract(comment.text, ids, topics)
+        kept = await self._claims.ask(_pile(brief, "extraction", ctx, topics_part(topics)), piece, ctx)
+        drafts = [Draft(one.statement, one.quote, ids[min(one.subtopic, len(ids) - 1)]) for one in kept or ()]
+        return _in_own_words(drafts) if is_suspicious(comment.text) else drafts
+
+    async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
+        if is_suspicious(comment.text):
+            return ""
+        body = {"text": comment.text, "claim": draft.statement, "quote": draft.quote}
+        return await self._quotes.ask(_pile(brief, "requote", ctx), _piece(body, comment.text), ctx) or ""
+
+
+def _pile(brief: Brief, task: str, ctx: Context, *more: str) -> Pile:
+    ground = digest(system(brief, task))
+    return Pile(ctx.tenant, ctx.run_id, ctx.step_name, system(brief, task, *more), ground, brief.budget, brief.fresh)
+
+
+def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> Piece:
+    """What is asked depends on the comment's words and on what its subtopics are about, not on who says it or where."""
+    known = {one.id: (topic, one) for topic in topics for one in topic.subtopics}
+    other = Topic(OTHER, OTHER, "", (Subtopic(OTHER, OTHER),))
+    about = [known.get(each, (other, other.subtopics[0])) for each in ids]
+    described = [[topic.name, one.name, one.description] for topic, one in about]
+    body = {"subtopics": list(ids), "text": text}
+    return _piece(body, text, identity=digest(compact(described), text), near=about[0][0].id)
+
+
+def _piece(body: dict[str, Any], text: str, *, identity: str = "", near: str = "") -> Piece:
+    tokens = estimate(compact(body)) + AROUND
+    identity = identity or digest(compact(body))
+    return Piece(identity, body, tokens, near, alone=tokens > LONG or is_suspicious(text))
+
+
+def _in_own_words(drafts: Sequence[Draft]) -> list[Draft]:
+    """A comment that seems to steer the model is given no words but its own: its statements are its quotes.
+
+    If those are not in the comment, they are not looked for again, and the claim is lost.
+    """
+    return [Draft(clipped(each.quote, STATEMENT), each.quote, each.subtopic) for each in drafts]
