@@ -221,6 +221,8 @@ def _columns(found: Sequence[StepView]) -> dict[str, Any]:
     }
     if any(step.items or step.total for step in found):
         columns["ITEMS"] = _items
+    if any(step.left is not None for step in found):
+        columns["LEFT"] = lambda s: "" if s.left is None else f"about {humanise(round(s.left))}"
     if any(step.usage.calls for step in found):
         columns["TOKENS"] = lambda s: f"{s.usage.total_tokens:,}" if s.usage.calls else ""
         columns["COST"] = lambda s: money(s.usage)

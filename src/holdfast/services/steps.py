@@ -62,6 +62,8 @@ class StepView(Struct):
     validation_failures: int = 0
     usage: UsageView = field(default_factory=UsageView)
     error: ErrorInfo | None = None
+    left: float | None = None
+    """Seconds that a step under way will still take if it goes on like this; None if that can't be said."""
 
 
 class Completed(Struct):
@@ -104,6 +106,7 @@ def step_views(
     failures: Mapping[str, int],
     declared: Sequence[str],
     attempt: int,
+    now: float,
 ) -> list[StepView]:
     """All steps: those that the pipeline declares in its order, then any that only the store knows."""
     known = {**completed, **{name: Completed(None) for name in run.progress.steps if name not in completed}}
@@ -111,7 +114,16 @@ def step_views(
     views = [_view(run, name, known.get(name, Completed(None)), attempt) for name in (*declared, *extra)]
     for view in views:
         view.validation_failures = failures.get(view.name, 0)
+        view.left = _left(view, now)
     return views
+
+
+def _left(view: StepView, now: float) -> float | None:
+    """By the rule of three. Nothing is said after too little has been seen."""
+    if view.status != StepStatus.IN_PROGRESS or not view.done or not view.total or view.started is None:
+        return None
+    elapsed = now - view.started.timestamp()
+    return elapsed * (view.total - view.done) / view.done if elapsed > 1 and view.done < view.total else None
 
 
 def _begun(run: Run, found: Completed, name: str) -> float:

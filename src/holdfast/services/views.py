@@ -193,14 +193,14 @@ async def run_view(store: Store, run: Run, now: float, declared: Sequence[str] =
     letter = await store.dead_letter(f"run:{run.id}")
     failures = _count([step for step, _, _ in await store.quarantined(run.id)])
     order = declared or list(finished_steps(history))  # without the code, the order in which they ended
-    steps = step_views(run, completed, failures, order, last_attempt(history))
+    steps = step_views(run, completed, failures, order, last_attempt(history), now)
     return _assembled(run, now, steps, failures, history, letter)
 
 
 async def live_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
     """The same, cheap enough to be drawn twice a second: without looking at items and stored values."""
     history = await store.history(run.id)
-    steps = step_views(run, finished_steps(history), {}, declared, last_attempt(history))
+    steps = step_views(run, finished_steps(history), {}, declared, last_attempt(history), now)
     return _assembled(run, now, steps, {}, history, None)
 
 
