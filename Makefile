@@ -18,8 +18,11 @@ $(STAMP): requirements.txt pyproject.toml
 
 setup: $(STAMP)  ## create the virtual environment
 
-demo: $(STAMP)  ## run a pipeline, kill its worker in the middle, resume, show what was reused
+demo: $(STAMP)  ## turn 200 comments into a report, offline, and show what came out
 	@$(BIN)/python examples/demo.py
+
+crash: $(STAMP)  ## run a pipeline, kill its worker in the middle, resume, show what was reused
+	@$(BIN)/python examples/crash.py
 
 test: $(STAMP)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
@@ -48,6 +51,6 @@ pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 		--no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 -o requirements.txt
 
 clean:  ## remove what was built here
-	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo
+	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
-.PHONY: help setup demo test unit check fix bench soak pin clean
+.PHONY: help setup demo crash test unit check fix bench soak pin clean

@@ -1,181 +1,111 @@
-"""`make demo`: a run, its worker killed in the middle, another worker that goes on, and the proof.
+"""`make demo`: 200 comments of a small town become a report, offline, and what came out is shown.
 
-Everything happens in ./holdfast-demo: an SQLite file, the traces of the steps, the logs of the workers.
-The exit code is 0 only if every promise was kept.
+Everything happens in ./holdfast-demo: the store, and the report with its page, tables and text. Run it again: the
+finished report is found and not made again. The exit code is 0 only if the report keeps its promises.
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-from demo_pipeline import MOODS, demo
-from demo_summary import Place, Told, next_steps, promises, proof, read_effects, timeline
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from holdfast import Holdfast, RunHandle
-from holdfast.model.event import Event
+from holdfast.model.report.document import Report, ReportCrux
+from holdfast.services.reports import load_report
 
+DATA = Path(__file__).resolve().with_name("data")
 FOLDER = Path("holdfast-demo")
-COMMENTS = 24
-KILL_AT = 10
-"""The worker dies when so many items of step 3 are stored."""
-EXPECTED = ", ".join(f"{COMMENTS // len(MOODS)} {mood}" for mood in MOODS)
-LEASE = {"TTL": "3s", "RENEW": "1s", "MARGIN": "500ms", "SWEEP": "500ms"}
-"""Short, so that nobody has to wait: the default lease lasts 30 s."""
-PATIENCE = 20.0
-POLL = 0.02
+REPORT = FOLDER / "report"
+STORE = ["--store", f"sqlite:///{FOLDER}/holdfast.db"]
+BAR = 32
 
 
-class Overdue(Exception):
-    """Something that must happen by itself did not."""
+def holdfast(*words: str) -> int:
+    """The command, as anybody would type it."""
+    return subprocess.run([sys.executable, "-m", "holdfast", *words], check=False).returncode
 
 
-def start_worker(number: int) -> subprocess.Popen[bytes]:
-    """`holdfast worker` as anybody would start it, in the folder of the demo."""
-    command = [sys.executable, "-m", "holdfast", "--store", "sqlite:///holdfast.db"]
-    command += ["--app", str(Path(__file__).resolve().with_name("demo_pipeline.py")), "worker"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-    environment |= {f"HOLDFAST_LEASE_{name}": value for name, value in LEASE.items()}
-    with open(FOLDER / f"worker-{number}.log", "wb") as log:
-        return subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=log, stderr=log)
+def build() -> int:
+    return holdfast(
+        *("report", "build", str(DATA / "riverside.csv"), "-o", str(REPORT), *STORE),
+        *("--votes", str(DATA / "riverside-votes.csv")),
+        *("--title", "What Riverside wants"),
+        *("--question", "What should become of the riverside and of Bridge Street?"),
+    )
 
 
-class Demo:
-    """Plays the story and tells it while it happens."""
-
-    def __init__(self, app: Holdfast, run: RunHandle, console: Console) -> None:
-        self.app = app
-        self.run = run
-        self.began = time.time()
-        self.killed = 0.0
-        self.stored: set[Place] = set()
-        self._console = console
-        self._workers: list[subprocess.Popen[bytes]] = []
-        self._events_told = 0
-
-    async def play(self) -> None:
-        try:
-            self._say(f"run {self.run.id} is durable, whatever happens now")
-            self._start("worker 1 starts")
-            await self._watch(self._is_in_the_middle, f"{KILL_AT} stored items")
-            await self._kill()
-            self._start("worker 2 starts; the lease of worker 1 goes on for a while")
-            await self._watch(self._is_over, "the end of the run")
-        finally:
-            for worker in self._workers:
-                worker.kill()
-                worker.wait()
-
-    async def told(self) -> Told:
-        """Everything there is to know afterwards."""
-        history = await self.app.store.history(self.run.id)
-        result = await self.run.result(timeout=5)
-        return Told(self.began, self.killed, self.stored, history, read_effects(FOLDER), result, EXPECTED)
-
-    def _start(self, announcement: str) -> None:
-        worker = start_worker(len(self._workers) + 1)
-        self._workers.append(worker)
-        self._say(f"{announcement} (pid {worker.pid})")
-
-    async def _kill(self) -> None:
-        """SIGKILL: no handler, no clean-up, no goodbye."""
-        worker = self._workers[0]
-        worker.kill()
-        worker.wait()
-        self.killed = time.time()
-        found = await self.app.store.checkpoints(self.run.id)
-        self.stored = {(checkpoint.step, checkpoint.key) for checkpoint in found}
-        items = sum(bool(key) for _, key in self.stored)
-        self._say(f"✘ kill -9 {worker.pid}: step 3 of 5, {items} of {COMMENTS} items are stored", "bold red")
-
-    async def _is_in_the_middle(self) -> bool:
-        return len(await self.app.store.checkpoints(self.run.id, "opinions")) >= KILL_AT
-
-    async def _is_over(self) -> bool:
-        return bool(await self.app.store.over([self.run.id]))
-
-    async def _watch(self, reached: Callable[[], Awaitable[bool]], what: str) -> None:
-        """Tell each new event until the story has come to this point."""
-        deadline = time.monotonic() + PATIENCE
-        while not await reached():
-            await self._tell_news()
-            if time.monotonic() > deadline:
-                raise Overdue(f"waited {PATIENCE:.0f} s for {what}; look at {FOLDER}/worker-*.log")
-            await asyncio.sleep(POLL)
-        await self._tell_news()
-
-    async def _tell_news(self) -> None:
-        for event in (await self.app.store.history(self.run.id))[self._events_told :]:
-            self._events_told += 1
-            text, style = in_words(event, len(self._workers))
-            if text:
-                self._say(text, style, event.at)
-
-    def _say(self, text: str, style: str = "", at: float | None = None) -> None:
-        moment = max(0.0, (at or time.time()) - self.began)
-        self._console.print(Text.assemble((f"{moment:5.1f} s  ", "dim"), (text, style)))
+def page(report: Report) -> Iterator[RenderableType]:
+    """What the report says, as far as a terminal can show it."""
+    numbers = {c.id: c.number for t in report.topics for s in t.subtopics for c in s.claims}
+    yield heading("Key findings")
+    for sentence in report.findings:
+        cites = " ".join(f"[{numbers[each]}]" for each in sentence.cites)
+        yield Padding(Text.assemble("• ", sentence.text, " ", (cites, "dim")), (0, 2))
+    yield heading("Topics, by people")
+    yield topics(report)
+    if report.cruxes:
+        yield heading("What divides people most")
+        yield from (crux(each) for each in report.cruxes[:4])
+    yield heading("Nothing is lost silently")
+    yield funnel(report)
 
 
-def in_words(event: Event, worker: int) -> tuple[str, str]:
-    """What an event of the history means to people, and its colour."""
-    facts = msgspec.json.decode(event.data)
-    match event.type:
-        case "run.started":
-            return f"worker {worker} has the run: attempt {facts['attempt']}", ""
-        case "run.worker_lost":
-            return "the lease has ended: the run is queued again, nothing is lost", "yellow"
-        case "step.completed":
-            return f"✔ {facts['step']} is stored", "green"
-        case "run.completed":
-            return "✔ the run has succeeded", "bold green"
-        case _:
-            return "", ""
+def heading(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")
 
 
-def empty_folder() -> None:
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
+def topics(report: Report) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    most = max(topic.people for topic in report.topics)
+    for topic in report.topics:
+        bar = "█" * max(1, round(BAR * topic.people / most))
+        names = ", ".join(subtopic.name for subtopic in topic.subtopics)
+        table.add_row(topic.name, Text(bar, style="cyan"), f"{topic.people} people", f"{topic.claims} claims", names)
+    table.columns[0].no_wrap = table.columns[2].no_wrap = table.columns[3].no_wrap = True
+    table.columns[4].overflow, table.columns[4].no_wrap = "ellipsis", True
+    return table
 
 
-async def main() -> int:
-    console = make_console()
-    empty_folder()
-    console.print(Text("holdfast: five steps, one SQLite file, one kill -9\n", style="bold"))
-    async with Holdfast(f"sqlite:///{FOLDER}/holdfast.db", pipelines=[demo], worker=False) as app:
-        story = Demo(app, await app.submit(demo, COMMENTS, key="demo"), console)
-        try:
-            await story.play()
-        except Overdue as overdue:
-            console.print(Text(f"✘ {overdue}", style="bold red"))
-            return 1
-        return conclude(await story.told(), story.run.id, console)
+def crux(found: ReportCrux) -> Padding:
+    width = max(found.agree + found.disagree + found.unclear, 1)
+    parts = [round(BAR * count / width) for count in (found.agree, found.unclear, found.disagree)]
+    strip = Text.assemble(("█" * parts[0], "green"), ("░" * parts[1], "dim"), ("█" * parts[2], "red"))
+    counts = f"  {found.agree} agree, {found.disagree} disagree, {found.unclear} pass"
+    return Padding(Group(Text(f"• {found.statement}"), Text.assemble("  ", strip, (counts, "dim"))), (0, 2))
 
 
-def conclude(told: Told, run_id: str, console: Console) -> int:
-    """Show what happened, and whether it was what was promised."""
-    kept = promises(told)
-    for part in (timeline(told, console.width), proof(kept, FOLDER), next_steps(run_id, FOLDER)):
-        console.print()
-        console.print(part, soft_wrap=True)
-    return 0 if all(promise.kept for promise in kept) else 1
+def funnel(report: Report) -> Padding:
+    counts = report.counts
+    lost = [f"{each.count} {each.reason}" for stage in report.funnel[:3] for each in stage.lost]
+    lines = [
+        f"{counts.rows} rows → {counts.comments} comments by {counts.people} people → {counts.quotes} quotes, "
+        f"every one verbatim → {counts.claims} claims",
+        f"kept out, with the reason in rows.csv: {', '.join(lost) or 'none'}",
+        f"in a topic: {report.coverage.placed:.0%} of the comments; quoted: "
+        f"{report.coverage.quoted_characters:.0%} of all characters",
+    ]
+    return Padding(Text("\n".join(lines)), (0, 2))
 
 
-def make_console() -> Console:
-    """At most 100 columns wide; plain text when it is not a terminal."""
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without Unicode
+def main() -> int:
+    if (code := build()) != 0:
+        return code
     console = Console(highlight=False)
-    console.width = min(100, console.width) if console.is_terminal else 100
-    return console
+    for part in page(load_report(REPORT)):
+        console.print(part)
+    console.print("\n[bold]Does it hold?[/bold]")
+    code = holdfast("report", "validate", str(REPORT))
+    console.print(
+        f"\nOpen it:  {REPORT / 'report.html'}\nAgain:    make demo   (found, not made again)", soft_wrap=True
+    )
+    return code
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(main())

@@ -36,11 +36,11 @@ def test_runs_survive_workers_that_are_killed_at_random(tmp_path: Path) -> None:
     assert figures["runs taken over"] > 0
 
 
-def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
-    ended = run_example("demo.py", cwd=tmp_path, timeout=60)
+def test_the_crash_example_keeps_its_promises(tmp_path: Path) -> None:
+    ended = run_example("crash.py", cwd=tmp_path, timeout=60)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "none of them ran again" in ended.stdout
-    assert [path.name for path in tmp_path.iterdir()] == ["holdfast-demo"]
+    assert [path.name for path in tmp_path.iterdir()] == ["holdfast-crash"]
 
 
 # --- paused -----------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ SAYS = {
 """What the small ones print, among other things."""
 
 PARTS = {
-    "demo_pipeline.py": "demo.py",
-    "demo_summary.py": "demo.py",
+    "crash_pipeline.py": "crash.py",
+    "crash_summary.py": "crash.py",
     "kill_workers_check.py": "kill_workers.py",
     "kill_workers_pipeline.py": "kill_workers.py",
 }
@@ -43,7 +43,7 @@ def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_no_example_is_forgotten() -> None:
     """A new file is named here, or is tried by the acceptance tests because it takes longer."""
-    elsewhere = {"demo.py", "kill_workers.py"}
+    elsewhere = {"crash.py", "demo.py", "kill_workers.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == {*SAYS, *PARTS, *elsewhere, "comments.py"}
     assert all(f'"{name}"' in CRASHES.read_text() for name in elsewhere)
     assert all(f"from {Path(part).stem} import" in (EXAMPLES / whole).read_text() for part, whole in PARTS.items())

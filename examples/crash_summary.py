@@ -1,4 +1,4 @@
-"""What `make demo` shows at the end: the steps on a time axis, the proof, and what to try next."""
+"""What `make crash` shows at the end: the steps on a time axis, the proof, and what to try next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from demo_pipeline import AT_ONCE, EFFECTS, demo
+from crash_pipeline import AT_ONCE, EFFECTS, demo
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text

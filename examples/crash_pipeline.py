@@ -1,4 +1,4 @@
-"""The pipeline of `make demo`: five steps, and one line in effects.log for everything that is executed.
+"""The pipeline of `make crash`: five steps, and one line in effects.log for everything that is executed.
 
 The file stands for the outside world: what is executed twice is in it twice.
 """
