@@ -29,7 +29,7 @@ def schema_of(answer: type[BaseModel], task: str) -> dict[str, Any]:
 
 def for_openapi(schema: dict[str, Any]) -> dict[str, Any]:
     """The same in the older form of Google's: no closed objects, and `nullable` in the place of null."""
-    plain = {key: value for key, value in schema.items() if key not in ("additionalProperties", "anyOf", "title")}
+    plain = {key: value for key, value in schema.items() if key not in ("additionalProperties", "anyOf")}
     if "properties" in schema:
         plain["properties"] = {name: for_openapi(each) for name, each in schema["properties"].items()}
         plain["propertyOrdering"] = list(schema["properties"])
