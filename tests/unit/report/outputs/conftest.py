@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -71,6 +71,7 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
         Comment(str(at), at, one.text, one.speaker, video=one.video, timestamp="0:01:02" if one.video else "")
         for at, one in enumerate(said, 1)
     )
+    left_out = [replace(row, row=len(comments) + at, id=str(len(comments) + at)) for at, row in enumerate(left_out, 1)]
     topics = _topics(said, comments)
     claims = [claim for topic in topics for subtopic in topic.subtopics for claim in subtopic.claims]
     cruxes = _cruxes(topics)

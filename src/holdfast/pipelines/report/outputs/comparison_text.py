@@ -27,12 +27,17 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     if comparison.empty:
         yield "The two reports say the same."
         return
-    yield from (_figure(figure) for figure in comparison.figures)
+    yield from (_figure(figure) for figure in comparison.figures if _visible(figure))
     added, removed = len(comparison.comments_added), len(comparison.comments_removed)
     if added or removed:
-        yield f"Comments: {added} new, {removed} gone"
+        yield f"Comments: {added:,} new, {removed:,} gone"
     yield from _section("Topics", comparison.topics)
     yield from _section("Claims", comparison.claims)
+
+
+def _visible(figure: Figure) -> bool:
+    """Shares are told to a tenth of a percent: what is smaller is not worth a line."""
+    return figure.name not in SHARES or f"{figure.before:.1%}" != f"{figure.after:.1%}"
 
 
 def _figure(figure: Figure) -> str:
@@ -43,7 +48,7 @@ def _figure(figure: Figure) -> str:
 
 def _section(title: str, changes: Changes[ReportTopic] | Changes[ReportClaim]) -> Iterator[str]:
     new, gone, changed = len(changes.added), len(changes.removed), len(changes.changed)
-    yield f"{title}: {new} new, {gone} gone, {changed} changed, {changes.same} the same"
+    yield f"{title}: {new:,} new, {gone:,} gone, {changed:,} changed, {changes.same:,} the same"
     yield from _some([f"  + {_one(one)}" for one in sorted(changes.added, key=lambda one: -one.people)])
     yield from _some([f"  - {_one(one)}" for one in sorted(changes.removed, key=lambda one: -one.people)])
     largest = sorted(changes.changed, key=lambda change: -abs(change.people))
@@ -66,7 +71,7 @@ def _change(change: Change[ReportTopic] | Change[ReportClaim]) -> str:
         name = f"{_printable(name_of(change.before))} → {name}"
     if not change.people:
         return f"{name} ({_people(change.after.people)})"
-    return f"{name} ({change.before.people} → {_people(change.after.people)})"
+    return f"{name} ({change.before.people:,} → {_people(change.after.people)})"
 
 
 def _people(count: int) -> str:
