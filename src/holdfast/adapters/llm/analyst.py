@@ -34,8 +34,7 @@ class LLMAnalyst:
     def __init__(self, model: Model, answers: Answers) -> None:
         self.name = model.name
         self.in_flight = (model.address.in_flight + RESERVE) * reading.COMMENTS_PER_CALL.pieces
-        self._model = model
-        asker = Asker(model, answers)
+        self._asker = asker = Asker(model, answers)
         self._clusterer = Clusterer(asker)
         self._reader = Reader(asker)
         self._grouper = Grouper(asker)
@@ -83,4 +82,5 @@ class LLMAnalyst:
         ]
 
     async def aclose(self) -> None:
-        await self._model.aclose()
+        await self._asker.written()
+        await self._asker.model.aclose()

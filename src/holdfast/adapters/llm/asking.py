@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from holdfast.adapters.llm.answers import Answers
 from holdfast.adapters.llm.model import Model, Question
+from holdfast.errors import StoreUnavailable
 from holdfast.model.report.brief import Brief
 from holdfast.ports.context import Context
 
 T = TypeVar("T", bound=BaseModel)
+A = TypeVar("A")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """A model, and the answers that it has given."""
+WRITES = 4
+"""Answers that are put away at the same time: behind the calls, not in their way."""
 
-    model: Model
-    answers: Answers
+
+class Asker:
+    """A model, and the answers that it has given.
+
+    Answers are put away beside the work. A crash may lose the last ones, and then they are paid again; whoever asks
+    in the meantime finds them here. Belongs to one event loop.
+    """
+
+    def __init__(self, model: Model, answers: Answers) -> None:
+        self.model = model
+        self.answers = answers
+        self._unwritten: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._writing: set[asyncio.Task[None]] = set()
+        self._writers = asyncio.Semaphore(WRITES)
 
     async def ask(
         self,
@@ -36,19 +48,40 @@ class Asker:
     ) -> T:
         """The answer, from the cache unless the brief wants fresh ones."""
         parts = (self.model.name, question.task, question.system, question.text)
-        if not brief.fresh and (found := await self.recall(ctx.tenant, parts, answer)) is not None:
+        if not brief.fresh and (found := await self.recall(ctx.tenant, parts, TypeAdapter(answer))) is not None:
             return found
         given = await self.model.ask(question, answer, ctx, budget=brief.budget, check=check)
-        await self.answers.put(ctx.tenant, parts, given.model_dump_json())
+        self.remember(ctx.tenant, parts, given.model_dump_json())
         return given
 
-    async def recall(self, tenant: str, parts: tuple[str, ...], answer: type[T]) -> T | None:
+    async def recall(self, tenant: str, parts: tuple[str, ...], form: TypeAdapter[A]) -> A | None:
         """What was answered before, if it still has the form that we want."""
-        text = await self.answers.get(tenant, parts)
+        text = self._unwritten.get((tenant, parts)) or await self.answers.get(tenant, parts)
         try:
-            return None if text is None else answer.model_validate_json(text)
+            return None if text is None else form.validate_json(text)
         except ValidationError:
             return None
+
+    def remember(self, tenant: str, parts: tuple[str, ...], text: str) -> None:
+        """Keep an answer, soon."""
+        self._unwritten[tenant, parts] = text
+        task = asyncio.get_running_loop().create_task(self._write(tenant, parts, text))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write(self, tenant: str, parts: tuple[str, ...], text: str) -> None:
+        try:
+            async with self._writers:
+                await self.answers.put(tenant, parts, text)
+        except StoreUnavailable:
+            pass  # the run goes on without this entry; what it needs itself is in its checkpoints
+        finally:
+            self._unwritten.pop((tenant, parts), None)
+
+    async def written(self) -> None:
+        """Wait until everything is put away."""
+        while self._writing:
+            await asyncio.wait(self._writing)
 
 
 async def together(calls: Iterable[Coroutine[Any, Any, R]]) -> list[R]:

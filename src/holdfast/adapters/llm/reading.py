@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from holdfast.adapters.llm.asking import Asker
 from holdfast.adapters.llm.model import Question
 from holdfast.adapters.llm.packing import Packer, Piece, Size
 from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
-from holdfast.adapters.llm.shapes import ExtractionShape, QuotesShape
+from holdfast.adapters.llm.shapes import ClaimShape, ExtractionShape, QuotesShape
 from holdfast.adapters.llm.suspicion import is_suspicious
 from holdfast.adapters.llm.tokens import estimate
 from holdfast.adapters.llm.words import clipped
@@ -67,11 +66,7 @@ class Reading(Generic[S, A]):
         self._answer: TypeAdapter[A] = TypeAdapter(answer)
 
     async def recall(self, pile: Pile, piece: Piece) -> A | None:
-        text = None if pile.fresh else await self._asker.answers.get(pile.tenant, self._parts(pile, piece))
-        try:
-            return None if text is None else self._answer.validate_json(text)
-        except ValidationError:
-            return None
+        return None if pile.fresh else await self._asker.recall(pile.tenant, self._parts(pile, piece), self._answer)
 
     async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[A | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
@@ -79,13 +74,10 @@ class Reading(Generic[S, A]):
         question = Question(self._task, pile.system, data({"comments": listed}), self.output(len(pieces), tokens))
         answer = await self._asker.model.ask(question, self._shape, ctx, budget=pile.budget)
         found = self.read(answer, pieces)
-        await asyncio.gather(*(self._keep(pile, *each) for each in zip(pieces, found, strict=True)))
+        for piece, own in zip(pieces, found, strict=True):
+            if own is not None:
+                self._asker.remember(pile.tenant, self._parts(pile, piece), self._answer.dump_json(own).decode())
         return found
-
-    async def _keep(self, pile: Pile, piece: Piece, answer: A | None) -> None:
-        if answer is not None:
-            text = self._answer.dump_json(answer).decode()
-            await self._asker.answers.put(pile.tenant, self._parts(pile, piece), text)
 
     def _parts(self, pile: Pile, piece: Piece) -> tuple[str, ...]:
         return self._asker.model.name, self._task, pile.ground, piece.identity
@@ -104,24 +96,36 @@ class Extracting(Reading[ExtractionShape, list[Kept]]):
         return 300 + 100 * pieces + 3 * tokens
 
     def read(self, answer: ExtractionShape, pieces: Sequence[Piece]) -> list[list[Kept] | None]:
+        """Comment by comment; if most of them are said to say what they do not, nothing in the answer is believed."""
         claims = {each.id.strip(): each.claims for each in reversed(answer.comments)}  # of two answers the first counts
-        found: list[list[Kept] | None] = []
-        for number, piece in enumerate(pieces, 1):
-            own = claims.get(str(number))
-            ids: list[str] = piece.body["subtopics"]
-            found.append(
-                None
-                if own is None
-                else [
-                    Kept(
-                        statement=clipped(claim.statement, STATEMENT),
-                        quote=claim.quote,
-                        subtopic=ids.index(claim.subtopic) if claim.subtopic in ids else 0,
-                    )
-                    for claim in own[:MOST_CLAIMS]
-                ]
-            )
-        return found
+        found = [_kept(claims.get(str(number)), piece) for number, piece in enumerate(pieces, 1)]
+        spoken = [(own, piece) for own, piece in zip(found, pieces, strict=True) if own]
+        foreign = sum(not _quotes_any(own, piece.body["text"]) for own, piece in spoken)
+        return [None] * len(pieces) if foreign >= max(2, len(spoken) / 2) else found
+
+
+def _kept(claims: Sequence[ClaimShape] | None, piece: Piece) -> list[Kept] | None:
+    if claims is None:
+        return None
+    ids: list[str] = piece.body["subtopics"]
+    return [
+        Kept(
+            statement=clipped(claim.statement, STATEMENT),
+            quote=claim.quote,
+            subtopic=ids.index(claim.subtopic) if claim.subtopic in ids else 0,
+        )
+        for claim in claims[:MOST_CLAIMS]
+    ]
+
+
+def _quotes_any(claims: Sequence[Kept], text: str) -> bool:
+    """Whether at least one quote is the comment's own, spaces and case aside. The pipeline looks more closely."""
+    own = _letters(text)
+    return any(_letters(claim.quote) in own for claim in claims)
+
+
+def _letters(text: str) -> str:
+    return "".join(text.split()).casefold()
 
 
 class Requoting(Reading[QuotesShape, str]):
@@ -139,6 +143,7 @@ class Reader:
     def __init__(self, asker: Asker) -> None:
         calls = asker.model.address.in_flight
         self._claims = Packer(Extracting(asker, "extraction", ExtractionShape, list[Kept]), COMMENTS_PER_CALL, calls)
+        self._last: tuple[tuple[object, ...], Pile] | None = None
         self._quotes = Packer(Requoting(asker, "requote", QuotesShape, str), COMMENTS_PER_CALL, calls)
 
     async def extract(
@@ -146,9 +151,16 @@ class Reader:
     ) -> list[Draft]:
         ids = list(dict.fromkeys(placement.subtopic for placement in placements)) or [OTHER]
         piece = _to_extract(comment.text, ids, topics)
-        kept = await self._claims.ask(_pile(brief, "extraction", ctx, topics_part(topics)), piece, ctx)
+        kept = await self._claims.ask(self._pile(topics, brief, ctx), piece, ctx)
         drafts = [Draft(one.statement, one.quote, ids[min(one.subtopic, len(ids) - 1)]) for one in kept or ()]
         return _in_own_words(drafts) if is_suspicious(comment.text) else drafts
+
+    def _pile(self, topics: Sequence[Topic], brief: Brief, ctx: Context) -> Pile:
+        """Thousands of comments in a row share theirs: writing it anew for each takes longer than all the rest."""
+        for_whom = (topics, brief, ctx.run_id, ctx.step_name)
+        if self._last is None or any(one is not other for one, other in zip(self._last[0], for_whom, strict=True)):
+            self._last = for_whom, _pile(brief, "extraction", ctx, topics_part(topics))
+        return self._last[1]
 
     async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
         if is_suspicious(comment.text):

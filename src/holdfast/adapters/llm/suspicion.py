@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _PATTERNS = (
     # telling a model what to do with what it was told
@@ -35,7 +36,9 @@ _PATTERNS = (
     r"\b(assign|attribut|label|mark|merge|delete|remove|rename|classify|summari[sz]e|translate)\w*\b.{0,40}"
     r"\b(all|other|every|each)\s+(the\s+)?(other\s+)?(comment|claim|quote|speaker|topic|entr|id)",
     r"\b(reveal|show|leak|print|send|exfiltrate|disclose|tell)\b.{0,40}\b(secret|api.?key|password|token|credential|prompt)",
-    r"\b(function|tool)[ _-]?(call|use|result)s?\b|\bcall the \w+ (tool|function)",
+    r"\b(function|tool)[ _-]?(call|use|result)s?\b",
+    r"\b(call|invoke|run|execute)\b.{0,15}\b(tool|function|command|script)",
+    r"\b(name|call|label|rename|title)\s+(every|all|each)\b",
     # pretending to be part of the conversation, of our format, or of a file
     r"(^|[\n\r>\]#*\"'])\s*(system|assistant|user|human|developer|ai|tool|instruction|note to)\s*(\]|\*\*)?\s*:",
     r"<\s*/?\s*(data|system|assistant|user|instruction|prompt|topics|tool|function|script|s|im_|\|)[^<>]{0,40}\|?>",
@@ -59,6 +62,7 @@ _SPACED = re.compile(r"\b(?:\w[ .\-_*]){6,}\w\b")
 _LOOKALIKES = str.maketrans("аеоріѕухсһԁոɡіАЕОРСХІЅ", "aeopisyxchdngiAEOPCXIS")
 
 
+@lru_cache(maxsize=1 << 16)
 def is_suspicious(text: str) -> bool:
     """Whether a text should share no call with others."""
     if _HIDDEN.search(text) or _SPACED.search(text):
