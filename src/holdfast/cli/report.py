@@ -96,6 +96,8 @@ async def _build(session: Session, file: str, folder: Path, tenant: str, wish: d
             request = await request_for(session, holdfast, file, tenant, wish)
             reports = Reports(holdfast.runtime, holdfast.operations)
             handle = await reports.build(request, tenant=tenant, actor=actor())
+            if (await handle.info()).state == RunState.SUCCEEDED:
+                session.out.note(f"run {handle.id} has made this report already; --fresh makes it anew")
             finished = await _until_over(session, holdfast, handle, progress, stop, file)
             if finished.state in OVER:
                 return await _hand_out(session, reports, holdfast, handle, finished, folder)
@@ -133,8 +135,6 @@ async def _hand_out(
         raise RunEnded(f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries again from there")
     files = await reports.files(handle)
     write_files(files, folder)
-    if not handle.created:
-        session.out.note(f"run {handle.id} had made this report already; its files were written again")
     _tell(session, await result_of(holdfast.runtime.payloads, handle), handle, folder)
     return ExitCode.OK
 

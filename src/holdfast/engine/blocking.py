@@ -40,10 +40,8 @@ class BlockingStepContext:
     def progress(self, done: int, total: int | None = None) -> None:
         self._loop.call_soon_threadsafe(self._context.progress, done, total)
 
-    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
-        self._loop.call_soon_threadsafe(
-            lambda: self._context.usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
-        )
+    def usage(self, **spent: Any) -> None:
+        self._loop.call_soon_threadsafe(lambda: self._context.usage(**spent))
 
     @property
     def log(self) -> RunLog:

@@ -87,10 +87,12 @@ class StepContext:
         self._record.done = done
         self._record.total = total
 
-    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
-        self._record.usage.count(input_tokens, output_tokens, cost)
+    def usage(
+        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+    ) -> None:
+        self._record.usage.count(input_tokens, output_tokens, cost, calls)
         if self.item_usage is not None:
-            self.item_usage.count(input_tokens, output_tokens, cost)
+            self.item_usage.count(input_tokens, output_tokens, cost, calls)
 
     async def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
         return await Mapping(self, self._step, self._record, fn, **options).run(items)

@@ -40,12 +40,12 @@ class Usage(Struct, omit_defaults=True):
             max(0, self.unpriced - other.unpriced),
         )
 
-    def count(self, input_tokens: int, output_tokens: int, cost: float | None) -> None:
-        """Add one call. `cost=None` means that nobody knows its price."""
+    def count(self, input_tokens: int, output_tokens: int, cost: float | None, calls: int = 1) -> None:
+        """Add one call, or a share of one (`calls=0`). `cost=None` means that nobody knows its price."""
         self.input_tokens += input_tokens
         self.output_tokens += output_tokens
-        self.calls += 1
+        self.calls += calls
         if cost is None:
-            self.unpriced += 1
+            self.unpriced += calls
         else:
             self.cost += cost

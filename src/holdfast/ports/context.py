@@ -59,8 +59,13 @@ class _Common(Protocol):
         """Say how far the step is. `ctx.map` does it by itself."""
         ...
 
-    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
-        """Count one call's tokens and cost. `cost=None`: its price is unknown (not zero)."""
+    def usage(
+        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+    ) -> None:
+        """Count one call's tokens and cost. `cost=None`: its price is unknown (not zero).
+
+        One call made for several items is counted with one of them; the others count their share with `calls=0`.
+        """
         ...
 
     @property
