@@ -19,7 +19,7 @@ class Usage(Struct, omit_defaults=True):
         return self.input_tokens + self.output_tokens
 
     def __bool__(self) -> bool:
-        return self.calls > 0
+        return self.calls > 0 or self.total_tokens > 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

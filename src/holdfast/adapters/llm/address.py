@@ -85,8 +85,8 @@ def parse(text: str) -> Address:
     """
     text = text.strip()
     scheme, colon, rest = text.partition(":")
-    if not colon:
-        raise ConfigurationError(f"{text!r} names no model that can be asked: use {FORMS}")
+    if not colon:  # it may be a key in the wrong place: it is not repeated
+        raise ConfigurationError(f"the LLM address names no vendor and model: use {FORMS}")
     place, _, query = rest.partition("?")
     given = _parameters(query)
     if scheme in ("http", "https"):
@@ -98,7 +98,7 @@ def parse(text: str) -> Address:
 
 def _address(vendor: str, model: str, base_url: str, given: dict[str, str]) -> Address:
     if not model or re.search(r"[\s\x00-\x1f]", model) or ".." in model:
-        raise ConfigurationError(f"the LLM address needs the name of a model, and {model!r} is none: use {FORMS}")
+        raise ConfigurationError(f"the LLM address needs the name of a model: use {FORMS}")
     _refuse_unknown(given)
     read = {_PARAMETERS[name][0]: _PARAMETERS[name][1](name, value) for name, value in given.items()}
     return Address(vendor, model, _clean_url(base_url), **read)
@@ -116,7 +116,8 @@ def _refuse_unknown(given: dict[str, str]) -> None:
     for name in given:
         if name not in _PARAMETERS:
             known = ", ".join(sorted([*_PARAMETERS, "base_url", "model"]))
-            raise ConfigurationError(f"the LLM address has the unknown parameter {name!r}; known are {known}")
+            hint = "; keys stay in the environment: key=env:NAME" if "key" in name or "token" in name else ""
+            raise ConfigurationError(f"the LLM address has the unknown parameter {name!r}; known are {known}{hint}")
 
 
 def _clean_url(text: str) -> str:
@@ -128,7 +129,9 @@ def _clean_url(text: str) -> str:
     if "@" in url.netloc:
         raise ConfigurationError("the LLM address holds a user name or password: put the key into the environment")
     if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
-        raise ConfigurationError(f"the base URL of the LLM has to look like https://host/v1, and {text!r} does not")
+        raise ConfigurationError("the base URL of the LLM has to look like https://host/v1, without anything after it")
+    if url.scheme == "http" and not _is_local(url.hostname):
+        raise ConfigurationError(f"{url.hostname} is no local server: use https, or the key travels in the open")
     return text.rstrip("/")
 
 

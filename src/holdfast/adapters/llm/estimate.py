@@ -24,8 +24,8 @@ from holdfast.adapters.llm.tokens import estimate_call
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment
 
-USUAL_TOPICS = 8
-USUAL_SUBTOPICS = 3
+MOST_TOPICS = 12
+SUBTOPICS = 3
 TOPIC, SUBTOPIC = 60, 70
 """Name and description, as JSON."""
 PLACE = 18
@@ -117,8 +117,9 @@ class _Guess:
         self._brief = brief
         self._texts = list(dict.fromkeys(comment.text for comment in comments))
         self._speakers = len({comment.speaker for comment in comments})
-        self._topics = min(brief.topics or USUAL_TOPICS + len(brief.given), max(1, len(self._texts) // 3))
-        self._subtopics = self._topics * USUAL_SUBTOPICS
+        usual = max(2, min(MOST_TOPICS, round(len(self._texts) ** 0.5 / 1.5)))
+        self._topics = brief.topics or max(usual, len(brief.given))
+        self._subtopics = self._topics * SUBTOPICS
         self._taxonomy = self._topics * TOPIC + self._subtopics * SUBTOPIC
         self._claims = sum(max(1, tokens(text) / SENTENCE) for text in self._texts)
         self._groups = self._claims * MERGED

@@ -163,7 +163,7 @@ class Model:
     async def _post(self, request: Request) -> Answer:
         """An answer with status 200. Raises what any other status means."""
         if self._transport is None:
-            self._transport = HttpTransport(self.address.in_flight)
+            self._transport = HttpTransport()
         headers = {"content-type": "application/json", "user-agent": "holdfast", **request.headers}
         url = self.address.base_url + request.path
         answer = await self._transport.post(url, headers, request.body, self.address.timeout)

@@ -15,6 +15,7 @@ class Prices:
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._unlisted = False
 
     @property
     def known(self) -> bool:
@@ -25,7 +26,7 @@ class Prices:
         address = self._address
         if address.input_price is not None and address.output_price is not None:
             return (input_tokens * address.input_price + output_tokens * address.output_price) / MILLION
-        return self._listed(input_tokens, output_tokens, cached, written)
+        return None if self._unlisted else self._listed(input_tokens, output_tokens, cached, written)
 
     def of_reply(self, reply: Reply, input_tokens: int, output_tokens: int) -> float | None:
         return self.of(
@@ -47,6 +48,7 @@ class Prices:
         try:
             return float(calc_price(usage, self._address.model, **self._provider()).total_price)
         except (LookupError, ValueError):
+            self._unlisted = True
             return None
 
     def _provider(self) -> dict[str, Any]:

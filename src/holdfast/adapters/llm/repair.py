@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
-from holdfast.adapters.llm.protocol import Prompt, Reply
+from holdfast.adapters.llm.protocol import Prompt, Reply, encode
 from holdfast.errors import HoldfastError
 
 T = TypeVar("T", bound=BaseModel)
@@ -82,6 +82,13 @@ def find_json(text: str) -> Any:
     text = text.strip().lstrip("\ufeff")
     if not text:
         raise Unusable("It is empty.")
+    value = _only_value(text)
+    if "\\ud" in text.lower():
+        _refuse_half_pairs(value)
+    return value
+
+
+def _only_value(text: str) -> Any:
     try:
         return _decoder.decode(text)
     except (ValueError, RecursionError) as error:
@@ -108,6 +115,14 @@ def _objects(text: str) -> list[Any]:
                 end = start + 1
             start = part.find("{", end)
     return found
+
+
+def _refuse_half_pairs(value: Any) -> None:
+    """Half a surrogate pair can be written in JSON, but neither stored nor sent."""
+    try:
+        encode(value)
+    except UnicodeEncodeError:
+        raise Unusable("It holds half of a surrogate pair, which is no character.") from None
 
 
 def _finite(text: str) -> float:

@@ -8,11 +8,12 @@ with it the key, and would otherwise travel along as `__context__`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from holdfast.errors import HoldfastError, Permanent, Transient
+from holdfast.errors import HoldfastError, Transient
 
 if TYPE_CHECKING:
     import httpx2
@@ -43,7 +44,7 @@ class CutShort(Transient):
 
 
 class Transport(Protocol):
-    """Sends one request. Calls may overlap. Raises `Transient`, `CutShort`, or `Permanent` for an endless answer."""
+    """Sends one request. Calls may overlap. Raises `Transient`, and `CutShort` for an answer that does not end."""
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer: ...
 
@@ -51,17 +52,18 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """A `Transport` over one pool of connections."""
+    """A `Transport` with one connection per call in flight, the last used first.
 
-    def __init__(self, connections: int) -> None:
+    Each has an HTTP client of its own: a pool looks at every one of its connections for every call, which at 64 of
+    them costs more than all the rest of a call.
+    """
+
+    def __init__(self) -> None:
         import httpx2  # takes a fifth of a second: only for those who really call
 
-        self._client = httpx2.AsyncClient(
-            limits=httpx2.Limits(
-                max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=KEEP_OPEN
-            ),
-            timeout=httpx2.Timeout(None, connect=CONNECT_WITHIN),
-        )
+        self._tls = httpx2.create_ssl_context()
+        self._idle: list[httpx2.AsyncClient] = []
+        self._all: list[httpx2.AsyncClient] = []
         self._failures = (httpx2.TransportError, httpx2.DecodingError, OSError)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
@@ -71,7 +73,9 @@ class HttpTransport:
         return outcome
 
     async def aclose(self) -> None:
-        await self._client.aclose()
+        clients, self._all, self._idle = self._all, [], []
+        for client in clients:
+            await client.aclose()
 
     async def _attempt(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
@@ -80,15 +84,36 @@ class HttpTransport:
         try:
             async with (
                 asyncio.timeout(timeout),
-                self._client.stream("POST", url, headers=headers, content=body) as response,
+                self._client() as client,
+                client.stream("POST", url, headers=headers, content=body) as response,
             ):
                 if await _read_whole(response, received):
                     return Answer(response.status_code, response.headers, bytes(received))
-                return Permanent(f"{_host(url)} answered with more than {MAX_ANSWER >> 20} MiB and was cut off")
+                return CutShort(f"{_host(url)} answered with more than {MAX_ANSWER >> 20} MiB", len(received))
         except TimeoutError:
             return Transient(f"{_host(url)} did not answer within {timeout:g} s")
         except self._failures as error:
             return _broken(url, error, len(received))
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx2.AsyncClient]:
+        client = self._idle.pop() if self._idle else self._new_client()
+        try:
+            yield client
+        finally:
+            if self._all:
+                self._idle.append(client)
+
+    def _new_client(self) -> httpx2.AsyncClient:
+        import httpx2
+
+        client = httpx2.AsyncClient(
+            verify=self._tls,
+            limits=httpx2.Limits(max_connections=1, keepalive_expiry=KEEP_OPEN),
+            timeout=httpx2.Timeout(None, connect=CONNECT_WITHIN),
+        )
+        self._all.append(client)
+        return client
 
 
 async def _read_whole(response: httpx2.Response, received: bytearray) -> bool:

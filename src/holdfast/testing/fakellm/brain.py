@@ -323,10 +323,9 @@ def _places(text: str, topics: Sequence[Any]) -> list[str]:
     own = set(words(text))
     scored = []
     for topic in topics:
-        if not own & set(words(topic["name"])):
-            continue
         best = max(topic["subtopics"], key=lambda one: len(own & set(words(one["name"]))))
-        scored.append((len(own & set(words(best["name"]))), best["id"]))
+        if score := len(own & set(words(best["name"]))):
+            scored.append((score, best["id"]))
     return [place for _, place in sorted(scored, key=lambda pair: -pair[0])[:2]] or ["other"]
 
 

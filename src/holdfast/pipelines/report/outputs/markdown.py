@@ -19,6 +19,15 @@ BASES = {
     "tension": "a possible tension: two claims that seem to contradict each other, not a finding",
 }
 
+STAGES = {
+    "rows": "rows of the input",
+    "comments": "comments that were analysed",
+    "speaking": "comments with at least one claim",
+    "drafts": "claims proposed",
+    "extracted": "claims with a verified quote",
+    "claims": "claims after merging",
+}
+
 
 def markdown(report: Report) -> str:
     """The report as Markdown."""
@@ -129,12 +138,13 @@ def _cruxes(report: Report, numbers: dict[str, int]) -> Iterator[str]:
 
 def _crux(crux: ReportCrux, called: dict[str, str], numbers: dict[str, int], report: Report) -> str:
     where = f"{escape(called.get(crux.topic, crux.topic))} → {escape(called.get(crux.subtopic, crux.subtopic))}"
-    mark = "" if crux.basis == "votes" else _mark(report)
+    voted = crux.basis == "votes"
+    mark = "" if voted else _mark(report)
+    counts = f"{crux.agree} agree, {crux.disagree} disagree, {crux.unclear} {'pass' if voted else 'unclear'}"
     divided = f"controversy {_percent(crux.controversy)} ({escape(crux.level)})"
     lines = [
         f'- <a id="{anchor(crux.id)}"></a>**{escape(crux.statement)}**{mark}{_citations(crux.cites, numbers)}  ',
-        f"  {where} · {crux.agree} agree, {crux.disagree} disagree, {crux.unclear} unclear · {divided} · "
-        f"{BASES.get(crux.basis, escape(crux.basis))}",
+        f"  {where} · {counts} · {divided} · {BASES.get(crux.basis, escape(crux.basis))}",
     ]
     if crux.explanation:
         lines += ["", f"  {escape(crux.explanation)}{mark}"]
@@ -154,7 +164,7 @@ def _method(report: Report) -> Iterator[str]:
             f"Comments placed in a topic: {_percent(coverage.placed)}; with at least one claim: "
             f"{_percent(coverage.speaking)}; characters inside a quote: {_percent(coverage.quoted_characters)}",
             f"Made {escape(made.at)} by {escape(made.software)} in {made.seconds:.0f} s; cost: {_cost(made.cost)}",
-            *(f"{escape(name)}: {escape(value)}" for name, value in method.options.items()),
+            *(f"Option {escape(name)}: {escape(value)}" for name, value in method.options.items()),
         ]
     )
     if report.funnel:
@@ -175,7 +185,9 @@ def _method(report: Report) -> Iterator[str]:
 def _stages(report: Report) -> Iterator[str]:
     for stage in report.funnel:
         lost = ", ".join(f"{_number(one.count)} {escape(one.reason)}" for one in stage.lost if one.count)
-        yield f"{escape(stage.name)}: {_number(stage.count)}" + (f" (lost: {lost})" if lost else "")
+        yield f"{STAGES.get(stage.name, escape(stage.name))}: {_number(stage.count)}" + (
+            f" (lost: {lost})" if lost else ""
+        )
 
 
 # --- small words ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import unicodedata
 
 _JOINER = "\u2060"
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_SPECIAL = re.compile(r"([\\`*_\[\]|~$^#!{}])")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$^#{}])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _LINKS = re.compile(r"@|(?<=:)(?=//)|(?i:(?<=www)(?=\.))|(?i:(?<=mailto:)|(?<=xmpp:))")
 _BLOCK = re.compile(r"[-+=:]|\d{1,9}(?=[.)])")

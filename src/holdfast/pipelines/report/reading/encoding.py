@@ -29,7 +29,7 @@ _WESTERN = set(
     "ÄÖÜäöüßÀÂÇÈÉÊËÎÏÔÙÛàâçèéêëîïôùûŒœÁÍÑÓÚáíñóúÃÕãõÌÒìòÅÆØåæø"  # letters
     "¡¿ºª«»‘’“”„‚–—…•·°§€£©®™²½´ \xa0"  # and what stands between them
 )
-_BETWEEN_LETTERS = re.compile(r"(?<=[a-z])[^\W\d_a-zA-Z]|(?<=[a-z])[¡-¿](?=[a-z])")
+_MARK_IN_WORD = re.compile("(?<=[a-z])[¡-¶¸-¿](?=[a-z])")
 
 
 def encoding_of(survey: Survey) -> str:
@@ -38,6 +38,11 @@ def encoding_of(survey: Survey) -> str:
         if survey.head.startswith(mark):
             return name
     return _by_zero_bytes(survey.head) or _by_validity(survey) or _by_guess(survey.sample)
+
+
+def is_guess(encoding: str) -> bool:
+    """Whether nothing in the file proves the encoding."""
+    return bool(encoding) and not encoding.startswith("utf")
 
 
 def text_of(chunks: Iterable[bytes], encoding: str) -> io.TextIOWrapper:
@@ -76,9 +81,7 @@ def _is_western(text: str) -> bool:
         return False
     letters = sum(map(str.isalpha, text))
     accents = sum(map(str.isalpha, foreign))
-    return accents <= 0.25 * letters and not any(
-        not match[0].isalpha() and match[0] not in "’·°" for match in _BETWEEN_LETTERS.finditer(text)
-    )
+    return accents <= 0.25 * letters and not _MARK_IN_WORD.search(text)
 
 
 class _Chunks(io.RawIOBase):

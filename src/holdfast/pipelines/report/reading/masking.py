@@ -14,15 +14,17 @@ from ipaddress import ip_address
 _SUSPECT = re.compile(r"[@\d]|::")
 _EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
-_CARD = re.compile(r"(?<![\d.,-])\d(?:[ -]?\d){12,18}(?![\d]|[.,]\d)")
+_CARD = re.compile(
+    r"(?<![\d.,-])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5})(?![\d-]|[.,]\d)"
+)
 _SOCIAL = re.compile(r"(?<![\d-])(?!000|666|9)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\d-])")
 _ADDRESS = re.compile(
     r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7})(?![\w:]|\.\d)"
 )
 _PHONE = re.compile(
-    r"(?<![\w$€£¥])(?<![\d][.,])(?:\+|00)?[ ]?(?:\(\+?\d{1,4}\)[ ]?)?"
-    r"\d{1,12}(?:[ ./()\u2010-\u2013\-]{1,2}\d{1,12}){0,7}"
-    r"(?![\w%€£¥]|[.,:]\d)"
+    r"(?<![A-Za-z0-9_$€£¥])(?<!\d[.,])(?:\+ ?|00 ?)?(?:\(\+?\d{2,5}\) ?)?"
+    r"\d{1,12}(?:(?: ?\(0\) ?|[ ./\u2010-\u2013-]{1,2})\d{1,12}){0,7}"
+    r"(?![A-Za-z0-9_%€£¥]|[.,:]\d)"
 )
 _DIGITS = re.compile(r"\d+")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})(?!\d)")
@@ -86,15 +88,28 @@ def _is_phone_number(match: re.Match[str]) -> bool:
 
 
 def _is_written_like_a_phone_number(number: str, groups: list[str], length: int) -> bool:
+    from_zero = number.startswith(("0", "(0"))
     if len(groups) == 1:
-        return 10 <= length <= 12 or (number.startswith("0") and length >= 9)
+        return 10 <= length <= 12 or (from_zero and length >= 9)
     if _DATE.match(number) or all(_YEAR.fullmatch(group) for group in groups):
         return False
-    return not (_is_decimal(number, groups) or _is_grouped_in_thousands(number, groups))
+    if _is_decimal(number, groups) or _is_book(groups):
+        return False
+    if not from_zero and (_is_range(number, groups) or max(map(len, groups)) < 3):
+        return False
+    return not _is_grouped_in_thousands(number, groups)
+
+
+def _is_book(groups: list[str]) -> bool:
+    return groups[0] in ("978", "979") and sum(map(len, groups)) == 13
 
 
 def _is_decimal(number: str, groups: list[str]) -> bool:
     return len(groups) == 2 and "." in number
+
+
+def _is_range(number: str, groups: list[str]) -> bool:
+    return len(groups) == 2 and len(groups[0]) > 3 and "(" not in number and " " not in number
 
 
 def _is_grouped_in_thousands(number: str, groups: list[str]) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 
 from holdfast.model.report.comment import Comment, Fate, Row, Source
 from holdfast.pipelines.report.reading.columns import Columns, find_columns, has_comments
+from holdfast.pipelines.report.reading.encoding import is_guess
 from holdfast.pipelines.report.reading.language import LanguageSample
 from holdfast.pipelines.report.reading.masking import masked
 from holdfast.pipelines.report.reading.notes import Note, Notes
@@ -75,9 +76,7 @@ class CommentReader:
 
     @property
     def warnings(self) -> list[str]:
-        surplus = self._columns.surplus
-        about_columns = [_left_out(surplus)] if surplus else []
-        return about_columns + (self._last.notes.warnings() if self._last else [])
+        return self._about_file() + (self._last.notes.warnings() if self._last else [])
 
     @property
     def language(self) -> str:
@@ -117,6 +116,11 @@ class CommentReader:
         trial = _Pass(self._columns, self._options, None)
         weights = map(trial.weight, self._table.rows(trial.notes))
         return largest_kept((weight for weight in weights if weight is not None), self._options.max_comments)
+
+    def _about_file(self) -> list[str]:
+        encoding, surplus = self._table.encoding, self._columns.surplus
+        guess = f"The encoding was guessed: {encoding}. If letters look wrong, save the file as UTF-8."
+        return [guess] * is_guess(encoding) + [_left_out(surplus)] * bool(surplus)
 
     @property
     def _shown_name(self) -> str:
