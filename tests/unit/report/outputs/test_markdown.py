@@ -80,6 +80,7 @@ def test_any_text_is_only_text(text: str) -> None:
     assert {token.type for token in tokens(escaped)} <= {"paragraph_open", "paragraph_close", "inline", "text"}
     assert shown(escaped) == squeezed(text).replace(JOINER, "")
     assert "\n" not in escaped
+    assert not {"<", ">"} & set(escaped)  # a careless renderer, or a browser, needs no more than one of them
 
 
 def test_renderers_find_no_address_to_turn_into_a_link() -> None:
