@@ -29,6 +29,7 @@ _WESTERN = set(
     "ÄÖÜäöüßÀÂÇÈÉÊËÎÏÔÙÛàâçèéêëîïôùûŒœÁÍÑÓÚáíñóúÃÕãõÌÒìòÅÆØåæø"  # letters
     "¡¿ºª«»‘’“”„‚–—…•·°§€£©®™²½´ \xa0"  # and what stands between them
 )
+_STRUCTURE = re.compile(r"[\r\n\[{]")
 _MARK_IN_WORD = re.compile("(?<=[a-z])[¡-¶¸-¿](?=[a-z])")
 
 
@@ -37,7 +38,7 @@ def encoding_of(survey: Survey) -> str:
     for mark, name in _MARKS:
         if survey.head.startswith(mark):
             return name
-    return _by_zero_bytes(survey.head) or _by_validity(survey) or _by_guess(survey.sample)
+    return _by_zero_bytes(survey) or _by_validity(survey) or _by_guess(survey.sample)
 
 
 def is_guess(encoding: str) -> bool:
@@ -50,13 +51,17 @@ def text_of(chunks: Iterable[bytes], encoding: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedReader(_Chunks(chunks)), encoding, errors="replace", newline="")
 
 
-def _by_zero_bytes(head: bytes) -> str | None:
-    """UTF-16 without a mark: ASCII characters, of which every table has some, leave every other byte zero."""
-    pairs = len(head) // 2
-    first, second = head[0::2].count(0), head[1::2].count(0)
-    if not pairs or max(first, second) < 0.02 * pairs or min(first, second) > 0.1 * max(first, second):
+def _by_zero_bytes(survey: Survey) -> str | None:
+    """UTF-16 without a mark: ASCII characters, of which every table has some, leave every other byte zero.
+
+    A few zero bytes that are just there, in a file that is UTF-8 otherwise, do not make it UTF-16.
+    """
+    first, second = survey.head[0::2].count(0), survey.head[1::2].count(0)
+    least = max(4, (0.005 if survey.invalid else 0.05) * len(survey.head) / 2)
+    if max(first, second) < least or min(first, second) > 0.1 * max(first, second):
         return None
-    return "utf-16-be" if first > second else "utf-16-le"
+    name = "utf-16-be" if first > second else "utf-16-le"
+    return name if _STRUCTURE.search(survey.head.decode(name, "replace")) else None
 
 
 def _by_validity(survey: Survey) -> str | None:
@@ -64,14 +69,17 @@ def _by_validity(survey: Survey) -> str | None:
 
 
 def _by_guess(sample: bytes) -> str:
-    if _is_western(sample.decode("cp1252", errors="replace")):
+    western = sample.decode("cp1252", errors="replace")
+    if _is_western(western):
         return "cp1252"
+    return _by_statistics(sample) or ("latin-1" if "\ufffd" in western else "cp1252")
+
+
+def _by_statistics(sample: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample, cp_isolation=_CANDIDATES).best()
-    if best is not None:
-        return best.encoding
-    return "latin-1" if "\ufffd" in sample.decode("cp1252", errors="replace") else "cp1252"
+    guesses = from_bytes(sample, cp_isolation=_CANDIDATES)
+    return next((guess.encoding for guess in guesses if not _MARK_IN_WORD.search(str(guess))), None)
 
 
 def _is_western(text: str) -> bool:

@@ -117,10 +117,9 @@ class LanguageSample:
             self._hits.update(_BY_WORD.get(word.lower(), ()))
 
     def _by_words(self) -> str:
-        (first, hits), *others = [*self._hits.most_common(2), ("", 0)]
-        second = others[0][1]
-        clear = hits >= 2 and hits >= 0.08 * self._words and hits >= 1.1 * second
-        return first if clear else UNKNOWN
+        (language, hits), (_, others) = [*self._hits.most_common(2), ("", 0), ("", 0)][:2]
+        clear = hits >= 2 and hits >= 0.08 * self._words and hits >= 1.1 * others
+        return language if clear else UNKNOWN
 
     def _japanese_or(self, script: str) -> str:
         """Kana among the ideographs make it Japanese."""

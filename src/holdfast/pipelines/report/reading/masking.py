@@ -12,17 +12,20 @@ from functools import partial
 from ipaddress import ip_address
 
 _SUSPECT = re.compile(r"[@\d]|::")
-_EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_LETTERS = "A-Za-z0-9\u00c0-\u052f"  # of scripts with spaces between words: elsewhere an address has no visible ends
+_EMAIL = re.compile(
+    rf"(?<![{_LETTERS}_.+%-])[{_LETTERS}_.+%-]{{1,64}}@(?:[\w-]{{1,63}}\.){{1,8}}[A-Za-z\u00c0-\u052f]{{2,24}}"
+)
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _CARD = re.compile(
     r"(?<![\d.,-])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5})(?![\d-]|[.,]\d)"
 )
 _SOCIAL = re.compile(r"(?<![\d-])(?!000|666|9)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\d-])")
 _ADDRESS = re.compile(
-    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7})(?![\w:]|\.\d)"
+    r"(?<![A-Za-z0-9_.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7})(?![A-Za-z0-9_:]|\.\d)"
 )
 _PHONE = re.compile(
-    r"(?<![A-Za-z0-9_$€£¥])(?<!\d[.,])(?:\+ ?|00 ?)?(?:\(\+?\d{2,5}\) ?)?"
+    r"(?<![A-Za-z0-9_$€£¥])(?<!\d[.,])(?:(?:\+ ?\d{1,3}|00 ?\d{1,3}|1)[ -]?)?(?:\(\+?\d{2,5}\)[ -]?)?"
     r"\d{1,12}(?:(?: ?\(0\) ?|[ ./\u2010-\u2013-]{1,2})\d{1,12}){0,7}"
     r"(?![A-Za-z0-9_%€£¥]|[.,:]\d)"
 )

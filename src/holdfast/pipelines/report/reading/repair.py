@@ -14,8 +14,12 @@ import re
 from holdfast.pipelines.report.reading.lines import Lines, RecordTooLong
 from holdfast.pipelines.report.reading.table import Broken
 
-PATIENCE = 100
-"""How often a closing quote is looked for far away. A file with more such rows is read line by line."""
+PATIENCE = 20
+"""How often a closing quote is looked for in vain before a file is read line by line, …"""
+TRIES = 50
+"""… and in how many lines with quotes, …"""
+ROWS = 3
+"""… and how many rows of their own prove that the lines are no part of a cell."""
 
 _QUOTES = re.compile('"+')
 
@@ -50,14 +54,16 @@ class Repair:
         return found
 
     def _search(self, first: str, width: int | None) -> list[str] | None:
-        parts, rows = [first], 0
+        parts, rows, tries = [first], 0, 0
         try:
             for line in self._lines:
                 parts.append(line)
-                rows += self._fitting(line, width) is not None
+                rows += bool(self._fitting(line, width) or self._without_quotes(line, width))
+                tries += '"' in line
+                like_rows = 2 * rows >= len(parts) - 1
                 cells = self._fitting("".join(parts), width) if '"' in line else None
-                if cells:
-                    return cells if 2 * rows < len(parts) - 1 else None
+                if cells or tries > TRIES or (like_rows and rows >= ROWS):
+                    return None if like_rows else cells
         except RecordTooLong:
             pass
         return None

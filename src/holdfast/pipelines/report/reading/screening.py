@@ -10,7 +10,9 @@ comes for different or unnamed people: that is support.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
+from unicodedata import category
 
 from holdfast.model.report.comment import Fate
 from holdfast.pipelines.report.reading.notes import Note, Notes
@@ -20,7 +22,6 @@ LONGEST_FIGURE = 6
 """Digits of a number that may be an answer."""
 
 _WORD = re.compile(r"[^\W\d_][\W_]*[^\W_]")  # a letter and something after it
-_SOLID = re.compile(r"[^\W_]")
 _NOTHING = {"n/a", "#n/a", "<na>", "nan", "null", "(null)", "#value!", "#ref!"}
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\u3164\u115f\u1160\uffa0\u2800"))
 
@@ -83,12 +84,12 @@ class Screen:
 
 
 def _weigh_characters(text: str) -> Verdict | None:
-    solid = _SOLID.findall(text)
-    if not solid:
+    kinds = Counter(category(character)[0] for character in text)
+    if not kinds["L"] and not kinds["N"]:
         return _NO_WORDS
-    if len(solid) == 1 and solid[0].isalpha() and not _is_ideograph(solid[0]):
+    if kinds["L"] == 1 and not kinds["N"] + kinds["M"] + kinds["S"] and not any(map(_is_ideograph, text)):
         return _ONE_LETTER
-    if len(solid) > LONGEST_FIGURE and all(map(str.isdigit, solid)):
+    if kinds["N"] > LONGEST_FIGURE and not kinds["L"]:
         return _LONG_NUMBER
     return None
 

@@ -1,0 +1,51 @@
+"""The vote matrix of a Polis export."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.errors import InvalidInput
+from holdfast.pipelines.report.reading import read_votes, votes
+
+MATRIX = b"""participant,group-id,n-votes,0,1,7
+10,0,3,1,-1,0
+11,,1,,1.0,
+10,1,2,x,-1, 1
+,1,0,,,
+"""
+
+
+def test_votes_are_read_where_somebody_voted():
+    found = read_votes([MATRIX[:40], MATRIX[40:]], "votes.csv", {"0", "1", "7"})
+    assert found.participants == ("10", "11", "10#2", "row 4")
+    assert found.comments == ("0", "1", "7")
+    assert found.cells == ((0, 0, 1), (0, 1, -1), (0, 2, 0), (1, 1, 1), (2, 1, -1), (2, 2, 1))
+
+
+def test_columns_of_other_comments_are_passed_over():
+    found = read_votes([MATRIX], "votes.csv", {"7"})
+    assert (found.comments, found.cells) == (("7",), ((0, 0, 0), (2, 0, 1)))
+
+
+def test_the_participants_may_stand_anywhere():
+    found = read_votes([b"5,Voter ID\n1,ann\n-1,bob\n"], "votes.csv", {"5"})
+    assert (found.participants, found.cells) == (("ann", "bob"), ((0, 0, 1), (1, 0, -1)))
+
+
+def test_thousands_of_comments_are_no_problem():
+    ids = [str(number) for number in range(20_000)]
+    data = ("participant," + ",".join(ids) + "\nann" + ",1" * 20_000 + "\n").encode()
+    assert len(read_votes([data], "votes.csv", set(ids)).cells) == 20_000
+
+
+def test_a_file_without_votes_is_refused():
+    with pytest.raises(InvalidInput, match="Columns found: participant, group-id, n-votes, 0, 1, 7"):
+        read_votes([MATRIX], "votes.csv", {"99"})
+    with pytest.raises(InvalidInput, match=r"votes\.csv is empty"):
+        read_votes([], "votes.csv", {"1"})
+
+
+def test_a_matrix_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(votes, "LARGEST_MATRIX", 50)
+    with pytest.raises(InvalidInput, match="votes are read up to"):
+        read_votes([MATRIX], "votes.csv", {"1"})
