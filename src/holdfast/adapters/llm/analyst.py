@@ -22,9 +22,6 @@ from holdfast.model.report.summary import Sentence, TopicSummary
 from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
 
-RESERVE = 2
-"""Calls' worth of comments that wait while all calls are under way: so the next call is full when one returns."""
-
 
 class LLMAnalyst:
     """An `Analyst` whose words are a model's. Comments share calls; what was answered before is not asked again."""
@@ -33,7 +30,7 @@ class LLMAnalyst:
 
     def __init__(self, model: Model, answers: Answers) -> None:
         self.name = model.name
-        self.in_flight = (model.address.in_flight + RESERVE) * reading.COMMENTS_PER_CALL.pieces
+        self.in_flight = reading.COMMENTS_PER_CALL.to_keep_busy(model.address.in_flight)
         self._asker = asker = Asker(model, answers)
         self._clusterer = Clusterer(asker)
         self._reader = Reader(asker)

@@ -77,7 +77,7 @@ class Clusterer:
         self._asker = asker
         self._earlier = Earlier(asker.answers)
         self._assigning = Packer(Assigning(asker), COMMENTS_PER_CALL, asker.model.address.in_flight)
-        self.in_flight = (asker.model.address.in_flight + 1) * COMMENTS_PER_CALL.pieces
+        self._at_once = COMMENTS_PER_CALL.to_keep_busy(asker.model.address.in_flight)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         texts = {fingerprint(comment.text): comment.text for comment in comments}
@@ -150,7 +150,7 @@ class Clusterer:
         async def place(which: str, ctx: Context) -> tuple[str, ...]:
             return await self._assigning.ask(pile, _piece(texts[which]), ctx) or (OTHER,)
 
-        found = await ctx.map(place, which, key=lambda each: again + each, concurrency=self.in_flight)
+        found = await ctx.map(place, which, key=lambda each: again + each, concurrency=self._at_once)
         return dict(zip(which, found, strict=True))
 
     async def _extend(

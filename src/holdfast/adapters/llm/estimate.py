@@ -30,8 +30,8 @@ TOPIC, SUBTOPIC = 60, 70
 """Name and description, as JSON."""
 PLACE = 18
 """A comment's subtopics."""
-SENTENCE = 25
-"""Tokens of a comment for each claim that it makes."""
+SENTENCE, MOST_CLAIMS = 28, 8
+"""Tokens of a comment for each claim that it makes, and how many a long one makes at most."""
 CLAIM = 30
 """A claim without its quote."""
 STATEMENT = 32
@@ -121,7 +121,7 @@ class _Guess:
         self._topics = brief.topics or max(usual, len(brief.given))
         self._subtopics = self._topics * SUBTOPICS
         self._taxonomy = self._topics * TOPIC + self._subtopics * SUBTOPIC
-        self._claims = sum(max(1, tokens(text) / SENTENCE) for text in self._texts)
+        self._claims = sum(max(1, min(MOST_CLAIMS, tokens(text) / SENTENCE)) for text in self._texts)
         self._groups = self._claims * MERGED
 
     def clustering(self) -> Iterable[_Calls]:
@@ -139,11 +139,11 @@ class _Guess:
 
     def claims(self) -> Iterable[_Calls]:
         sizes = [tokens(text) + reading.AROUND for text in self._texts]
+        usual = sum(sizes) / max(1, len(sizes))
         asked = self._instructions("extraction", shapes.ExtractionShape) + self._taxonomy
         calls = self._packed(sizes, reading.COMMENTS_PER_CALL, reading.LONG)
-        yield _Calls(calls, asked, sum(sizes), self._claims * CLAIM + sum(sizes))
+        yield _Calls(calls, asked, sum(sizes), self._claims * (CLAIM + min(SENTENCE, usual)))
         lost = self._claims * LOST_QUOTES
-        usual = sum(sizes) / max(1, len(sizes))
         asked = self._instructions("requote", shapes.QuotesShape)
         yield _Calls(lost / 3, asked, lost * (usual + 2 * STATEMENT), lost * STATEMENT)
 

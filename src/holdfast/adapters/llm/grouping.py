@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.adapters.llm.asking import Asker, together
@@ -21,6 +23,9 @@ MOST = 60
 LEAST = 20
 STATEMENT = 300
 ROUNDS = 4
+WORTHWHILE = 0.02
+"""The share of statements that a round has to merge for another one to follow."""
+TELLING = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,9 @@ class Bundle:
 class Grouper:
     """Asks which claims of a subtopic say the same.
 
-    Equal statements need no model. Of the others at most `MOST` go into one call; when there are more, each part is
-    grouped, then what stands for the groups is grouped again in other parts, until nothing merges any more.
+    Equal statements need no model. Of the others at most `MOST` go into one call. When there are more, those that share
+    an uncommon word go together; what stands for the groups is then grouped again, by other words, until that is no
+    longer worth it.
     """
 
     def __init__(self, asker: Asker) -> None:
@@ -45,13 +51,11 @@ class Grouper:
         suspicious = [claim for claim in claims if is_suspicious(claim.statement) or is_suspicious(claim.quote)]
         apart = {claim.id for claim in suspicious}
         bundles = _equal([claim for claim in claims if claim.id not in apart])
-        for order in ORDERS:
-            parts = list(_parts(sorted(bundles, key=order)))
+        for turn in range(ROUNDS):
+            parts = list(_parts(_ordered(bundles, turn)))
             found = await together(self._merged(subtopic, part, brief, ctx) for part in parts)
-            merged = [bundle for part in found for bundle in part]
-            done = len(parts) <= 1 or len(merged) == len(bundles)
-            bundles = merged
-            if done:
+            before, bundles = len(bundles), [bundle for part in found for bundle in part]
+            if len(parts) <= 1 or before - len(bundles) < WORTHWHILE * before:
                 break
         own = [Bundle(claim.statement, (claim.id,)) for claim in suspicious]
         place = {claim.id: index for index, claim in enumerate(claims)}
@@ -116,13 +120,13 @@ def _parts(bundles: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
         yield bundles[start:]
 
 
-def _by_words(bundle: Bundle) -> tuple[str, tuple[str, ...]]:
-    return bundle.statement.casefold(), bundle.members
+def _ordered(bundles: Sequence[Bundle], turn: int) -> list[Bundle]:
+    """Beside each other what shares an uncommon word: the least common one first, another one at every turn."""
+    words = {id(bundle): sorted(set(map(str.casefold, TELLING.findall(bundle.statement)))) for bundle in bundles}
+    often = Counter(word for own in words.values() for word in own)
 
+    def telling(bundle: Bundle) -> tuple[Sequence[str], str, tuple[str, ...]]:
+        shared = sorted((word for word in words[id(bundle)] if often[word] > 1), key=lambda word: (often[word], word))
+        return shared[turn:] + shared[:turn], bundle.statement.casefold(), bundle.members
 
-def _by_chance(salt: int) -> Callable[[Bundle], tuple[str, tuple[str, ...]]]:
-    """Another order in every round, so that those meet who have not met before; the same in every run."""
-    return lambda bundle: (digest(str(salt), bundle.statement), bundle.members)
-
-
-ORDERS = (_by_words, *(_by_chance(salt) for salt in range(1, ROUNDS)))
+    return sorted(bundles, key=telling)

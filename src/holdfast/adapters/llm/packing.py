@@ -54,6 +54,13 @@ class Size:
     pieces: int
     tokens: int
 
+    def to_keep_busy(self, calls: int) -> int:
+        """How many callers keep so many calls busy: those in the calls, and as many who wait.
+
+        A call that returns is followed by a full one at once, while its callers still put away what they got.
+        """
+        return 2 * calls * self.pieces
+
 
 class Service(Protocol[P_contra, A_co]):
     """Who answers. A pile is what the pieces of one call have in common: run, instructions, taxonomy."""

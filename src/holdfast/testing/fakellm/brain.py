@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -220,11 +221,12 @@ class HostileBrain(ReportBrain):
 # --- words ----------------------------------------------------------------------------------------------------
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=1 << 14)
+def words(text: str) -> tuple[str, ...]:
     """The telling words of a text; where words are not separated, pairs of signs."""
     found = [word for word in map(str.lower, LATIN.findall(text)) if word not in COMMON and not DENSE.search(word)]
     dense = re.findall("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}", text)
-    return found + [run[index : index + 2] for run in dense for index in range(len(run) - 1)]
+    return (*found, *(run[index : index + 2] for run in dense for index in range(len(run) - 1)))
 
 
 def sentences(text: str) -> list[str]:
@@ -292,14 +294,14 @@ def _readings(text: str) -> Iterator[str]:
 # --- parts of answers -----------------------------------------------------------------------------------------
 
 
-def _topics(comments: Sequence[list[str]], number: int, taken: set[str]) -> list[Any]:
+def _topics(comments: Sequence[Sequence[str]], number: int, taken: set[str]) -> list[Any]:
     """The most frequent words as topics, and the words that come along with them as subtopics."""
     frequent = Counter(word for comment in comments for word in set(comment) if word not in taken)
     chosen = [word for word, _ in sorted(frequent.items(), key=lambda pair: (-pair[1], pair[0]))[:number]]
     return [_topic(word, comments, {*chosen, *taken}) for word in chosen]
 
 
-def _topic(word: str, comments: Sequence[list[str]], taken: set[str]) -> Any:
+def _topic(word: str, comments: Sequence[Sequence[str]], taken: set[str]) -> Any:
     beside = Counter(each for comment in comments if word in comment for each in set(comment) if each not in taken)
     companions = [each for each, _ in sorted(beside.items(), key=lambda pair: (-pair[1], pair[0]))[:2]]
     subtopics = [_subtopic(f"{word} and {each}") for each in companions]
