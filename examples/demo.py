@@ -94,6 +94,7 @@ def funnel(report: Report) -> Padding:
 
 
 def main() -> int:
+    FOLDER.mkdir(exist_ok=True)
     if (code := build()) != 0:
         return code
     console = Console(highlight=False)

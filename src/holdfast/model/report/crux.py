@@ -65,6 +65,11 @@ class Crux:
     def controversy(self) -> float:
         return controversy(self.agree, self.disagree, self.people)
 
+    @property
+    def weight(self) -> float:
+        """Controversy, the more certain the more people it rests on: what cruxes are ordered by."""
+        return self.controversy * self.people / (self.people + PRIOR)
+
 
 @dataclass(frozen=True, slots=True)
 class Cruxes:
@@ -76,6 +81,9 @@ class Cruxes:
     """One row for each speaker, one cell for each crux: agree, disagree, unclear, or empty (said nothing)."""
     notes: tuple[str, ...] = ()
 
+
+PRIOR = 10
+"""How many people it takes for a division to weigh half."""
 
 LEVELS = ((0.8, "max"), (0.6, "high"), (0.4, "mid"), (0.2, "light"), (0.0, "low"))
 

@@ -61,8 +61,8 @@ def from_draft(topic: str, subtopic: str, draft: CruxDraft, groups: Sequence[Gro
 
 
 def gather(found: Iterable[Crux], notes: Sequence[str] = ()) -> Cruxes:
-    """All cruxes, most divided first, and the matrix of who stands where."""
-    cruxes = sorted(found, key=lambda crux: (-crux.controversy, -crux.people, crux.id))
+    """All cruxes, those that divide most people most first, and the matrix of who stands where."""
+    cruxes = sorted(found, key=lambda crux: (-crux.weight, crux.id))
     stances = [_stances(crux) for crux in cruxes]
     speakers = list(dict.fromkeys(speaker for one in stances for speaker in one))
     matrix = tuple(tuple(one.get(speaker, "") for one in stances) for speaker in speakers)

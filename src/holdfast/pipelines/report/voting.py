@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 from holdfast.model.report.claim import Claim, Group
 from holdfast.model.report.comment import Comment, Votes
-from holdfast.model.report.crux import Stance, controversy
+from holdfast.model.report.crux import PRIOR, Stance, controversy
 from holdfast.model.report.document import VoteCount
 
 MOST = 0.5
 """The share of a comment that a quote must have, for votes on the comment to be votes on the claim."""
 FEWEST = 5
 """Fewer votes than this say nothing about division."""
-PRIOR = 10
-"""Votes that a statement needs before its division weighs half."""
 
 STANCES = {1: Stance.AGREE, -1: Stance.DISAGREE, 0: Stance.UNCLEAR}
 
