@@ -19,6 +19,7 @@ from holdfast.services.steps import StepView, UsageView
 from holdfast.services.views import DeadLetterView, EventView, LockView, LogView, RunSummary, RunView
 
 if TYPE_CHECKING:
+    from holdfast.model.report.estimate import Estimate
     from holdfast.services.catalogue import DeclaredStep, PipelineView
 
 COLOR = {
@@ -307,6 +308,27 @@ def log_line(line: LogView) -> Text:
         line.message,
         (fields, "dim"),
     )
+
+
+# --- reports ----------------------------------------------------------------------------------------------
+
+
+def estimate(found: Estimate) -> RenderableType:
+    """What a report would cost, step by step."""
+    lines = [(one.step, one.calls, one.input_tokens, one.output_tokens, one.cost) for one in found.steps]
+    lines.append(("in all", found.calls, found.input_tokens, found.output_tokens, found.cost))
+    rows: list[list[Cell]] = [
+        [name, f"{calls:,}", f"{given:,}", f"{said:,}", _dollars(cost)] for name, calls, given, said, cost in lines
+    ]
+    head = Text(f"{found.comments:,} comments with {found.model}, if no answer is known yet", style="bold")
+    return Group(head, table(("STEP", "CALLS", "TOKENS IN", "TOKENS OUT", "COST"), rows, right=ESTIMATED))
+
+
+ESTIMATED = ("CALLS", "TOKENS IN", "TOKENS OUT", "COST")
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"${cost:,.2f}"
 
 
 # --- locks, lanes, pipelines, settings --------------------------------------------------------------------

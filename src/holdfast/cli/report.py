@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from holdfast.cli.exits import ExitCode, Paused, RunEnded, StillGoing
 from holdfast.cli.kit import Group, session_of
-from holdfast.cli.reportwishes import analysis_options, reading_options, request_for
+from holdfast.cli.reportwishes import analysis_options, asked_for, opened, reading_options, request_for
 from holdfast.cli.session import Session, actor, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
 from holdfast.errors import NotFound
@@ -152,6 +152,32 @@ def _tell(session: Session, result: ReportFiles, handle: RunHandle, folder: Path
         f"{result.quotes:,} quotes; {result.coverage:.0%} of the comments are in a topic"
     )
     session.out.line(f"{folder / 'report.html'}  ({len(result.files) - 1} more files beside it)")
+
+
+# --- estimate -------------------------------------------------------------------------------------------------
+
+
+@command.command()
+@click.argument("file")
+@analysis_options
+@reading_options
+@session_of
+def estimate(session: Session, file: str, **wish: Any) -> None:
+    """Say what a report would cost with a model, before anything is asked.
+
+    \b
+    Example:
+      holdfast report estimate comments.csv --model openai:gpt-4o-mini --cruxes
+    """
+    from holdfast.bootstrap import ShippedAnalysts, make_blobs
+    from holdfast.cli import render
+    from holdfast.services.reports import comments_in
+
+    asked = asked_for(session, wish)
+    with opened(file) as source:
+        comments, brief = comments_in(file, source.read(), asked)
+    found = ShippedAnalysts(make_blobs("memory:")).named(asked["model"]).estimate(comments, brief, asked["cruxes"])
+    session.out.value(found, lambda: render.estimate(found))
 
 
 # --- looking at reports ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from holdfast.model.report.claim import Claim, Draft, Group, Grouping
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.crux import CruxDraft
 from holdfast.model.report.document import PromptUsed
+from holdfast.model.report.estimate import Estimate
 from holdfast.model.report.summary import Sentence, TopicSummary
 from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
@@ -78,6 +79,10 @@ class Analyst(Protocol):
 
     async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
         """The statement that divides the speakers of a subtopic most, or None if nothing does."""
+        ...
+
+    def estimate(self, comments: Sequence[Comment], brief: Brief, cruxes: bool) -> Estimate:
+        """What a report on these comments would cost, without asking anybody."""
         ...
 
     def prompts(self, brief: Brief) -> list[PromptUsed]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,6 +12,7 @@ from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
 from holdfast.engine.payloads import Payloads
 from holdfast.errors import Conflict, InvalidInput, NotFound, Permanent
+from holdfast.model.codec import codec_for
 from holdfast.model.ids import new_id
 from holdfast.model.run import RunState
 from holdfast.pipelines.report.desk import allowance
@@ -20,6 +21,8 @@ from holdfast.pipelines.report.request import ReportRequest
 
 if TYPE_CHECKING:
     from holdfast.engine.runtime import Runtime
+    from holdfast.model.report.brief import Brief
+    from holdfast.model.report.comment import Comment
     from holdfast.model.report.document import Report
     from holdfast.services.operations import Operations
 
@@ -118,3 +121,14 @@ def export(format: str, where: Path, target: Path) -> list[Path]:
         return [target]
     write_files(files, target)
     return [target / name for name in files]
+
+
+def comments_in(filename: str, data: bytes, asked: Mapping[str, Any]) -> tuple[list[Comment], Brief]:
+    """The comments of a file and what analysts would be told, without a run."""
+    from holdfast.pipelines.report.intake import reading_options
+    from holdfast.pipelines.report.reading import CommentReader
+
+    request = codec_for(ReportRequest).validate({**asked, "rows": []})
+    reader = CommentReader(lambda: [data], filename, reading_options(request))
+    comments = [comment for _, comment in reader if comment is not None]
+    return comments, request.brief(reader.language)

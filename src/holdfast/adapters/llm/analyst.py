@@ -8,6 +8,7 @@ from holdfast.adapters.llm import reading
 from holdfast.adapters.llm.answers import Answers
 from holdfast.adapters.llm.asking import Asker
 from holdfast.adapters.llm.clustering import Clusterer
+from holdfast.adapters.llm.estimate import estimate
 from holdfast.adapters.llm.grouping import Grouper
 from holdfast.adapters.llm.model import Model
 from holdfast.adapters.llm.prompts import prompts_used
@@ -18,6 +19,7 @@ from holdfast.model.report.claim import Claim, Draft, Group, Grouping
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.crux import CruxDraft
 from holdfast.model.report.document import PromptUsed
+from holdfast.model.report.estimate import Estimate
 from holdfast.model.report.summary import Sentence, TopicSummary
 from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
@@ -30,6 +32,7 @@ class LLMAnalyst:
 
     def __init__(self, model: Model, answers: Answers) -> None:
         self.name = model.name
+        self._model = model
         self.in_flight = reading.COMMENTS_PER_CALL.to_keep_busy(model.address.in_flight)
         self._asker = asker = Asker(model, answers)
         self._clusterer = Clusterer(asker)
@@ -66,6 +69,9 @@ class LLMAnalyst:
 
     async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
         return await self._writer.crux(subtopic, groups, brief, ctx)
+
+    def estimate(self, comments: Sequence[Comment], brief: Brief, cruxes: bool) -> Estimate:
+        return estimate(comments, brief, self._model, cruxes)
 
     def prompts(self, brief: Brief) -> list[PromptUsed]:
         return prompts_used(brief)

@@ -23,6 +23,7 @@ from holdfast.adapters.llm.tokens import estimate as tokens
 from holdfast.adapters.llm.tokens import estimate_call
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment
+from holdfast.model.report.estimate import Estimate, StepEstimate
 
 MOST_TOPICS = 12
 SUBTOPICS = 3
@@ -43,41 +44,6 @@ LOST_QUOTES = 0.03
 SUMMARY = 300
 CRUX = 150
 SPEAKER = 12
-
-
-@dataclass(frozen=True, slots=True)
-class StepEstimate:
-    """One step. `cost` is in US dollars; None if the price is unknown."""
-
-    step: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    model: str
-    comments: int
-    steps: tuple[StepEstimate, ...]
-
-    @property
-    def calls(self) -> int:
-        return sum(step.calls for step in self.steps)
-
-    @property
-    def input_tokens(self) -> int:
-        return sum(step.input_tokens for step in self.steps)
-
-    @property
-    def output_tokens(self) -> int:
-        return sum(step.output_tokens for step in self.steps)
-
-    @property
-    def cost(self) -> float | None:
-        known = [step.cost for step in self.steps if step.cost is not None]
-        return sum(known) if len(known) == len(self.steps) else None
 
 
 def estimate(comments: Sequence[Comment], brief: Brief, model: Model, cruxes: bool) -> Estimate:

@@ -21,7 +21,7 @@ _votes = msgspec.json.Decoder(Votes)
 
 def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
     """Every row read, judged and stored, and the file described."""
-    reader = CommentReader(_opener(request, ctx), _filename(request), _options(request))
+    reader = CommentReader(_opener(request, ctx), _filename(request), reading_options(request))
     kept, rows = Parts("comments", ctx), Parts("rows", ctx)
     ids: set[str] = set()
     for row, comment in reader:
@@ -95,7 +95,8 @@ def _filename(request: ReportRequest) -> str:
     return request.file.filename if request.file else "rows.jsonl"
 
 
-def _options(request: ReportRequest) -> ReadingOptions:
+def reading_options(request: ReportRequest) -> ReadingOptions:
+    """How the request wants its file to be read."""
     return ReadingOptions(
         columns=request.columns,
         mask=request.mask,
