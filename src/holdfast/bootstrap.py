@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -49,7 +50,7 @@ class ShippedAnalysts:
         return self._made[name]
 
     def _make(self, name: str) -> Analyst:
-        if name in ("", "local", "local:"):
+        if name in LOCAL:
             return _local_analyst()
         return _llm_analyst(name, self._blobs)
 
@@ -58,6 +59,18 @@ class ShippedAnalysts:
             if (close := getattr(analyst, "aclose", None)) is not None:
                 await close()
         self._made.clear()
+
+
+def check_analyst(name: str) -> None:
+    """Raise what is wrong with the name of an analyst, or with its key, before any work is accepted."""
+    if name not in LOCAL:
+        from holdfast.adapters.llm.address import parse
+        from holdfast.adapters.llm.secret import read_key
+
+        read_key(parse(name), os.environ)
+
+
+LOCAL = ("", "local", "local:")
 
 
 def default_blobs(store_url: str) -> str:

@@ -80,6 +80,7 @@ def build(session: Session, file: str, output: str | None, open_: bool, tenant: 
 
 
 async def _build(session: Session, file: str, folder: Path, tenant: str, wish: dict[str, Any]) -> int:
+    from holdfast.bootstrap import check_analyst
     from holdfast.cli.logs import set_up
     from holdfast.cli.progress import progress_on
     from holdfast.cli.signals import StopSignal
@@ -94,6 +95,7 @@ async def _build(session: Session, file: str, folder: Path, tenant: str, wish: d
         try:
             await holdfast.open()
             request = await request_for(session, holdfast, file, tenant, wish)
+            check_analyst(request.model)
             reports = Reports(holdfast.runtime, holdfast.operations)
             handle = await reports.build(request, tenant=tenant, actor=actor())
             if (await handle.info()).state == RunState.SUCCEEDED:

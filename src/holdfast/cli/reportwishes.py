@@ -71,12 +71,14 @@ async def request_for(
     """The request, with its files in the blob store."""
     from holdfast.model.codec import codec_for
     from holdfast.pipelines.report.request import ReportRequest
+    from holdfast.services.reports import check_readable
     from holdfast.services.uploads import upload
 
     payloads = holdfast.runtime.payloads
     asked = seed_job(file)
     if asked is None:
         asked = asked_for(session, wish)
+        check_readable(file, asked)
         with opened(file) as source:
             asked["file"] = await upload(payloads, tenant, "comments" if file == "-" else file, source)
         if wish["votes"]:

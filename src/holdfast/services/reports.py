@@ -123,6 +123,18 @@ def export(format: str, where: Path, target: Path) -> list[Path]:
     return [target / name for name in files]
 
 
+def check_readable(file: str, asked: Mapping[str, Any]) -> None:
+    """Raise what is wrong with a file that can't be read at all, before a run is made of it."""
+    from holdfast.pipelines.report.intake import reading_options
+    from holdfast.pipelines.report.reading import CommentReader
+    from holdfast.services.uploads import parts
+
+    path = Path(file)
+    if path.is_file():
+        request = codec_for(ReportRequest).validate({**asked, "rows": []})
+        next(iter(CommentReader(lambda: parts(path), path.name, reading_options(request))), None)
+
+
 def comments_in(filename: str, data: bytes, asked: Mapping[str, Any]) -> tuple[list[Comment], Brief]:
     """The comments of a file and what analysts would be told, without a run."""
     from holdfast.pipelines.report.intake import reading_options

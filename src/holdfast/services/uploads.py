@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import sha256
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from holdfast.engine.payloads import Payloads
@@ -28,3 +28,9 @@ async def upload(payloads: Payloads, tenant: str, filename: str, source: BinaryI
 def _parts(source: BinaryIO) -> Iterable[bytes]:
     while part := source.read(PART):
         yield part
+
+
+def parts(path: Path) -> Iterable[bytes]:
+    """A file's bytes, a part at a time."""
+    with path.open("rb") as source:
+        yield from _parts(source)

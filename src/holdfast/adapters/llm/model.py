@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,7 +35,7 @@ from holdfast.adapters.llm.prices import Prices
 from holdfast.adapters.llm.protocol import Prompt, Reply, Request, VendorProtocol, at, encode
 from holdfast.adapters.llm.refusal import failure
 from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.secret import read_key
+from holdfast.adapters.llm.secret import Key, read_key
 from holdfast.adapters.llm.tokens import estimate, estimate_call
 from holdfast.adapters.llm.wire import Answer, CutShort, HttpTransport, Transport
 from holdfast.errors import Fix, Transient
@@ -73,13 +74,18 @@ class Model:
     ) -> None:
         self.address = address
         self.name = address.name
-        self._key = read_key(address, environment)
+        self._environment = environment
         self._protocol = _protocol(address)
         self._prices = Prices(address)
         self._pacer = Pacer(address.in_flight, address.requests_per_minute, address.tokens_per_minute)
         self._ledger = Ledger()
         self._transport = transport
         self._now = now
+
+    @cached_property
+    def _key(self) -> Key:
+        """Read when it is needed: prices can be asked for without one."""
+        return read_key(self.address, self._environment)
 
     async def ask(
         self,
