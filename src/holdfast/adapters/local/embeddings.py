@@ -1,0 +1,163 @@
+"""Texts as vectors: near each other means similar in meaning.
+
+Two kinds. `semantic` is a small static model (WordLlama): the weights and the tokenizer lie in its wheel and are read
+from there, because its own loader looks for the tokenizer on the network. It knows English well and other languages
+a little. `lexical` is made from the comments themselves, by which character sequences they share; it knows no synonyms
+but works in every script. `represent` weighs the two by how much of the text is English: measured on real comments,
+the model alone is best for English, character sequences alone for Chinese.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
+from tokenizers import Tokenizer
+
+from holdfast.adapters.local.words import UNKNOWN, UNSPACED, WORD, fold, language, stop_words
+from holdfast.errors import ConfigurationError
+
+Vectors = NDArray[np.float32]
+"""One row for each text."""
+
+_PACKAGE = "wordllama"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_BATCH = 1024
+"""Texts pooled at once: bounds the memory for their tokens."""
+_LEXICAL = 48
+"""Dimensions of the lexical vectors: more separate better what little text there is, and worse what there is."""
+_FEATURES = 20_000
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    tokenizer: Tokenizer
+    weights: Vectors
+
+
+_loading = Lock()
+_loaded: list[_Model] = []
+
+
+def _model() -> _Model:
+    with _loading:
+        if not _loaded:
+            wheel = _wheel()
+            tokenizer = Tokenizer.from_str((wheel / _TOKENIZER).read_text(encoding="utf-8"))
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+            weights = load((wheel / _WEIGHTS).read_bytes())["embedding.weight"].astype(np.float32)
+            _loaded.append(_Model(tokenizer, weights))
+        return _loaded[0]
+
+
+def _wheel() -> Path:
+    """Where the package lies. It is not imported: that would load an HTTP client and set up logging."""
+    spec = find_spec(_PACKAGE)
+    if spec is None or not spec.origin:
+        raise ConfigurationError("the local analyst needs the package wordllama: pip install 'holdfast[report]'")
+    return Path(spec.origin).parent
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Every row with length 1; a row of zeros stays one."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+def centre(vectors: Vectors) -> Vectors:
+    """What sets texts apart from the others around them: the mean taken off, and length 1 again."""
+    return unit(vectors - vectors.mean(axis=0, keepdims=True)) if len(vectors) else vectors
+
+
+def semantic(texts: Sequence[str]) -> Vectors:
+    """The static model's vectors: the mean of the pieces of a text, with length 1."""
+    model = _model()
+    rows = [_pooled(model, texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
+    return unit(np.vstack(rows)) if rows else np.zeros((0, model.weights.shape[1]), np.float32)
+
+
+def pieces(words: Sequence[str]) -> list[int]:
+    """Into how many pieces the tokenizer breaks each word: strings of letters that are no word fall into many."""
+    encodings = _model().tokenizer.encode_batch([_clean(word) for word in words], add_special_tokens=False)
+    return [len(encoding.ids) - (encoding.tokens[:1] == ["▁"]) for encoding in encodings]
+
+
+def _pooled(model: _Model, texts: Sequence[str]) -> Vectors:
+    encodings = model.tokenizer.encode_batch([_clean(text) for text in texts], add_special_tokens=False)
+    lengths = np.array([len(encoding.ids) for encoding in encodings])
+    pooled = np.zeros((len(texts), model.weights.shape[1]), np.float32)
+    filled = np.flatnonzero(lengths)
+    if not len(filled):
+        return pooled
+    ids = np.concatenate([encodings[at].ids for at in filled]).clip(0, len(model.weights) - 1)
+    starts = np.concatenate([[0], lengths[filled].cumsum()[:-1]])
+    pooled[filled] = np.add.reduceat(model.weights[ids], starts, axis=0) / lengths[filled, None]
+    return pooled
+
+
+def _clean(text: str) -> str:
+    """Half a surrogate pair is no text for the tokenizer."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def represent(texts: Sequence[str]) -> Vectors:
+    """The vectors to find topics with: semantic as far as the texts are English, lexical for the rest."""
+    english = sum(language(text) in ("en", UNKNOWN) for text in texts) / max(1, len(texts))
+    parts = []
+    if english > 0.1:
+        stop = stop_words(("en",))
+        content = [" ".join(word for word in WORD.findall(text) if fold(word) not in stop) or text for text in texts]
+        parts.append(english * unit(semantic(texts) + semantic(content)))
+    if english < 0.9:
+        parts.append((1 - english) * lexical(texts))
+    return unit(np.hstack(parts).astype(np.float32))
+
+
+def lexical(texts: Sequence[str]) -> Vectors:
+    """Vectors by shared character sequences: weighed by rarity, reduced to the main directions, with length 1."""
+    counted = [Counter(_sequences(text)) for text in texts]
+    present = Counter(sequence for counts in counted for sequence in counts)
+    common = sorted((s for s, n in present.items() if n > 1), key=lambda s: (-present[s], s))[:_FEATURES]
+    if min(len(common), len(texts)) <= 2:
+        return np.ones((len(texts), 1), np.float32)
+    matrix = _weighed(counted, present, {sequence: at for at, sequence in enumerate(sorted(common))})
+    return _reduced(matrix, min(len(texts), len(common)))
+
+
+def _sequences(text: str) -> list[str]:
+    """Single characters and pairs where there are no spaces; words and their parts of four or five elsewhere."""
+    found: list[str] = []
+    for word in map(fold, WORD.findall(text)):
+        if _UNSPACED_RUN.match(word):
+            found += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
+        else:
+            padded = f" {word} "
+            found += [padded, *(padded[at : at + n] for n in (4, 5) for at in range(len(padded) - n + 1))]
+    return found
+
+
+def _weighed(counted: Sequence[Counter[str]], present: Counter[str], column: dict[str, int]) -> csr_matrix:
+    """One row for each text, one column for each sequence, every row with length 1."""
+    cells = [(row, column[s], n) for row, counts in enumerate(counted) for s, n in counts.items() if s in column]
+    rarity = np.array([np.log((1 + len(counted)) / (1 + present[s])) for s in column])
+    rows, columns, counts = (np.array(each) for each in zip(*cells, strict=True))
+    weights = (1 + np.log(counts)) * rarity[columns]
+    lengths = np.sqrt(np.bincount(rows, weights**2, minlength=len(counted)))
+    return csr_matrix((weights / np.maximum(lengths, 1e-9)[rows], (rows, columns)), shape=(len(counted), len(column)))
+
+
+def _reduced(matrix: csr_matrix, smallest: int) -> Vectors:
+    left, values, _ = svds(matrix, k=min(_LEXICAL, smallest - 1), v0=np.ones(smallest))
+    return unit((left * values).astype(np.float32))
