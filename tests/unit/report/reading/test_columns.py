@@ -92,8 +92,8 @@ def test_without_ids_rows_are_numbered_from_zero(read):
 def test_ids_are_unique_whatever_the_file_says(read):
     found = read("id,comment\n7,first\n7,second\n7#2,third\n7,fourth\n,fifth\nrow-5,sixth\n")
     assert [row.id for row in found.rows] == ["7", "7#2", "7#2#2", "7#3", "row-5", "row-5#2"]
-    assert "4 rows with an id that was used before" in found.warnings
-    assert "1 row without an id" in found.warnings
+    assert "4 rows had an id that was used before" in found.warnings
+    assert "1 row had no id" in found.warnings
 
 
 @pytest.mark.parametrize("name", ["", "  ", "-", "?", "Anonymous", "anonym", "N/A", "匿名"])
@@ -102,7 +102,7 @@ def test_nobody_is_never_merged_with_nobody(read, name):
     assert [comment.speaker for comment in found.comments] == ["Anonymous #1", "Anonymous #2"]
     assert all(comment.anonymous for comment in found.comments)
     assert found.reader.people == 2
-    assert "1 row without a name that repeat" in found.warnings
+    assert "1 row without a name said word for word" in found.warnings
 
 
 def test_a_given_name_is_never_taken_for_one_that_we_make_up(read):

@@ -71,7 +71,7 @@ def test_keys_that_come_late_are_told(read):
     lines = ['{"comment": "some words"}'] * 1000 + ['{"comment": "more words", "late": 1}']
     found = read("\n".join(lines), "x.jsonl")
     assert len(found.comments) == 1001
-    assert "1 row with keys that none of the first 1,000 rows has" in found.warnings
+    assert "1 row had keys that none of the first 1,000 rows has" in found.warnings
 
 
 @pytest.mark.parametrize("text", ["{", "[1,", '{"a": }', "[" * 100_000, "7", "null", '"x"', "9" * 5000, "[]", "{}"])

@@ -59,7 +59,7 @@ def test_a_bad_byte_in_utf8_costs_one_character(read):
     found = read("id,comment\n1,schöne Straßen überall\n".encode() + b"2,bad \xff byte\n")
     assert found.texts == ["schöne Straßen überall", "bad � byte"]
     assert found.reader.source.encoding == "utf-8"
-    assert "1 row with characters that could not be read" in found.warnings
+    assert "1 row had characters that could not be read" in found.warnings
 
 
 def test_bytes_that_no_codepage_has_are_still_read(read):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
+from collections.abc import Callable
 from html import escape
 
 import pytest
 
 from holdfast.errors import InvalidInput
 from holdfast.model.report.comment import Fate
-from holdfast.pipelines.report.reading import workbook
+from holdfast.pipelines.report.reading import archive, workbook
 
 TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -45,21 +46,19 @@ def excel(**sheets: list[list[object]]) -> bytes:
         f'<Relationship Id="rId{n}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>'
         for n in range(1, len(sheets) + 1)
     )
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", TYPES)
-        archive.writestr(
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("[Content_Types].xml", TYPES)
+        book.writestr(
             "_rels/.rels",
             f'<Relationships xmlns="{RELATIONS}"><Relationship Id="rId1" Type="{OFFICE}/officeDocument" '
             'Target="xl/workbook.xml"/></Relationships>',
         )
-        archive.writestr(
+        book.writestr(
             "xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{entries}</sheets></workbook>'
         )
-        archive.writestr(
-            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>'
-        )
+        book.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>')
         for number, rows in enumerate(sheets.values(), 1):
-            archive.writestr(f"xl/worksheets/sheet{number}.xml", sheet(rows))
+            book.writestr(f"xl/worksheets/sheet{number}.xml", sheet(rows))
     return file.getvalue()
 
 
@@ -88,21 +87,67 @@ def test_an_empty_workbook_is_refused(read):
         read(excel(One=[]), "x.xlsx")
 
 
+def with_cell(data: bytes, place: str, content: str) -> bytes:
+    """The same file with one cell more."""
+    row = place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    more = f'<row r="{row}"><c r="{place}" {content}</c></row></sheetData>'.encode()
+    return changed(data, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b"</sheetData>", more))
+
+
+def changed(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        for member in old.namelist():
+            new.writestr(member, change(old.read(member)) if member == name else old.read(member))
+    return file.getvalue()
+
+
 def test_a_bomb_is_refused_before_it_is_opened(read, monkeypatch):
-    monkeypatch.setattr(workbook, "LARGEST_CONTENT", 100_000)
+    monkeypatch.setattr(archive, "LARGEST_CONTENT", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read(excel(Data=[["comment"], ["bang " * 100_000]]), "x.xlsx")
 
 
 def test_a_bomb_that_lies_about_its_size_is_refused(read, monkeypatch):
-    monkeypatch.setattr(workbook, "LARGEST_CONTENT", 100_000)
+    monkeypatch.setattr(archive, "LARGEST_CONTENT", 100_000)
     data = excel(Data=[["comment"], ["bang " * 100_000]])
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        size = archive.getinfo("xl/worksheets/sheet1.xml").file_size
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        size = file.getinfo("xl/worksheets/sheet1.xml").file_size
     lying = data.replace(struct.pack("<L", size), struct.pack("<L", 500))
     assert lying != data
-    with pytest.raises(InvalidInput, match=r"unpacks to more than|can't be unpacked"):
+    with pytest.raises(InvalidInput, match="unpacks to more than"):
         read(lying, "x.xlsx")
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "A99999999", "ZZZ20000", "xfd1048576"])
+def test_a_cell_far_away_is_refused(read, place):
+    """Opened, it would take a rectangle of billions of cells."""
+    data = with_cell(excel(Data=COMMENTS), "B9", "><v>1</v>")
+    far = changed(data, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'"B9"', f'"{place}"'.encode()))
+    with pytest.raises(InvalidInput, match="empty ones between others counted"):
+        read(far, "x.xlsx")
+
+
+def test_a_cell_at_some_distance_is_fine(read):
+    assert read(with_cell(excel(Data=COMMENTS), "ZZ900", "><v>1</v>"), "x.xlsx").texts == [
+        "First, of all\nwords",
+        "=1+1 😀",
+    ]
+
+
+def test_a_long_text_that_is_named_often_is_refused(read, monkeypatch):
+    long = " ".join(["words"] * 500)
+    texts = f'<sst xmlns="{MAIN}"><si/><si><t>{long}</t></si><si><t>comment</t></si></sst>'
+    data = with_cell(excel(Data=[]), "A1", 't="s"><v>2</v>')
+    for row in range(2, 30):
+        data = with_cell(data, f"A{row}", 't="s"><v>1</v>')
+    file = io.BytesIO(data)
+    with zipfile.ZipFile(file, "a") as more:
+        more.writestr("xl/sharedStrings.xml", texts)
+    assert read(file.getvalue(), "x.xlsx").texts == [long] * 28
+    monkeypatch.setattr(archive, "LARGEST_TEXT", 50_000)
+    with pytest.raises(InvalidInput, match="MB of text"):
+        read(file.getvalue(), "x.xlsx")
 
 
 @pytest.mark.parametrize("keep", [4, 30, 300, 900])
@@ -113,8 +158,8 @@ def test_half_a_workbook_is_refused(read, keep):
 
 def test_an_archive_that_is_no_workbook_is_refused(read):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("hello.txt", "hello")
+    with zipfile.ZipFile(file, "w") as book:
+        book.writestr("hello.txt", "hello")
     with pytest.raises(InvalidInput, match="can't be read as an Excel file"):
         read(file.getvalue(), "x.xlsx")
 

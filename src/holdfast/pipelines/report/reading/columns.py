@@ -81,7 +81,7 @@ class Columns:
         return cells + [""] * (self.width - len(cells))
 
     def _shortened(self, cells: list[str], notes: Notes) -> list[str]:
-        if self.comment == self.width - 1:
+        if self.separator and self.comment == self.width - 1:
             notes[Note.SURPLUS] += 1
             return [*cells[: self.comment], self.separator.join(cells[self.comment :])]
         notes[Note.IGNORED] += 1

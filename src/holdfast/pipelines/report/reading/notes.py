@@ -9,16 +9,16 @@ from enum import Enum
 class Note(Enum):
     """Something noticed about rows; the sentence begins with how many."""
 
-    REPAIRED = "with quotes that are not closed or not doubled; they were read as they stand"
-    SURPLUS = "with more cells than the header; what followed the comment in the last column was read as part of it"
-    IGNORED = "with more cells than the header; the surplus cells were left out"
-    SHORT = "with fewer cells than the header; the missing ones were read as empty"
-    CUT = "with a line of more than 4 million characters; the line was cut there"
-    UNREADABLE = "with characters that could not be read; each of them is shown as �"
-    REPEATED_ID = "with an id that was used before; a number was added to it (7 became 7#2)"
-    BLANK_ID = "without an id; they were given one (row-12)"
-    NEW_KEYS = "with keys that none of the first 1,000 rows has; these keys were left out"
-    ECHO = "without a name that repeat another one word for word; each counts as a person of its own"
+    REPAIRED = "had quotes that were not closed or not doubled, which were read as they stand"
+    SURPLUS = "had more cells than the header; what followed the comment in the last column was read as part of it"
+    IGNORED = "had more cells than the header; the surplus cells were left out"
+    SHORT = "had fewer cells than the header; the missing ones were read as empty"
+    CUT = "had a line of more than 4 million characters, which was cut there"
+    UNREADABLE = "had characters that could not be read; each of them is shown as �"
+    REPEATED_ID = "had an id that was used before; a number was added to it (7 became 7#2)"
+    BLANK_ID = "had no id and got one (row-12)"
+    NEW_KEYS = "had keys that none of the first 1,000 rows has; these keys were left out"
+    ECHO = "without a name said word for word what another one had said; each counts as a person of its own"
 
 
 class Notes(Counter[Note]):

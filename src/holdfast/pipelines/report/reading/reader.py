@@ -134,6 +134,8 @@ class _Pass:
         self._columns = columns
         self._options = options
         self._largest = largest
+        reason = f"there are more than {options.max_comments:,} comments; which ones are taken is drawn by lot"
+        self._over_limit = Verdict(Fate.OVER_LIMIT, reason)
         self.notes = Notes()
         self._screen = Screen(options.max_characters, self.notes)
         self._heeds_moderators = columns.moderated is not None and not options.keep_moderated
@@ -179,8 +181,7 @@ class _Pass:
     def _limited(self, verdict: Verdict) -> Verdict:
         if self._largest is None or verdict.fate is not Fate.KEPT or verdict.weight <= self._largest:
             return verdict
-        most = self._options.max_comments
-        return Verdict(Fate.OVER_LIMIT, f"there are more than {most:,} comments; which ones are taken is drawn by lot")
+        return self._over_limit
 
     def _count_kept(self, text: str, speaker: str) -> None:
         self.kept += 1

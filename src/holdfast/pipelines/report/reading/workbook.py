@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InvalidInput
+from holdfast.pipelines.report.reading.archive import refuse_bombs
 from holdfast.pipelines.report.reading.documents import plain_number
 from holdfast.pipelines.report.reading.formats import XLSX
 from holdfast.pipelines.report.reading.table import Broken, Table, column_names
@@ -19,29 +18,26 @@ if TYPE_CHECKING:
     from python_calamine import CalamineSheet
 
 LARGEST_FILE = 100_000_000
-LARGEST_CONTENT = 1_000_000_000
-"""Bytes of the file, and of what is packed into it."""
-
-_BLOCK = 1 << 20
 
 
 def workbook_table(
     opener: Callable[[], Iterable[bytes]], filename: str, is_table: Callable[[list[str]], bool]
 ) -> Table:
     data = _contents(opener(), filename)
-    _refuse_bombs(data, filename)
+    refuse_bombs(data, filename)
     with _understood(filename):
         sheet, rows = _sheet(data, filename, is_table)
         header = next(rows)
         columns = column_names(header, filename)
-        return Table(XLSX, "", "", columns, sheet.height, lambda notes: _rows_below(sheet, filename))
+        return Table(XLSX, "", "", columns, sheet.height, lambda notes: _rows_below(sheet, len(columns), filename))
 
 
-def _rows_below(sheet: CalamineSheet, filename: str) -> Iterator[list[str] | Broken]:
+def _rows_below(sheet: CalamineSheet, width: int, filename: str) -> Iterator[list[str] | Broken]:
     with _understood(filename):
         rows = _rows(sheet)
         next(rows)
-        yield from rows
+        for row in rows:
+            yield row + [""] * (width - len(row))
 
 
 def _sheet(
@@ -66,9 +62,10 @@ def _sheet(
 
 def _rows(sheet: CalamineSheet) -> Iterator[list[str]]:
     for cells in sheet.iter_rows():
-        row = [_string(cell) for cell in cells]
-        if any(row):
-            yield row
+        while cells and cells[-1] == "":  # a sheet is as wide as its widest row
+            del cells[-1]
+        if cells:
+            yield [_string(cell) for cell in cells]
 
 
 def _string(cell: Any) -> str:
@@ -96,33 +93,6 @@ def _contents(chunks: Iterable[bytes], filename: str) -> bytes:
                 f"{filename} is an Excel file of more than {LARGEST_FILE / 1e6:,.0f} MB: save the sheet as .csv."
             )
     return bytes(data)
-
-
-def _refuse_bombs(data: bytes, filename: str) -> None:
-    """Unpack everything, keeping nothing: what the archive says about its sizes need not be true."""
-    left = LARGEST_CONTENT
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for member in archive.infolist():
-                left -= _unpacked(archive, member, left)
-                if left < 0:
-                    raise InvalidInput(
-                        f"{filename} unpacks to more than {LARGEST_CONTENT / 1e6:,.0f} MB, which is refused as unsafe: "
-                        "save the sheet as .csv."
-                    )
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InvalidInput(f"{filename} looks like an Excel file and can't be unpacked: {error}.") from None
-
-
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> int:
-    if member.file_size > most:
-        return member.file_size
-    member.file_size = most + 1  # else only as much is unpacked as the archive says that there is
-    total = 0
-    with archive.open(member) as content:
-        while total <= most and (block := content.read(_BLOCK)):
-            total += len(block)
-    return total
 
 
 @contextmanager
