@@ -74,7 +74,7 @@ class Model:
     ) -> None:
         self.address = address
         self.name = address.name
-        self._environment = environment
+        self._read_key = lambda: read_key(address, environment)
         self._protocol = _protocol(address)
         self._prices = Prices(address)
         self._pacer = Pacer(address.in_flight, address.requests_per_minute, address.tokens_per_minute)
@@ -85,7 +85,7 @@ class Model:
     @cached_property
     def _key(self) -> Key:
         """Read when it is needed: prices can be asked for without one."""
-        return read_key(self.address, self._environment)
+        return self._read_key()
 
     async def ask(
         self,

@@ -33,6 +33,8 @@ from dataclasses import dataclass, field
 from holdfast.errors import Transient
 
 PATIENCE = 60.0
+LEAST_PAUSE = 0.1
+"""Seconds: vendors ask for the milliseconds until one call fits, and after those the next one is turned away."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 REQUESTS_EARLY = 0.1
@@ -88,13 +90,13 @@ class Pacer:
 
     def turned_away(self, started: float, tokens: int, retry_after: float | None) -> None:
         self._tokens.correct(-tokens)
-        if started < self._cool_until:  # it had started before the cool-down that is under way or just over
-            pause = retry_after or 0.0
-        else:
+        pause = retry_after or 0.0
+        if started >= self._cool_until:  # else it had started before the cool-down that is under way or just over
             self._window = max(1.0, self._window / 2)
-            pause = retry_after if retry_after is not None else min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._pauses)
-            self._pauses = min(self._pauses + 1, 10)
-        self._cool_until = max(self._cool_until, self._now() + pause)
+            if retry_after is None:
+                pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._pauses)
+                self._pauses = min(self._pauses + 1, 10)
+        self._cool_until = max(self._cool_until, self._now() + max(pause, LEAST_PAUSE))
         self._ramp = int(self._window)
         self._send_the_impatient_away()
 

@@ -95,8 +95,9 @@ class AnthropicSpeaker:
 def _block(asked: Asked, said: Said) -> dict[str, Any]:
     """The use of the tool; text when the answer is not JSON, as a model that forgets the tool would give."""
     try:
-        value = json.loads(said.text, parse_constant=lambda text: None)
-    except ValueError:
+        value = json.loads(said.text)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         return {"type": "tool_use", "id": "toolu_fake", "name": asked.task, "input": value}

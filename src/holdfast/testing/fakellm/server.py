@@ -97,7 +97,8 @@ class FakeLLM(Service):
         else:
             outcome = Response(405, {"content-type": "text/plain"}, b"POST, or GET /stats")
         if isinstance(outcome, Fault):
-            return await _drop(outcome, writer)
+            _drop(outcome, writer)
+            return False
         data = render(outcome.status, outcome.headers, outcome.body)
         if outcome.cut is not None:
             data = data[: len(data) - len(outcome.body) + outcome.cut]
@@ -106,13 +107,10 @@ class FakeLLM(Service):
         return outcome.cut is None
 
 
-async def _drop(fault: Fault, writer: asyncio.StreamWriter) -> bool:
-    if fault.kind == "hang":
-        await asyncio.Event().wait()
+def _drop(fault: Fault, writer: asyncio.StreamWriter) -> None:
     if fault.kind == "reset":
         raw: socket.socket = writer.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    return False
 
 
 class DirectTransport:
@@ -126,8 +124,6 @@ class DirectTransport:
         try:
             async with asyncio.timeout(timeout):
                 outcome = await self._service.respond(path, headers, body)
-                if isinstance(outcome, Fault) and outcome.kind == "hang":
-                    await asyncio.Event().wait()
         except TimeoutError:
             raise Transient(f"the fake did not answer within {timeout:g} s") from None
         if isinstance(outcome, Fault):

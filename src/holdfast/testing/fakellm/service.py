@@ -81,7 +81,7 @@ class Service:
         }
 
     async def respond(self, path: str, headers: Mapping[str, str], body: bytes) -> Response | Fault:
-        """A response, or the fault of a connection that gives none (`hang`, `reset`, `silence`)."""
+        """A response, or the fault of a connection that gives none (`reset`, `silence`)."""
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         try:
@@ -142,12 +142,14 @@ class Service:
             seconds += fault.seconds or 1.0
         if seconds:
             await asyncio.sleep(seconds)
+        if fault is not None and fault.kind == "hang":
+            await asyncio.Event().wait()
 
     # --- what comes out ----------------------------------------------------------------------------------------
 
     def _outcome(self, speaker: Speaker, asked: Asked, call: Call, fault: Fault | None) -> Response | Fault:
         kind = fault.kind if fault else ""
-        if fault is not None and kind in ("hang", "reset", "silence"):
+        if fault is not None and kind in ("reset", "silence"):
             return fault
         if fault is not None and kind in REFUSALS:
             call.status = REFUSALS[kind]

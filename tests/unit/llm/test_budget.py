@@ -1,0 +1,150 @@
+"""A run's budget: waited for, then paused, never passed."""
+
+import asyncio
+
+import pytest
+from tests.unit.llm.scene import Bill, Claims
+
+from holdfast import Context, Pipeline
+from holdfast.adapters.llm.budget import Ledger
+from holdfast.adapters.llm.model import Question
+from holdfast.errors import ConfigurationError, Pause
+from holdfast.testing import TestEngine
+from holdfast.testing.fakellm import always
+
+PRICED = {"input_price": 1000, "output_price": 1000}
+"""A dollar per thousand tokens, so that a few calls make a sum."""
+
+
+def test_nothing_is_sent_that_could_pass_the_budget(stage):
+    scene = stage.scene(address=PRICED)
+    with pytest.raises(Pause, match=r"\$0\.0000 of the budget of \$1\.00 is spent.*raise the budget and resume"):
+        stage.run(scene.ask(budget=1.0))
+    assert scene.fake.calls == []
+
+
+def test_without_a_budget_nothing_is_held_back(stage):
+    scene = stage.scene(address=PRICED)
+    stage.run(scene.ask())
+    assert scene.bill.spent.cost > 0
+
+
+def test_a_budget_needs_a_price(stage):
+    scene = stage.scene()
+    with pytest.raises(ConfigurationError, match=r"price of openai:fake-1 is unknown.*input_price="):
+        stage.run(scene.ask(budget=1.0))
+
+
+@pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("kind", [None, "malformed", "cut", "error"])
+def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget, kind):
+    scene = stage.scene(address=PRICED, latency=1.0, faults=always(kind) if kind else lambda call: None)
+    question = Question("claims", "s", "t", max_output=60)
+
+    async def one() -> str:
+        try:
+            await scene.ask(question, budget=budget)
+        except Exception as error:
+            return type(error).__name__
+        return "answer"
+
+    async def story() -> list[str]:
+        outcomes: list[str] = []
+        while "Pause" not in outcomes and len(outcomes) < 500:
+            outcomes += await asyncio.gather(*(one() for _ in range(50)))
+        return outcomes
+
+    outcomes = stage.run(story())
+    spent = scene.bill.spent.cost
+    assert spent <= budget
+    if kind == "error":
+        assert spent == 0.0
+        return
+    assert "Pause" in outcomes
+    assert spent > budget - 0.25
+    assert scene.model._ledger._runs == {}
+
+
+def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
+    ledger, bill = Ledger(), Bill()
+    seen: list[str] = []
+
+    async def call(name: str, most: float, cost: float) -> None:
+        async with ledger.reserved(bill, 1.0, most, "m"):
+            seen.append(f"{name} starts")
+            await asyncio.sleep(1)
+            bill.usage(cost=cost)
+        seen.append(f"{name} is over")
+
+    async def story() -> None:
+        await asyncio.gather(call("a", 0.8, 0.1), call("b", 0.8, 0.1), call("c", 0.1, 0.1))
+
+    stage.run(story())
+    assert seen == ["a starts", "a is over", "b starts", "c starts", "b is over", "c is over"]
+
+
+def test_the_budget_of_one_run_is_not_that_of_another(stage):
+    ledger, mine, yours = Ledger(), Bill("mine"), Bill("yours")
+
+    async def story() -> None:
+        async with ledger.reserved(mine, 1.0, 0.9, "m"), ledger.reserved(yours, 1.0, 0.9, "m"):
+            assert set(ledger._runs) == {"mine", "yours"}
+
+    stage.run(story())
+    assert ledger._runs == {}
+
+
+def test_who_is_cancelled_while_waiting_blocks_nobody(stage):
+    ledger, bill = Ledger(), Bill()
+
+    async def call(seconds: float) -> str:
+        async with ledger.reserved(bill, 1.0, 0.9, "m"):
+            await asyncio.sleep(seconds)
+            return "done"
+
+    async def story() -> list[object]:
+        tasks = [asyncio.create_task(call(2)) for _ in range(3)]
+        await asyncio.sleep(1)
+        tasks[1].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    first, second, third = stage.run(story())
+    assert (first, third) == ("done", "done")
+    assert isinstance(second, asyncio.CancelledError)
+    assert ledger._runs == {}
+
+
+def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
+    scene = stage.scene(address={**PRICED, "in_flight": 4}, latency=1.0)
+    budget = {"now": 1.5}
+    pipeline: Pipeline[int] = Pipeline("asking", input=int)
+
+    @pipeline.step
+    async def ask(request: int, ctx: Context) -> list[int]:
+        async def one(number: int, ctx: Context) -> int:
+            question = Question("claims", "s", f"text {number}", max_output=60)
+            answer = await scene.model.ask(question, Claims, ctx, budget=budget["now"])
+            return len(answer.claims)
+
+        return await ctx.map(one, range(request), concurrency=8)
+
+    engine = TestEngine(pipeline)
+    run = engine.submit(pipeline, 20)
+    engine.drain()
+    info = engine.info(run)
+    assert info.state == "paused"
+    assert "raise the budget and resume" in (info.reason or "")
+    asked = len(scene.fake.calls)
+    assert 0 < asked < 20
+    spent = 1000 * sum(call.input_tokens + call.output_tokens for call in scene.fake.calls) / 1e6
+    assert 1.0 < spent <= 1.5
+
+    budget["now"] = 100.0
+    engine.call(engine.app.operations.resume(run.id))
+    engine.drain()
+    assert engine.result(run) == [1] * 20
+    assert len(scene.fake.calls) == 20
+    assert engine.steps(run)["ask"].usage.cost == pytest.approx(
+        sum(call.input_tokens + call.output_tokens for call in scene.fake.calls) / 1000
+    )
+    engine.close()

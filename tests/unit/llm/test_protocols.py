@@ -1,0 +1,223 @@
+"""Requests that the vendors' rules accept, dialects that are learned once, and what is read from replies.
+
+The fake server checks every request as its vendor would; an answer means that the request was right.
+"""
+
+import asyncio
+import json
+
+import pytest
+from tests.unit.llm.scene import GOOD, Bill, Claims, Scene, over_loopback
+
+from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.failures import BadRequest, Declined
+from holdfast.adapters.llm.model import Model, Question
+from holdfast.adapters.llm.openai import OpenAI
+from holdfast.adapters.llm.protocol import Prompt
+from holdfast.adapters.llm.secret import Key
+from holdfast.errors import Fix, Transient
+from holdfast.testing.fakellm import always, in_turn
+
+ANSWER = Claims.model_validate(GOOD)
+LONG = "The taxonomy. " * 400
+
+
+def test_a_question_is_asked_and_answered(vendor):
+    async def story(scene: Scene) -> Scene:
+        assert await scene.ask() == ANSWER
+        return scene
+
+    scene = over_loopback(story, vendor)
+    (call,) = scene.fake.calls
+    assert (call.vendor, call.task, call.system) == (vendor, "claims", "Find the claims.")
+    assert call.text == "I like the park. <c id=7>"
+    assert (scene.bill.spent.input_tokens, scene.bill.spent.output_tokens) == (call.input_tokens, call.output_tokens)
+
+
+@pytest.mark.parametrize("text", ["\x00\x01\t", "naïve café – “quotes” 😀 私は", "half \ud800 a pair", "x" * 200_000])
+def test_any_text_can_be_asked_about(vendor, text):
+    async def story(scene: Scene) -> str:
+        await scene.ask(Question("claims", "s", f"|{text}|"))
+        return scene.fake.calls[0].text
+
+    assert over_loopback(story, vendor) == f"|{text}|".replace("\ud800", "?")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "lacks", "requests"),
+    [
+        ("openai", ["temperature"], 2),
+        ("openai", ["max_tokens"], 2),
+        ("openai", ["json_schema"], 2),
+        ("openai", ["json_schema", "json_object"], 3),
+        ("openai", ["json_schema", "json_object", "temperature", "max_tokens"], 5),
+        ("anthropic", ["temperature"], 2),
+        ("anthropic", ["tool_choice"], 2),
+        ("anthropic", ["tool_choice", "temperature"], 3),
+        ("google", ["responseJsonSchema"], 2),
+        ("google", ["responseJsonSchema", "temperature"], 3),
+    ],
+)
+def test_what_a_server_does_not_understand_is_said_differently_from_then_on(vendor, lacks, requests):
+    async def story(scene: Scene) -> Scene:
+        for _ in range(3):
+            assert await scene.ask() == ANSWER
+        return scene
+
+    scene = over_loopback(story, vendor, lacks=lacks)
+    assert scene.fake.refused[400] == requests - 1
+    assert scene.bill.spent.calls == 3
+
+
+def test_many_who_are_refused_at_once_learn_it_together():
+    async def story(scene: Scene) -> Scene:
+        await asyncio.gather(*(scene.ask() for _ in range(30)))
+        return scene
+
+    scene = over_loopback(story, lacks=["json_schema", "temperature"], latency=0.01)
+    assert len(scene.fake.calls) == 30
+
+
+def test_what_has_no_other_way_is_a_bad_request():
+    async def story(scene: Scene) -> None:
+        with pytest.raises(BadRequest, match="400: Unsupported parameter"):
+            await scene.ask()
+
+    over_loopback(story, lacks=["max_tokens", "max_completion_tokens"])
+
+
+def test_a_schema_that_openai_calls_invalid_is_not_hidden_by_asking_without():
+    dialect = OpenAI("m").dialect
+    refusal = "Invalid schema for response_format 'claims': In context=(), 'x' is not permitted. response_format"
+    assert not dialect.learn(dialect.shape, refusal)
+    assert dialect.shape["format"] == "schema"
+
+
+def test_openai_itself_is_told_the_newer_word_for_the_limit():
+    prompt = Prompt("t", "s", ("q",), {}, 77)
+    ours = json.loads(OpenAI("m", original=True).request(prompt, Key("", "")).body)
+    others = json.loads(OpenAI("m", original=False).request(prompt, Key("", "")).body)
+    assert (ours["max_completion_tokens"], others["max_tokens"]) == (77, 77)
+
+
+@pytest.mark.parametrize(("vendor", "written"), [("openai", False), ("anthropic", True), ("google", False)])
+def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
+    async def story(scene: Scene) -> list[tuple[int, int, int]]:
+        seen = []
+        exchange = scene.model._protocol.reply
+
+        def reply(data):
+            made = exchange(data)
+            seen.append((made.input_tokens, made.cached_tokens, made.written_tokens))
+            return made
+
+        scene.model._protocol.reply = reply
+        for _ in range(2):
+            await scene.ask(Question("claims", LONG, "text"))
+        return seen
+
+    first, second = over_loopback(story, vendor)
+    size = len(LONG) // 4 + 1
+    assert first[0] == second[0] > size
+    assert first[1:] == (0, size if written else 0)
+    assert second[1:] == (size, 0)
+
+
+def test_a_server_without_a_key_is_asked_without_one(vendor):
+    async def story(scene: Scene) -> Claims:
+        scene.fake._key = None
+        model = Model(parse(scene.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"})
+        try:
+            assert not model._key
+            return await model.ask(Question("claims", "s", "t"), Claims, Bill())
+        finally:
+            await model.aclose()
+
+    assert over_loopback(story, vendor) == ANSWER
+
+
+def test_a_refusal_is_told_with_its_reason_and_paid(vendor):
+    async def story(scene: Scene) -> Scene:
+        with pytest.raises(Declined, match=r"declined to answer 'claims': (I'm sorry|PROHIBITED)"):
+            await scene.ask()
+        return scene
+
+    scene = over_loopback(story, vendor, faults=always("refusal"))
+    assert scene.bill.spent.input_tokens == scene.fake.calls[0].input_tokens
+
+
+@pytest.mark.parametrize("task", ["", "Claims", "two words", "a" * 41, "claims-1"])
+def test_a_task_has_a_plain_name(task):
+    async def story(scene: Scene) -> None:
+        with pytest.raises(Fix, match="can't name a task"):
+            await scene.ask(Question(task, "s", "t"))
+
+    over_loopback(story)
+
+
+REPLIES = [
+    b"null",
+    b"[]",
+    b"7",
+    b"{}",
+    b'{"choices": []}',
+    b'{"choices": [7]}',
+    b'{"choices": {"0": 1}}',
+    b'{"content": 7}',
+    b'{"candidates": [null]}',
+    b'{"candidates": "x"}',
+    b"\xff\xff",
+    b"[" * 100_000,
+    b'{"error": 5}',
+    b"data: {}\n\n",
+]
+
+
+@pytest.mark.parametrize("body", REPLIES)
+def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, stage):
+    scene = stage.scene(vendor)
+
+    async def post(url, headers, sent, timeout):
+        from holdfast.adapters.llm.wire import Answer
+
+        return Answer(200, {}, body)
+
+    scene.model._transport.post = post
+    with pytest.raises(Transient, match="does the base URL point to an API"):
+        stage.run(scene.ask())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": [{"message": {"content": None}}]},
+        {"choices": [{"message": {"content": [{"text": "x"}]}, "finish_reason": 7}], "usage": {"prompt_tokens": "1"}},
+        {"content": [], "usage": {"input_tokens": -5}},
+        {"content": [7, {"type": "text"}]},
+        {"candidates": [{"content": {"parts": [7, {"text": 5}]}, "finishReason": None}]},
+        {"candidates": [{}], "usageMetadata": {"promptTokenCount": True}},
+    ],
+)
+def test_replies_with_holes_are_empty_answers(body, stage):
+    name = {"choices": "openai", "content": "anthropic", "candidates": "google"}[next(iter(body))]
+    protocol = stage.scene(name).model._protocol
+    reply = protocol.reply(body)
+    assert (reply.text, reply.input_tokens, reply.output_tokens) == ("", None, None)
+
+
+def test_what_gemini_thought_is_not_part_of_the_answer_but_of_the_bill(stage):
+    reply = stage.scene("google").model._protocol.reply(
+        {
+            "candidates": [{"content": {"parts": [{"text": "hm", "thought": True}, {"text": "{}"}]}}],
+            "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 40},
+        }
+    )
+    assert (reply.text, reply.output_tokens) == ("{}", 42)
+
+
+def test_repairs_are_turns_that_alternate(vendor):
+    async def story(scene: Scene) -> list[int]:
+        await scene.ask()
+        return [call.turns for call in scene.fake.calls]
+
+    assert over_loopback(story, vendor, faults=in_turn("empty")) == [1, 3]
