@@ -1,5 +1,6 @@
 """Forget to document a setting, a command or an option, and a test tells you."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.kit import global_options
 from holdfast.cli.main import COMMANDS, load_command
+from holdfast.model.report import document
 from holdfast.settings import CONFIG, FIELDS, SECRETS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -67,3 +69,20 @@ def test_every_exit_code_is_documented(code):
     codes = CLI.partition("## Exit codes")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in codes.splitlines() if line.startswith("| ")]
     assert str(code.value) in re.findall(r"\d+", " ".join(rows))
+
+
+def fields_of(kind: type) -> set[str]:
+    """The names of all fields of a document, nested ones included."""
+    names: set[str] = set()
+    for field in dataclasses.fields(kind):
+        names.add(field.name)
+        for nested in re.findall(r"[A-Z]\w+", str(field.type)):
+            inner = getattr(document, nested, None)
+            if dataclasses.is_dataclass(inner):
+                names |= fields_of(inner)  # type: ignore[arg-type]
+    return names
+
+
+def test_every_field_of_a_report_is_documented():
+    text = (REFERENCE / "report.md").read_text()
+    assert {name for name in fields_of(document.Report) if f"`{name}`" not in text} == set()
