@@ -1,0 +1,1 @@
+"""Where marks go: the geometry of the page's charts, in numbers that templates write into SVG."""

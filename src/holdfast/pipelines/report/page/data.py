@@ -1,0 +1,29 @@
+"""What the script needs beyond the text that is in the page already: words, filters, and who is where on the map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from holdfast.pipelines.report.page.edition import Edition
+from holdfast.pipelines.report.page.glance import Glance
+from holdfast.pipelines.report.page.people import Trait
+from holdfast.pipelines.report.page.safety import json_block
+
+
+def block(edition: Edition, glance: Glance, traits: Sequence[Trait]) -> Markup:
+    """One JSON object. No comment or quote is repeated in it."""
+    told = {comment.id for comment in edition.told}
+    return json_block(
+        {
+            "language": edition.words.code,
+            "id": edition.report.id,
+            "words": edition.words.for_script(),
+            "traits": [{"name": trait.name, "values": [group.value for group in trait.groups]} for trait in traits],
+            "map": [
+                [edition.anchor("m", comment) if comment in told else "" for comment in cloud.comments]
+                for cloud in glance.map
+            ],
+        }
+    )

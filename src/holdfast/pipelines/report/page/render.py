@@ -1,0 +1,65 @@
+"""Puts the page together: what to show, the words for it, and the style and script that are let in by their hashes."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from holdfast.model.report.document import Report
+from holdfast.pipelines.report.page.agreement import NARROW, WIDE, Agreement
+from holdfast.pipelines.report.page.assets import Assets
+from holdfast.pipelines.report.page.comments import marked
+from holdfast.pipelines.report.page.data import block
+from holdfast.pipelines.report.page.edition import Edition, alike
+from holdfast.pipelines.report.page.glance import UNITS, Glance
+from holdfast.pipelines.report.page.matrix import GLYPHS, table
+from holdfast.pipelines.report.page.method import funnel
+from holdfast.pipelines.report.page.people import FEWEST, codes, groups
+from holdfast.pipelines.report.page.safety import cleaned, moment
+
+
+def render_page(report: Report) -> str:
+    """The report as HTML. Every text in it is taken as untrusted."""
+    edition = Edition(report)
+    chart, traits = Glance(edition), groups(edition)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            e=edition,
+            t=edition.words,
+            report=report,
+            assets=Assets.of(edition.title),
+            glance=chart,
+            traits=traits,
+            agreement=Agreement(edition),
+            matrix=table(report.matrix, edition),
+            data=block(edition, chart, traits),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__ or "", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=cleaned,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals |= {
+        "alike": alike,
+        "codes": codes,
+        "funnel": funnel,
+        "marked": marked,
+        "moment": moment,
+        "FEWEST": FEWEST,
+        "GLYPHS": GLYPHS,
+        "UNITS": UNITS,
+        "WIDTHS": {"wide": WIDE, "narrow": NARROW},
+    }
+    return environment
