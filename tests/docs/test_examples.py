@@ -12,6 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CRASHES = EXAMPLES.parent / "tests" / "acceptance" / "test_crashes.py"
+REPORTS = CRASHES.with_name("test_report.py")
 TIMEOUT = 60
 
 SAYS = {
@@ -43,9 +44,9 @@ def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_no_example_is_forgotten() -> None:
     """A new file is named here, or is tried by the acceptance tests because it takes longer."""
-    elsewhere = {"crash.py", "demo.py", "kill_workers.py"}
+    elsewhere = {"crash.py": CRASHES, "demo.py": REPORTS, "kill_workers.py": CRASHES}
     assert {path.name for path in EXAMPLES.glob("*.py")} == {*SAYS, *PARTS, *elsewhere, "comments.py"}
-    assert all(f'"{name}"' in CRASHES.read_text() for name in elsewhere)
+    assert all(f'"{name}"' in tests.read_text() for name, tests in elsewhere.items())
     assert all(f"from {Path(part).stem} import" in (EXAMPLES / whole).read_text() for part, whole in PARTS.items())
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from holdfast.adapters.llm.address import parse
@@ -51,6 +52,8 @@ class PaperContext:
         self.run_id = run
         self.step_name = step
         self.own = Usage()
+        self.warnings: list[str] = []
+        self.log: Any = SimpleNamespace(warning=self.warnings.append)
         self.spent = bill if bill is not None else Usage()
 
     def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
@@ -118,7 +121,7 @@ def text(index: int) -> str:
     thing = THINGS[index % len(THINGS)]
     place = PLACES[index // len(THINGS) % len(PLACES)]
     wish = WISHES[index // (len(THINGS) * len(PLACES)) % len(WISHES)].format(place=place)
-    return f"The {thing} {wish}, house {index} agrees."
+    return f"The {thing} {wish} (no. {index})."
 
 
 def comment(id_: str, text: str) -> Comment:
