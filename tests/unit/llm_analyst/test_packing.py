@@ -205,7 +205,17 @@ def test_what_is_passed_over_twice_has_no_answer():
     assert [len(call) for call in echo.calls] == [10, 1]
 
 
-@pytest.mark.parametrize("error", [Pause("no money"), Transient("busy", retry_after=3.0), KeyError("a bug")])
+class Particular(Transient):
+    """An error that can't be made from its message alone."""
+
+    def __init__(self, message: str, received: int) -> None:
+        super().__init__(message, retry_after=3.0)
+        self.received = received
+
+
+@pytest.mark.parametrize(
+    "error", [Pause("no money"), Transient("busy", retry_after=3.0), Particular("cut", 7), KeyError("a bug")]
+)
 def test_an_error_reaches_everybody_in_the_call(error: Exception):
     def fail(asked: list[str]) -> Any:
         raise error
@@ -216,6 +226,7 @@ def test_an_error_reaches_everybody_in_the_call(error: Exception):
     if isinstance(error, Transient):
         assert all(answer.retry_after == 3.0 for answer in answers)
         assert len({id(answer) for answer in answers}) == 10
+        assert {str(answer) for answer in answers} == {str(error)}
 
 
 @pytest.mark.parametrize("kind", [Declined, TooLong, Malformed])

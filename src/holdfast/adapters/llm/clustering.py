@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.adapters.llm.asking import Asker
 from holdfast.adapters.llm.earlier import Earlier, Known
+from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
 from holdfast.adapters.llm.packing import Packer, Piece, Size
 from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
@@ -35,6 +37,7 @@ AROUND = 8
 TOO_MANY = 0.2
 """The share of newly placed comments in "other" from which on more topics are looked for."""
 A_FEW = 5
+MOST_PROPOSED = 60
 
 Places = dict[str, tuple[str, ...]]
 """Where comments are: fingerprint of the text → ids of subtopics."""
@@ -80,6 +83,8 @@ class Clusterer:
         self._at_once = COMMENTS_PER_CALL.to_keep_busy(asker.model.address.in_flight)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
+        if not comments:
+            return Clustering((), ())
         texts = {fingerprint(comment.text): comment.text for comment in comments}
         wanted = self._wanted(brief)
         known = await ctx.step("earlier", self._look_back(wanted, texts, brief), wanted)
@@ -114,11 +119,14 @@ class Clusterer:
         read = sum(map(len, batches))
 
         async def propose(batch: int, ctx: Context) -> TopicsShape:
-            return await self._topics("clustering", data({"comments": batches[batch]}), brief, ctx, wishes(brief))
+            return await self._propose(batches[batch], brief, ctx)
 
         async def merge(ctx: Context) -> TopicsShape:
             listed = [proposal(each.topics, len(batch)) for each, batch in zip(proposed, batches, strict=True)]
-            return await self._topics("merging", data({"proposals": listed}), brief, ctx, wishes(brief))
+            try:
+                return await self._topics("merging", data({"proposals": listed}), brief, ctx, wishes(brief))
+            except (Declined, TooLong):
+                return _put_together(proposed)
 
         proposed: list[TopicsShape] = await ctx.map(
             propose, list(range(len(batches))), key=lambda batch: f"sample {batch + 1}", concurrency=len(batches) or 1
@@ -126,6 +134,16 @@ class Clusterer:
         agreed = proposed[0] if len(proposed) == 1 else await ctx.step("merging", merge)
         notes = [f"Topics were proposed from {read} of {len(texts)} different comments, chosen by their content."]
         return taxonomy(agreed.topics, brief), notes if read < len(texts) else []
+
+    async def _propose(self, batch: Sequence[str], brief: Brief, ctx: Context) -> TopicsShape:
+        """Topics for a sample. What a model refuses to read as a whole it is given in halves, but not to the last."""
+        try:
+            return await self._topics("clustering", data({"comments": batch}), brief, ctx, wishes(brief))
+        except (Declined, TooLong):
+            if len(batch) < A_FEW:
+                return TopicsShape(topics=[])
+            halves = [await self._propose(half, brief, ctx) for half in (batch[::2], batch[1::2])]
+            return _put_together(halves)
 
     async def _topics(self, task: str, text: str, brief: Brief, ctx: Context, *more: str) -> TopicsShape:
         question = Question(task, system(brief, task, *more), text, max_output=6_000)
@@ -142,13 +160,18 @@ class Clusterer:
         ctx: Context,
         again: str = "",
     ) -> Places:
-        """Ask about comments. What the model leaves unanswered, or answers with ids that do not exist, is "other"."""
+        """Ask about comments. What the model refuses, leaves unanswered or answers with unknown ids is "other"."""
+        if not topics:
+            return dict.fromkeys(which, (OTHER,))
         ids = frozenset(one.id for topic in topics for one in topic.subtopics) | {OTHER}
         instructions = system(brief, "assignment", topics_part(topics))
         pile = Pile(ctx.tenant, ctx.run_id, instructions, brief.budget, brief.fresh, ids)
 
         async def place(which: str, ctx: Context) -> tuple[str, ...]:
-            return await self._assigning.ask(pile, _piece(texts[which]), ctx) or (OTHER,)
+            try:
+                return await self._assigning.ask(pile, _piece(texts[which]), ctx) or (OTHER,)
+            except (Declined, TooLong):
+                return (OTHER,)
 
         found = await ctx.map(place, which, key=lambda each: again + each, concurrency=self._at_once)
         return dict(zip(which, found, strict=True))
@@ -162,13 +185,22 @@ class Clusterer:
 
         async def extend(ctx: Context) -> TopicsShape:
             text = data({"comments": batches[0]})
-            return await self._topics("extending", text, brief, ctx, topics_part(topics))
+            try:
+                return await self._topics("extending", text, brief, ctx, topics_part(topics))
+            except (Declined, TooLong):
+                return TopicsShape(topics=[])
 
         proposed = await ctx.step("extending", extend)
         grown = extended(topics, proposed.topics, brief)
         if grown == topics:
             return topics, places
         return grown, places | await self._place(left, texts, grown, brief, ctx, again="again ")
+
+
+def _put_together(proposed: Sequence[TopicsShape]) -> TopicsShape:
+    """All proposals, one topic of each in turn: topics of the same name become one later."""
+    turns = zip_longest(*(each.topics for each in proposed))
+    return TopicsShape(topics=[topic for turn in turns for topic in turn if topic is not None][:MOST_PROPOSED])
 
 
 def _piece(text: str) -> Piece:

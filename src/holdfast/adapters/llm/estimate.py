@@ -25,24 +25,24 @@ from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.estimate import Estimate, StepEstimate
 
-MOST_TOPICS = 12
+MOST_TOPICS = 10
 SUBTOPICS = 3
-TOPIC, SUBTOPIC = 60, 70
+TOPIC, SUBTOPIC = 55, 60
 """Name and description, as JSON."""
 PLACE = 18
 """A comment's subtopics."""
 SENTENCE, MOST_CLAIMS = 28, 8
 """Tokens of a comment for each claim that it makes, and how many a long one makes at most."""
-CLAIM = 30
+CLAIM = 28
 """A claim without its quote."""
-STATEMENT = 32
+STATEMENT = 28
 """A claim in the lists that later steps are given."""
 MEMBER = 8
 MERGED = 0.75
 """Groups for each claim."""
 LOST_QUOTES = 0.03
-SUMMARY = 300
-CRUX = 150
+SUMMARY = 250
+CRUX = 120
 SPEAKER = 12
 
 
@@ -83,7 +83,7 @@ class _Guess:
         self._brief = brief
         self._texts = list(dict.fromkeys(comment.text for comment in comments))
         self._speakers = len({comment.speaker for comment in comments})
-        usual = max(2, min(MOST_TOPICS, round(len(self._texts) ** 0.5 / 1.5)))
+        usual = max(2, min(MOST_TOPICS, round(len(self._texts) ** 0.5 / 2)))
         self._topics = brief.topics or max(usual, len(brief.given))
         self._subtopics = self._topics * SUBTOPICS
         self._taxonomy = self._topics * TOPIC + self._subtopics * SUBTOPIC

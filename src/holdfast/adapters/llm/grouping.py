@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.adapters.llm.asking import Asker, together
+from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
 from holdfast.adapters.llm.questions import data, digest, system
 from holdfast.adapters.llm.shapes import GroupsShape
-from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.suspicion import is_told_apart
 from holdfast.adapters.llm.words import clipped
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Claim, Grouping
@@ -48,16 +49,15 @@ class Grouper:
         self._asker = asker
 
     async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
-        suspicious = [claim for claim in claims if is_suspicious(claim.statement) or is_suspicious(claim.quote)]
-        apart = {claim.id for claim in suspicious}
-        bundles = _equal([claim for claim in claims if claim.id not in apart])
+        apart = [claim for claim in claims if is_told_apart(claim)]
+        bundles = _equal([claim for claim in claims if not is_told_apart(claim)])
         for turn in range(ROUNDS):
             parts = list(_parts(_ordered(bundles, turn)))
             found = await together(self._merged(subtopic, part, brief, ctx) for part in parts)
             before, bundles = len(bundles), [bundle for part in found for bundle in part]
             if len(parts) <= 1 or before - len(bundles) < WORTHWHILE * before:
                 break
-        own = [Bundle(claim.statement, (claim.id,)) for claim in suspicious]
+        own = [Bundle(claim.statement, (claim.id,)) for claim in apart]
         place = {claim.id: index for index, claim in enumerate(claims)}
         inorder = sorted([*bundles, *own], key=lambda bundle: min(place[member] for member in bundle.members))
         return [Grouping(bundle.statement, bundle.members) for bundle in inorder]
@@ -73,7 +73,13 @@ class Grouper:
             data({"subtopic": about, "claims": listed}),
             max_output=600 + 60 * len(part),
         )
-        return regrouped(part, await self._asker.ask(question, GroupsShape, brief, ctx))
+        try:
+            return regrouped(part, await self._asker.ask(question, GroupsShape, brief, ctx))
+        except (Declined, TooLong):  # half of them at a time; two that can't be compared stay apart
+            if len(part) == 2:
+                return list(part)
+            halves = part[: len(part) // 2], part[len(part) // 2 :]
+            return [bundle for half in halves for bundle in await self._merged(subtopic, half, brief, ctx)]
 
 
 def regrouped(part: Sequence[Bundle], answer: GroupsShape) -> list[Bundle]:

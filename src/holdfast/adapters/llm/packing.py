@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -104,7 +103,7 @@ class Waiting(Generic[A]):
             if isinstance(error, asyncio.CancelledError):
                 caller.cancel()
             else:
-                caller.set_exception(copy(error) if isinstance(error, HoldfastError) else error)
+                caller.set_exception(_fresh(error))
 
 
 class Packer(Generic[P, A]):
@@ -202,7 +201,7 @@ class Packer(Generic[P, A]):
 
     async def _call(self, pack: list[Waiting[A]]) -> None:
         try:
-            answers = await self._answers(pack)
+            self._hand_out(pack, await self._answers(pack))
         except (Declined, Malformed, TooLong) as error:
             self._ask_alone(pack, error)
         except BaseException as error:
@@ -210,8 +209,6 @@ class Packer(Generic[P, A]):
                 self._fail(waiting, error)
             if not isinstance(error, Exception):
                 raise
-        else:
-            self._hand_out(pack, answers)
 
     async def _answers(self, pack: list[Waiting[A]]) -> Sequence[A | None]:
         ctx = SharedContext([waiting.ctx for waiting in pack], [waiting.piece.tokens for waiting in pack])
@@ -252,6 +249,13 @@ def packed(ready: Sequence[Waiting[Any]], size: Size) -> list[Waiting[Any]]:
             pack.append(waiting)
             room -= waiting.piece.tokens
     return pack
+
+
+def _fresh(error: BaseException) -> BaseException:
+    """The same exception anew, whatever its constructor wants."""
+    fresh = type(error).__new__(type(error), *error.args)
+    vars(fresh).update(vars(error))
+    return fresh
 
 
 def _start(coroutine: Any, tasks: set[asyncio.Task[None]]) -> asyncio.Task[None]:

@@ -9,11 +9,12 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, TypeAdapter
 
 from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
 from holdfast.adapters.llm.packing import Packer, Piece, Size
 from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
 from holdfast.adapters.llm.shapes import ClaimShape, ExtractionShape, QuotesShape
-from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.suspicion import in_own_words, is_suspicious
 from holdfast.adapters.llm.tokens import estimate
 from holdfast.adapters.llm.words import clipped
 from holdfast.model.report.brief import Brief
@@ -31,6 +32,8 @@ LONG = 1_500
 AROUND = 12
 """Tokens that the JSON around a comment takes."""
 STATEMENT = 300
+MOST_OUTPUT = 8_000
+"""Tokens: more than an honest answer takes, less than models refuse."""
 MOST_CLAIMS = 25
 
 
@@ -93,7 +96,7 @@ class Reading(Generic[S, A]):
 
 class Extracting(Reading[ExtractionShape, list[Kept]]):
     def output(self, pieces: int, tokens: int) -> int:
-        return 300 + 100 * pieces + 3 * tokens
+        return min(MOST_OUTPUT, 300 + 100 * pieces + 3 * tokens)
 
     def read(self, answer: ExtractionShape, pieces: Sequence[Piece]) -> list[list[Kept] | None]:
         """Comment by comment; if most of them are said to say what they do not, nothing in the answer is believed."""
@@ -110,7 +113,7 @@ def _kept(claims: Sequence[ClaimShape] | None, piece: Piece) -> list[Kept] | Non
     ids: list[str] = piece.body["subtopics"]
     return [
         Kept(
-            statement=clipped(claim.statement, STATEMENT),
+            statement=clipped(claim.statement, STATEMENT).strip("“”"),
             quote=claim.quote,
             subtopic=ids.index(claim.subtopic) if claim.subtopic in ids else 0,
         )
@@ -130,7 +133,7 @@ def _letters(text: str) -> str:
 
 class Requoting(Reading[QuotesShape, str]):
     def output(self, pieces: int, tokens: int) -> int:
-        return 200 + 30 * pieces + 2 * tokens
+        return min(MOST_OUTPUT, 200 + 30 * pieces + 2 * tokens)
 
     def read(self, answer: QuotesShape, pieces: Sequence[Piece]) -> list[str | None]:
         quotes = {each.id.strip(): each.quote for each in reversed(answer.quotes)}
@@ -166,7 +169,10 @@ class Reader:
         if is_suspicious(comment.text):
             return ""
         body = {"text": comment.text, "claim": draft.statement, "quote": draft.quote}
-        return await self._quotes.ask(_pile(brief, "requote", ctx), _piece(body, comment.text), ctx) or ""
+        try:
+            return await self._quotes.ask(_pile(brief, "requote", ctx), _piece(body, comment.text), ctx) or ""
+        except (Declined, TooLong):
+            return ""  # one claim less, and its comment is not lost with it
 
 
 def _pile(brief: Brief, task: str, ctx: Context, *more: str) -> Pile:
@@ -195,4 +201,4 @@ def _in_own_words(drafts: Sequence[Draft]) -> list[Draft]:
 
     If those are not in the comment, they are not looked for again, and the claim is lost.
     """
-    return [Draft(clipped(each.quote, STATEMENT), each.quote, each.subtopic) for each in drafts]
+    return [Draft(in_own_words(clipped(each.quote, STATEMENT)), each.quote, each.subtopic) for each in drafts]

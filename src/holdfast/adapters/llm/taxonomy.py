@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import accumulate
 from typing import Any
 
 from holdfast.adapters.llm.questions import compact
@@ -38,12 +37,24 @@ def samples(texts: Iterable[str]) -> list[list[str]]:
     model have no say in what the topics are, unless there are no others.
     """
     different = sorted(set(texts), key=fingerprint)
-    trusted = [text for text in different if not is_suspicious(text)] or different
-    excerpts = [text[:EXCERPT] for text in trusted]
-    sizes = list(accumulate(estimate(text) + 4 for text in excerpts))
-    fitting = sum(size <= SAMPLE_TOKENS * MOST_SAMPLES for size in sizes)
-    batches = -(-sizes[fitting - 1] // SAMPLE_TOKENS) if fitting else 0
-    return [excerpts[:fitting][batch::batches] for batch in range(batches)]
+    chosen, size = _fitting(text for text in different if not is_suspicious(text))
+    if not chosen:
+        chosen, size = _fitting(different)
+    batches = -(-size // SAMPLE_TOKENS)
+    return [chosen[batch::batches] for batch in range(batches)]
+
+
+def _fitting(texts: Iterable[str]) -> tuple[list[str], int]:
+    """As many excerpts as all samples together hold, and their size. No text is looked at that is not needed."""
+    chosen: list[str] = []
+    size = 0
+    for text in texts:
+        tokens = estimate(text[:EXCERPT]) + 4
+        if size + tokens > SAMPLE_TOKENS * MOST_SAMPLES:
+            break
+        chosen.append(text[:EXCERPT])
+        size += tokens
+    return chosen, size
 
 
 def fingerprint(text: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
 from holdfast.adapters.llm.questions import data, system
 from holdfast.adapters.llm.shapes import CruxShape, SentencesShape
-from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.suspicion import is_told_apart
 from holdfast.adapters.llm.words import clipped, sentence
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Group
@@ -67,7 +68,11 @@ class Writer:
         self, task: str, payload: dict[str, Any], told: Sequence[Group], most: int, brief: Brief, ctx: Context
     ) -> list[Sentence]:
         question = Question(task, system(brief, task), data(payload), max_output=2_000)
-        answer = await self._asker.ask(question, SentencesShape, brief, ctx, check=_cites_something(len(told)))
+        try:
+            answer = await self._asker.ask(question, SentencesShape, brief, ctx, check=_cites_something(len(told)))
+        except (Declined, TooLong) as error:
+            ctx.log.warning(f"the model wrote no {task}: {error}")
+            return []
         sentences = [
             Sentence(clipped(sentence(each.text), SENTENCE), _known(each.claims, told)) for each in answer.sentences
         ]
@@ -84,15 +89,15 @@ class Writer:
             "speakers": _what_they_said(speakers, told),
         }
         question = Question("crux", system(brief, "crux"), data(payload), max_output=1_200 + 10 * len(speakers))
-        return _crux(await self._asker.ask(question, CruxShape, brief, ctx, check=_explains), told, speakers)
+        try:
+            return _crux(await self._asker.ask(question, CruxShape, brief, ctx, check=_explains), told, speakers)
+        except (Declined, TooLong) as error:
+            ctx.log.warning(f"the model looked for no crux in {subtopic.name!r}: {error}")
+            return None
 
 
 def _harmless(groups: Iterable[Group]) -> list[Group]:
-    return [
-        group
-        for group in groups
-        if not is_suspicious(group.statement) and not any(is_suspicious(member.quote) for member in group.members)
-    ]
+    return [group for group in groups if not any(map(is_told_apart, group.members))]
 
 
 def _numbered(number: int, group: Group) -> dict[str, Any]:
