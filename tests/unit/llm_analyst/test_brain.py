@@ -57,7 +57,7 @@ def test_some_quotes_are_spoiled_and_as_many_as_wanted():
 
 
 def test_a_question_that_it_was_not_taught_gets_the_smallest_answer():
-    assert ask(ReportBrain(), "weather", {}, TopicsShape) == {"topics": []}
+    assert ReportBrain().answer("weather", "", data({}), schema_of(TopicsShape, "weather")) == {"topics": []}
 
 
 def test_a_hostile_brain_obeys_and_an_honest_one_does_not():
