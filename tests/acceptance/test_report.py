@@ -206,3 +206,35 @@ async def run_out_of_budget(folder: Path) -> None:
     spent = load_report(folder / "out").made.cost
     assert spent is not None
     assert spent > 120
+
+
+# --- the earlier report worker's words ------------------------------------------------------------------------
+
+
+def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_words(tmp_path: Path) -> None:
+    job = {
+        "config": {
+            "firebaseDetails": {"reportId": "r-123", "userId": "u-1"},
+            "llm": {"model": "local:"},
+            "instructions": {"outputLanguage": "English"},
+            "options": {"cruxes": False, "sortStrategy": "numPeople"},
+        },
+        "data": [{"id": str(n), "comment": f"Bus {n} is late every day.", "interview": f"p{n}"} for n in range(4)],
+        "reportDetails": {"title": "Buses", "description": "d", "question": "What now?", "filename": "buses.csv"},
+    }
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    first = built(tmp_path / "job.json", cwd=tmp_path)
+    again = holdfast("run", "report", "--input-file", "job.json", "--json", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    told = json.loads(again.stdout)
+    assert (told["run"], told["created"]) == (first["run"], False)
+    state = json.loads(holdfast("runs", "show", first["run"], "--format", "state", cwd=tmp_path).stdout)
+    assert (state["reportId"], state["status"]) == ("r-123", "completed")
+    assert [step for step in state["stepAnalytics"] if step not in ("comments", "report")] == [
+        "clustering",
+        "claims",
+        "sort_and_deduplicate",
+        "summaries",
+        "cruxes",
+    ]
+    assert state["stepAnalytics"]["cruxes"]["status"] == "skipped"

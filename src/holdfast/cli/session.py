@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.errors import ConfigurationError, HoldfastError, NotFound, Permanent, UnknownPipeline
+from holdfast.errors import HoldfastError, NotFound, Permanent, UnknownPipeline
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
@@ -63,16 +63,13 @@ class Session:
 
     @cached_property
     def found(self) -> Found:
-        """The pipelines. Raises when there are none or one of them can't be imported."""
-        from holdfast.services.discovery import discover
+        """The pipelines: those that the settings name or, without any, those that come with holdfast.
 
-        references = self.loaded.settings.app
-        if not references:
-            raise ConfigurationError(
-                "no pipelines are configured: pass --app file.py:attribute, set HOLDFAST_APP, or write "
-                'app = ["file.py:attribute"] into holdfast.toml'
-            )
-        return discover(references)
+        Raises when one of them can't be imported.
+        """
+        from holdfast.services.discovery import SHIPPED, discover
+
+        return discover(self.loaded.settings.app or list(SHIPPED.values()))
 
     @cached_property
     def known(self) -> Found:
@@ -95,7 +92,8 @@ class Session:
             return pipelines[name]
         close = get_close_matches(name, pipelines, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(pipelines) or 'none'}"
-        raise UnknownPipeline(f"there is no pipeline {name!r}; {hint}")
+        where = "" if self.loaded.settings.app else "; --app, HOLDFAST_APP or holdfast.toml say where others are"
+        raise UnknownPipeline(f"there is no pipeline {name!r}; {hint}{where}")
 
     # --- the store -----------------------------------------------------------------------------------------
 

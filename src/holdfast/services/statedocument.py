@@ -69,7 +69,7 @@ async def state_document(store: Store, view: RunView, fetch: Callable[[str], Awa
     usage = UsageView.of(step.usage for step in view.steps)
     return StateDocument(
         VERSION,
-        view.run.id,
+        view.run.key or view.run.id,
         view.run.tenant,
         view.run.created,
         view.history[-1].at if view.history else view.run.created,

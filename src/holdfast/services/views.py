@@ -17,6 +17,7 @@ from holdfast.model.event import Event, EventType
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import ErrorInfo, Run, RunState, StepStatus
 from holdfast.ports.store import DeadLetter, Store, StoredLog
+from holdfast.services.discovery import shipped
 from holdfast.services.steps import StepView, UsageView, completed_steps, finished_steps, step_views
 
 
@@ -256,5 +257,5 @@ def _count(names: Sequence[str]) -> dict[str, int]:
 
 def declared_steps(pipelines: Mapping[str, Any], run: Run) -> list[str]:
     """The step names of a run's pipeline, if it is known here."""
-    pipeline = pipelines.get(run.pipeline)
+    pipeline = pipelines.get(run.pipeline) or shipped(run.pipeline)
     return list(pipeline.steps) if pipeline is not None else []

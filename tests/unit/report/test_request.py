@@ -37,7 +37,7 @@ def upload(*parts: str) -> Upload:
 
 def test_the_job_message_of_seed_000_is_understood():
     asked = codec_for(ReportRequest).validate(JOB)
-    assert (asked.report_id, asked.key) == ("r-123", "report:r-123")
+    assert (asked.report_id, asked.key) == ("r-123", "r-123")
     assert (asked.model, asked.language, asked.cruxes, asked.sort) == ("openai:gpt-4o-mini", "fr", True, "claims")
     assert (asked.title, asked.question) == ("Trees", "What now?")
     assert asked.rows == tuple(ROWS)

@@ -67,9 +67,7 @@ class ReportRequest(BaseModel):
     @property
     def key(self) -> str:
         """The idempotency key: the same question finds the report that is there."""
-        if self.report_id:
-            return f"report:{self.report_id}"
-        return f"report:{self.digest}"
+        return self.report_id or f"report:{self.digest}"
 
     @property
     def digest(self) -> str:

@@ -311,7 +311,7 @@ def _account(report: Report, generated: bool, votes: bool) -> Report:
                 LossReason("moderated out", 1, (LossExample("row 211", "Buy cheap watches at"),)),
             ),
         ),
-        Stage("speaking", counts.comments - 4, (LossReason("no claim", 4, (LossExample("row 40", "Thank you!"),)),)),
+        Stage("speaking", counts.comments - 4, (LossReason("no claim found", 4, (LossExample("row 40", "Thank you!"),)),)),
         Stage("drafts", counts.extracted + 6),
         Stage(
             "extracted",
@@ -321,7 +321,7 @@ def _account(report: Report, generated: bool, votes: bool) -> Report:
                 LossReason("repeated", 2),
             ),
         ),
-        Stage("claims", counts.claims, (LossReason("merged", counts.extracted - counts.claims),)),
+        Stage("claims", counts.claims, (LossReason("merged with the same claim", counts.extracted - counts.claims),)),
     )
     steps = (
         StepCost("reading", 0.2, 0, 0, 0, None if generated else 0.0),

@@ -69,6 +69,11 @@ def test_the_policy_lets_in_our_styles_and_scripts_and_nothing_else(name: str) -
 
 
 @every_report
+def test_the_page_can_be_written_to_a_file(name: str) -> None:
+    assert render_page(REPORTS[name]()).encode()
+
+
+@every_report
 def test_search_engines_are_asked_to_stay_away(name: str) -> None:
     assert any(
         node.attributes.get("name") == "robots" and "noindex" in node.attributes["content"]
