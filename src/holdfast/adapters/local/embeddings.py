@@ -3,8 +3,8 @@
 Two kinds. `semantic` is a small static model (WordLlama): the weights and the tokenizer lie in its wheel and are read
 from there, because its own loader looks for the tokenizer on the network. It knows English well and other languages
 a little. `lexical` is made from the comments themselves, by which character sequences they share; it knows no synonyms
-but works in every script. `represent` weighs the two by how much of the text is English: measured on real comments,
-the model alone is best for English, character sequences alone for Chinese.
+but works in every script. `represent` weighs the two by language: measured on comments, the model
+alone is best for English, character sequences alone for Chinese, and both together for languages like French.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _BATCH = 1024
 """Texts pooled at once: bounds the memory for their tokens."""
 _LEXICAL = 48
-"""Dimensions of the lexical vectors: more separate better what little text there is, and worse what there is."""
+"""The most dimensions of the lexical vectors. Few texts have fewer: with as many as texts, all would be unlike."""
 _FEATURES = 20_000
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 
@@ -113,16 +113,25 @@ def _clean(text: str) -> str:
 
 
 def represent(texts: Sequence[str]) -> Vectors:
-    """The vectors to find topics with: semantic as far as the texts are English, lexical for the rest."""
-    english = sum(language(text) in ("en", UNKNOWN) for text in texts) / max(1, len(texts))
+    """The vectors to find topics with: semantic as far as the model knows the languages, lexical for the rest."""
+    known = float(np.mean([_known(language(text)) for text in texts])) if texts else 1.0
+    content = [_content(text) for text in texts]
     parts = []
-    if english > 0.1:
-        stop = stop_words(("en",))
-        content = [" ".join(word for word in WORD.findall(text) if fold(word) not in stop) or text for text in texts]
-        parts.append(english * unit(semantic(texts) + semantic(content)))
-    if english < 0.9:
-        parts.append((1 - english) * lexical(texts))
+    if known > 0.1:
+        parts.append(known * unit(semantic(texts) + semantic(content)))
+    if known < 0.9:
+        parts.append((1 - known) * lexical(content))
     return unit(np.hstack(parts).astype(np.float32))
+
+
+def _known(code: str) -> float:
+    """How much the model's vectors say about a language, as measured in English, German, French and Chinese."""
+    return {"en": 1.0, UNKNOWN: 1.0, "zh": 0.0, "ja": 0.0, "ko": 0.0, "th": 0.0}.get(code, 0.5)
+
+
+def _content(text: str) -> str:
+    stop = stop_words((language(text),))
+    return " ".join(word for word in WORD.findall(text) if fold(word) not in stop) or text
 
 
 def lexical(texts: Sequence[str]) -> Vectors:
@@ -130,7 +139,7 @@ def lexical(texts: Sequence[str]) -> Vectors:
     counted = [Counter(_sequences(text)) for text in texts]
     present = Counter(sequence for counts in counted for sequence in counts)
     common = sorted((s for s, n in present.items() if n > 1), key=lambda s: (-present[s], s))[:_FEATURES]
-    if min(len(common), len(texts)) <= 2:
+    if min(len(common), len(texts)) < 8:
         return np.ones((len(texts), 1), np.float32)
     matrix = _weighed(counted, present, {sequence: at for at, sequence in enumerate(sorted(common))})
     return _reduced(matrix, min(len(texts), len(common)))
@@ -159,5 +168,5 @@ def _weighed(counted: Sequence[Counter[str]], present: Counter[str], column: dic
 
 
 def _reduced(matrix: csr_matrix, smallest: int) -> Vectors:
-    left, values, _ = svds(matrix, k=min(_LEXICAL, smallest - 1), v0=np.ones(smallest))
+    left, values, _ = svds(matrix, k=max(2, min(_LEXICAL, smallest // 4)), v0=np.ones(smallest))
     return unit((left * values).astype(np.float32))

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.adapters.local.clustering import NOWHERE, Division, subdivide
+from holdfast.adapters.local.clustering import NOWHERE, Division, Labels, subdivide
 from holdfast.adapters.local.embeddings import Vectors, unit
 from holdfast.adapters.local.grouping import stem
 from holdfast.adapters.local.words import languages, stop_words, units
 from holdfast.model.report.brief import GivenTopic
 
-_NEAR, _WITH_WORDS = 0.34, 0.2
-"""How near a sentence must be to a topic: by meaning alone, or if it uses the words of its name."""
+_NEAR, _WITH_SOME, _WITH_ALL = 0.38, 0.28, 0.15
+"""How near a sentence must be to a topic: by meaning alone, or if it uses some or all words of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Given:
     def texts(self) -> list[str]:
         """What to compare with: topics first, then subtopics."""
         whole = [" ".join((topic.name, topic.name, topic.description, *topic.subtopics)) for topic in self.topics]
-        return whole + [f"{name} {name} {self.topics[self.topic_of[at]].name}" for at, name in self.names.items()]
+        return whole + list(self.names.values())
 
 
 def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: Given) -> Division:
@@ -47,41 +47,40 @@ def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: Given
     middle = vectors.mean(axis=0, keepdims=True)
     rows, targets = unit(vectors - middle), unit(wanted - middle)
     count = len(given.topics)
-    named = _naming(texts, [f"{t.name} {' '.join(t.subtopics)}" for t in given.topics])
-    topics = _nearest(rows @ targets[:count].T, named)
+    stop = stop_words(tuple(languages(texts)) or ("en",))
+    said = [_stems(text, stop) for text in texts]
+    topics = _nearest(rows @ targets[:count].T, _naming(said, [_stems(topic.name, stop) for topic in given.topics]))
     subtopics = np.full(len(rows), NOWHERE, np.intp)
     next_free = given.subtopics
-    for number in range(count):
+    for number, topic in enumerate(given.topics):
         inside = np.flatnonzero(topics == number)
-        below = [at for at, topic in given.topic_of.items() if topic == number]
+        below = [at for at, above in given.topic_of.items() if above == number]
         if below and len(inside):
+            own = [_stems(given.names[at], stop) - _stems(topic.name, stop) for at in below]
             similar = rows[inside] @ targets[[count + at for at in below]].T
-            words = _naming([texts[int(row)] for row in inside], [given.names[at] for at in below])
-            labels = _nearest(similar, words)
+            labels = _nearest(similar, _naming([said[int(row)] for row in inside], own))
             subtopics[inside] = np.where(labels == NOWHERE, NOWHERE, np.array(below)[labels])
-        open_ = inside[subtopics[inside] == NOWHERE]
-        if len(open_):
-            labels = subdivide(rows[open_])
-            subtopics[open_] = labels + next_free
+        rest = inside[subtopics[inside] == NOWHERE]
+        if len(rest):
+            labels = subdivide(rows[rest])
+            subtopics[rest] = labels + next_free
             next_free += int(labels.max()) + 1
     return Division(topics, subtopics)
 
 
-def _nearest(similar: Vectors, named: Vectors) -> np.ndarray:
+def _stems(text: str, stop: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(stem, units(text, stop)))
+
+
+def _nearest(similar: Vectors, named: Vectors) -> Labels:
     """The nearest target of each row that is near enough."""
-    score = similar + 0.15 * named
-    best = score.argmax(axis=1)
+    best = (similar + 0.15 * named).argmax(axis=1)
     rows = np.arange(len(best))
-    needed = np.where(named[rows, best] > 0, _WITH_WORDS, _NEAR)
+    words = named[rows, best]
+    needed = np.where(words > 0.9, _WITH_ALL, np.where(words >= 0.5, _WITH_SOME, _NEAR))
     return np.where(similar[rows, best] >= needed, best, NOWHERE)
 
 
-def _naming(texts: Sequence[str], names: Sequence[str]) -> Vectors:
-    """Which share of the words of each name a text uses."""
-    stop = stop_words(tuple(languages(texts)) or ("en",))
-    wanted = [frozenset(map(stem, units(name, stop))) for name in names]
-    used = np.zeros((len(texts), len(names)), np.float32)
-    for row, text in enumerate(texts):
-        said = frozenset(map(stem, units(text, stop)))
-        used[row] = [len(said & words) / max(1, len(words)) for words in wanted]
-    return used
+def _naming(said: Sequence[frozenset[str]], names: Sequence[frozenset[str]]) -> Vectors:
+    """Which share of the words of each name each text uses."""
+    return np.array([[len(words & name) / max(1, len(name)) for name in names] for words in said], np.float32)

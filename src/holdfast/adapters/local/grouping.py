@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log
+from math import fsum, log
 
 import numpy as np
 
 from holdfast.adapters.local.embeddings import Vectors, semantic, unit
-from holdfast.adapters.local.stance import Stance, opposed, stance
+from holdfast.adapters.local.stance import opposed, stance
 from holdfast.adapters.local.words import WORD, fold, is_unspaced, stop_words, units
 from holdfast.model.report.claim import Claim, Grouping
 
@@ -37,7 +37,6 @@ class _Text:
     """A statement as it is compared."""
 
     statement: str
-    stance: Stance
     stems: frozenset[str]
     unspaced: bool
     about_oneself: bool
@@ -67,7 +66,7 @@ def _text(statement: str) -> _Text:
     stop = stop_words(("en", "de", "fr", "es")) if not is_unspaced(statement) else frozenset[str]()
     stems = frozenset(map(stem, units(statement, stop)))
     about_oneself = bool(_ABOUT_ONESELF.match(statement.replace("’", "'")))
-    return _Text(statement, stance(statement), stems, is_unspaced(statement), about_oneself)
+    return _Text(statement, stems, is_unspaced(statement), about_oneself)
 
 
 @lru_cache(maxsize=65_536)
@@ -107,11 +106,11 @@ def _nearest(row: Vectors, own: int) -> list[int]:
 
 
 def _same(one: _Text, other: _Text, similarity: float, rarity: Mapping[str, float]) -> bool:
-    shared = sum(rarity[stem] for stem in one.stems & other.stems)
-    everything = sum(rarity[stem] for stem in one.stems | other.stems)
+    shared = fsum(rarity[stem] for stem in one.stems & other.stems)
+    everything = fsum(rarity[stem] for stem in one.stems | other.stems)
     if not shared or shared < _needed(one, other, similarity) * everything:
         return False
-    return not opposed(one.stance, other.stance)
+    return not opposed(stance(one.statement), stance(other.statement))
 
 
 def _needed(one: _Text, other: _Text, similarity: float) -> float:
@@ -134,11 +133,15 @@ def _stars(texts: Sequence[_Text], alike: Sequence[dict[int, float]], weights: S
         free.discard(leader)
         star = [leader]
         for other in sorted(alike[leader], key=lambda other: (-alike[leader][other], other)):
-            if other in free and not any(opposed(texts[other].stance, texts[member].stance) for member in star[1:]):
+            if other in free and not _opposes(texts[other], (texts[member] for member in star[1:])):
                 star.append(other)
                 free.discard(other)
         stars.append(star)
     return stars
+
+
+def _opposes(text: _Text, members: Iterable[_Text]) -> bool:
+    return any(opposed(stance(text.statement), stance(member.statement)) for member in members)
 
 
 def _grouping(star: Sequence[Sequence[Claim]]) -> Grouping:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from holdfast.adapters.local.clustering import Labels
 from holdfast.adapters.local.embeddings import Vectors
@@ -40,8 +41,9 @@ def _plane(rows: Points) -> Points:
     centred = rows - rows.mean(axis=0)
     if len(rows) < 3:
         return np.column_stack([np.arange(len(rows), dtype=float), np.zeros(len(rows))])
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    directions = directions[:, :-3:-1].T
+    last = centred.shape[1] - 1
+    _, directions = eigh(centred.T @ centred, subset_by_index=[max(0, last - 1), last])
+    directions = directions[:, ::-1].T
     largest = np.abs(directions).argmax(axis=1)
     directions *= np.sign(directions[np.arange(len(directions)), largest])[:, None]
     plane = centred @ directions.T

@@ -73,7 +73,7 @@ def candidates(phrases: Phrases, rows: Sequence[int], speakers: Sequence[int], b
             continue
         voices = len({speakers[row] for row in held})
         share, precision = len(held) / len(rows), (len(held) + 0.5) / (len(phrase.sentences) + 1.5)
-        score = fitness * share**breadth * precision**0.6 * min(1.0, 0.5 + 0.25 * voices)
+        score = fitness * share**breadth * precision**0.6 * min(1.0, 0.45 + 0.2 * voices)
         found.append(Candidate(phrase, fitness, score, frozenset(held)))
     return sorted(found, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
 
@@ -143,10 +143,16 @@ def _second(first: Candidate, others: Sequence[Candidate], size: int) -> Candida
     scored = [
         (c.score * len(c.inside - first.inside) / len(c.inside), c)
         for c in others
-        if len(c.inside) >= least and c.fitness > 0.3 and c.score * 2 > first.score and _differ(c.phrase, first.phrase)
+        if len(c.inside) >= least and c.fitness > 0.3 and _stands_beside(c, first)
     ]
     plain = [each for each in scored if not _AND & set(each[1].phrase.key.split())]
     return max(plain, key=lambda each: (each[0], each[1].phrase.key))[1] if plain else None
+
+
+def _stands_beside(candidate: Candidate, first: Candidate) -> bool:
+    """Whether a second phrase is good enough to be named with the first: a single word has to be nearly as good."""
+    needed = 0.7 if candidate.is_word else 0.5
+    return candidate.score >= needed * first.score and _differ(candidate.phrase, first.phrase)
 
 
 def _differ(one: Phrase, other: Phrase) -> bool:

@@ -1,6 +1,6 @@
 """Phrases that could name a topic, as people write them, counted over all comments.
 
-Where words have spaces, a phrase is one to three words of content, perhaps with a small word between them ("money in
+Where words have spaces, a phrase is one to four words of content, perhaps with a small word between them ("money in
 politics"). Nothing is known about grammar but what the comments show: a word that follows "the" or "our" and is
 followed by "is" or a full stop is used as a noun; one that follows "to" or "we" is not, and makes no good name.
 Where words have no spaces, a phrase is a sequence of characters with many different neighbours: a word is
@@ -51,7 +51,7 @@ _VAGUE = wordset(
     folk idea matter case level form order piece past worst end line term side top super half first second third
     last next two three four five six seven eight nine ten hundred thousand million true false wrong long short
     high low full free possible actual general yeah despite finally everywhere anywhere inside outside apart
-    amount majority statement story chance fight word reality situation favorite favourite suck sucks funny
+    amount majority statement story chance fight word reality situation cetera head direction experience favorite favourite suck sucks funny
     crazy anything needing dealing taking going getting having making coming looking trying saying leute
     menschen sache jahr zeit gens personne chose année temps gente persona cosa año vez"""
 )
@@ -62,7 +62,7 @@ _VAGUE_HAN = wordset(
     影響 影响 解決 解决 內容 内容 方式 情況 情况 真正 根本 繼續 继续 有人 事情 東西 东西 部分 部份 類似 类似
     明確 明确 自己 人們 人们 大家 我們 我们 他們 他们"""
 )
-_LONGEST = {"spaced": 5, "unspaced": 6}
+_LONGEST = {"spaced": 6, "unspaced": 6}
 
 
 @dataclass(slots=True)
@@ -227,7 +227,7 @@ def _spaced(tokens: Sequence[_Token], stop: frozenset[str]) -> dict[str, tuple[t
                     continue
                 break
             parts.append(root(tokens[end][0]))
-            if len(parts) > 3:
+            if len(parts) > 4:
                 break
             inner = [word for word, _, _ in tokens[start : end + 1]]
             found[" ".join(map(root, inner))] = (tuple(parts), tokens[start][2], " ".join(inner))

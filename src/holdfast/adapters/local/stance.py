@@ -141,6 +141,8 @@ _CUES = {
     axis: (re.compile(positive, re.IGNORECASE), re.compile(negative, re.IGNORECASE))
     for axis, (positive, negative) in _AXES.items()
 }
+_ANY_SIDE = re.compile("|".join(side.pattern for pair in _SIDES for side in pair), re.IGNORECASE)
+_NO_SIDE = (0,) * len(_SIDES)
 _PREFIX = re.compile(r"(?:un|de|in|im|il|ir|dis|non-?|anti-?|miss|miß|dés|des)(?=\w{3})")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _DENSE = re.compile(rf"[{UNSPACED}]")
@@ -177,7 +179,7 @@ def stance(text: str) -> Stance:
         negations=negations,
         idioms=idioms,
         axes=axes,
-        sides=tuple(_side(plain, *pair) for pair in _SIDES),
+        sides=tuple(_side(plain, *pair) for pair in _SIDES) if _ANY_SIDE.search(plain) else _NO_SIDE,
         numbers=frozenset(_NUMBER.findall(plain)),
         asks=plain.rstrip("\"'”’ ").endswith(("?", "？", "؟")),
         words=tuple(units(text, stop_words((language(text), "en")))),

@@ -7,6 +7,7 @@ share most of their words and exactly one thing turns one of them round.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -61,6 +62,7 @@ def _shared(one: str, other: str) -> float:
     return len(mine & theirs) / len(mine | theirs) if mine & theirs else 0.0
 
 
+@lru_cache(maxsize=16_384)
 def _subject(statement: str) -> frozenset[str]:
     stop = frozenset[str]() if is_unspaced(statement) else stop_words(("en", "de", "fr", "es"))
     return frozenset(map(stem, units(without_cues(statement), stop)))

@@ -71,8 +71,8 @@ def language(text: str) -> str:
     for code, script in _SCRIPTS:
         if len(script.findall(text)) * 4 > letters > 0:
             return code
-    found = [fold(word) for word in WORD.findall(text)]
-    hits = {code: sum(word in stop for word in found) for code, stop in LISTS.items()}
+    found = {fold(word) for word in WORD.findall(text)}
+    hits = {code: len(found & stop) for code, stop in LISTS.items()}
     best = max(hits, key=lambda code: (hits[code], code == "en"))
     return best if hits[best] else UNKNOWN
 

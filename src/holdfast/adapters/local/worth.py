@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from holdfast.adapters.local.embeddings import pieces
 from holdfast.adapters.local.stopwords import wordset
-from holdfast.adapters.local.words import UNSPACED, WORD, fold, is_unspaced, stop_words
+from holdfast.adapters.local.words import UNSPACED, WORD, fold, is_unspaced, language, stop_words
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
 _PHATIC = wordset(
@@ -20,7 +20,7 @@ _PHATIC = wordset(
     disagree disagreed exactly absolutely definitely totally same true indeed awesome great cool nice good
     perfect amazing interesting whatever test tests testing tested comment comments statement statements foo bar
     baz asdf qwerty n/a na none nothing blah sure fine right sounds looks hope guess confused really sense
-    understand mean idea question questions name bonjour salut merci oui non d'accord hallo guten tag danke ja
+    understand mean idea question questions name bonjour salut merci oui non d'accord hallo guten tag danke umfrage ja
     nein genau hola gracias sí vale buenos días claro ciao grazie sì olá obrigado obrigada sim hoi dank bedankt
     привет спасибо да нет مرحبا شكرا نعم"""
 )
@@ -55,11 +55,13 @@ _LEADS_NOWHERE = re.compile(r"\b(?:and|but|so|the|a|of|to|like|that|with|or|is|m
 
 def content(text: str) -> list[str]:
     """The words of a text that could carry a thought: no grammar, no courtesies, no numbers."""
-    stop = stop_words(("en",)) | _PHATIC
+    stop = stop_words(tuple(sorted({"en", language(text)})))
     found = [word for word in WORD.findall(_LINK.sub(" ", text)) if not word.isdigit()]
-    return [word for word in found if fold(word) not in stop and any(map(str.isalpha, word))]
+    folded = [(word, fold(word)) for word in found if any(map(str.isalpha, word))]
+    return [word for word, bare in folded if bare not in stop and bare not in _PHATIC]
 
 
+@lru_cache(maxsize=32_768)
 def is_filler(text: str) -> bool:
     """Whether a text makes no statement at all."""
     bare = _LINK.sub(" ", text).strip()
