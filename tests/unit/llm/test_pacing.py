@@ -141,8 +141,13 @@ def test_who_was_turned_away_keeps_the_place(stage):
     assert order == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize("latency", [0.02, 0.5, 2.0])
-@pytest.mark.parametrize("rpm", [None, 2_400, 2_280])
+@pytest.mark.parametrize(
+    ("vendor", "latency", "rpm"),
+    [
+        *(("openai", latency, rpm) for latency in (0.02, 0.5, 2.0) for rpm in (None, 2_400, 2_280)),
+        *((vendor, latency, None) for vendor in ("anthropic", "google") for latency in (0.02, 0.5)),
+    ],
+)
 def test_under_a_limit_of_40_a_second_400_calls_lose_none(stage, vendor, latency, rpm):
     scene = stage.scene(vendor, per_second=40, latency=latency, address={"rpm": rpm} if rpm else {})
     begin = stage.now
@@ -201,6 +206,12 @@ def test_one_bad_moment_halves_the_window_once(stage):
 
     stage.run(_all(one, 64))
     assert pacer._window == 32
+
+
+def test_an_outage_does_not_make_the_window_ever_smaller(stage):
+    scene = stage.scene(faults=in_turn(*["overloaded"] * 6))
+    stage.run(scene.ask())
+    assert scene.model._pacer._window > 32
 
 
 def test_the_window_grows_back(stage):

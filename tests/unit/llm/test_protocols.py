@@ -221,3 +221,15 @@ def test_repairs_are_turns_that_alternate(vendor):
         return [call.turns for call in scene.fake.calls]
 
     assert over_loopback(story, vendor, faults=in_turn("empty")) == [1, 3]
+
+
+def test_a_local_server_is_not_looked_for_behind_a_proxy(monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+    async def story(scene: Scene) -> Claims:
+        return await scene.ask()
+
+    assert over_loopback(story) == ANSWER

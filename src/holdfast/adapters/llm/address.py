@@ -73,8 +73,13 @@ class Address:
         return (self.key_variable,) if self.key_variable else VENDORS[self.vendor].key_variables
 
     @property
+    def is_local(self) -> bool:
+        """Whether the server is on this host or its network."""
+        return _is_local(urlsplit(self.base_url).hostname or "")
+
+    @property
     def needs_key(self) -> bool:
-        return bool(self.key_variable) or not _is_local(urlsplit(self.base_url).hostname or "")
+        return bool(self.key_variable) or not self.is_local
 
 
 def parse(text: str) -> Address:

@@ -153,7 +153,7 @@ class Model:
             turn.turned_away(error.retry_after)
             raise
         except CutShort as error:
-            self._count(ctx, Reply("", expected, estimate("x" * error.received)), expected)
+            self._count(ctx, Reply("", expected, error.received // 4 + 1), expected)
             raise
         except Transient:
             self._count(ctx, Reply("", 0, 0), expected)
@@ -169,7 +169,7 @@ class Model:
     async def _post(self, request: Request) -> Answer:
         """An answer with status 200. Raises what any other status means."""
         if self._transport is None:
-            self._transport = HttpTransport()
+            self._transport = HttpTransport(proxies=not self.address.is_local)
         headers = {"content-type": "application/json", "user-agent": "holdfast", **request.headers}
         url = self.address.base_url + request.path
         answer = await self._transport.post(url, headers, request.body, self.address.timeout)

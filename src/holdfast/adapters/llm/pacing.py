@@ -10,7 +10,8 @@ are estimated before a call and corrected after it.
 
 **Cool-down.** "Slow down" stops all callers, not only the one who heard it, for as long as the vendor asks, or for
 1, 2, 4 … 30 seconds if it does not say. Afterwards the calls of one window start one by one over the time that a call
-takes. Those who heard it in the same window of calls tell us the same thing: only the first shrinks the window.
+takes. Those who heard it in the same window of calls tell us the same thing: only the first shrinks the window. While
+nothing works at all, the window stays as it is: that is an outage, and says nothing about how much is too much.
 
 **Order.** First come, first served. A call that was turned away keeps its place: it goes first after the cool-down,
 so that nobody is turned away again and again.
@@ -60,6 +61,8 @@ class Pacer:
         self._cool_until = 0.0
         self._pauses = 0
         """Cool-downs in a row of which the vendor did not say how long."""
+        self._worked = True
+        """Whether a call went well since the window was last made smaller."""
         self._ramp = 0
         """Calls that are still to start one by one."""
         self._call_time = USUAL_CALL
@@ -84,6 +87,7 @@ class Pacer:
 
     def went_well(self, started: float, correction: int) -> None:
         self._pauses = 0
+        self._worked = True
         self._window = min(self._limit, self._window + 1 / self._window)
         self._call_time += (self._now() - started - self._call_time) / 8
         self._tokens.correct(correction)
@@ -92,7 +96,9 @@ class Pacer:
         self._tokens.correct(-tokens)
         pause = retry_after or 0.0
         if started >= self._cool_until:  # else it had started before the cool-down that is under way or just over
-            self._window = max(1.0, self._window / 2)
+            if self._worked:
+                self._window = max(1.0, self._window / 2)
+                self._worked = False
             if retry_after is None:
                 pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._pauses)
                 self._pauses = min(self._pauses + 1, 10)

@@ -58,9 +58,11 @@ class HttpTransport:
     them costs more than all the rest of a call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, proxies: bool = True) -> None:
+        """`proxies`: whether those that the environment names (`HTTPS_PROXY`, …) are used."""
         import httpx2  # takes a fifth of a second: only for those who really call
 
+        self._proxies = proxies
         self._tls = httpx2.create_ssl_context()
         self._idle: list[httpx2.AsyncClient] = []
         self._all: list[httpx2.AsyncClient] = []
@@ -109,6 +111,7 @@ class HttpTransport:
 
         client = httpx2.AsyncClient(
             verify=self._tls,
+            trust_env=self._proxies,
             limits=httpx2.Limits(max_connections=1, keepalive_expiry=KEEP_OPEN),
             timeout=httpx2.Timeout(None, connect=CONNECT_WITHIN),
         )
