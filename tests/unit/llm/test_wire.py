@@ -25,7 +25,7 @@ async def served(answer, story):
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    transport = HttpTransport()
+    transport = HttpTransport(proxies=False)
     try:
         result = await story(transport, f"http://127.0.0.1:{port}/v1/x")
     finally:
