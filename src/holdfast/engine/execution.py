@@ -60,6 +60,7 @@ class Execution:
         self.draining = False
         self.ended = False
         self.drained = asyncio.Event()
+        self._finished_before: dict[str, StepRecord] = {}
         self._plan = plan
         self._missing = dict(plan.missing)
         self._group: asyncio.TaskGroup | None = None
@@ -114,7 +115,9 @@ class Execution:
         found = await self.runtime.store.checkpoints(self.claimed.run)
         self.stored = {(checkpoint.step, checkpoint.key): checkpoint for checkpoint in found}
         for checkpoint in found:
-            if checkpoint.key and (checkpoint.step, "") not in self.stored:
+            if not checkpoint.key:
+                self._finished_before[checkpoint.step] = _decode_record(checkpoint.record)
+            elif (checkpoint.step, "") not in self.stored:
                 spent = self.uncounted.get(checkpoint.step, Usage())
                 self.uncounted[checkpoint.step] = spent + recorded_usage(checkpoint)
 
@@ -142,12 +145,7 @@ class Execution:
 
     def step_records(self) -> dict[str, StepRecord]:
         """What is known about each step that has begun: from its checkpoint, or from this attempt."""
-        finished = {
-            step: _decode_record(checkpoint.record)
-            for (step, key), checkpoint in self.stored.items()
-            if not key and step not in self.records
-        }
-        return {**finished, **self.records}
+        return {**self._finished_before, **self.records}
 
     @property
     def spent(self) -> Usage:
@@ -251,6 +249,8 @@ class Execution:
     def _forget(self, step: str, key: str) -> None:
         """What a result cost that can't be used is wasted."""
         found = self.stored.pop((step, key), None)
+        if not key:
+            self._finished_before.pop(step, None)
         if found is not None:
             items = Usage() if key else self._stored_usage(step, found.epoch)
             self.wasted = self.wasted + (recorded_usage(found) - items)
