@@ -251,12 +251,12 @@ def test_search_finds_words_in_any_order_case_and_accent(reader: Reader) -> None
     page = reader.open(samples.small())
     page.click("[data-do=search]")
     expect(page.locator("#found")).to_have_text(f"{total(samples.small())} quotes")
-    page.fill("#search", "MINUTES ten fréquency")
+    page.fill("#search", "MINUTES ten zeppelin")
     expect(page.locator("#found")).to_contain_text("Nothing found")
     page.fill("#search", "TIMETÁBLE minutes")
     expect(page.locator("#found")).to_have_text(re.compile(r"^1 of \d+ quotes"))
     expect(page.locator("#results blockquote")).to_contain_text("nobody needs a timetable any more")
-    expect(page.locator("#results mark").first).to_have_text("minutes")
+    assert page.locator("#results mark").all_inner_texts() == ["minutes", "timetable"]
     assert "q=TIMET" in page.url
     shoot(page, "search")
 

@@ -311,7 +311,9 @@ def _account(report: Report, generated: bool, votes: bool) -> Report:
                 LossReason("moderated out", 1, (LossExample("row 211", "Buy cheap watches at"),)),
             ),
         ),
-        Stage("speaking", counts.comments - 4, (LossReason("no claim found", 4, (LossExample("row 40", "Thank you!"),)),)),
+        Stage(
+            "speaking", counts.comments - 4, (LossReason("no claim found", 4, (LossExample("row 40", "Thank you!"),)),)
+        ),
         Stage("drafts", counts.extracted + 6),
         Stage(
             "extracted",

@@ -127,8 +127,8 @@ function nextTheme() {
 // --- going somewhere: whatever hides the target is opened first -----------------------------------------------
 
 function openAround(element) {
-  for (let box = element.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
-  if (element.matches("details")) element.open = true;
+  const inside = element.matches("summary") ? element.parentElement.parentElement : element;
+  for (let box = inside.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
 }
 
 function arrive(element, { focus = true } = {}) {
@@ -338,8 +338,10 @@ function quotes() {
 
 const wanted = () => Object.fromEntries([...new FormData(form)].filter(([, value]) => value));
 
+const wordsOf = (text) => plain(text).split(/\s+/).filter(Boolean);
+
 function matches(want) {
-  const words = plain(want.q ?? "").split(/\s+/).filter(Boolean);
+  const words = wordsOf(want.q ?? "");
   const speaker = plain(want.speaker ?? "");
   const groups = Object.entries(want).filter(([name]) => /^f\d+$/.test(name));
   return (quote) =>
@@ -350,11 +352,19 @@ function matches(want) {
     words.every((word) => quote.searched.includes(word));
 }
 
-/** The text with the words that were searched for marked. */
+/** The text with the words that were searched for marked, whatever their accents: letter stands for letter. */
 function lit(text, words) {
-  if (!words.length) return [text];
-  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return text.split(new RegExp(`(${escaped.join("|")})`, "iu")).map((part, i) => (i % 2 ? make("mark", {}, part) : part));
+  const letters = [...text];
+  const folded = letters.map((letter) => plain(letter)[0] ?? "\0").join("");
+  const on = letters.map(() => false);
+  for (const word of words)
+    for (let i = folded.indexOf(word); i >= 0; i = folded.indexOf(word, i + 1)) on.fill(true, i, i + word.length);
+  const pieces = [];
+  letters.forEach((letter, i) => {
+    if (i && on[i] === on[i - 1]) pieces.at(-1).text += letter;
+    else pieces.push({ text: letter, on: on[i] });
+  });
+  return pieces.map((piece) => (piece.on ? make("mark", {}, piece.text) : piece.text));
 }
 
 function resultOf(quote, words) {
@@ -377,7 +387,7 @@ function resultOf(quote, words) {
 const nameOf = (box) => one("h3, h4", box).firstChild.data.trim();
 
 function showResults() {
-  const words = (form.elements.q.value.match(/\S+/g) ?? []).slice(0, 12);
+  const words = wordsOf(form.elements.q.value);
   const pages = Math.max(1, Math.ceil(found.list.length / PER_PAGE));
   found.page = Math.min(Math.max(found.page, 1), pages);
   const part = found.list.slice((found.page - 1) * PER_PAGE, found.page * PER_PAGE);
