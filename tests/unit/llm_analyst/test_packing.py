@@ -84,7 +84,7 @@ def test_two_thousand_questions_are_two_hundred_calls():
 
 
 def test_calls_stay_full_while_callers_come_and_go():
-    """Each caller asks, puts away what it got, and asks again: the engine's way of working through a list."""
+    """Each caller asks, puts away what it got, which takes a while, and asks again: as the engine's do."""
 
     async def play() -> Echo:
         echo = Echo(ticks=20)
@@ -94,10 +94,10 @@ def test_calls_stay_full_while_callers_come_and_go():
         async def caller() -> None:
             for number in left:
                 await packer.ask("pile", piece(number), PaperContext())
-                for _ in range(number % 7):
+                for _ in range(5):
                     await asyncio.sleep(0)
 
-        await asyncio.gather(*(caller() for _ in range(SIZE.to_keep_busy(4))))
+        await asyncio.gather(*(caller() for _ in range(SIZE.to_fill(4))))
         return echo
 
     assert len(asyncio.run(play()).calls) <= 210

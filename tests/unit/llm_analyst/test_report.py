@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -194,11 +195,14 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
             async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
                 result = await (await app.run(run.id)).result()
             await later.aclose()
-            return result, set_up.asked()
+            read = [call.text for call in set_up.fake.calls if call.task == "extraction"]
+            return result, set_up.asked(), read
 
-    result, asked = asyncio.run(story())
+    result, asked, read = asyncio.run(story())
     assert result.comments == 200
-    assert 20 <= asked["extraction"] <= 20 + 4 + 1
+    times = Counter(each["text"] for text in read for each in json.loads(text.splitlines()[1])["comments"])
+    assert len(times) == 200
+    assert sum(times.values()) <= 200 + 4 * 10
     assert asked["clustering"] == 1
     assert asked["assignment"] == 5
 

@@ -33,7 +33,7 @@ class LLMAnalyst:
     def __init__(self, model: Model, answers: Answers) -> None:
         self.name = model.name
         self._model = model
-        self.in_flight = reading.COMMENTS_PER_CALL.to_keep_busy(model.address.in_flight)
+        self.in_flight = reading.COMMENTS_PER_CALL.to_fill(model.address.in_flight)
         self._asker = asker = Asker(model, answers)
         self._clusterer = Clusterer(asker)
         self._reader = Reader(asker)

@@ -80,7 +80,7 @@ class Clusterer:
         self._asker = asker
         self._earlier = Earlier(asker.answers)
         self._assigning = Packer(Assigning(asker), COMMENTS_PER_CALL, asker.model.address.in_flight)
-        self._at_once = COMMENTS_PER_CALL.to_keep_busy(asker.model.address.in_flight)
+        self._at_once = COMMENTS_PER_CALL.to_fill(asker.model.address.in_flight)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         if not comments:

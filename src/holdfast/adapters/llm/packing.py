@@ -53,12 +53,13 @@ class Size:
     pieces: int
     tokens: int
 
-    def to_keep_busy(self, calls: int) -> int:
-        """How many callers keep so many calls busy: those in the calls, and as many who wait.
+    def to_fill(self, calls: int) -> int:
+        """How many callers fill so many calls.
 
-        A call that returns is followed by a full one at once, while its callers still put away what they got.
+        More of them would keep calls fuller while others still put away what they got. But then a crash would lose
+        what was in more than those calls.
         """
-        return 2 * calls * self.pieces
+        return calls * self.pieces
 
 
 class Service(Protocol[P_contra, A_co]):
