@@ -41,6 +41,7 @@ class Built(Struct):
     claims: int
     quotes: int
     coverage: float
+    cost: float | None
 
 
 # --- build ----------------------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ async def _hand_out(
 def _tell(session: Session, result: ReportFiles, handle: RunHandle, folder: Path) -> None:
     built = Built(
         handle.id, handle.created, str(folder), sorted(result.files), result.people, result.comments, result.topics,
-        result.claims, result.quotes, result.coverage,
+        result.claims, result.quotes, result.coverage, result.cost,
     )  # fmt: skip
     if not session.out.for_people:
         session.out.json(built)
@@ -153,6 +154,9 @@ def _tell(session: Session, result: ReportFiles, handle: RunHandle, folder: Path
         f"{result.comments:,} comments by {result.people:,} people: {result.topics} topics, {result.claims:,} claims, "
         f"{result.quotes:,} quotes; {result.coverage:.0%} of the comments are in a topic"
     )
+    if result.calls:
+        price = "price unknown" if result.cost is None else f"${result.cost:,.4f}"
+        session.out.line(f"{result.calls:,} calls of {result.model}, {price}")
     session.out.line(f"{folder / 'report.html'}  ({len(result.files) - 1} more files beside it)")
 
 

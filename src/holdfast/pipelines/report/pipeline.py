@@ -47,6 +47,7 @@ class ReportFiles:
     """The result of a run: where each file is, and the figures that people ask for first."""
 
     id: str
+    model: str
     files: dict[str, str]
     """File name → where it is in the blob store."""
     people: int
@@ -55,6 +56,9 @@ class ReportFiles:
     claims: int
     quotes: int
     coverage: float
+    calls: int = 0
+    cost: float | None = 0.0
+    """US dollars; None if the price of a call is unknown."""
 
 
 @report.step(timeout=LONG)
@@ -251,6 +255,7 @@ def report_(
     files = {name: ctx.artifact(name, data) for name, data in print_files(document, all_rows(comments, ctx)).items()}
     return ReportFiles(
         document.id,
+        document.method.analyst,
         files,
         document.counts.people,
         document.counts.comments,
@@ -258,6 +263,8 @@ def report_(
         document.counts.claims,
         document.counts.quotes,
         document.coverage.placed,
+        sum(step.calls for step in document.made.steps),
+        document.made.cost,
     )
 
 
