@@ -56,10 +56,11 @@ class PaperContext:
         self.log: Any = SimpleNamespace(warning=self.warnings.append)
         self.spent = bill if bill is not None else Usage()
 
-    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
-        self.own.count(input_tokens, output_tokens, cost)
-        if self.spent is not self.own:
-            self.spent.count(input_tokens, output_tokens, cost)
+    def usage(
+        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+    ) -> None:
+        self.own.count(input_tokens, output_tokens, cost, calls)
+        self.spent.count(input_tokens, output_tokens, cost, calls)
 
     def item(self) -> Any:
         return PaperContext(self.tenant, self.run_id, self.step_name, self.spent)

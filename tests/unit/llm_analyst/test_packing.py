@@ -294,6 +294,7 @@ def test_what_a_call_costs_is_divided_among_those_in_it():
     contexts = asyncio.run(play())
     assert sum(ctx.own.input_tokens for ctx in contexts) == 1000
     assert sum(ctx.own.output_tokens for ctx in contexts) == 100
+    assert sum(ctx.own.calls for ctx in contexts) == 1
     assert sum(ctx.own.cost for ctx in contexts) == pytest.approx(0.01, abs=1e-15)
     shares = [ctx.own.input_tokens for ctx in contexts]
     assert shares == sorted(shares)
@@ -311,7 +312,8 @@ def test_the_parts_add_up_to_the_whole(sizes: list[int], tokens: tuple[int, int]
     assert sum(ctx.own.input_tokens for ctx in contexts) == tokens[0]
     assert sum(ctx.own.output_tokens for ctx in contexts) == tokens[1]
     assert all(ctx.own.input_tokens >= 0 and ctx.own.cost >= -1e-12 for ctx in contexts)
+    assert sum(ctx.own.calls for ctx in contexts) == 1
     if cost is None:
-        assert all(ctx.own.unpriced and not ctx.own.cost for ctx in contexts)
+        assert sum(ctx.own.unpriced for ctx in contexts) == 1
     else:
         assert sum(ctx.own.cost for ctx in contexts) == pytest.approx(cost, rel=1e-12)

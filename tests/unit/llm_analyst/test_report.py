@@ -160,6 +160,7 @@ def test_what_the_run_says_it_cost_is_what_the_server_counted():
     steps = made["made"]["steps"]
     assert sum(step["input_tokens"] for step in steps) == stats["input_tokens"]
     assert sum(step["output_tokens"] for step in steps) == stats["output_tokens"]
+    assert sum(step["calls"] for step in steps) == stats["calls"]
     assert made["made"]["cost"] == pytest.approx(price(stats), rel=1e-3)
 
 
@@ -279,7 +280,7 @@ def test_a_bad_day_at_the_vendors_changes_nothing_in_the_end(seed: int):
 
 
 @pytest.mark.parametrize(
-    "fault", ["foreign_ids", "duplicate_ids", "markup", "surrogates", "many", "two_answers", "nested", "empty"]
+    "fault", ["foreign_ids", "duplicate_ids", "markup", "surrogates", "two_answers", "nested", "empty"]
 )
 def test_hostile_answers_never_reach_the_report(fault: str):
     """One answer in five is a lie of that kind. What can't be used is asked again, and every comment stays in."""

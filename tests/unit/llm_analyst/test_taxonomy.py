@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
+from pydantic import ValidationError
 from tests.unit.llm_analyst.scene import text
 
-from holdfast.adapters.llm.shapes import TopicShape
+from holdfast.adapters.llm.shapes import TopicShape, TopicsShape
 from holdfast.adapters.llm.taxonomy import MOST_SAMPLES, SAMPLE_TOKENS, extended, samples, taxonomy, wishes
 from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief, GivenTopic
@@ -91,6 +93,14 @@ def test_more_topics_than_wanted_are_not_added():
     assert names(extended(topics, [shape("Noise", "Nights"), shape("Buses", "Times")], Brief(topics=1))) == {
         "Buses": ["Fares", "Times"]
     }
+
+
+def test_a_million_topics_are_no_answer():
+    topic = {"name": "Buses", "description": "", "subtopics": []}
+    with pytest.raises(ValidationError):
+        TopicsShape.model_validate({"topics": [topic] * 1_000_000})
+    with pytest.raises(ValidationError):
+        TopicsShape.model_validate({"topics": [{**topic, "name": "x" * 10_000}]})
 
 
 def test_wishes_name_number_and_wanted_topics():

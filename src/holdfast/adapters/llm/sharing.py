@@ -16,12 +16,15 @@ class SharedContext:
         self._contexts = contexts
         self._bounds = [0, *accumulate(max(1, size) for size in sizes)]
 
-    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None) -> None:
-        """One call's usage in parts that add up to it exactly, whatever the sizes are."""
+    def usage(
+        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+    ) -> None:
+        """One call's usage in parts that add up to it exactly, whatever the sizes are; the first counts the call."""
         inputs, outputs = self._parts(input_tokens), self._parts(output_tokens)
         costs = [None] * len(inputs) if cost is None else self._money(cost)
-        for ctx, input_part, output_part, cost_part in zip(self._contexts, inputs, outputs, costs, strict=True):
-            ctx.usage(input_tokens=input_part, output_tokens=output_part, cost=cost_part)
+        for ctx, read, said, price in zip(self._contexts, inputs, outputs, costs, strict=True):
+            ctx.usage(input_tokens=read, output_tokens=said, cost=price, calls=calls)
+            calls = 0
 
     def _parts(self, total: int) -> list[int]:
         marks = [total * bound // self._bounds[-1] for bound in self._bounds]
