@@ -33,6 +33,7 @@ _COMPARED = 4000
 """Rows that tell whether another resembles anything."""
 _APART = 0.55
 """A row that is less than so much as near to its nearest as rows usually are resembles nothing."""
+_ALIKE = 0.85
 _LOOSE = 0.5
 """A subtopic that holds together less than so much as subtopics usually do does not."""
 _NEAR = 0.3
@@ -104,11 +105,19 @@ def divide(vectors: Vectors, owners: NDArray[np.intp], topics: int = 0) -> Divis
     division = Division(np.full(len(vectors), NOWHERE, np.intp), np.full(len(vectors), NOWHERE, np.intp))
     if not len(kept):
         return division
+    if alike(vectors[kept]):
+        division.topics[kept] = division.subtopics[kept] = 0
+        return division
     inside = centre(vectors[kept])
     found = _divide(inside, topics, most_topics(len(kept), len(np.unique(owners[kept]))))
     found = _tightened(inside, found, int(_LEFT_OUT * len(vectors)) - (len(vectors) - len(kept)))
     division.topics[kept], division.subtopics[kept] = found.topics, found.subtopics
     return division
+
+
+def alike(vectors: Vectors) -> bool:
+    """Whether all rows say nearly the same: then there is nothing to divide."""
+    return float((vectors @ unit(vectors.sum(axis=0, keepdims=True))[0]).mean()) > _ALIKE
 
 
 def apart(vectors: Vectors, owners: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 from tokenizers import Tokenizer
 
 from holdfast.adapters.local.words import UNKNOWN, UNSPACED, WORD, fold, language, stop_words
@@ -38,6 +37,8 @@ _BATCH = 1024
 _LEXICAL = 48
 """The most dimensions of the lexical vectors. Few texts have fewer: with as many as texts, all would be unlike."""
 _FEATURES = 20_000
+_SEED, _SPARE, _ROUNDS = 0, 8, 5
+"""Of the reduction: where it starts, how many directions it takes besides, and how often it turns to the main ones."""
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 
 
@@ -142,7 +143,7 @@ def lexical(texts: Sequence[str]) -> Vectors:
     if min(len(common), len(texts)) < 8:
         return np.ones((len(texts), 1), np.float32)
     matrix = _weighed(counted, present, {sequence: at for at, sequence in enumerate(sorted(common))})
-    return _reduced(matrix, min(len(texts), len(common)))
+    return _reduced(matrix, len(texts), len(common))
 
 
 def _sequences(text: str) -> list[str]:
@@ -167,6 +168,13 @@ def _weighed(counted: Sequence[Counter[str]], present: Counter[str], column: dic
     return csr_matrix((weights / np.maximum(lengths, 1e-9)[rows], (rows, columns)), shape=(len(counted), len(column)))
 
 
-def _reduced(matrix: csr_matrix, smallest: int) -> Vectors:
-    left, values, _ = svds(matrix, k=max(2, min(_LEXICAL, smallest // 4)), v0=np.ones(smallest))
-    return unit((left * values).astype(np.float32))
+def _reduced(matrix: csr_matrix, rows: int, columns: int) -> Vectors:
+    """Rows in their main directions, by subspace iteration from a start that is always the same."""
+    count = max(2, min(_LEXICAL, rows // 4, columns // 4))
+    start = np.random.default_rng(_SEED).standard_normal((columns, count + _SPARE))
+    basis = matrix @ start
+    for _ in range(_ROUNDS):
+        basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
+    basis = np.linalg.qr(basis)[0]
+    left, values, _ = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)
+    return unit(((basis @ left)[:, :count] * values[:count]).astype(np.float32))

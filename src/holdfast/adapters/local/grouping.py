@@ -16,7 +16,7 @@ from math import fsum, log
 import numpy as np
 
 from holdfast.adapters.local.embeddings import Vectors, semantic, unit
-from holdfast.adapters.local.stance import opposed, stance
+from holdfast.adapters.local.stance import opposed, stance, without_cues
 from holdfast.adapters.local.words import WORD, fold, is_unspaced, stop_words, units
 from holdfast.model.report.claim import Claim, Grouping
 
@@ -26,6 +26,8 @@ _SHARED = {"sure": 0.36, "likely": 0.48, "about oneself": 0.75, "unspaced": 0.38
 """How much of what two statements say must be in both, rare words weighing more than common ones."""
 _ABOUT_ONESELF = re.compile(r"(?:i identify|i am|i'm|i consider|i was|i have|as a)\b|我是", re.IGNORECASE)
 """What people say of themselves differs by a word: "middle class" is not "wealthy"."""
+_CLOSE = 0.8
+_STOP = stop_words(("en", "de", "fr", "es"))
 _BLOCK = 512
 _NEIGHBOURS = 60
 """So many of the most similar claims are looked at for each."""
@@ -63,8 +65,7 @@ def _bare(text: str) -> str:
 
 
 def _text(statement: str) -> _Text:
-    stop = stop_words(("en", "de", "fr", "es")) if not is_unspaced(statement) else frozenset[str]()
-    stems = frozenset(map(stem, units(statement, stop)))
+    stems = frozenset(map(stem, units(statement, frozenset() if is_unspaced(statement) else _STOP)))
     about_oneself = bool(_ABOUT_ONESELF.match(statement.replace("’", "'")))
     return _Text(statement, stems, is_unspaced(statement), about_oneself)
 
@@ -106,11 +107,25 @@ def _nearest(row: Vectors, own: int) -> list[int]:
 
 
 def _same(one: _Text, other: _Text, similarity: float, rarity: Mapping[str, float]) -> bool:
-    shared = fsum(rarity[stem] for stem in one.stems & other.stems)
-    everything = fsum(rarity[stem] for stem in one.stems | other.stems)
-    if not shared or shared < _needed(one, other, similarity) * everything:
-        return False
+    needed = _needed(one, other, similarity)
+    if _shared(one.stems, other.stems, rarity) < needed:
+        turned = (_turned(one.statement), _turned(other.statement)) if similarity >= _CLOSE else None
+        if turned is None or _shared(*turned, rarity) < needed:
+            return False
     return not opposed(stance(one.statement), stance(other.statement))
+
+
+def _shared(one: frozenset[str], other: frozenset[str], rarity: Mapping[str, float]) -> float:
+    """How much of what two statements say is in both, rare words weighing more."""
+    everything = fsum(rarity.get(stem, 1.0) for stem in one | other)
+    return fsum(rarity.get(stem, 1.0) for stem in one & other) / everything if everything else 0.0
+
+
+@lru_cache(maxsize=16_384)
+def _turned(statement: str) -> frozenset[str]:
+    """The stems of a statement with all words that turn it the same way taken for one: "end" and "abolish"."""
+    cues = {f"{axis} {signs}" for axis, signs in stance(statement).axes.items()}
+    return frozenset(map(stem, units(without_cues(statement), _STOP))) | cues
 
 
 def _needed(one: _Text, other: _Text, similarity: float) -> float:

@@ -57,7 +57,7 @@ class Candidate:
         return len(self.phrase.parts) == 1
 
 
-def candidates(phrases: Phrases, rows: Sequence[int], speakers: Sequence[int], breadth: float = 0.7) -> list[Candidate]:
+def candidates(phrases: Phrases, rows: Sequence[int], speakers: Sequence[str], breadth: float = 0.7) -> list[Candidate]:
     """The best candidates for some sentences, best first. `speakers` says whose each sentence of all is.
 
     The more `breadth`, the more it counts in how many of the sentences a phrase is.

@@ -51,9 +51,10 @@ _VAGUE = wordset(
     folk idea matter case level form order piece past worst end line term side top super half first second third
     last next two three four five six seven eight nine ten hundred thousand million true false wrong long short
     high low full free possible actual general yeah despite finally everywhere anywhere inside outside apart
-    amount majority statement story chance fight word reality situation cetera head direction experience favorite favourite suck sucks funny
-    crazy anything needing dealing taking going getting having making coming looking trying saying leute
-    menschen sache jahr zeit gens personne chose année temps gente persona cosa año vez"""
+    amount majority statement story chance fight word reality situation cetera head direction experience
+    favorite favourite suck sucks funny crazy anything needing dealing taking going getting having making coming
+    looking trying saying leute menschen sache jahr zeit gens personne chose année temps gente persona cosa año
+    vez"""
 )
 _VAGUE_HAN = wordset(
     """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多 許多 许多 沒有
@@ -124,7 +125,7 @@ class Phrases:
 
     def _nounish(self, word: str, ends: bool = True) -> float:
         uses = self._uses.get(word, _Uses())
-        noun = min(1.0, (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + uses.as_adjective + 2))
+        noun = min(1.0, (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + 2 * uses.as_adjective + 2))
         if word.endswith(("ed", "ly")) and len(word) > 4:
             noun *= 0.4
         return noun * min(1.0, 0.35 + (uses.at_end + 1) / (uses.seen + 1.5)) if ends else noun

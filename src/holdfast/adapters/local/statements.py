@@ -55,14 +55,14 @@ _BEGINS = re.compile(r"^[\s\-–—*•·▪,;:.、，。…)\]]+")
 
 def statement(sentence: str) -> str:
     """The claim that a sentence makes. Never empty if the sentence has a word."""
-    text = " ".join(sentence.split())
+    text = " ".join(sentence.encode("utf-8", "ignore").decode().split())
     if quoted := _QUOTED.fullmatch(text):
         text = quoted.group(1)
     text = _SAME_AGAIN.sub(_once, _HESITATION.sub("", text))
     for pattern, replacement in _STRAY:
         text = pattern.sub(replacement, text)
-    text = _BEGINS.sub("", _without_leads(_BEGINS.sub("", text))).strip()
-    return (text[:1].upper() + text[1:]) if text else " ".join(sentence.split())
+    text = (_BEGINS.sub("", _without_leads(_BEGINS.sub("", text))) or text).strip()
+    return text[:1].upper() + text[1:]
 
 
 def _once(match: re.Match[str]) -> str:

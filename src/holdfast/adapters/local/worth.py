@@ -65,13 +65,15 @@ def content(text: str) -> list[str]:
 def is_filler(text: str) -> bool:
     """Whether a text makes no statement at all."""
     bare = _LINK.sub(" ", text).strip()
+    if len(bare) > 8 and len(set(bare.casefold()) - set(" .,!?")) < 4:
+        return True
     if is_unspaced(bare):
         return len(re.findall(rf"[{UNSPACED}]", bare)) < 4 or bool(_PHATIC_HAN.fullmatch(bare))
     carrying = content(bare)
     spoken = len(WORD.findall(bare))
     if not carrying or (len(carrying) == 1 and spoken < 3) or (spoken < 6 and _TRYING.match(bare)):
         return True
-    return sum(map(is_gibberish, carrying)) * 3 >= len(carrying) * 2
+    return sum(map(is_gibberish, carrying)) * 2 >= len(carrying)
 
 
 @lru_cache(maxsize=65_536)

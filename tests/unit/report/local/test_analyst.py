@@ -1,0 +1,95 @@
+"""The local analyst as an `Analyst`: its name, its limits in words, and the same answers every time."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.report.local.scene import Analysis, Progress, analyse, comments
+from tests.unit.report.local.test_taxonomy import TOWN
+
+from holdfast.adapters.local.analyst import LocalAnalyst
+from holdfast.model.report.brief import Brief
+from holdfast.model.report.claim import Draft
+from holdfast.model.report.taxonomy import Placement
+
+CONTEXT: Any = Progress()
+
+
+def told(found: Analysis) -> str:
+    return repr((found.clustering, found.claims, found.groups, found.summaries, found.findings, found.cruxes))
+
+
+def test_the_same_comments_give_the_same_answers():
+    assert told(analyse(TOWN)) == told(analyse(TOWN))
+
+
+def test_another_process_with_another_hash_seed_gives_the_same_answers():
+    code = (
+        "from tests.unit.report.local.test_analyst import told; from tests.unit.report.local.test_taxonomy import TOWN;"
+        "from tests.unit.report.local.scene import analyse; print(told(analyse(TOWN)))"
+    )
+    root = Path(__file__).parents[4]
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=root,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(answers) == 1
+
+
+def test_calls_that_overlap_give_the_same_answers_as_one_by_one():
+    async def both() -> tuple[str, str]:
+        analyst = LocalAnalyst()
+        one, two = await asyncio.gather(*(analyst.cluster(TOWN, Brief(), CONTEXT) for _ in range(2)))
+        return repr(one), repr(two)
+
+    one, two = asyncio.run(both())
+    assert one == two == repr(analyse(TOWN).clustering)
+
+
+def test_it_is_local_and_says_only_what_people_said():
+    analyst = LocalAnalyst()
+    assert (analyst.name, analyst.generates) == ("local", False)
+    assert analyst.prompts(Brief()) == []
+
+
+@pytest.mark.parametrize(("language", "count"), [("en", 3), ("de", 4), ("zh-TW", 4), ("xx", 4)])
+def test_its_limits_are_told_in_plain_words(language, count):
+    notes = LocalAnalyst().notes(language)
+    assert len(notes) == count
+    assert all(len(note) > 20 for note in notes)
+
+
+def test_a_quote_is_cut_from_the_comment_and_the_statement_is_tidied():
+    (comment,) = comments("Well, I think that the bus is late.  And the tram?")
+    placement = Placement(comment.id, "t1.1", 0, 35)
+    drafts = asyncio.run(LocalAnalyst().extract(comment, [placement], (), Brief(), CONTEXT))
+    assert drafts == [Draft("The bus is late.", "Well, I think that the bus is late.", "t1.1", 0)]
+
+
+def test_there_is_nothing_to_ask_again():
+    (comment,) = comments("The bus is late.")
+    draft = Draft("The bus is late.", "The tram is late.", "t1.1")
+    assert asyncio.run(LocalAnalyst().requote(comment, draft, Brief(), CONTEXT)) == ""
+
+
+def test_the_loop_stays_free_while_it_thinks():
+    async def ticks() -> int:
+        task = asyncio.create_task(LocalAnalyst().cluster(TOWN * 20, Brief(), CONTEXT))
+        count = 0
+        while not task.done():
+            await asyncio.sleep(0)
+            count += 1
+        return count
+
+    assert asyncio.run(ticks()) > 50

@@ -1,0 +1,95 @@
+"""Floors for the quality of real reports. The files are no part of the project: without them these tests skip."""
+
+from functools import cache
+
+import pytest
+from tests.unit.report.local.scene import Analysis, analyse, real
+
+from holdfast.model.report.brief import Brief
+from holdfast.model.report.taxonomy import OTHER
+
+FLOORS = {
+    # file: (fewest topics, most topics, least coverage of comments with a claim, largest share of one topic)
+    "marchon": (6, 12, 0.9, 0.3),
+    "football": (3, 12, 0.85, 0.6),
+    "taiwan": (3, 12, 0.95, 0.6),
+    "interviews": (4, 12, 0.95, 0.6),
+    "seattle": (2, 6, 0.8, 0.7),
+}
+
+
+@cache
+def report(name: str) -> Analysis:
+    return analyse(real(name), Brief(language="zh" if name == "taiwan" else "en"))
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_topics_are_neither_too_few_nor_too_many_nor_one_for_all(name):
+    fewest, most, coverage, largest = FLOORS[name]
+    found = report(name)
+    assert fewest <= len(found.clustering.topics) <= most
+    assert found.coverage() >= coverage
+    placed = [p for p in found.clustering.placements if p.subtopic != OTHER]
+    for topic in found.clustering.topics:
+        inside = {p.comment for p in placed if p.subtopic.startswith(f"{topic.id}.")}
+        assert len(inside) <= largest * len({p.comment for p in placed})
+
+
+@pytest.mark.parametrize("name", [*FLOORS, "hard", "duplicates"])
+def test_names_are_short_and_differ(name):
+    topics = report(name).clustering.topics
+    assert len({topic.name for topic in topics}) == len(topics)
+    for topic in topics:
+        assert 1 < len(topic.name) <= 60
+        assert len({each.name for each in topic.subtopics}) == len(topic.subtopics)
+
+
+@pytest.mark.parametrize("name", [*FLOORS, "hard", "duplicates"])
+def test_every_quote_is_in_its_comment_and_every_claim_in_one_group(name):
+    found = report(name)
+    text = {comment.id: comment.text for comment in real(name)}
+    assert all(text[claim.comment][claim.start : claim.end] == claim.quote for claim in found.claims)
+    grouped = [member.id for groups in found.groups.values() for group in groups for member in group.members]
+    assert sorted(grouped) == sorted(claim.id for claim in found.claims)
+    assert all(sentence.cites for sentence in found.findings)
+
+
+def test_the_subjects_of_a_political_movement_are_all_there():
+    names = " ".join(
+        each.name for topic in report("marchon").clustering.topics for each in (topic, *topic.subtopics)
+    ).casefold()
+    for subject in (
+        "health",
+        "gun",
+        "climate",
+        "trump",
+        "women",
+        "education",
+        "electoral college",
+        "abortion",
+        "citizens united",
+    ):
+        assert subject in names
+
+
+def test_form_fillers_tests_and_off_topic_remarks_are_set_aside():
+    found = report("football")
+    other = {p.comment for p in found.clustering.placements if p.subtopic == OTHER}
+    text = {comment.id: comment.text for comment in real("football")}
+    tests = {each for each, said in text.items() if said.startswith("test ")}
+    assert tests
+    assert tests <= other
+    assert not [claim for claim in found.claims if claim.comment in tests]
+    assert any("Yellow color" in text[each] for each in other)
+
+
+def test_the_same_claim_in_other_words_is_counted_together():
+    largest = max((g for groups in report("duplicates").groups.values() for g in groups), key=lambda g: len(g.speakers))
+    assert len(largest.speakers) == 3
+    merged = [g for groups in report("marchon").groups.values() for g in groups if len(g.speakers) > 1]
+    assert len(merged) > 20
+
+
+def test_chinese_names_are_in_chinese():
+    for topic in report("taiwan").clustering.topics:
+        assert any("\u4e00" <= character <= "\u9fff" for character in topic.name + topic.subtopics[0].name)

@@ -1,0 +1,123 @@
+"""Summaries use people's own words, cite what they rest on, and tensions are rare."""
+
+import pytest
+from tests.unit.report.local.scene import groups
+
+from holdfast.adapters.local.summaries import leading, overview, summarise
+from holdfast.adapters.local.tensions import tension
+from holdfast.adapters.local.wording import say
+from holdfast.model.report.crux import Basis
+from holdfast.model.report.taxonomy import Subtopic, Topic
+
+BUSES = groups(
+    "Buses should run at night.",
+    "The bus is too expensive.",
+    "Buses ought to run during the night as well.",
+    "Bus drivers deserve better pay.",
+    "The stop needs a roof.",
+    "Electric buses are quieter.",
+    people=(5, 3, 1, 1, 1, 1),
+)
+TOPIC = Topic("t1", "Buses", "", (Subtopic("t1.1", "Night buses"), Subtopic("t1.2", "Fares")))
+
+
+def test_a_topic_is_told_by_its_best_supported_claims():
+    sentences = summarise(TOPIC, BUSES, "en")
+    assert sentences[0].text == "Night buses: Buses should run at night (5 people)."
+    assert sentences[1].text == "Night buses: The bus is too expensive (3 people)."
+    assert len(sentences) == 4
+
+
+def test_every_sentence_cites_the_claim_it_is():
+    known = {group.id: group.statement for group in BUSES}
+    for sentence in summarise(TOPIC, BUSES, "en"):
+        (cited,) = sentence.cites
+        assert known[cited].rstrip(".") in sentence.text
+
+
+def test_what_was_said_is_not_said_again():
+    assert not any("during the night" in group.statement for group in leading(BUSES, 4))
+
+
+def test_no_claims_no_summary():
+    assert summarise(TOPIC, [], "en") == []
+    assert overview([TOPIC], {"t1": []}, "en") == []
+
+
+def test_findings_go_through_topics_by_people_and_are_at_least_five():
+    schools = Topic("t2", "Schools", "", (Subtopic("t2.1", "Schools"),))
+    said = groups("Schools need teachers.", "Classes are too large.", "School meals should be free.", subtopic="t2.1")
+    findings = overview([schools, TOPIC], {"t1": BUSES, "t2": said}, "en")
+    assert findings[0].text.startswith("Buses, raised by 12 people. Most often: Buses should run at night (5 people)")
+    assert findings[1].text.startswith("Schools, raised by 3 people. For example: ")
+    assert 5 <= len(findings) <= 8
+    assert all(finding.cites for finding in findings)
+
+
+def test_findings_are_at_most_eight():
+    topics = [Topic(f"t{at}", f"Topic {at}", "", (Subtopic(f"t{at}.1", "x"),)) for at in range(20)]
+    said = {topic.id: groups(f"Claim number {topic.id} about things.", subtopic=f"{topic.id}.1") for topic in topics}
+    assert len(overview(topics, said, "en")) == 8
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ja", "zh", "ar", "zh-TW", "pt-BR", "und"])
+def test_there_are_words_in_every_language(language):
+    sentence = overview([TOPIC], {"t1": BUSES}, language)[0].text
+    assert "Buses should run at night" in sentence
+    assert "12" in sentence
+    assert "{" not in sentence
+
+
+def test_every_phrase_of_every_language_can_be_filled_in():
+    values = {"phrases": 1, "count": 2, "topic": 3, "people": 4, "claim": 5, "agree": 6, "disagree": 7, "other": 8}
+    for language in ("en", "fr", "de", "es", "ja", "zh", "ar"):
+        for key in (
+            "about",
+            "raised",
+            "example",
+            "tension",
+            "few",
+            "selected",
+            "given",
+            "method",
+            "weaker",
+            "people plain",
+        ):
+            assert "{" not in say(language, key, **values, kept=1, all=2)
+
+
+def test_two_opposite_claims_are_a_possible_tension():
+    found = tension(
+        groups("Guns should be banned.", "Guns should not be banned.", "Trees are nice.", people=(2, 3, 1)), "en"
+    )
+    assert found is not None
+    assert found.basis is Basis.TENSION
+    assert found.statement == "Guns should not be banned."
+    assert "Guns should be banned." in found.explanation
+    assert (len(found.agree), len(found.disagree)) == (3, 2)
+    assert not set(found.agree) & set(found.disagree)
+    assert len(found.cites) == 2
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("Guns should be banned.", "Trees are nice."),
+        ("The electoral college should not exist", "The electoral college should be dissolved."),
+        ("I identify as a man.", "I identify as a woman."),
+        (
+            "Access for people with disabilities is important.",
+            "People with disabilities have rights, not institutions.",
+        ),
+        ("The minimum wage should be $15.", "The minimum wage should be $25."),
+        ("Is the poll good?", "The poll is not good."),
+    ],
+)
+def test_other_differences_are_no_tension(statements):
+    assert tension(groups(*statements), "en") is None
+
+
+def test_somebody_who_says_both_is_on_neither_side():
+    one, other = groups("Guns should be banned.", "Guns should not be banned.")
+    both = [one, type(other)(other.id, other.subtopic, other.statement, one.members)]
+    assert tension(both, "en") is None
