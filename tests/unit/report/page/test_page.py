@@ -282,6 +282,11 @@ def test_columns_in_which_nearly_everybody_differs_are_left_alone() -> None:
     assert [node.one("h3").text for node in document.all(kind="trait")] == ["group"]
 
 
+def test_a_column_that_makes_only_one_group_is_left_alone() -> None:
+    document = dom.read(render_page(_report_by({"north": 40, "secret": 4})))
+    assert not document.all(kind="trait")
+
+
 def test_without_columns_there_is_no_section_about_people() -> None:
     assert not [node for node in page("bare") if node.attributes.get("id") == "people"]
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from markupsafe import Markup
 
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.crux import Basis
 from holdfast.model.report.document import Quote, Report, ReportClaim, ReportSubtopic, ReportTopic
+from holdfast.model.report.summary import Sentence
 from holdfast.model.report.taxonomy import OTHER
 from holdfast.pipelines.report.page.anchors import Anchors
 from holdfast.pipelines.report.page.words import Words
@@ -27,6 +29,9 @@ COMMENTS_INLINE = 20_000
 QUOTES_SHOWN = 3
 """Quotes of a claim that are seen without opening anything."""
 
+CLAIMS_BESIDE = 2
+CARDS_SHOWN = 12
+"""Cruxes that are seen without opening anything."""
 VOICES_FROM = 6
 """How many of a topic's claims are looked at for a quote that stands beside it."""
 _SENTENCE = re.compile(r"\w.{24,128}[.!?。！？؟]", re.DOTALL)
@@ -95,6 +100,13 @@ class Edition:
 
     def cited(self, claims: Iterable[str]) -> list[Placed]:
         return [self.claims[id] for id in dict.fromkeys(claims) if id in self.claims]
+
+    def beside(self, finding: Sentence) -> list[Placed]:
+        """The claims that are shown beside a finding: the first ones it rests on and does not repeat itself."""
+        cited = (
+            placed for placed in self.cited(finding.cites) if placed.claim.statement.strip(" .") not in finding.text
+        )
+        return list(islice(cited, CLAIMS_BESIDE))
 
     def topic_of(self, id: str) -> ReportTopic | None:
         return next((topic for topic in self.topics if topic.id == id), None)

@@ -102,12 +102,12 @@ class Glance:
 
     @cached_property
     def map(self) -> list[Cloud]:
-        """Clouds of comments, one for each topic, and one for comments without a claim."""
+        """Clouds of comments, one for each topic, and one for all that belong to none."""
         homes = {quote.comment: placed for placed in self._edition.claims.values() for quote in placed.claim.quotes}
         spots: dict[tuple[str, int], list[tuple[str, float, float]]] = {}
         for comment, x, y in _framed(self._edition.report.map):
             home = homes.get(comment)
-            key = (home.topic.name, home.colour) if home else ("", 0)
+            key = (home.topic.name, home.colour) if home and home.colour else ("", 0)
             spots.setdefault(key, []).append((comment, x, y))
         return _labelled([_cloud(name, colour, held) for (name, colour), held in spots.items()])
 

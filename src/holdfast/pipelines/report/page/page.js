@@ -183,9 +183,16 @@ function toggleContext(link) {
   const shown = one(":scope > .context", item);
   if (shown) shown.remove();
   else item.append(contextOf(link));
-  item.classList.toggle("open", !shown);
+  const said = one(":scope > .said", item);
+  if (said) said.hidden = shown ? "until-found" : false;
   link.setAttribute("aria-expanded", String(!shown));
 }
+
+/** What a quote alone was taken to say is for those who look into it, and for the browser's own search. */
+document.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  for (const said of all("li:not(:has(.context)) > .said", event.target)) said.hidden = "until-found";
+}, { capture: true });
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest(".ctx");
@@ -478,6 +485,10 @@ function sortMatrix(order) {
   for (const button of all("[data-column]")) button.setAttribute("aria-pressed", String(button.dataset.column === order));
 }
 
+one(".grid")?.addEventListener("pointerover", (event) => {
+  const { cellIndex } = event.target.closest("td, th") ?? {};
+  all(".grid thead th").forEach((head, i) => head.classList.toggle("lit", i === cellIndex && i > 0));
+});
 one(".grid thead")?.addEventListener("click", (event) => {
   const column = event.target.closest("[data-column]")?.dataset.column;
   if (column) sortMatrix(column);

@@ -79,7 +79,7 @@ def _trait(name: str, edition: Edition) -> Trait | None:
     belongs = _belonging(name, edition)
     sizes = Counter(belongs.values())
     large = [(value, size) for value, size in sizes.most_common() if size >= FEWEST]
-    if len(sizes) < 2 or not large:
+    if len(large) < 2:
         return None
     shown = [Group(value, size, 100 * size / large[0][1]) for value, size in large[:GROUPS_SHOWN]]
     return Trait(name, shown, len(sizes) - len(shown), _interests(shown[:GROUPS_COMPARED], belongs, edition))
@@ -95,8 +95,6 @@ def _belonging(name: str, edition: Edition) -> dict[str, str]:
 
 
 def _interests(compared: list[Group], belongs: dict[str, str], edition: Edition) -> list[Interest]:
-    if len(compared) < 2:
-        return []
     told = []
     for topic in edition.topics:
         quotes = (quote for part in topic.subtopics for claim in part.claims for quote in claim.quotes)

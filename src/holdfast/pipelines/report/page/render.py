@@ -11,7 +11,7 @@ from holdfast.pipelines.report.page.agreement import NARROW, WIDE, Agreement
 from holdfast.pipelines.report.page.assets import Assets
 from holdfast.pipelines.report.page.comments import marked
 from holdfast.pipelines.report.page.data import block
-from holdfast.pipelines.report.page.edition import Edition, alike
+from holdfast.pipelines.report.page.edition import CARDS_SHOWN, Edition, alike
 from holdfast.pipelines.report.page.glance import UNITS, Glance
 from holdfast.pipelines.report.page.matrix import GLYPHS, table
 from holdfast.pipelines.report.page.method import funnel
@@ -57,6 +57,7 @@ def _environment() -> Environment:
         "funnel": funnel,
         "marked": marked,
         "moment": moment,
+        "CARDS_SHOWN": CARDS_SHOWN,
         "FEWEST": FEWEST,
         "GLYPHS": GLYPHS,
         "UNITS": UNITS,

@@ -57,8 +57,9 @@ class Words:
             whole = f"{int(whole):,}".replace(",", self._formats["group"])
         return ("−" if value < 0 else "") + whole + (self._formats["decimal"] + rest if rest else "")
 
-    def percent(self, share: float, digits: int = 0) -> str:
-        return self._formats["percent"].format(n=self.number(share * 100, digits))
+    def percent(self, share: float) -> str:
+        """A share in whole percent. Nearly all is not all: only all is 100."""
+        return self._formats["percent"].format(n=self.number(min(round(share * 100), 99 if share < 1 else 100)))
 
     def money(self, dollars: float | None) -> str:
         """A cost in US dollars. One that nobody knows is unknown, never nothing."""
