@@ -98,8 +98,8 @@ def leading(groups: Sequence[Group], count: int) -> list[Group]:
 
 def _standing(group: Group) -> float:
     """How much the number of people counts: less for a slogan, which many happen to write alike."""
-    slogan = len(group.statement) < 25 and weight(group.statement) < 1
-    return (0.5 if slogan else 1.2) * log1p(len(group.speakers))
+    slogan = len(group.statement) < 18 and weight(group.statement) < 1
+    return (0.5 if slogan else 1.6) * log1p(len(group.speakers))
 
 
 def _marginal(

@@ -15,8 +15,8 @@ from holdfast.adapters.local.describing import Described, Describer, members
 from holdfast.adapters.local.embeddings import Vectors, represent, unit
 from holdfast.adapters.local.giving import Given, assign
 from holdfast.adapters.local.sentences import spans
-from holdfast.adapters.local.wording import say
-from holdfast.adapters.local.words import languages
+from holdfast.adapters.local.wording import base, say
+from holdfast.adapters.local.words import UNKNOWN, languages
 from holdfast.adapters.local.worth import is_filler, weight
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment
@@ -174,7 +174,7 @@ def _notes(found: Parts, assigned: int, brief: Brief) -> tuple[str, ...]:
     notes = []
     if speaking < _FEW:
         notes.append(say(brief.language, "few", count=speaking))
-    if spoken and spoken[0] != "en":
+    if spoken and spoken[0] != "en" and base(brief.language) in ("en", UNKNOWN):
         notes.append(say(brief.language, "foreign"))
     if len(found.kept) * 2 < found.sentences:
         notes.append(say(brief.language, "selected", kept=len(found.kept), all=found.sentences))

@@ -73,17 +73,25 @@ def is_filler(text: str) -> bool:
     spoken = len(WORD.findall(bare))
     if not carrying or (len(carrying) == 1 and spoken < 3) or (spoken < 6 and _TRYING.match(bare)):
         return True
-    return sum(map(is_gibberish, carrying)) * 2 >= len(carrying)
+    return sum(map(is_gibberish, carrying)) * 2 >= len(carrying) and not _has_grammar(bare)
+
+
+def _has_grammar(text: str) -> bool:
+    """Whether a text has small words of a language, as no string of letters has."""
+    stop = stop_words(tuple(sorted({"en", language(text)})))
+    return any(fold(word) in stop and len(word) > 1 for word in WORD.findall(text))
 
 
 @lru_cache(maxsize=65_536)
 def is_gibberish(word: str) -> bool:
     """Whether a string of letters is no word of any language: typed at random or endlessly repeated."""
-    if len(word) > 40 or _CONSONANTS.search(word):
+    if len(word) > 40:
         return True
-    if len(word) < 4 or not word.isascii() or word.isupper():
+    if not word.isascii() or (word.isupper() and len(word) < 6):
         return False
-    return any(map(str.isdigit, word)) or pieces([word])[0] >= len(word) / 2
+    if _CONSONANTS.search(word) or (len(word) > 3 and any(map(str.isdigit, word))):
+        return True
+    return len(word) > 4 and pieces([word])[0] >= max(3, len(word) / 2)
 
 
 def weight(sentence: str) -> float:

@@ -80,7 +80,7 @@ def test_form_fillers_tests_and_off_topic_remarks_are_set_aside():
     assert tests
     assert tests <= other
     assert not [claim for claim in found.claims if claim.comment in tests]
-    assert any("Yellow color" in text[each] for each in other)
+    assert any("public space" in text[each] for each in other)
 
 
 def test_the_same_claim_in_other_words_is_counted_together():

@@ -10,8 +10,8 @@ asdfasdf|iausdhfiuhsdf|dfsfdsgsdfgdfs dfg dfsg sdfgsdfg|test October 17
 Danke für die Umfrage.|Merci !|aaaaaaaaaaaaaaa|This is a statement.|buttonActivebuttonActivebuttonActivebuttonActive"""
 
 SOMETHING = """Football sucks.|Trump is evil|Ban guns|I love cats|Health care for all!|the sky is blue
-沒保障。沒保險⋯|私は梟を愛しています|Die Mieten sind zu hoch|Les loyers sont trop élevés|I am a Democrat|NFL is dangerous
-Черепахи очень милые|tarvitsemme lisää puita|We test drivers too late and too seldom"""
+沒保障。沒保險⋯|私は梟を愛しています|Die Mieten sind zu hoch|Les loyers sont trop élevés|I am a Democrat
+NFL is dangerous|Черепахи очень милые|tarvitsemme lisää puita|We test drivers too late and too seldom"""
 
 
 def lines(text: str) -> list[str]:
