@@ -75,14 +75,17 @@ class Edition:
     @cached_property
     def language(self) -> str:
         """The language of what people said, where it differs from that of the page's own words."""
-        given = self.report.language
-        known = _LANGUAGE.fullmatch(given) and given.lower() != "und"
-        return given if known and given.lower().split("-")[0] != self.words.code else ""
+        return self._code if self._code.lower().split("-")[0] != self.words.code else ""
 
-    @cached_property
+    @property
     def page_language(self) -> str:
+        return self._code if self._code and not self.language else self.words.code
+
+    @property
+    def _code(self) -> str:
+        """The report's language, if it is a code that a page may carry."""
         given = self.report.language
-        return given if _LANGUAGE.fullmatch(given) and not self.language and given.lower() != "und" else self.words.code
+        return given if _LANGUAGE.fullmatch(given) and given.lower() != "und" else ""
 
     @cached_property
     def told_in(self) -> Markup:
