@@ -24,7 +24,11 @@ demo: $(STAMP)  ## turn 200 comments into a report, offline, and show what came 
 crash: $(STAMP)  ## run a pipeline, kill its worker in the middle, resume, show what was reused
 	@$(BIN)/python examples/crash.py
 
-test: $(STAMP)  ## all tests
+browser:  ## install Chromium, which the tests of the report page look with (Debian, as root)
+	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		{ apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-noto-cjk; } >/dev/null
+
+test: $(STAMP) browser  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 unit: $(STAMP)  ## the tests that take seconds
@@ -53,4 +57,4 @@ pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 clean:  ## remove what was built here
 	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
-.PHONY: help setup demo crash test unit check fix bench soak pin clean
+.PHONY: help setup demo crash browser test unit check fix bench soak pin clean
