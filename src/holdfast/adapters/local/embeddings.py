@@ -97,15 +97,12 @@ def pieces(words: Sequence[str]) -> list[int]:
 
 def _pooled(model: _Model, texts: Sequence[str]) -> Vectors:
     encodings = model.tokenizer.encode_batch([_clean(text) for text in texts], add_special_tokens=False)
-    lengths = np.array([len(encoding.ids) for encoding in encodings])
-    pooled = np.zeros((len(texts), model.weights.shape[1]), np.float32)
-    filled = np.flatnonzero(lengths)
-    if not len(filled):
-        return pooled
-    ids = np.concatenate([encodings[at].ids for at in filled]).clip(0, len(model.weights) - 1)
-    starts = np.concatenate([[0], lengths[filled].cumsum()[:-1]])
-    pooled[filled] = np.add.reduceat(model.weights[ids], starts, axis=0) / lengths[filled, None]
-    return pooled
+    ids = [encoding.ids for encoding in encodings]
+    ends = np.concatenate([[0], np.cumsum([len(each) for each in ids])])
+    flat = np.concatenate(ids).astype(np.int32) if ends[-1] else np.zeros(0, np.int32)
+    counts = np.maximum(np.diff(ends), 1).astype(np.float32)
+    present = csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(texts), len(model.weights)))
+    return np.asarray(present @ model.weights) / counts[:, None]
 
 
 def _clean(text: str) -> str:

@@ -137,10 +137,11 @@ _SIDES = tuple(
         (r"\b(?:cats?|katzen?|chats?|gatos?)\b|貓", r"\b(?:dogs?|hunde?|chiens?|perros?)\b|狗"),
     )
 )
-_CUES = {
-    axis: (re.compile(positive, re.IGNORECASE), re.compile(negative, re.IGNORECASE))
-    for axis, (positive, negative) in _AXES.items()
-}
+_CUES = {f"{way}{at}": (axis, sign) for at, axis in enumerate(_AXES) for way, sign in (("up", 1), ("down", -1))}
+"""Which pair of opposites, and which side of it, each group of the pattern below stands for."""
+_CUE = re.compile(
+    "|".join(f"(?P<up{at}>{up})|(?P<down{at}>{down})" for at, (up, down) in enumerate(_AXES.values())), re.IGNORECASE
+)
 _ANY_SIDE = re.compile("|".join(side.pattern for pair in _SIDES for side in pair), re.IGNORECASE)
 _NO_SIDE = (0,) * len(_SIDES)
 _PREFIX = re.compile(r"(?:un|de|in|im|il|ir|dis|non-?|anti-?|miss|miß|dés|des)(?=\w{3})")
@@ -172,7 +173,7 @@ def stance(text: str) -> Stance:
     """What a statement stands for, as far as its words show."""
     plain, idioms = _IDIOMS.subn(" ", text.replace("’", "'"))
     negations = len(_NEGATION.findall(plain))
-    axes = {axis: signs for axis, cues in _CUES.items() if (signs := _signs(plain, *cues))}
+    axes = _signs(plain)
     turned = negations + sum(sign < 0 for signs in axes.values() for sign in signs)
     return Stance(
         sign=-1 if turned % 2 else 1,
@@ -188,16 +189,16 @@ def stance(text: str) -> Stance:
 
 def without_cues(text: str) -> str:
     """A statement without the words that turn it one way or the other: what it speaks about."""
-    text = _NEGATION.sub(" ", text.replace("’", "'"))
-    for positive, negative in _CUES.values():
-        text = negative.sub(" ", positive.sub(" ", text))
-    return text
+    return _CUE.sub(" ", _NEGATION.sub(" ", text.replace("’", "'")))
 
 
-def _signs(text: str, positive: re.Pattern[str], negative: re.Pattern[str]) -> tuple[int, ...]:
-    found = [(match.start(), 1) for match in positive.finditer(text)]
-    found += [(match.start(), -1) for match in negative.finditer(text)]
-    return tuple(sign for _, sign in sorted(found))
+def _signs(text: str) -> dict[str, tuple[int, ...]]:
+    """For each pair of opposites that a text touches, which way it turns each time."""
+    found: dict[str, tuple[int, ...]] = {}
+    for match in _CUE.finditer(text):
+        axis, sign = _CUES[match.lastgroup or ""]
+        found[axis] = (*found.get(axis, ()), sign)
+    return found
 
 
 def _side(text: str, one: re.Pattern[str], other: re.Pattern[str]) -> int:
