@@ -102,7 +102,7 @@ def _pooled(model: _Model, texts: Sequence[str]) -> Vectors:
     flat = np.concatenate(ids).astype(np.int32) if ends[-1] else np.zeros(0, np.int32)
     counts = np.maximum(np.diff(ends), 1).astype(np.float32)
     present = csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(texts), len(model.weights)))
-    return np.asarray(present @ model.weights) / counts[:, None]
+    return (np.asarray(present @ model.weights) / counts[:, None]).astype(np.float32)
 
 
 def _clean(text: str) -> str:
