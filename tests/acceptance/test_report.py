@@ -180,8 +180,8 @@ SHORT_LEASE = {
 
 
 def texts(data: str) -> list[str]:
-    """The comments in a question's data, one JSON object each."""
-    return [line for line in data.splitlines() if line.lstrip().startswith("{")]
+    """The comments in a question's data."""
+    return [comment["text"] for comment in json.loads(data.splitlines()[1])["comments"]]
 
 
 def test_a_budget_pauses_the_run_and_more_of_it_goes_on(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ which is the one that holds the run's lease.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from holdfast.errors import ConfigurationError, Pause
@@ -26,6 +26,9 @@ class Ledger:
 
     def __init__(self) -> None:
         self._runs: dict[str, _Account] = {}
+        self._used_up: dict[str, float] = {}
+        """The budget that a run could not keep to. Cheaper calls might still fit in, but the run is about to pause, and
+        they would be cancelled under way: paid for, and asked again."""
 
     @asynccontextmanager
     async def reserved(self, ctx: Context, budget: float | None, most: float | None, model: str) -> AsyncIterator[None]:
@@ -41,7 +44,7 @@ class Ledger:
         account = self._runs.setdefault(ctx.run_id, _Account())
         account.users += 1
         try:
-            await account.set_aside(ctx, budget, most)
+            await self._set_aside(account, ctx, budget, most)
             try:
                 yield
             finally:
@@ -50,6 +53,13 @@ class Ledger:
             account.users -= 1
             if not account.users:
                 self._runs.pop(ctx.run_id, None)
+
+    async def _set_aside(self, account: _Account, ctx: Context, budget: float, most: float) -> None:
+        try:
+            await account.set_aside(ctx, budget, most, lambda: self._used_up.get(ctx.run_id) == budget)
+        except Pause:
+            self._used_up[ctx.run_id] = budget
+            raise
 
 
 class _Account:
@@ -60,10 +70,10 @@ class _Account:
         self._door = asyncio.Lock()
         self._returned = asyncio.Event()
 
-    async def set_aside(self, ctx: Context, budget: float, most: float) -> None:
+    async def set_aside(self, ctx: Context, budget: float, most: float, is_over: Callable[[], bool]) -> None:
         async with self._door:  # one after the other, in the order of arrival
-            while ctx.spent.cost + self._set_aside + most > budget + ROUNDING:
-                if not self._calls:
+            while is_over() or ctx.spent.cost + self._set_aside + most > budget + ROUNDING:
+                if is_over() or not self._calls:
                     raise _no_room(ctx.spent.cost, budget, most)
                 self._returned.clear()
                 await self._returned.wait()
