@@ -152,7 +152,7 @@ def _llm_analyst(name: str, blobs: BlobStore | None) -> Analyst:
         raise ConfigurationError("asking a model needs a blob store for its answers: set HOLDFAST_BLOBS=file:./folder")
     try:
         from holdfast.adapters.llm.address import parse
-        from holdfast.adapters.llm.analyst import LLMAnalyst
+        from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
         from holdfast.adapters.llm.answers import Answers
         from holdfast.adapters.llm.model import Model
     except ModuleNotFoundError as error:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.analyst import LLMAnalyst
+from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
 from holdfast.adapters.llm.answers import Answers
 from holdfast.adapters.llm.model import Model
 from holdfast.adapters.memory.blobs import MemoryBlobs

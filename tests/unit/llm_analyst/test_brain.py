@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.unit.llm_analyst.scene import BRIEF, TOPICS, text
 
-from holdfast.adapters.llm.questions import data, system, topics_part
+from holdfast.adapters.llm.analysis.questions import data, system, topics_part
+from holdfast.adapters.llm.analysis.shapes import AssignmentsShape, ExtractionShape, GroupsShape, TopicsShape
 from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.shapes import AssignmentsShape, ExtractionShape, GroupsShape, TopicsShape
 from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
 
 TEXTS = [text(number) for number in range(60)]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.llm_analyst.scene import BRIEF, TOPICS, PaperContext, Scene, claim, play, text
 
-from holdfast.adapters.llm.grouping import MOST, Bundle, _ordered, _parts, regrouped
-from holdfast.adapters.llm.shapes import GroupsShape
+from holdfast.adapters.llm.analysis.grouping import MOST, Bundle, _ordered, _parts, regrouped
+from holdfast.adapters.llm.analysis.shapes import GroupsShape
 from holdfast.model.report.claim import Claim, Grouping
 from holdfast.testing.fakellm import when
 from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain

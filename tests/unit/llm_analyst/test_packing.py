@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.llm_analyst.scene import PaperContext
 
+from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
+from holdfast.adapters.llm.analysis.sharing import SharedContext
 from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
-from holdfast.adapters.llm.packing import Packer, Piece, Size
-from holdfast.adapters.llm.sharing import SharedContext
 from holdfast.errors import Pause, StoreUnavailable, Transient
 
 SIZE = Size(pieces=10, tokens=1000)

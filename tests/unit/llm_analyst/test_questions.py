@@ -5,9 +5,9 @@ import json
 import pytest
 from tests.unit.llm_analyst.scene import BRIEF, TOPICS
 
-from holdfast.adapters.llm.prompts import OURS, own_prompt, prompt, prompts_used
-from holdfast.adapters.llm.questions import data, system, topics_part
-from holdfast.adapters.llm.words import clipped, clipped_words, sentence, tidy
+from holdfast.adapters.llm.analysis.prompts import OURS, own_prompt, prompt, prompts_used
+from holdfast.adapters.llm.analysis.questions import data, system, topics_part
+from holdfast.adapters.llm.analysis.words import clipped, clipped_words, sentence, tidy
 from holdfast.model.report.brief import PROMPTS, Brief
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.unit.llm_analyst.scene import BRIEF, TOPICS, PaperContext, Scene, comment, comments, play, whole
 
-from holdfast.adapters.llm.reading import COMMENTS_PER_CALL
-from holdfast.adapters.llm.words import clipped
+from holdfast.adapters.llm.analysis.reading import COMMENTS_PER_CALL
+from holdfast.adapters.llm.analysis.words import clipped
 from holdfast.errors import Pause, Transient
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Draft

@@ -16,7 +16,7 @@ from tests.unit.llm_analyst.scene import Scene, comment, comments, scene
 
 from holdfast import Holdfast
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.estimate import Estimate, estimate
+from holdfast.adapters.llm.analysis.estimate import Estimate, estimate
 from holdfast.adapters.llm.model import Model
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.model.clock import SystemClock

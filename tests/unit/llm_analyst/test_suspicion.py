@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.analysis.suspicion import is_suspicious
 from holdfast.testing.fakellm.brain import is_command
 from holdfast.testing.fakellm.injections import injections
 

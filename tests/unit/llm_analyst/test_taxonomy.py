@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.llm_analyst.scene import text
 
-from holdfast.adapters.llm.shapes import TopicShape, TopicsShape
-from holdfast.adapters.llm.taxonomy import MOST_SAMPLES, SAMPLE_TOKENS, extended, samples, taxonomy, wishes
+from holdfast.adapters.llm.analysis.shapes import TopicShape, TopicsShape
+from holdfast.adapters.llm.analysis.taxonomy import MOST_SAMPLES, SAMPLE_TOKENS, extended, samples, taxonomy, wishes
 from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief, GivenTopic
 from holdfast.testing.fakellm.injections import injections

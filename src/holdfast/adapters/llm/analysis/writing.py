@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.analysis.asking import Asker
+from holdfast.adapters.llm.analysis.questions import data, system
+from holdfast.adapters.llm.analysis.shapes import CruxShape, SentencesShape
+from holdfast.adapters.llm.analysis.suspicion import is_told_apart
+from holdfast.adapters.llm.analysis.words import clipped, sentence
 from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.questions import data, system
-from holdfast.adapters.llm.shapes import CruxShape, SentencesShape
-from holdfast.adapters.llm.suspicion import is_told_apart
-from holdfast.adapters.llm.words import clipped, sentence
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Group
 from holdfast.model.report.crux import CruxDraft

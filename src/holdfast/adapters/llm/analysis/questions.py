@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from holdfast.adapters.llm.prompts import prompt
+from holdfast.adapters.llm.analysis.prompts import prompt
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.taxonomy import OTHER, Topic
 

@@ -9,8 +9,8 @@ from itertools import count
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from holdfast.adapters.llm.analysis.questions import digest
 from holdfast.adapters.llm.answers import Answers
-from holdfast.adapters.llm.questions import digest
 from holdfast.model.report.taxonomy import Topic
 
 ENOUGH = 0.8

@@ -8,15 +8,15 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
-from holdfast.adapters.llm.asking import Asker
+from holdfast.adapters.llm.analysis.asking import Asker
+from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
+from holdfast.adapters.llm.analysis.questions import compact, data, digest, system, topics_part
+from holdfast.adapters.llm.analysis.shapes import ClaimShape, ExtractionShape, QuotesShape
+from holdfast.adapters.llm.analysis.suspicion import in_own_words, is_suspicious
+from holdfast.adapters.llm.analysis.words import clipped
 from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.packing import Packer, Piece, Size
-from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
-from holdfast.adapters.llm.shapes import ClaimShape, ExtractionShape, QuotesShape
-from holdfast.adapters.llm.suspicion import in_own_words, is_suspicious
 from holdfast.adapters.llm.tokens import estimate
-from holdfast.adapters.llm.words import clipped
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Draft
 from holdfast.model.report.comment import Comment

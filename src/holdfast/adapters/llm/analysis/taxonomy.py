@@ -7,11 +7,11 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from holdfast.adapters.llm.questions import compact
-from holdfast.adapters.llm.shapes import SubtopicShape, TopicShape
-from holdfast.adapters.llm.suspicion import is_suspicious
+from holdfast.adapters.llm.analysis.questions import compact
+from holdfast.adapters.llm.analysis.shapes import SubtopicShape, TopicShape
+from holdfast.adapters.llm.analysis.suspicion import is_suspicious
+from holdfast.adapters.llm.analysis.words import clipped, clipped_words
 from holdfast.adapters.llm.tokens import estimate
-from holdfast.adapters.llm.words import clipped, clipped_words
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.taxonomy import Subtopic, Topic
 

@@ -20,8 +20,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
+from holdfast.adapters.llm.analysis.sharing import SharedContext
 from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
-from holdfast.adapters.llm.sharing import SharedContext
 from holdfast.errors import HoldfastError
 from holdfast.ports.context import Context
 

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.adapters.llm.asking import Asker, together
+from holdfast.adapters.llm.analysis.asking import Asker, together
+from holdfast.adapters.llm.analysis.questions import data, digest, system
+from holdfast.adapters.llm.analysis.shapes import GroupsShape
+from holdfast.adapters.llm.analysis.suspicion import is_told_apart
+from holdfast.adapters.llm.analysis.words import clipped
 from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.questions import data, digest, system
-from holdfast.adapters.llm.shapes import GroupsShape
-from holdfast.adapters.llm.suspicion import is_told_apart
-from holdfast.adapters.llm.words import clipped
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Claim, Grouping
 from holdfast.model.report.taxonomy import Subtopic

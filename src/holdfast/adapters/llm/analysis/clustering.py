@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from holdfast.adapters.llm.asking import Asker
-from holdfast.adapters.llm.earlier import Earlier, Known
+from holdfast.adapters.llm.analysis.asking import Asker
+from holdfast.adapters.llm.analysis.earlier import Earlier, Known
+from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
+from holdfast.adapters.llm.analysis.questions import compact, data, digest, system, topics_part
+from holdfast.adapters.llm.analysis.shapes import AssignmentsShape, TopicsShape
+from holdfast.adapters.llm.analysis.suspicion import is_suspicious
+from holdfast.adapters.llm.analysis.taxonomy import extended, fingerprint, proposal, samples, taxonomy, wishes
 from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.packing import Packer, Piece, Size
-from holdfast.adapters.llm.questions import compact, data, digest, system, topics_part
-from holdfast.adapters.llm.shapes import AssignmentsShape, TopicsShape
-from holdfast.adapters.llm.suspicion import is_suspicious
-from holdfast.adapters.llm.taxonomy import extended, fingerprint, proposal, samples, taxonomy, wishes
 from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment

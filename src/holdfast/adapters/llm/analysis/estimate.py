@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from holdfast.adapters.llm import clustering, grouping, reading, shapes, writing
+from holdfast.adapters.llm.analysis import clustering, grouping, reading, shapes, writing
+from holdfast.adapters.llm.analysis.packing import Size
+from holdfast.adapters.llm.analysis.questions import system
+from holdfast.adapters.llm.analysis.suspicion import is_suspicious
+from holdfast.adapters.llm.analysis.taxonomy import samples, wishes
 from holdfast.adapters.llm.model import Model
-from holdfast.adapters.llm.packing import Size
-from holdfast.adapters.llm.questions import system
 from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.suspicion import is_suspicious
-from holdfast.adapters.llm.taxonomy import samples, wishes
 from holdfast.adapters.llm.tokens import estimate as tokens
 from holdfast.adapters.llm.tokens import estimate_call
 from holdfast.model.report.brief import Brief

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.adapters.llm import reading
+from holdfast.adapters.llm.analysis import reading
+from holdfast.adapters.llm.analysis.asking import Asker
+from holdfast.adapters.llm.analysis.clustering import Clusterer
+from holdfast.adapters.llm.analysis.estimate import estimate
+from holdfast.adapters.llm.analysis.grouping import Grouper
+from holdfast.adapters.llm.analysis.prompts import prompts_used
+from holdfast.adapters.llm.analysis.reading import Reader
+from holdfast.adapters.llm.analysis.writing import Writer
 from holdfast.adapters.llm.answers import Answers
-from holdfast.adapters.llm.asking import Asker
-from holdfast.adapters.llm.clustering import Clusterer
-from holdfast.adapters.llm.estimate import estimate
-from holdfast.adapters.llm.grouping import Grouper
 from holdfast.adapters.llm.model import Model
-from holdfast.adapters.llm.prompts import prompts_used
-from holdfast.adapters.llm.reading import Reader
-from holdfast.adapters.llm.writing import Writer
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Claim, Draft, Group, Grouping
 from holdfast.model.report.comment import Comment
