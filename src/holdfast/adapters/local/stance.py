@@ -123,7 +123,9 @@ def contradicts(one: Stance, other: Stance) -> bool:
 
     Narrower than `opposed`: other sides, numbers and questions make two statements different, not opposite.
     """
-    if one.asks or other.asks or any(a * b < 0 for a, b in zip(one.sides, other.sides, strict=True)):
+    if one.asks or other.asks or one.idioms != other.idioms:
+        return False
+    if any(mine * theirs < 0 for mine, theirs in zip(one.sides, other.sides, strict=True)):
         return False
     turned = [axis for axis in one.axes.keys() & other.axes.keys() if one.axes[axis] != other.axes[axis]]
     if denied(one.words, other.words) or denied(other.words, one.words):

@@ -98,7 +98,7 @@ def weight(sentence: str) -> float:
     """How much a sentence claims, for choosing among those of a long comment. Around 1; questions and tales less."""
     length = len(sentence) * (2.5 if is_unspaced(sentence) else 1)
     score = 1.0 + 0.35 * min(3, len(_CLAIMING.findall(sentence)))
-    score -= 0.5 * sentence.rstrip("\"'”’ ").endswith(("?", "？"))
+    score -= 0.5 * sentence.rstrip("\"'”’ ").endswith(("?", "？")) or 0.3 * ("?" in sentence or "？" in sentence)
     score -= 0.3 * min(2, len(_TELLING.findall(sentence)))
     score -= 0.15 * min(3, len(_STUTTER.findall(sentence)))
     score -= 0.3 * bool(_LEADS_NOWHERE.search(sentence)) + 0.2 * bool(_POINTS_BACK.match(sentence))
