@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from holdfast.adapters.local.words import UNSPACED, WORD, fold
 
 NEGATION = "negation"
-_NEGATIONS = """not no never none nobody nothing neither nor without cannot cant dont doesnt isnt wont shouldnt
+_NEGATIONS = """don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't hasn't
+    haven't hadn't ain't mustn't needn't not no never none nobody nothing neither nor without cannot cant dont doesnt isnt wont shouldnt
     hardly barely rarely seldom unlikely lack lacks lacking fail fails failed refuse refuses deny denies avoid
     prevent nicht kein keine keinen keiner keinem keines nie niemals nichts niemand ohne weder pas jamais aucun
     aucune rien sans nul nulle nunca jamás ningún ninguna ninguno nadie nada sin tampoco ni não nenhum nenhuma
@@ -159,9 +160,7 @@ _TAKING = _Lexicon({(str(at), sign): pair[sign < 0] for at, pair in enumerate(_S
 
 def turning(text: str) -> list[Cue]:
     """The negations and opposites in a text, in their order."""
-    found = list(_TURNING.find(text))
-    denied = [Cue((NEGATION, -1), m.start(), m.end()) for m in WORD.finditer(text) if fold(m.group()).endswith("n't")]
-    return sorted(found + denied, key=lambda cue: cue.start) if denied else found
+    return list(_TURNING.find(text))
 
 
 def sides(text: str) -> list[Cue]:

@@ -41,6 +41,7 @@ def words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
+@lru_cache(maxsize=131_072)
 def fold(word: str) -> str:
     """A word as it is compared: case and the typographic apostrophe do not matter."""
     return word.casefold().replace("’", "'")
