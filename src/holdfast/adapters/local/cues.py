@@ -14,13 +14,13 @@ from holdfast.adapters.local.words import UNSPACED, WORD, fold
 
 NEGATION = "negation"
 _NEGATIONS = """don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't hasn't
-    haven't hadn't ain't mustn't needn't not no never none nobody nothing neither nor without cannot cant dont doesnt isnt wont shouldnt
-    hardly barely rarely seldom unlikely lack lacks lacking fail fails failed refuse refuses deny denies avoid
-    prevent nicht kein keine keinen keiner keinem keines nie niemals nichts niemand ohne weder pas jamais aucun
-    aucune rien sans nul nulle nunca jamás ningún ninguna ninguno nadie nada sin tampoco ni não nenhum nenhuma
-    ninguém sem nem non mai senza nessun nessuno nessuna niente niet geen nooit zonder inte ingen aldrig utan не
-    нет никогда никто без ни لا لم لن ليس ليست بدون 不 沒 没 無 无 未 勿 別再 别再 別讓 别让 非法 非必 ない
-    ません なし"""
+    haven't hadn't ain't mustn't needn't not no never none nobody nothing neither nor without cannot
+    cant dont doesnt isnt wont shouldnt hardly barely rarely seldom unlikely lack lacks lacking fail
+    fails failed refuse refuses deny denies avoid prevent nicht kein keine keinen keiner keinem keines
+    nie niemals nichts niemand ohne weder pas jamais aucun aucune rien sans nul nulle nunca jamás ningún
+    ninguna ninguno nadie nada sin tampoco ni não nenhum nenhuma ninguém sem nem non mai senza nessun
+    nessuno nessuna niente niet geen nooit zonder inte ingen aldrig utan не нет никогда никто без ни لا
+    لم لن ليس ليست بدون 不 沒 没 無 无 未 勿 別再 别再 別讓 别让 非法 非必 ない ません なし"""
 
 _AXES = {
     "for or against": (
