@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from holdfast.adapters.local import grouping, summaries, taxonomy, tensions
+from holdfast.adapters.local import grouping, taxonomy, tensions
+from holdfast.adapters.local import summaries as writing
 from holdfast.adapters.local.statements import statement
 from holdfast.adapters.local.taxonomy import Parts
 from holdfast.adapters.local.wording import base, say
@@ -66,17 +67,17 @@ class LocalAnalyst:
         return await asyncio.to_thread(grouping.group, claims)
 
     async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
-        return await asyncio.to_thread(summaries.summarise, topic, groups, brief.language)
+        return await asyncio.to_thread(writing.summarise, topic, groups, brief.language)
 
     async def overview(
         self,
         topics: Sequence[Topic],
-        summaries_: Sequence[TopicSummary],
+        summaries: Sequence[TopicSummary],
         groups: Mapping[str, Sequence[Group]],
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
-        return await asyncio.to_thread(summaries.overview, topics, groups, brief.language)
+        return await asyncio.to_thread(writing.overview, topics, groups, brief.language)
 
     async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
         return await asyncio.to_thread(tensions.tension, groups, brief.language)

@@ -49,7 +49,8 @@ _AXES = {
         remain behalten schütz* erhalten garder protég* mainten* manten* proteg* conservar construir 保留 保護
         保护 維持 维持""",
         """abolish* dissolv* repeal* eliminat* remov* end ends ending stop stops scrap destroy* dismantl*
-        defund* close* leave quit rid abschaff* stopp* beend* supprim* abol* arrêt* elimin* cerrar suprim* 取消
+        defund* close* leave quit rid should_go must_go has_to_go have_to_go needs_to_go
+        abschaff* stopp* beend* supprim* abol* arrêt* elimin* cerrar suprim* 取消
         廢除 废除 停止 關閉 关闭 廢止""",
     ),
     "good or bad": (

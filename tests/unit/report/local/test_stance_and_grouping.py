@@ -7,6 +7,7 @@ from holdfast.adapters.local.grouping import group
 from holdfast.adapters.local.stance import contradicts, opposed, stance
 
 OPPOSITES = """
+I need the Quay car park | The Quay car park should go
 The minimum wage should be raised. | The minimum wage should not be raised.
 Taxes should be increased. | Taxes should be reduced.
 Guns should be banned. | Guns should be allowed.
