@@ -181,6 +181,9 @@ def test_an_interrupt_that_comes_after_the_end_of_a_step_does_no_harm(monkeypatc
         delivering.wait(5)
         calling.cancel()
         await asyncio.gather(calling, return_exceptions=True)
+        for thread in threading.enumerate():
+            if thread.name.startswith("holdfast-step"):
+                thread.join(5)
         return computing(loop)
 
     assert asyncio.run(story()) == 0
