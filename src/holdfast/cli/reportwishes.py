@@ -30,7 +30,7 @@ READING = [
     click.option(
         "--max-comments",
         type=click.IntRange(1),
-        default=100_000,
+        default=50_000,
         show_default=True,
         help="Of more comments a fair sample is analysed, and that is said.",
     ),

@@ -44,7 +44,7 @@ class ReportRequest(BaseModel):
     mask: bool = Field(False, description="Mask e-mail addresses, phone numbers and the like in the comments.")
     columns: dict[str, str] = Field(default_factory=dict, description="Role → column, where names do not tell.")
     max_characters: int = Field(10_000, ge=1)
-    max_comments: int = Field(100_000, ge=1)
+    max_comments: int = Field(50_000, ge=1)
     keep_moderated: bool = False
     fresh: bool = Field(False, description="Ask the model again although the answers are known.")
 
