@@ -12,8 +12,11 @@ class BlobStore(Protocol):
     there already stays as it is. An object is complete or absent, also after a crash. Errors: `StoreUnavailable`.
     """
 
-    async def put(self, key: str, data: bytes) -> bool:
-        """Create the object durably. False if it was there already (its bytes are left alone)."""
+    async def put(self, key: str, data: bytes, *, durable: bool = True) -> bool:
+        """Create the object durably. False if it was there already (its bytes are left alone).
+
+        What can be had again (`durable=False`) may be lost or damaged in a power cut, and in nothing less.
+        """
         ...
 
     async def get(self, key: str) -> bytes | None:

@@ -111,8 +111,8 @@ class FaultyBlobs:
         self._blobs = blobs
         self._boundary = boundary
 
-    async def put(self, key: str, data: bytes) -> bool:
-        return await self._boundary.cross("blob", (), lambda: self._blobs.put(key, data))
+    async def put(self, key: str, data: bytes, *, durable: bool = True) -> bool:
+        return await self._boundary.cross("blob", (), lambda: self._blobs.put(key, data, durable=durable))
 
     async def get(self, key: str) -> bytes | None:
         return await self._blobs.get(key)

@@ -51,8 +51,8 @@ class FileBlobs:
         self.root = Path(root)
         self._tidied = False
 
-    async def put(self, key: str, data: bytes) -> bool:
-        return await asyncio.to_thread(self._put, self._path(key), data)
+    async def put(self, key: str, data: bytes, *, durable: bool = True) -> bool:
+        return await asyncio.to_thread(self._put, self._path(key), data, durable)
 
     async def get(self, key: str) -> bytes | None:
         return await asyncio.to_thread(self._get, self._path(key))
@@ -81,22 +81,24 @@ class FileBlobs:
 
     # --- writing ---
 
-    def _put(self, path: Path, data: bytes) -> bool:
+    def _put(self, path: Path, data: bytes, durable: bool) -> bool:
         with self._translated(path):
-            if path.exists():
-                # Whoever made it may not have flushed its name yet, and our caller relies on it from now on.
-                _flush_folder(path.parent)
-                return False
-            temporary = self._write(data)
-            try:
-                created = self._give_name(temporary, path)
-            finally:
-                temporary.unlink()
-            _flush_folder(path.parent)
+            created = not path.exists() and self._create(path, data, durable)
+            if durable:
+                if not created:  # whoever made it may not have flushed it, and our caller relies on it from now on
+                    _flush(path)
+                _flush(path.parent)
             return created
 
-    def _write(self, data: bytes) -> Path:
-        """The data in a temporary file, on the disk."""
+    def _create(self, path: Path, data: bytes, durable: bool) -> bool:
+        temporary = self._write(data, durable)
+        try:
+            return self._give_name(temporary, path)
+        finally:
+            temporary.unlink()
+
+    def _write(self, data: bytes, durable: bool) -> Path:
+        """The data in a temporary file, on the disk if it has to be durable."""
         incoming = self.root / INCOMING
         _make_folder(incoming)
         self._tidy(incoming)
@@ -105,7 +107,8 @@ class FileBlobs:
             with open(temporary, "xb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -194,13 +197,13 @@ def _make_folder(folder: Path) -> None:
     for path in reversed(missing):
         with suppress(FileExistsError):
             path.mkdir()
-        _flush_folder(path.parent)
+        _flush(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut. Whoever removed it meanwhile removed them as well."""
+def _flush(path: Path) -> None:
+    """Make a file, or the names in a folder, survive a power cut. Whoever removed it meanwhile removed it for us too."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return
     try:

@@ -48,7 +48,7 @@ class Answers:
         """Keep an answer. What is kept already stays."""
         data = _encode(_Entry(_digest(answer), answer))
         for key in _keys(tenant, parts):
-            if await self._blobs.put(key, data):
+            if await self._blobs.put(key, data, durable=False):  # it can be asked again
                 return
             there = await self._blobs.get(key)
             if there is not None and _read(there) is not None:

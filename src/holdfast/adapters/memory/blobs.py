@@ -13,7 +13,7 @@ class MemoryBlobs:
         self._objects: dict[str, bytes] = {}
         self._guard = threading.Lock()
 
-    async def put(self, key: str, data: bytes) -> bool:
+    async def put(self, key: str, data: bytes, *, durable: bool = True) -> bool:
         with self._guard:
             if key in self._objects:
                 return False

@@ -28,6 +28,13 @@ class BlobStoreContract:
         assert run(blobs.put(KEY, ANY_BYTES)) is True
         assert run(blobs.get(KEY)) == ANY_BYTES
 
+    def test_what_need_not_be_durable_is_complete_and_stays_as_well(self) -> None:
+        blobs = self.make_blobs()
+        assert run(blobs.put(KEY, ANY_BYTES, durable=False)) is True
+        assert run(blobs.put(KEY, b"other", durable=False)) is False
+        assert run(blobs.put(KEY, b"other")) is False
+        assert run(blobs.get(KEY)) == ANY_BYTES
+
     def test_an_object_may_be_empty(self) -> None:
         blobs = self.make_blobs()
         assert run(blobs.put(KEY, b"")) is True
