@@ -201,7 +201,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power cut. Whoever removed it meanwhile removed it for us too."""
+    """Make a file, or the names in a folder, survive a power cut. Whoever removed it meanwhile did so for us too."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
