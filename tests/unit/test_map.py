@@ -439,10 +439,10 @@ def test_a_blob_store_that_is_away_for_a_moment_does_not_fail_the_run(lab, monke
     engine = lab(pipeline)
     put = engine._blobs.put
 
-    async def flaky_put(key, data):
+    async def flaky_put(key, data, **how):
         if away and away.pop():
             raise StoreUnavailable("the bucket is away")
-        return await put(key, data)
+        return await put(key, data, **how)
 
     monkeypatch.setattr(engine._blobs, "put", flaky_put)
     run = engine.submit(pipeline, [1])
