@@ -7,9 +7,9 @@ import asyncio
 from holdfast.ports.commands import Settle
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_submit, story
 
-LONG = 30.0
+LONG = 60.0
 """Longer than any test may take: whoever waits this long has not heard the bell."""
-SOON = 5.0
+SOON = 20.0
 
 
 class DoorbellTopics(StoreTopics):
