@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import pwd
@@ -14,7 +15,11 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+import psycopg
 import pytest
+
+from holdfast.adapters.postgres import database
+from holdfast.adapters.postgres.address import parse
 
 QUICK = ("fsync=off", "full_page_writes=off", "autovacuum=off")
 """For tests that do not care about crashes of the server."""
@@ -109,3 +114,21 @@ def shared_server() -> PostgresServer:
 
 def fresh_schema() -> str:
     return f"t{os.getpid()}_{next(_numbers)}"
+
+
+TABLES = "meta, runs, checkpoints, quarantine, events, logs, lanes, locks, dead_letters, audit"
+
+
+@cache
+def _one_schema() -> str:
+    schema = fresh_schema()
+    asyncio.run(database.prepare(parse(shared_server().url(schema))))
+    return schema
+
+
+def emptied_schema() -> str:
+    """The same schema each time, without anything in it: for hundreds of stories in one test."""
+    url = shared_server().url()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {_one_schema()}; TRUNCATE {TABLES}")
+    return _one_schema()

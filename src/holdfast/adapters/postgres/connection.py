@@ -2,8 +2,8 @@
 
 Why not asyncpg, and why not psycopg's cursors: measured on 2 cores with uvloop, one call with 15 kB in and 32 bytes
 out, unprepared so that it is safe behind any pooler, a call cost 180 µs of processor time and two round trips with
-asyncpg, 92 µs and one round trip with `psycopg.AsyncConnection.execute`, 15 µs and one round trip like this. asyncpg with
-prepared statements needed 108 µs, and its statements' names are not safe behind a pooler in transaction mode.
+asyncpg, 92 µs and one round trip with `psycopg.AsyncConnection.execute`, 15 µs and one round trip like this. asyncpg
+with prepared statements needed 108 µs, and its statements' names are not safe behind a pooler in transaction mode.
 psycopg still makes the connection: it resolves names without blocking the loop, and libpq knows TLS, passwords, several
 hosts and fail-over.
 """

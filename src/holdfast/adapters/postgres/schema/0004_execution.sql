@@ -2,7 +2,12 @@
 --
 -- The fence, everywhere the same: the run is `running`, its epoch is the given one, and its lease has not ended. A
 -- lease that ends later than any lease can was granted by a clock that has since been set back: it has ended, too.
--- The rows of all runs that a batch names were locked by lock_rows() before anything else.
+-- The rows of all runs that a batch names were locked by lock_rows() before anything else, so what a statement finds
+-- stays as it is until the next one.
+--
+-- Plans are made once per session, perhaps on an empty table, and must still be right when it has a million rows. So the
+-- order of work is fixed: for each element a LATERAL lookup by id (OFFSET 0 keeps it one), then an UPDATE by ctid. And
+-- coalesce(state) hides the state from the planner, or it would look through all running runs for each element.
 
 -- Lease up to `limit` runs: by priority, then in the order of acceptance. Runs that somebody else has locked are
 -- passed over. Answers the claimed runs, as arrays in the order of `Claimed`.
@@ -11,6 +16,8 @@ LANGUAGE plpgsql AS $$
 DECLARE
     names text[] := ARRAY(SELECT jsonb_array_elements_text(given->'pipelines'));
     of_lane text := given->>'lane';
+    worker_name text := quoted(given->>'worker');
+    ttl interval := span((given->>'ttl')::double precision);
     head text;
     answer text;
 BEGIN
@@ -24,32 +31,34 @@ BEGIN
         END IF;
     END IF;
     -- Most claims of an idle system find nothing. They write nothing, too, so that their commit costs nothing.
-    IF NOT EXISTS (SELECT FROM runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL) THEN
+    IF (SELECT seq FROM runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
+        ORDER BY priority DESC, seq LIMIT 1) IS NULL THEN
         RETURN '[]';
     END IF;
     PERFORM reserve_positions();
     WITH found AS MATERIALIZED (
-        SELECT id, priority, seq, octet_length(input) AS size FROM runs
+        SELECT ctid AS tid, priority, seq, octet_length(input) AS size FROM runs
         WHERE lane = of_lane AND state = 'queued' AND due IS NULL AND pipeline = ANY (names)
           AND (head IS NULL OR id = head)
         ORDER BY priority DESC, seq
         LIMIT (given->>'limit')::bigint
         FOR NO KEY UPDATE SKIP LOCKED
-    ), summed AS MATERIALIZED (
-        SELECT id, row_number() OVER line AS n, sum(size) OVER line AS total
-        FROM found WINDOW line AS (ORDER BY priority DESC, seq)
+    ), chosen AS (
+        SELECT tid, n FROM (
+            SELECT tid, row_number() OVER line AS n, sum(size) OVER line AS total
+            FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
+        WHERE n = 1 OR total <= (given->>'max_bytes')::numeric
     ), leased AS (
-        UPDATE runs SET state = 'running', epoch = epoch + 1, attempts = attempts + 1, worker = given->>'worker',
-                        lease_until = mono + span((given->>'ttl')::double precision),
-                        lease_ttl = span((given->>'ttl')::double precision),
-                        started = coalesce(started, wall), reason = NULL
-        FROM summed s WHERE runs.id = s.id AND (s.n = 1 OR s.total <= (given->>'max_bytes')::numeric)
-        RETURNING s.n, runs.*
+        UPDATE runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = given->>'worker',
+                          lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall), reason = NULL
+        FROM chosen WHERE r.ctid = chosen.tid
+        RETURNING chosen.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.input,
+                  r.progress, r.inherited
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
-        SELECT l.id, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = l.id) + 1, 'run.started', wall,
-               '{"attempt":' || l.attempts || ',"worker":' || quoted(l.worker) || ',"epoch":' || l.epoch || '}'
-        FROM leased l ORDER BY l.n
+        SELECT id, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = id) + 1, 'run.started', wall,
+               '{"attempt":' || attempts || ',"worker":' || worker_name || ',"epoch":' || epoch || '}'
+        FROM leased ORDER BY n
     )
     SELECT json_agg(json_build_array(id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
                                      epoch > 1 OR inherited) ORDER BY n)
@@ -94,13 +103,13 @@ BEGIN
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), kept AS MATERIALIZED (
-        SELECT a.* FROM asked a, LATERAL (
-            SELECT FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch
-               AND r.state = 'running' AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl) AS fence
+        SELECT a.n, fence.tid FROM asked a, LATERAL (
+            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
     ), extended AS (
         UPDATE runs r SET lease_until = greatest(r.lease_until, mono + span(ttl)),
                           lease_ttl = greatest(r.lease_ttl, span(ttl))
-        FROM (SELECT DISTINCT run FROM kept) AS k WHERE r.id = k.run
+        FROM (SELECT DISTINCT tid FROM kept) AS k WHERE r.ctid = k.tid
     )
     SELECT array_agg(n) INTO accepted FROM kept;
     RETURN places_without(jsonb_array_length(given), accepted);
@@ -119,24 +128,26 @@ BEGIN
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>2 AS step, c->>3 AS key, c
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
-        SELECT a.* FROM asked a, LATERAL (
-            SELECT FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch
-               AND r.state = 'running' AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl) AS fence
+        SELECT a.*, old.tid AS old, old.epoch AS old_epoch FROM asked a, LATERAL (
+            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
+        LEFT JOIN LATERAL (
+            SELECT p.ctid AS tid, p.epoch FROM checkpoints p
+            WHERE p.run = a.run AND p.step = a.step AND p.key = a.key OFFSET 0) AS old ON true
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
         SELECT run, before + row_number() OVER (PARTITION BY run ORDER BY n),
                CASE WHEN (c->>9)::boolean THEN 'step.skipped' ELSE 'step.completed' END, wall, c->>8
         FROM (SELECT h.*, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = h.run) AS before FROM held h
-              WHERE h.key = '' AND NOT EXISTS (
-                  SELECT FROM checkpoints p
-                  WHERE p.run = h.run AND p.step = h.step AND p.key = '' AND p.epoch = h.epoch)) AS completed
+              WHERE h.key = '' AND h.old_epoch IS DISTINCT FROM h.epoch) AS completed
         ORDER BY n
     ), saved AS (
         INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
-        SELECT run, step, key, epoch, c->>4, c->>5, c->>6, c->>7, c->>8 FROM held
-        ON CONFLICT (run, step, key) DO UPDATE SET
-            epoch = excluded.epoch, value = excluded.value, checksum = excluded.checksum, schema = excluded.schema,
-            fingerprint = excluded.fingerprint, record = excluded.record
+        SELECT run, step, key, epoch, c->>4, c->>5, c->>6, c->>7, c->>8 FROM held WHERE old IS NULL
+    ), replaced AS (
+        UPDATE checkpoints p SET epoch = h.epoch, value = c->>4, checksum = c->>5, schema = c->>6, fingerprint = c->>7,
+                                 record = c->>8
+        FROM held h WHERE p.ctid = h.old
     )
     SELECT array_agg(n) INTO accepted FROM held;
     RETURN places_without(jsonb_array_length(given), accepted);
@@ -151,13 +162,14 @@ BEGIN
     WITH asked AS MATERIALIZED (
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>2 AS progress
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
+    ), held AS MATERIALIZED (
+        SELECT a.n, a.progress, fence.tid FROM asked a, LATERAL (
+            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
     ), saved AS (
-        UPDATE runs r SET progress = a.progress
-        FROM asked a WHERE r.id = a.run AND r.epoch = a.epoch
-          AND r.state = 'running' AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl
-        RETURNING a.n
+        UPDATE runs r SET progress = h.progress FROM held h WHERE r.ctid = h.tid
     )
-    SELECT array_agg(n) INTO accepted FROM saved;
+    SELECT array_agg(n) INTO accepted FROM held;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
@@ -174,8 +186,8 @@ BEGIN
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
         SELECT a.* FROM asked a, LATERAL (
-            SELECT FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch
-               AND r.state = 'running' AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl) AS fence
+            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
     ), numbered AS (
         SELECT h.*, (SELECT coalesce(max(l.n), 0) FROM logs l WHERE l.run = h.run)
                     + row_number() OVER (PARTITION BY h.run ORDER BY h.n) AS line

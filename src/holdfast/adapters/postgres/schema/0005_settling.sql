@@ -10,33 +10,38 @@ DECLARE
 BEGIN
     PERFORM reserve_positions();
     WITH asked AS MATERIALIZED (
-        SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>3 AS result, c->>7 AS progress, nullif(c->8, 'null') AS p
+        SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c, nullif(c->8, 'null') AS p
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
+    ), held AS MATERIALIZED (
+        SELECT a.*, fence.tid, old.tid AS old, (a.p->>3 = '' AND old.epoch IS DISTINCT FROM a.epoch) IS TRUE AS completes,
+               (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = a.run) AS before
+        FROM asked a, LATERAL (
+            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
+        LEFT JOIN LATERAL (
+            SELECT s.ctid AS tid, s.epoch FROM checkpoints s
+            WHERE s.run = a.run AND s.step = a.p->>2 AND s.key = a.p->>3 OFFSET 0) AS old ON true
     ), done AS (
-        UPDATE runs r SET state = 'succeeded', result = a.result, progress = a.progress, finished = wall, error = NULL,
-                          lease_until = NULL
-        FROM asked a WHERE r.id = a.run AND r.epoch = a.epoch
-          AND r.state = 'running' AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl
-        RETURNING a.n, a.run, a.epoch, a.p, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = a.run) AS before,
-                  (a.p->>3 = '' AND NOT EXISTS (
-                      SELECT FROM checkpoints s
-                      WHERE s.run = a.run AND s.step = a.p->>2 AND s.key = '' AND s.epoch = a.epoch)) IS TRUE AS completes
+        UPDATE runs r SET state = 'succeeded', result = ended.result, progress = ended.progress, finished = wall,
+                          error = NULL, lease_until = NULL
+        FROM (SELECT tid, c->>3 AS result, c->>7 AS progress FROM held) AS ended WHERE r.ctid = ended.tid
     ), saved AS (
         INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
-        SELECT run, p->>2, p->>3, epoch, p->>4, p->>5, p->>6, p->>7, p->>8 FROM done WHERE p IS NOT NULL
-        ON CONFLICT (run, step, key) DO UPDATE SET
-            epoch = excluded.epoch, value = excluded.value, checksum = excluded.checksum, schema = excluded.schema,
-            fingerprint = excluded.fingerprint, record = excluded.record
+        SELECT run, p->>2, p->>3, epoch, p->>4, p->>5, p->>6, p->>7, p->>8 FROM held WHERE p IS NOT NULL AND old IS NULL
+    ), replaced AS (
+        UPDATE checkpoints s SET epoch = h.epoch, value = p->>4, checksum = p->>5, schema = p->>6, fingerprint = p->>7,
+                                 record = p->>8
+        FROM held h WHERE s.ctid = h.old
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
-        SELECT d.run, d.before + CASE WHEN last THEN 1 + d.completes::integer ELSE 1 END,
-               CASE WHEN last THEN 'run.completed' WHEN (d.p->>9)::boolean THEN 'step.skipped' ELSE 'step.completed' END,
-               wall, CASE WHEN last THEN '{}' ELSE d.p->>8 END
-        FROM done d, (VALUES (false), (true)) AS facts (last)
-        WHERE last OR d.completes
-        ORDER BY d.n, last
+        SELECT h.run, h.before + CASE WHEN last THEN 1 + h.completes::integer ELSE 1 END,
+               CASE WHEN last THEN 'run.completed' WHEN (h.p->>9)::boolean THEN 'step.skipped' ELSE 'step.completed' END,
+               wall, CASE WHEN last THEN '{}' ELSE h.p->>8 END
+        FROM held h, (VALUES (false), (true)) AS facts (last)
+        WHERE last OR h.completes
+        ORDER BY h.n, last
     )
-    SELECT array_agg(n) INTO accepted FROM done;
+    SELECT array_agg(n) INTO accepted FROM held;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 

@@ -75,7 +75,7 @@ BEGIN
     FOR r IN
         SELECT id, attempts, attempt_limit FROM runs
         WHERE state = 'running' AND (lease_until <= mono OR lease_until > mono + lease_ttl)
-        ORDER BY lease_until LIMIT (given->>'limit')::bigint
+        ORDER BY lease_until, seq LIMIT (given->>'limit')::bigint
         FOR NO KEY UPDATE SKIP LOCKED
     LOOP
         IF r.attempts >= r.attempt_limit THEN
@@ -110,7 +110,7 @@ BEGIN
                   SELECT FROM dead_letters d WHERE d.id = 'run:' || r.id AND d.closed IS NULL)
               THEN keep_failed ELSE keep END
           AND NOT (confirmed > 0 AND EXISTS (SELECT FROM events e WHERE e.run = r.id AND e.position > confirmed))
-        ORDER BY r.finished LIMIT (given->>'limit')::bigint
+        ORDER BY r.finished, r.seq LIMIT (given->>'limit')::bigint
         FOR UPDATE OF r SKIP LOCKED) AS found;
     DELETE FROM checkpoints WHERE run = ANY (old);
     DELETE FROM events WHERE run = ANY (old);

@@ -33,13 +33,13 @@ BEGIN
     WITH asked AS MATERIALIZED (
         SELECT n, c->>0 AS name, c->>1 AS token FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), kept AS MATERIALIZED (
-        SELECT a.* FROM asked a, LATERAL (
-            SELECT FROM locks k WHERE k.name = a.name AND k.token = a.token
-               AND k.lease_until > mono AND k.lease_until <= mono + k.lease_ttl) AS fence
+        SELECT a.n, fence.tid FROM asked a, LATERAL (
+            SELECT k.ctid AS tid FROM locks k WHERE k.name = a.name AND k.token = a.token
+               AND k.lease_until > mono AND k.lease_until <= mono + k.lease_ttl OFFSET 0) AS fence
     ), extended AS (
         UPDATE locks k SET lease_until = greatest(k.lease_until, mono + span(ttl)),
                            lease_ttl = greatest(k.lease_ttl, span(ttl))
-        FROM (SELECT DISTINCT name FROM kept) AS d WHERE k.name = d.name
+        FROM (SELECT DISTINCT tid FROM kept) AS d WHERE k.ctid = d.tid
     )
     SELECT array_agg(n) INTO accepted FROM kept;
     RETURN places_without(jsonb_array_length(given), accepted);
