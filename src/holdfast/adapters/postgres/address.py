@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from msgspec import Struct
 from psycopg import ProgrammingError
@@ -49,10 +50,10 @@ def parse(url: str) -> Address:
     What is not ours goes to libpq, which knows TLS (`sslmode`, `sslrootcert`), several hosts and much else.
     """
     parts = urlsplit(url)
-    given = parse_qsl(parts.query, keep_blank_values=True)
     shown = _shown(parts)
-    own = {name: _own(shown, name, value) for name, value in given if name in OWN}
-    theirs = urlencode([(name, value) for name, value in given if name not in OWN])
+    given = [part.partition("=") for part in parts.query.split("&") if part]
+    own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
+    theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
     conninfo = _conninfo(parts._replace(scheme="postgresql", query=theirs).geturl(), shown)
     if own.get("listen"):
         own["listen"] = _elsewhere(conninfo, own["listen"], shown)
@@ -60,27 +61,33 @@ def parse(url: str) -> Address:
 
 
 def _shown(parts: SplitResult) -> str:
-    """The address without password and parameters."""
-    host = parts.netloc.rpartition("@")[2]
-    user = parts.netloc.rpartition("@")[0].partition(":")[0]
-    return f"postgresql://{user + '@' if user else ''}{host}{parts.path}"
+    """The address without password and parameters. Refuses a URL in which a part of the password could pass for
+    something else."""
+    login, _, hosts = parts.netloc.rpartition("@")
+    if "@" in parts.path + parts.fragment or not _HOSTS.fullmatch(hosts):
+        raise _not_understood("postgresql://…")
+    user = login.partition(":")[0]
+    return f"postgresql://{user + '@' if user else ''}{hosts}{parts.path}"
+
+
+_HOSTS = re.compile(r"(?:(?:\[[0-9A-Fa-f:.%]*\]|[^:,\[\]]*)(?::\d*)?(?:,|$))*")
+"""`host`, `host:port`, `[address]:port`, and several of them with commas."""
 
 
 def _conninfo(url: str, shown: str) -> str:
     try:
         given = conninfo_to_dict(url)
-    except ProgrammingError as error:  # its text may quote the password
-        names = ", ".join(sorted(OWN))
-        raise ConfigurationError(
-            f"store = {shown!r}: PostgreSQL's library does not understand the URL; write "
-            f"postgresql://user:password@host:5432/database?…, with special characters percent-encoded. Parameters are "
-            f"{names} and those of libpq (sslmode, sslrootcert, …)"
-        ) from _without_text(error)
+    except ProgrammingError:  # its text may quote the password
+        raise _not_understood(shown) from None
     return make_conninfo(**{**DEFAULTS, **given})
 
 
-def _without_text(error: Exception) -> Exception:
-    return type(error)("(not shown: it may hold a password)")
+def _not_understood(shown: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"store = {shown!r}: PostgreSQL's library does not understand the URL; write "
+        f"postgresql://user:password@host:5432/database?…, with special characters percent-encoded. Parameters are "
+        f"{', '.join(sorted(OWN))} and those of libpq (sslmode, sslrootcert, …)"
+    )
 
 
 def _elsewhere(conninfo: str, place: str, shown: str) -> str:

@@ -87,6 +87,13 @@ class Connection:
             self._lose(str(error))
         return reply
 
+    def is_alive(self) -> bool:
+        """Whether an idle connection can be used, as far as the socket knows: a restart of the server shows here."""
+        self._readable()  # a farewell, perhaps
+        if self.open:
+            self._readable()  # and the end after it
+        return self.open
+
     def close(self) -> None:
         self._lose("it was closed")
 

@@ -119,13 +119,18 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
                 await cursor.execute("INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, script.name))
 
 
+_IS_THERE = (
+    "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = %s AND c.relname = 'migrations'"
+)
+
+
 async def _version(link: AsyncConnection, address: Address) -> int:
     """The number of the newest migration that was applied; 0 for a schema that holds none."""
-    table = f"{address.quoted_schema}.migrations"
-    cursor = await link.execute("SELECT to_regclass(%s)", [table])
-    if await cursor.fetchone() == (None,):
+    cursor = await link.execute(_IS_THERE, [address.schema])  # not to_regclass: it may answer from before the lock
+    if await cursor.fetchone() is None:
         return 0
-    cursor = await link.execute(f"SELECT max(number) FROM {table}")  # type: ignore[arg-type]
+    cursor = await link.execute(f"SELECT max(number) FROM {address.quoted_schema}.migrations")  # type: ignore[arg-type]
     row = await cursor.fetchone()
     return int(row[0] or 0) if row else 0
 

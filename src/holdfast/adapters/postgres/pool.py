@@ -60,7 +60,10 @@ class Pool:
             if self._closed:
                 raise StoreUnavailable(f"the store {self._address.shown} is closed")
             if self._idle:
-                return self._idle.pop()
+                idle = self._idle.pop()
+                if idle.is_alive():
+                    return idle
+                continue
             if len(self._all) + self._connecting < self._size:
                 return await self._connect()
             lent = await self._wait()

@@ -90,7 +90,7 @@ SELECT set_config('synchronous_commit', 'off', true) || pg_notify(:s.doorbell(),
 SELECT :s.doorbell()
 
 -- name: newest
-SELECT last_value FROM :s.positions
+SELECT last_value + is_called::integer FROM :s.positions
 
 -- name: forget_old_delays
 -- A delay that ends later than it can was given by a clock that has since been set back: take it as over.
