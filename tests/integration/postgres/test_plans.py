@@ -21,8 +21,8 @@ HISTORY = 20_000
 BATCH = 50
 
 FILL = """
-INSERT INTO runs (id, tenant, pipeline, lane, state, attempt_limit, fingerprint, input, created, started, finished, epoch,
-                  attempts, key)
+INSERT INTO runs (id, tenant, pipeline, lane, state, attempt_limit, fingerprint, input, created, started, finished,
+                  epoch, attempts, key)
 SELECT 'h' || n, 't' || n % 100, 'report', 'default',
        CASE WHEN n % 1000 = 0 THEN 'failed' WHEN n % 1000 = 1 THEN 'cancelled' ELSE 'succeeded' END,
        5, 'f', '{}', now(), now(), now(), 1, 1, 'k' || n

@@ -62,13 +62,8 @@ def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
             await store.apply([a_submit(f"r{number}", tenant=ODD) for number in range(3)])
             await store.apply([a_claim(limit=1)])
             error = msgspec.json.encode(ErrorInfo("Odd", ODD)).decode()
-            await store.apply(
-                [
-                    Settle(
-                        "r0", 1, "failed", error=error, progress='{"steps":{"\\u0000":{"step":"a","status":"failed"}}}'
-                    )
-                ]
-            )
+            progress = '{"steps":{"\\u0000":{"step":"a","status":"failed"}}}'
+            await store.apply([Settle("r0", 1, "failed", error=error, progress=progress)])
             run, letter = await store.run("r0"), await store.dead_letter("run:r0")
             assert run is not None
             assert letter is not None
