@@ -176,7 +176,8 @@ def test_a_batch_that_the_server_took_back_is_sent_again(place):
                 connection.execute(
                     "CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
                     f"IF nextval('{place.schema}.tries') < 4 THEN RAISE serialization_failure; END IF; "
-                    "RETURN NEW; END $$; CREATE TRIGGER objecting BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION object()"
+                    "RETURN NEW; END $$; CREATE TRIGGER objecting BEFORE INSERT ON runs "
+                    "FOR EACH ROW EXECUTE FUNCTION object()"
                 )
             assert await one(store, a_submit("r1")) == Submitted("r1", True, "queued")
             assert [event.seq for event in await store.history("r1")] == [1]

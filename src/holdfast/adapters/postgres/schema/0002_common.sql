@@ -2,6 +2,8 @@
 --   given   what the client sent, as jsonb
 --   wall    the present, for people
 --   mono    the present, for leases and delays (the same moment, but for tests that move one of the two)
+-- What is called in an assignment (`x := f(…)`) is called without the machinery of a statement, which a batch of one
+-- command would feel.
 
 -- Seconds as an interval. Longer than a century is a century: nothing a client sends may end in an overflow.
 CREATE FUNCTION span(seconds double precision) RETURNS interval
@@ -20,17 +22,17 @@ LANGUAGE sql STABLE AS $$ SELECT extract(epoch FROM moment)::double precision $$
 -- Positions are handed out before they are committed, so a reader could see 8, confirm it, and never see 7. Each
 -- writer therefore holds, until it has committed, a shared advisory lock whose number is a position below all that it
 -- takes; nobody ever waits for it. The reader (read_outbox) looks at these locks and stays below the lowest.
-CREATE FUNCTION reserve_positions() RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock_shared('events'::regclass::oid::integer, (nextval('positions') & 2147483647)::integer);
-END $$;
+CREATE FUNCTION reserve_positions() RETURNS boolean
+LANGUAGE sql AS $$
+    SELECT pg_try_advisory_xact_lock_shared('events'::regclass::oid::integer, (nextval('positions') & 2147483647)::integer)
+$$;
 
 -- Write the next event of a run whose row is locked.
 CREATE FUNCTION append_event(of_run text, kind text, wall timestamptz, content text) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    reserved boolean := reserve_positions();
 BEGIN
-    PERFORM reserve_positions();
     INSERT INTO events (run, seq, type, at, data)
     SELECT of_run, coalesce(max(seq), 0) + 1, kind, wall, content FROM events WHERE run = of_run;
 END $$;
@@ -41,13 +43,11 @@ BEGIN
     INSERT INTO audit (at, actor, action, target, reason) VALUES (wall, by_actor, what, which, why);
 END $$;
 
--- The places (0, 1, …) among `total` that are not among `accepted`: what a group of fenced commands answers.
+-- The places (0, 1, …) among `total` that are not among `accepted`: what a group of fenced commands answers when some
+-- are stale.
 CREATE FUNCTION places_without(total integer, accepted bigint[]) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF cardinality(accepted) = total THEN
-        RETURN '[]';
-    END IF;
     RETURN (SELECT coalesce(jsonb_agg(place - 1), '[]') FROM generate_series(1, total) AS place
             WHERE accepted IS NULL OR place <> ALL (accepted));
 END $$;

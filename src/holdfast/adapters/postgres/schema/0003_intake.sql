@@ -9,8 +9,8 @@ CREATE FUNCTION submit(given jsonb, inherits boolean, wall timestamptz, mono tim
 LANGUAGE plpgsql AS $$
 DECLARE
     made_ids text[];
+    reserved boolean := reserve_positions();
 BEGIN
-    PERFORM reserve_positions();
     WITH asked AS MATERIALIZED (
         SELECT nextval('run_numbers') AS seq, c->>0 AS id, c->>1 AS tenant, c->>2 AS pipeline, c->>3 AS lane,
                c->>4 AS input, c->>5 AS fingerprint, c->>6 AS key, (c->>7)::boolean AS is_unique,

@@ -11,34 +11,42 @@
 
 -- Lease up to `limit` runs: by priority, then in the order of acceptance. Runs that somebody else has locked are
 -- passed over. Answers the claimed runs, as arrays in the order of `Claimed`.
+--
+-- Most claims of an idle system find nothing. They write nothing, too, so that their commit costs nothing.
 CREATE FUNCTION claim(given jsonb, wall timestamptz, mono timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    names text[] := ARRAY(SELECT jsonb_array_elements_text(given->'pipelines'));
     of_lane text := given->>'lane';
     worker_name text := quoted(given->>'worker');
     ttl interval := span((given->>'ttl')::double precision);
     head text;
     answer text;
+    is_due boolean;
+    is_fifo boolean;
+    first_seq bigint;
+    reserved boolean;
 BEGIN
-    IF EXISTS (SELECT FROM runs WHERE state = 'queued' AND due <= mono) THEN
+    SELECT EXISTS (SELECT FROM runs WHERE state = 'queued' AND due <= mono),
+           EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo'),
+           (SELECT seq FROM runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
+            ORDER BY priority DESC, seq LIMIT 1)
+    INTO is_due, is_fifo, first_seq;
+    IF is_due THEN
         PERFORM promote_delayed(mono);
+    ELSIF first_seq IS NULL THEN
+        RETURN '[]';
     END IF;
-    IF EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo') THEN
+    IF is_fifo THEN
         head := fifo_head(given, mono);
         IF head IS NULL THEN
             RETURN '[]';
         END IF;
     END IF;
-    -- Most claims of an idle system find nothing. They write nothing, too, so that their commit costs nothing.
-    IF (SELECT seq FROM runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
-        ORDER BY priority DESC, seq LIMIT 1) IS NULL THEN
-        RETURN '[]';
-    END IF;
-    PERFORM reserve_positions();
+    reserved := reserve_positions();
     WITH found AS MATERIALIZED (
         SELECT ctid AS tid, priority, seq, octet_length(input) AS size FROM runs
-        WHERE lane = of_lane AND state = 'queued' AND due IS NULL AND pipeline = ANY (names)
+        WHERE lane = of_lane AND state = 'queued' AND due IS NULL
+          AND pipeline = ANY (ARRAY(SELECT jsonb_array_elements_text(given->'pipelines')))
           AND (head IS NULL OR id = head)
         ORDER BY priority DESC, seq
         LIMIT (given->>'limit')::bigint
@@ -112,6 +120,9 @@ BEGIN
         FROM (SELECT DISTINCT tid FROM kept) AS k WHERE r.ctid = k.tid
     )
     SELECT array_agg(n) INTO accepted FROM kept;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
@@ -122,8 +133,9 @@ CREATE FUNCTION save_checkpoints(given jsonb, wall timestamptz, mono timestamptz
 LANGUAGE plpgsql AS $$
 DECLARE
     accepted bigint[];
+    repeated bigint[];
+    reserved boolean := reserve_positions();
 BEGIN
-    PERFORM reserve_positions();
     WITH asked AS MATERIALIZED (
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>2 AS step, c->>3 AS key, c
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
@@ -144,13 +156,27 @@ BEGIN
     ), saved AS (
         INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
         SELECT run, step, key, epoch, c->>4, c->>5, c->>6, c->>7, c->>8 FROM held WHERE old IS NULL
-    ), replaced AS (
-        UPDATE checkpoints p SET epoch = h.epoch, value = c->>4, checksum = c->>5, schema = c->>6, fingerprint = c->>7,
-                                 record = c->>8
-        FROM held h WHERE p.ctid = h.old
     )
-    SELECT array_agg(n) INTO accepted FROM held;
+    SELECT array_agg(n), array_agg(n) FILTER (WHERE old IS NOT NULL) INTO accepted, repeated FROM held;
+    IF repeated IS NOT NULL THEN
+        PERFORM replace_checkpoints(jsonb_agg(given->(n - 1)::integer)) FROM unnest(repeated) AS n;
+    END IF;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
+END $$;
+
+-- The same for results that are there already, of an earlier attempt or of the same request: the new ones count.
+CREATE FUNCTION replace_checkpoints(given jsonb) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE checkpoints p SET epoch = (c->>1)::bigint, value = c->>4, checksum = c->>5, schema = c->>6,
+                             fingerprint = c->>7, record = c->>8
+    FROM (SELECT c, old.tid FROM jsonb_array_elements(given) AS g (c), LATERAL (
+              SELECT s.ctid AS tid FROM checkpoints s
+              WHERE s.run = c->>0 AND s.step = c->>2 AND s.key = c->>3 OFFSET 0) AS old) AS found
+    WHERE p.ctid = found.tid;
 END $$;
 
 -- Elements of `given`: 0 run, 1 epoch, 2 progress; each run once. Answers the places of the stale ones.
@@ -170,6 +196,9 @@ BEGIN
         UPDATE runs r SET progress = h.progress FROM held h WHERE r.ctid = h.tid
     )
     SELECT array_agg(n) INTO accepted FROM held;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
@@ -198,6 +227,9 @@ BEGIN
         ORDER BY run, line  -- all are numbered before the first is written: the index is not searched among its own
     )
     SELECT array_agg(n) INTO accepted FROM held;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 

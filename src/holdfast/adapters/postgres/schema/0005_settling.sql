@@ -7,8 +7,9 @@ CREATE FUNCTION succeed(given jsonb, wall timestamptz, mono timestamptz) RETURNS
 LANGUAGE plpgsql AS $$
 DECLARE
     accepted bigint[];
+    repeated bigint[];
+    reserved boolean := reserve_positions();
 BEGIN
-    PERFORM reserve_positions();
     WITH asked AS MATERIALIZED (
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c, nullif(c->8, 'null') AS p
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
@@ -28,10 +29,6 @@ BEGIN
     ), saved AS (
         INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
         SELECT run, p->>2, p->>3, epoch, p->>4, p->>5, p->>6, p->>7, p->>8 FROM held WHERE p IS NOT NULL AND old IS NULL
-    ), replaced AS (
-        UPDATE checkpoints s SET epoch = h.epoch, value = p->>4, checksum = p->>5, schema = p->>6, fingerprint = p->>7,
-                                 record = p->>8
-        FROM held h WHERE s.ctid = h.old
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
         SELECT h.run, h.before + CASE WHEN last THEN 1 + h.completes::integer ELSE 1 END,
@@ -41,7 +38,13 @@ BEGIN
         WHERE last OR h.completes
         ORDER BY h.n, last
     )
-    SELECT array_agg(n) INTO accepted FROM held;
+    SELECT array_agg(n), array_agg(n) FILTER (WHERE old IS NOT NULL) INTO accepted, repeated FROM held;
+    IF repeated IS NOT NULL THEN
+        PERFORM replace_checkpoints(jsonb_agg(given->(n - 1)::integer->8)) FROM unnest(repeated) AS n;
+    END IF;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
@@ -63,6 +66,9 @@ BEGIN
             accepted := accepted || n;
         END IF;
     END LOOP;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 

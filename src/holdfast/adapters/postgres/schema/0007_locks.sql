@@ -42,6 +42,9 @@ BEGIN
         FROM (SELECT DISTINCT tid FROM kept) AS d WHERE k.ctid = d.tid
     )
     SELECT array_agg(n) INTO accepted FROM kept;
+    IF cardinality(accepted) = jsonb_array_length(given) THEN
+        RETURN '[]';
+    END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 

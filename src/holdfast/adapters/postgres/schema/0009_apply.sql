@@ -23,20 +23,24 @@ AS $$
 DECLARE
     wall timestamptz;
     mono timestamptz;
+    parts jsonb := batch->'parts';
     part jsonb;
+    said text;
+    locked boolean;
     answer text;
     answers text[] := '{}';
     loud boolean := false;
 BEGIN
-    PERFORM set_config('lock_timeout', batch->>'wait', true);
+    said := set_config('lock_timeout', batch->>'wait', true);
     IF batch ? 'sync' THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
+        said := set_config('synchronous_commit', 'on', true);
     END IF;
-    PERFORM lock_rows(batch);
+    locked := lock_rows(batch);
     -- Only now: who had to wait for a row must not look at leases with the time of its arrival.
     wall := coalesce(to_timestamp((batch->>'wall')::double precision), clock_timestamp());
     mono := coalesce(to_timestamp((batch->>'mono')::double precision), wall);
-    FOR part IN SELECT * FROM jsonb_array_elements(batch->'parts') LOOP
+    FOR i IN 0 .. jsonb_array_length(parts) - 1 LOOP
+        part := parts->i;
         CASE part->>0
             WHEN 'save_checkpoints' THEN answer := save_checkpoints(part->1, wall, mono);
             WHEN 'succeed' THEN answer := succeed(part->1, wall, mono); loud := true;
@@ -78,7 +82,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$ SELECT 'holdfast_' || 'ru
 -- Lock everything that a batch names before it does anything, in one order for everybody: lanes, slots, runs, locks,
 -- each by name. Whoever has one of these waits only for later ones, so nobody ever waits in a circle. Whatever a command
 -- finds by itself (claims, sweeps, prunes), it takes only if nobody else has it.
-CREATE FUNCTION lock_rows(batch jsonb) RETURNS void
+CREATE FUNCTION lock_rows(batch jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     IF batch ? 'lanes' THEN
@@ -103,6 +107,7 @@ BEGIN
         PERFORM FROM locks WHERE name = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'locks')))
         ORDER BY name FOR NO KEY UPDATE;
     END IF;
+    RETURN true;
 END $$;
 
 -- A unique slot is a place, not a row: it is locked by number.
