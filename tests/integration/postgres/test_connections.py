@@ -65,7 +65,7 @@ def test_a_call_whose_connection_is_cut_says_that_its_outcome_is_unknown(place):
         async with place.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
             session = place.session()
-            session.execute("SELECT 1 FROM runs WHERE id = 'r1' FOR UPDATE")
+            session.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
             saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1)]))
             await until(lambda: waiting(place) > 0)
             cut(place)
@@ -97,7 +97,7 @@ def test_a_call_that_takes_too_long_is_given_up(place):
         async with place.store(timeout="300ms", pool="1") as store:
             await store.run("warm")
             with psycopg.connect(place.server.url()) as connection:
-                connection.execute(f"LOCK TABLE {place.schema}.runs IN ACCESS EXCLUSIVE MODE")
+                connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
                 start = time.monotonic()
                 with pytest.raises(StoreUnavailable, match=r"no answer within 0.3 s"):
                     await store.run("r1")
@@ -112,7 +112,7 @@ def test_waiting_for_a_connection_has_an_end_too(place):
     async def story():
         async with place.store(timeout="300ms", pool="1") as store:
             with psycopg.connect(place.server.url()) as connection:
-                connection.execute(f"LOCK TABLE {place.schema}.runs IN ACCESS EXCLUSIVE MODE")
+                connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
                 calls = [asyncio.create_task(store.run(f"r{number}")) for number in range(4)]
                 done = await asyncio.gather(*calls, return_exceptions=True)
                 assert all(isinstance(found, StoreUnavailable) for found in done)
@@ -169,7 +169,7 @@ def test_closing_lets_what_is_under_way_end(place):
         await store.open()
         await store.apply([a_submit("r1"), a_claim()])
         session = place.session()
-        session.execute("SELECT 1 FROM runs WHERE id = 'r1' FOR UPDATE")
+        session.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
         saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1)]))
         await until(lambda: waiting(place) > 0)
         closing = asyncio.create_task(store.close())

@@ -94,7 +94,7 @@ def test_old_workers_go_on_while_a_migration_runs_and_after_it(place: Place, mon
         name = "0999_later.sql"
 
         def read_bytes(self) -> bytes:
-            return b"ALTER TABLE runs ADD COLUMN later text; CREATE TABLE newer (x int)"
+            return b"ALTER TABLE requests ADD COLUMN later text; ALTER TABLE open_runs ADD COLUMN later text; CREATE TABLE newer (x int)"
 
     async def story() -> None:
         async with place.store() as old:
@@ -148,7 +148,7 @@ def test_commits_wait_for_the_disk_also_where_the_default_is_not_to(place: Place
         connection.execute(
             "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
             "INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$; "
-            "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON runs DEFERRABLE INITIALLY DEFERRED "
+            "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON requests DEFERRABLE INITIALLY DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION look()"
         )
         connection.execute(f"ALTER FUNCTION look() SET search_path TO {place.schema}")

@@ -21,12 +21,17 @@ HISTORY = 20_000
 BATCH = 50
 
 FILL = """
-INSERT INTO runs (id, tenant, pipeline, lane, state, attempt_limit, fingerprint, input, created, started, finished,
-                  epoch, attempts, key)
-SELECT 'h' || n, 't' || n % 100, 'report', 'default',
-       CASE WHEN n % 1000 = 0 THEN 'failed' WHEN n % 1000 = 1 THEN 'cancelled' ELSE 'succeeded' END,
-       5, 'f', '{}', now(), now(), now(), 1, 1, 'k' || n
+INSERT INTO requests (id, tenant, pipeline, lane, priority, max_attempts, delay, is_unique, inherits, created, key,
+                      fingerprint, input)
+SELECT 'h' || n, 't' || n % 100, 'report', 'default', 0, 5, 0, false, false, now(), 'k' || n, 'f', '{}'
 FROM generate_series(1, COUNT) AS n;
+INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, attempt_limit, started, finished,
+                       is_unique)
+SELECT id, seq, tenant, pipeline, lane, CASE WHEN seq % 1000 = 0 THEN 'failed' ELSE 'cancelled' END, 0, 2, 5, now(),
+       now(), false
+FROM requests WHERE seq % 1000 IN (0, 1) AND id LIKE 'h%';
+INSERT INTO results (id, epoch, attempts, attempt_limit, started, finished, progress, result)
+SELECT id, 1, 1, 5, now(), now(), '{}', '1' FROM requests WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
 INSERT INTO events (run, seq, type, at, data)
 SELECT 'h' || n, s, 'run.queued', now(), '{}' FROM generate_series(1, COUNT) AS n, generate_series(1, 4) AS s;
 INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
@@ -127,7 +132,7 @@ def test_lists_are_read_by_index(place: Place, session: Session) -> None:
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
         connection.execute(f"SET search_path TO {place.schema}")
         connection.execute(FILL.replace("COUNT", str(HISTORY)))
-        connection.execute("ANALYZE runs; ANALYZE dead_letters; ANALYZE events; ANALYZE checkpoints")
+        connection.execute("ANALYZE")
         for name, where in FILTERS.items():
             plan = explain(connection, found["runs"], [*reads.filtered(where), None, 50])
             assert not scans(plan), name
@@ -157,7 +162,9 @@ def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def scans(plan: dict[str, Any]) -> list[str]:
-    return [node["Relation Name"] for node in nodes(plan) if node["Node Type"] == "Seq Scan"]
+    """Large tables that are read from end to end; the one of open runs is small."""
+    found = [node["Relation Name"] for node in nodes(plan) if node["Node Type"] == "Seq Scan"]
+    return [name for name in found if name != "open_runs"]
 
 
 def removed(plan: dict[str, Any]) -> int:

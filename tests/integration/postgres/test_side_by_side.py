@@ -176,7 +176,7 @@ def test_a_batch_that_the_server_took_back_is_sent_again(place):
                 connection.execute(
                     "CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
                     f"IF nextval('{place.schema}.tries') < 4 THEN RAISE serialization_failure; END IF; "
-                    "RETURN NEW; END $$; CREATE TRIGGER objecting BEFORE INSERT ON runs "
+                    "RETURN NEW; END $$; CREATE TRIGGER objecting BEFORE INSERT ON requests "
                     "FOR EACH ROW EXECUTE FUNCTION object()"
                 )
             assert await one(store, a_submit("r1")) == Submitted("r1", True, "queued")
@@ -254,10 +254,10 @@ def test_a_sweep_and_a_prune_pass_over_what_is_locked(place, sessions):
         async with place.store() as store:
             await store.apply([*[a_submit(run) for run in ("r1", "r2")], a_claim(limit=2, ttl=0.0)])
             other = begin(place, sessions)
-            other.execute("SELECT 1 FROM runs WHERE id = 'r1' FOR UPDATE")
+            other.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
             assert await one(store, Sweep()) == [("r2", "queued")]
             await store.apply([Cancel("r2", "ann")])
-            other.execute("SELECT 1 FROM runs WHERE id = 'r2' FOR UPDATE")
+            other.execute("SELECT 1 FROM open_runs WHERE id = 'r2' FOR UPDATE")
             assert await one(store, Prune(0.0, 0.0)) == []
 
     asyncio.run(story())
@@ -270,7 +270,7 @@ def test_a_fifo_lane_is_not_claimed_past_a_head_that_somebody_holds(place, sessi
             await store.apply([DefineLane("line", "fifo", "block"), lead])
             await store.apply([a_submit(run, lane="line") for run in ("r1", "r2")])
             other = begin(place, sessions)
-            other.execute("SELECT 1 FROM runs WHERE id = 'r1' FOR UPDATE")
+            other.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
             claim = Claim("w", "line", ["report"], 9, 30.0, token="t", term=1)
             assert await one(store, claim) == []
             other.commit()
@@ -374,7 +374,7 @@ def test_a_row_that_stays_locked_is_an_error_that_says_so_and_writes_nothing(pla
         async with place.store(timeout="500ms") as store:
             await started(store, "r1", "r2")
             other = begin(place, sessions)
-            other.execute("SELECT 1 FROM runs WHERE id = 'r2' FOR UPDATE")
+            other.execute("SELECT 1 FROM open_runs WHERE id = 'r2' FOR UPDATE")
             with pytest.raises(StoreUnavailable, match="a row stayed locked by somebody else; nothing was accepted"):
                 await store.apply([a_checkpoint("r1", 1), a_checkpoint("r2", 1)])
             assert await store.checkpoints("r1") == []

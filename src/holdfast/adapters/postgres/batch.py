@@ -28,13 +28,7 @@ _events = msgspec.json.Decoder(list[tuple[str, int, str, float, str, str, str, i
 _pairs = msgspec.json.Decoder(list[tuple[str, str]]).decode
 _error = msgspec.json.Decoder(ErrorInfo).decode
 
-TOGETHER: dict[type, str] = {
-    c.Submit: "submit",
-    c.SaveCheckpoint: "save_checkpoints",
-    c.SaveProgress: "save_progress",
-    c.LogLine: "append_logs",
-    c.Settle: "succeed",  # or "end_attempts"
-}
+TOGETHER = frozenset((c.Submit, c.SaveCheckpoint, c.SaveProgress, c.LogLine, c.Settle))
 """Commands of which one statement applies many."""
 
 ASIDE = frozenset((c.Acquire, c.RenewLocks, c.ReleaseLock, c.ForceRelease, c.Bury, c.ConfirmOutbox))
@@ -56,9 +50,6 @@ LOUD = frozenset(
 )
 """Parts that may give somebody something to do. An attempt that fails must not ring: two who wait for one lock would
 wake each other for ever."""
-
-ONCE_PER_RUN = (c.SaveProgress, c.Settle)
-"""Two of these for one run do not go into one statement: the second has to see what the first did."""
 
 
 class Part:
@@ -83,17 +74,14 @@ def arrange(commands: Sequence[Command]) -> list[Part]:
     current: dict[str, int] = {}
     last_touch: dict[str, int] = {}
     for place, command in enumerate(commands):
-        kind = TOGETHER.get(type(command))
-        if kind is None:
+        if type(command) not in TOGETHER:
             if type(command) not in ASIDE:
                 current.clear()
                 last_touch.clear()
             parts.append(Part(ALONE[type(command)][0]))
             parts[-1].add(place, command)
             continue
-        run, identity = _concerns(command)
-        if kind == "succeed" and command.outcome != "succeeded":  # type: ignore[union-attr]
-            kind = "end_attempts"
+        kind, run, identity = _concerns(command)
         index = current.get(kind)
         if index is None or index < last_touch.get(run, -1) or identity in parts[index].seen:
             index = current[kind] = len(parts)
@@ -105,14 +93,19 @@ def arrange(commands: Sequence[Command]) -> list[Part]:
     return parts
 
 
-def _concerns(command: Any) -> tuple[str, Any]:
-    """The run of a command, and what it must be alone with in its statement (None: with nothing)."""
-    kind = type(command)
-    if kind is c.SaveCheckpoint:
-        return command.run, (command.run, command.step, command.key)
-    if kind is c.Submit:
-        return command.id, None
-    return command.run, command.run if kind in ONCE_PER_RUN else None
+def _concerns(command: Any) -> tuple[str, str, Any]:
+    """The kind of a command's statement, its run, and what it must be alone with there (None: with nothing)."""
+    match command:
+        case c.SaveCheckpoint():
+            return "save_checkpoints", command.run, (command.run, command.step, command.key)
+        case c.Settle():
+            return "succeed" if command.outcome == "succeeded" else "end_attempts", command.run, command.run
+        case c.Submit():
+            # A slot that two of one statement want would have to be given to the first.
+            return ("submit_alone", command.id, "any") if command.unique else ("submit", command.id, None)
+        case c.SaveProgress():
+            return "save_progress", command.run, command.run
+    return "append_logs", command.run, None
 
 
 # --- the envelope -----------------------------------------------------------------------------------------------------
@@ -289,6 +282,7 @@ def _quarantined(command: Command, raw: Raw) -> Reply:
 
 MANY: dict[str, Callable[[list[Any], Raw], list[Reply]]] = {
     "submit": _submitted,
+    "submit_alone": lambda _, raw: [c.Submitted(*decode(raw))],
     "save_checkpoints": _fenced,
     "save_progress": _fenced,
     "append_logs": _fenced,

@@ -10,20 +10,23 @@ WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json))) AND state IN (
 
 -- name: runs
 SELECT coalesce(json_agg(:s.run_document(r) ORDER BY r.seq DESC), '[]') FROM (
-    SELECT * FROM :s.runs
-    WHERE ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR pipeline = $2) AND ($3::text IS NULL OR state = $3)
-      AND ($4::text IS NULL OR lane = $4) AND ($5::text IS NULL OR key = $5)
-      AND ($6::text IS NULL OR id >= $6 AND id < $6 || U&'\+10FFFF')
-      AND ($7::bigint IS NULL OR seq < $7)
-    ORDER BY seq DESC LIMIT $8) AS r
+    SELECT r.* FROM :s.runs r LEFT JOIN :s.open_runs o ON o.id = r.id
+    WHERE ($1::text IS NULL OR r.tenant = $1) AND ($2::text IS NULL OR r.pipeline = $2)
+      AND ($3::text IS NULL OR o.state = $3 OR $3 = 'succeeded' AND o.id IS NULL)
+      AND ($4::text IS NULL OR r.lane = $4) AND ($5::text IS NULL OR r.key = $5)
+      AND ($6::text IS NULL OR r.id >= $6 AND r.id < $6 || U&'\+10FFFF')
+      AND ($7::bigint IS NULL OR r.seq < $7)
+    ORDER BY r.seq DESC LIMIT $8) AS r
 
 -- name: count
 SELECT coalesce(json_object_agg(state, n), '{}') FROM (
-    SELECT state, count(*) AS n FROM :s.runs
-    WHERE ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR pipeline = $2) AND ($3::text IS NULL OR state = $3)
-      AND ($4::text IS NULL OR lane = $4) AND ($5::text IS NULL OR key = $5)
-      AND ($6::text IS NULL OR id >= $6 AND id < $6 || U&'\+10FFFF')
-    GROUP BY state) AS counted
+    SELECT coalesce(o.state, 'succeeded') AS state, count(*) AS n
+    FROM :s.requests q LEFT JOIN :s.open_runs o ON o.id = q.id
+    WHERE ($1::text IS NULL OR q.tenant = $1) AND ($2::text IS NULL OR q.pipeline = $2)
+      AND ($3::text IS NULL OR o.state = $3 OR $3 = 'succeeded' AND o.id IS NULL)
+      AND ($4::text IS NULL OR q.lane = $4) AND ($5::text IS NULL OR q.key = $5)
+      AND ($6::text IS NULL OR q.id >= $6 AND q.id < $6 || U&'\+10FFFF')
+    GROUP BY 1) AS counted
 
 -- name: checkpoints
 SELECT coalesce(json_agg(json_build_object(
@@ -37,7 +40,7 @@ SELECT coalesce(json_agg(json_build_array(step, key, reason) ORDER BY id), '[]')
 -- name: history
 SELECT coalesce(json_agg(json_build_array(
     e.run, e.seq, e.type, :s.seconds(e.at), e.data, r.tenant, r.pipeline, e.position) ORDER BY e.seq), '[]')
-FROM :s.events e JOIN :s.runs r ON r.id = e.run WHERE e.run = $1
+FROM :s.events e JOIN :s.requests r ON r.id = e.run WHERE e.run = $1
 
 -- name: logs
 SELECT coalesce(json_agg(json_build_array(:s.seconds(at), level, step, message, fields) ORDER BY n), '[]')
@@ -61,18 +64,18 @@ WHERE token IS NOT NULL AND lease_until > present.mono AND lease_until <= presen
 -- name: lanes
 SELECT coalesce(json_agg(json_build_array(
     l.name, l.sort, l.head,
-    (SELECT count(*) FROM :s.runs r WHERE r.lane = l.name AND r.state = 'queued'),
-    (SELECT count(*) FROM :s.runs r WHERE r.lane = l.name AND r.state = 'running'),
+    (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued'),
+    (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'running'),
     k.owner, coalesce(k.epoch, 0),
-    (SELECT r.id FROM :s.runs r WHERE r.lane = l.name AND r.holds_lane AND (r.state = 'running' OR r.holds_lane)
+    (SELECT r.id FROM :s.open_runs r WHERE r.lane = l.name AND r.holds_lane AND (r.state = 'running' OR r.holds_lane)
      ORDER BY r.seq LIMIT 1)
 ) ORDER BY l.name), '[]')
 FROM (SELECT name, sort, head FROM :s.lanes
       UNION ALL
       SELECT lane, 'parallel', 'dead-letter' FROM (
-          SELECT DISTINCT lane FROM :s.runs WHERE state = 'queued'
+          SELECT DISTINCT lane FROM :s.open_runs WHERE state = 'queued'
           UNION
-          SELECT DISTINCT lane FROM :s.runs WHERE state = 'running') AS busy
+          SELECT DISTINCT lane FROM :s.open_runs WHERE state = 'running') AS busy
       WHERE lane NOT IN (SELECT name FROM :s.lanes)) AS l
 CROSS JOIN (SELECT coalesce(to_timestamp($1::double precision), clock_timestamp()) AS mono) AS present
 LEFT JOIN :s.locks k ON k.name = 'lane:' || l.name AND k.token IS NOT NULL
@@ -95,7 +98,7 @@ SELECT last_value + is_called::integer FROM :s.positions
 -- name: forget_old_delays
 -- A delay that ends later than it can was given by a clock that has since been set back: take it as over.
 WITH freed AS (
-    UPDATE :s.runs SET available = NULL, due = NULL
+    UPDATE :s.open_runs SET available = NULL, due = NULL
     WHERE state = 'queued' AND due > coalesce(to_timestamp($1::double precision), clock_timestamp()) + delay
     RETURNING 1)
 SELECT count(*) FROM freed

@@ -1,4 +1,4 @@
--- The first schema: what is stored. The other files of this folder are the functions that write it.
+-- The first schema: what is stored. The other files of this folder are the functions that write it, and the views.
 --
 -- Names are unqualified: a migration runs with the store's own schema as its search_path.
 -- Times are the server's clock (`lease_until` and `due` are compared with it, all others are for people).
@@ -12,51 +12,80 @@ CREATE SEQUENCE positions;    -- order of the outbox; see reserve_positions()
 
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 
-CREATE TABLE runs (
-    seq           bigint NOT NULL DEFAULT nextval('run_numbers'),
-    id            text COLLATE "C" NOT NULL,
+-- A run is in three tables, because PostgreSQL writes a row anew, in every index, whenever it changes: what was asked is
+-- written once; what changes is in a small table that a run leaves when it has succeeded; then its result is written
+-- once. The view `runs` puts them together.
+
+CREATE TABLE requests (
+    seq          bigint NOT NULL DEFAULT nextval('run_numbers'),
+    id           text COLLATE "C" PRIMARY KEY,
+    tenant       text COLLATE "C" NOT NULL,
+    pipeline     text COLLATE "C" NOT NULL,
+    lane         text COLLATE "C" NOT NULL,
+    priority     bigint NOT NULL,
+    max_attempts bigint NOT NULL,
+    delay        double precision NOT NULL,
+    is_unique    boolean NOT NULL,
+    inherits     boolean NOT NULL,                 -- begins with checkpoints of its parent
+    created      timestamptz NOT NULL,
+    key          text COLLATE "C",
+    parent       text COLLATE "C",
+    fingerprint  text NOT NULL,
+    input        text NOT NULL
+);
+CREATE INDEX requests_seq ON requests (seq);       -- unique by its sequence, and cheaper if nobody checks
+CREATE INDEX requests_tenant ON requests (tenant, seq);
+CREATE UNIQUE INDEX requests_key ON requests (tenant, key) WHERE key IS NOT NULL;
+
+CREATE TABLE open_runs (                           -- all that has not succeeded
+    id            text COLLATE "C" PRIMARY KEY,
+    seq           bigint NOT NULL,
     tenant        text COLLATE "C" NOT NULL,
     pipeline      text COLLATE "C" NOT NULL,
     lane          text COLLATE "C" NOT NULL,
     state         text COLLATE "C" NOT NULL DEFAULT 'queued',
-    priority      bigint NOT NULL DEFAULT 0,
+    priority      bigint NOT NULL,
+    size          bigint NOT NULL,                 -- of the input, in bytes
     epoch         bigint NOT NULL DEFAULT 0,
     attempts      bigint NOT NULL DEFAULT 0,
     attempt_limit bigint NOT NULL,
     lease_until   timestamptz,
     lease_ttl     interval,
-    created       timestamptz NOT NULL,
     available     timestamptz,                     -- NULL: now; shown to people
     due           timestamptz,                     -- the same moment on the clock that counts
     delay         interval,
     started       timestamptz,
     finished      timestamptz,
-    is_unique     boolean NOT NULL DEFAULT false,
-    inherited     boolean NOT NULL DEFAULT false,  -- began with checkpoints of its parent
+    is_unique     boolean NOT NULL,
     holds_lane    boolean NOT NULL DEFAULT false,  -- failed head of a fifo lane with policy 'block'
-    key           text COLLATE "C",
-    fingerprint   text NOT NULL,
-    parent        text COLLATE "C",
     worker        text,
     reason        text,
     error         text,
-    progress      text NOT NULL DEFAULT '{}',
-    result        text,
-    input         text NOT NULL,
-    CONSTRAINT runs_id PRIMARY KEY (id)
-) WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+    progress      text NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
+        autovacuum_analyze_scale_factor = 0.1);
 
--- Every run is in the first three indexes for ever; in the others only while it is what they are for.
-CREATE INDEX runs_seq ON runs (seq);  -- unique by its sequence, and cheaper if nobody checks
-CREATE INDEX runs_tenant ON runs (tenant, seq);
-CREATE UNIQUE INDEX runs_key ON runs (tenant, key) WHERE key IS NOT NULL;
-CREATE UNIQUE INDEX runs_live ON runs (tenant, pipeline) WHERE is_unique AND state IN ('queued', 'running', 'paused');
-CREATE INDEX runs_ready ON runs (lane, priority DESC, seq) WHERE state = 'queued' AND due IS NULL;
-CREATE INDEX runs_delayed ON runs (due) WHERE state = 'queued' AND due IS NOT NULL;
-CREATE INDEX runs_waiting ON runs (lane, seq) WHERE state = 'queued';
-CREATE INDEX runs_active ON runs (lane) WHERE state = 'running' OR holds_lane;
-CREATE INDEX runs_aside ON runs (state, seq) WHERE state IN ('paused', 'failed', 'cancelled');
-CREATE INDEX runs_finished ON runs (finished) WHERE finished IS NOT NULL;
+-- lease_until is in no index: renewing a lease does not write any.
+CREATE UNIQUE INDEX open_unique ON open_runs (tenant, pipeline)
+    WHERE is_unique AND state IN ('queued', 'running', 'paused');
+CREATE INDEX open_ready ON open_runs (lane, priority DESC, seq) WHERE state = 'queued' AND due IS NULL;
+CREATE INDEX open_delayed ON open_runs (due) WHERE state = 'queued' AND due IS NOT NULL;
+CREATE INDEX open_waiting ON open_runs (lane, seq) WHERE state = 'queued';
+CREATE INDEX open_active ON open_runs (lane) WHERE state = 'running' OR holds_lane;
+CREATE INDEX open_aside ON open_runs (state, seq) WHERE state IN ('paused', 'failed', 'cancelled');
+
+CREATE TABLE results (                             -- of runs that succeeded
+    id            text COLLATE "C" PRIMARY KEY,
+    epoch         bigint NOT NULL,
+    attempts      bigint NOT NULL,
+    attempt_limit bigint NOT NULL,
+    started       timestamptz NOT NULL,
+    finished      timestamptz NOT NULL,
+    worker        text,
+    progress      text NOT NULL,
+    result        text
+);
+CREATE INDEX results_finished ON results (finished);
 
 CREATE TABLE checkpoints (
     run         text COLLATE "C" NOT NULL,

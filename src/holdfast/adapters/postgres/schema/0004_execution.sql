@@ -26,9 +26,9 @@ DECLARE
     first_seq bigint;
     reserved boolean;
 BEGIN
-    SELECT EXISTS (SELECT FROM runs WHERE state = 'queued' AND due <= mono),
+    SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
            EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo'),
-           (SELECT seq FROM runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
+           (SELECT seq FROM open_runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
             ORDER BY priority DESC, seq LIMIT 1)
     INTO is_due, is_fifo, first_seq;
     IF is_due THEN
@@ -44,7 +44,7 @@ BEGIN
     END IF;
     reserved := reserve_positions();
     WITH found AS MATERIALIZED (
-        SELECT ctid AS tid, priority, seq, octet_length(input) AS size FROM runs
+        SELECT ctid AS tid, priority, seq, size FROM open_runs
         WHERE lane = of_lane AND state = 'queued' AND due IS NULL
           AND pipeline = ANY (ARRAY(SELECT jsonb_array_elements_text(given->'pipelines')))
           AND (head IS NULL OR id = head)
@@ -57,11 +57,10 @@ BEGIN
             FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
         WHERE n = 1 OR total <= (given->>'max_bytes')::numeric
     ), leased AS (
-        UPDATE runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = given->>'worker',
+        UPDATE open_runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = given->>'worker',
                           lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall), reason = NULL
         FROM chosen WHERE r.ctid = chosen.tid
-        RETURNING chosen.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.input,
-                  r.progress, r.inherited
+        RETURNING chosen.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.progress
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
         SELECT id, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = id) + 1, 'run.started', wall,
@@ -69,8 +68,8 @@ BEGIN
         FROM leased ORDER BY n
     )
     SELECT json_agg(json_build_array(id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
-                                     epoch > 1 OR inherited) ORDER BY n)
-    INTO answer FROM leased;
+                                     epoch > 1 OR inherits) ORDER BY n)
+    INTO answer FROM leased l, LATERAL (SELECT q.input, q.inherits FROM requests q WHERE q.id = l.id OFFSET 0) AS asked;
     RETURN coalesce(answer, '[]');
 END $$;
 
@@ -78,8 +77,8 @@ END $$;
 CREATE FUNCTION promote_delayed(mono timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE runs SET due = NULL, available = NULL WHERE id IN (
-        SELECT id FROM runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
+    UPDATE open_runs SET due = NULL, available = NULL WHERE id IN (
+        SELECT id FROM open_runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
         FOR NO KEY UPDATE SKIP LOCKED);
 END $$;
 
@@ -95,10 +94,10 @@ BEGIN
                    AND epoch = (given->>'term')::bigint AND lease_until > mono AND lease_until <= mono + lease_ttl) THEN
         RETURN NULL;
     END IF;
-    IF EXISTS (SELECT FROM runs WHERE lane = given->>'lane' AND (state = 'running' OR holds_lane)) THEN
+    IF EXISTS (SELECT FROM open_runs WHERE lane = given->>'lane' AND (state = 'running' OR holds_lane)) THEN
         RETURN NULL;
     END IF;
-    RETURN (SELECT id FROM runs WHERE lane = given->>'lane' AND state = 'queued' ORDER BY seq LIMIT 1);
+    RETURN (SELECT id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' ORDER BY seq LIMIT 1);
 END $$;
 
 -- Extend leases that are still held: elements of `given` are [run, epoch]. Answers the places of the lost ones.
@@ -112,10 +111,10 @@ BEGIN
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), kept AS MATERIALIZED (
         SELECT a.n, fence.tid FROM asked a, LATERAL (
-            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+            SELECT r.ctid AS tid FROM open_runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
                AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
     ), extended AS (
-        UPDATE runs r SET lease_until = greatest(r.lease_until, mono + span(ttl)),
+        UPDATE open_runs r SET lease_until = greatest(r.lease_until, mono + span(ttl)),
                           lease_ttl = greatest(r.lease_ttl, span(ttl))
         FROM (SELECT DISTINCT tid FROM kept) AS k WHERE r.ctid = k.tid
     )
@@ -141,7 +140,7 @@ BEGIN
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
         SELECT a.*, old.tid AS old, old.epoch AS old_epoch FROM asked a, LATERAL (
-            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+            SELECT r.ctid AS tid FROM open_runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
                AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
         LEFT JOIN LATERAL (
             SELECT p.ctid AS tid, p.epoch FROM checkpoints p
@@ -190,10 +189,10 @@ BEGIN
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
         SELECT a.n, a.progress, fence.tid FROM asked a, LATERAL (
-            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+            SELECT r.ctid AS tid FROM open_runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
                AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
     ), saved AS (
-        UPDATE runs r SET progress = h.progress FROM held h WHERE r.ctid = h.tid
+        UPDATE open_runs r SET progress = h.progress FROM held h WHERE r.ctid = h.tid
     )
     SELECT array_agg(n) INTO accepted FROM held;
     IF cardinality(accepted) = jsonb_array_length(given) THEN
@@ -215,7 +214,7 @@ BEGIN
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
         SELECT a.* FROM asked a, LATERAL (
-            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+            SELECT r.ctid AS tid FROM open_runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
                AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
     ), numbered AS (
         SELECT h.*, (SELECT coalesce(max(l.n), 0) FROM logs l WHERE l.run = h.run)
@@ -256,6 +255,6 @@ END $$;
 CREATE FUNCTION holds(of_run text, of_epoch bigint, mono timestamptz) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN EXISTS (SELECT FROM runs r WHERE r.id = of_run AND r.epoch = of_epoch AND r.state = 'running'
+    RETURN EXISTS (SELECT FROM open_runs r WHERE r.id = of_run AND r.epoch = of_epoch AND r.state = 'running'
                    AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl);
 END $$;

@@ -14,18 +14,20 @@ BEGIN
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c, nullif(c->8, 'null') AS p
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
-        SELECT a.*, fence.tid, old.tid AS old, (a.p->>3 = '' AND old.epoch IS DISTINCT FROM a.epoch) IS TRUE AS completes,
+        SELECT a.*, r.*, old.tid AS old, (a.p->>3 = '' AND old.epoch IS DISTINCT FROM a.epoch) IS TRUE AS completes,
                (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = a.run) AS before
         FROM asked a, LATERAL (
-            SELECT r.ctid AS tid FROM runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
-               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
+            SELECT r.ctid AS tid, r.attempts, r.attempt_limit, r.started, r.worker FROM open_runs r
+            WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+              AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS r
         LEFT JOIN LATERAL (
             SELECT s.ctid AS tid, s.epoch FROM checkpoints s
             WHERE s.run = a.run AND s.step = a.p->>2 AND s.key = a.p->>3 OFFSET 0) AS old ON true
+    ), closed AS (
+        DELETE FROM open_runs o USING (SELECT tid FROM held) AS ended WHERE o.ctid = ended.tid
     ), done AS (
-        UPDATE runs r SET state = 'succeeded', result = ended.result, progress = ended.progress, finished = wall,
-                          error = NULL, lease_until = NULL
-        FROM (SELECT tid, c->>3 AS result, c->>7 AS progress FROM held) AS ended WHERE r.ctid = ended.tid
+        INSERT INTO results (id, epoch, attempts, attempt_limit, started, finished, worker, progress, result)
+        SELECT run, epoch, attempts, attempt_limit, started, wall, worker, c->>7, c->>3 FROM held
     ), saved AS (
         INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
         SELECT run, p->>2, p->>3, epoch, p->>4, p->>5, p->>6, p->>7, p->>8 FROM held WHERE p IS NOT NULL AND old IS NULL
@@ -79,22 +81,22 @@ DECLARE
     outcome text := c->>'outcome';
     wait interval := span((c->>'delay')::double precision);
     deferred boolean := (c->>'deferred')::boolean;
-    r runs;
+    r open_runs;
 BEGIN
-    UPDATE runs SET progress = c->>'progress', error = c->>'error', lease_until = NULL WHERE id = of_run
+    UPDATE open_runs SET progress = c->>'progress', error = c->>'error', lease_until = NULL WHERE id = of_run
     RETURNING * INTO r;
     IF outcome = 'retry' AND (deferred OR r.attempts < r.attempt_limit) THEN
-        UPDATE runs SET state = 'queued', attempts = attempts - deferred::integer, delay = wait,
+        UPDATE open_runs SET state = 'queued', attempts = attempts - deferred::integer, delay = wait,
                         available = CASE WHEN wait > interval '0' THEN wall + wait END,
                         due = CASE WHEN wait > interval '0' THEN mono + wait END
         WHERE id = of_run;
         PERFORM append_event(of_run, 'run.retrying', wall,
                              '{"delay":' || (c->>'delay') || ',"error":' || coalesce(c->>'error', 'null') || '}');
     ELSIF outcome = 'handover' THEN
-        UPDATE runs SET state = 'queued', attempts = attempts - 1, available = NULL, due = NULL WHERE id = of_run;
+        UPDATE open_runs SET state = 'queued', attempts = attempts - 1, available = NULL, due = NULL WHERE id = of_run;
         PERFORM append_event(of_run, 'run.handed_over', wall, '{}');
     ELSIF outcome = 'paused' THEN
-        UPDATE runs SET state = 'paused', attempts = attempts - 1, reason = c->>'reason' WHERE id = of_run;
+        UPDATE open_runs SET state = 'paused', attempts = attempts - 1, reason = c->>'reason' WHERE id = of_run;
         PERFORM append_event(of_run, 'run.paused', wall, '{"reason":' || quoted(c->>'reason') || '}');
     ELSE
         PERFORM fail(of_run, c->>'error', c->>'why', wall);
@@ -105,9 +107,9 @@ END $$;
 CREATE FUNCTION fail(of_run text, with_error text, why text, wall timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    policy text := (SELECT l.head FROM runs r JOIN lanes l ON l.name = r.lane WHERE r.id = of_run AND l.sort = 'fifo');
+    policy text := (SELECT l.head FROM open_runs r JOIN lanes l ON l.name = r.lane WHERE r.id = of_run AND l.sort = 'fifo');
 BEGIN
-    UPDATE runs SET state = 'failed', error = with_error, finished = wall, lease_until = NULL,
+    UPDATE open_runs SET state = 'failed', error = with_error, finished = wall, lease_until = NULL,
                     holds_lane = policy IS NOT DISTINCT FROM 'block'
     WHERE id = of_run;
     PERFORM append_event(of_run, 'run.failed', wall, '{"error":' || coalesce(with_error, 'null') || '}');
@@ -123,7 +125,8 @@ BEGIN
     INSERT INTO dead_letters (id, source, reason, body, attributes, tenant, run, created)
     SELECT 'run:' || id, 'run', why, convert_to(replace(input, U&'\FFFF' || '1', U&'\FFFF'), 'UTF8'),
            '{"pipeline":' || quoted(pipeline) || ',"attempts":"' || attempts || '"}', tenant, id, wall
-    FROM runs WHERE id = of_run
+    FROM (SELECT q.id, q.input, q.pipeline, q.tenant, o.attempts FROM requests q JOIN open_runs o ON o.id = q.id
+          WHERE q.id = of_run) AS failed
     ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, attributes = excluded.attributes, closed = NULL,
                                    resolution = NULL;
 END $$;

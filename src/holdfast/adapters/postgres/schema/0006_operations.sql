@@ -4,10 +4,10 @@
 CREATE FUNCTION cancel(given jsonb, wall timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    was text := (SELECT state FROM runs WHERE id = given->>'run');
+    was text := state_of(given->>'run');
 BEGIN
     IF was IN ('queued', 'running', 'paused') THEN
-        UPDATE runs SET state = 'cancelled', epoch = epoch + 1, finished = wall, reason = nullif(given->>'reason', ''),
+        UPDATE open_runs SET state = 'cancelled', epoch = epoch + 1, finished = wall, reason = nullif(given->>'reason', ''),
                         lease_until = NULL, available = NULL, due = NULL
         WHERE id = given->>'run';
         PERFORM note_intervention(given, 'run.cancelled', 'run.cancel', wall);
@@ -19,10 +19,10 @@ END $$;
 CREATE FUNCTION pause(given jsonb, wall timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    was text := (SELECT state FROM runs WHERE id = given->>'run');
+    was text := state_of(given->>'run');
 BEGIN
     IF was IN ('queued', 'running') THEN
-        UPDATE runs SET state = 'paused', epoch = epoch + 1, attempts = attempts - (state = 'running')::integer,
+        UPDATE open_runs SET state = 'paused', epoch = epoch + 1, attempts = attempts - (state = 'running')::integer,
                         reason = nullif(given->>'reason', ''), lease_until = NULL, available = NULL, due = NULL
         WHERE id = given->>'run';
         PERFORM note_intervention(given, 'run.paused', 'run.pause', wall);
@@ -35,20 +35,20 @@ END $$;
 CREATE FUNCTION resume(given jsonb, wall timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    r runs;
+    r open_runs;
     other text;
 BEGIN
-    SELECT * INTO r FROM runs WHERE id = given->>'run';
+    SELECT * INTO r FROM open_runs WHERE id = given->>'run';
     IF r.state IS NULL OR r.state NOT IN ('paused', 'failed') THEN
-        RETURN jsonb_build_array(r.state);
+        RETURN jsonb_build_array(state_of(given->>'run'));
     END IF;
-    SELECT o.id INTO other FROM runs o
+    SELECT o.id INTO other FROM open_runs o
     WHERE r.is_unique AND o.is_unique AND o.tenant = r.tenant AND o.pipeline = r.pipeline AND o.id <> r.id
       AND o.state IN ('queued', 'running', 'paused');
     IF FOUND THEN
         RETURN jsonb_build_array(r.state, other);
     END IF;
-    UPDATE runs SET state = 'queued', available = NULL, due = NULL, finished = NULL, error = NULL, reason = NULL,
+    UPDATE open_runs SET state = 'queued', available = NULL, due = NULL, finished = NULL, error = NULL, reason = NULL,
                     holds_lane = false, attempt_limit = attempts + (given->>'attempts')::bigint
     WHERE id = r.id;
     PERFORM close_letter('run:' || r.id, 'redriven', wall);
@@ -73,7 +73,7 @@ DECLARE
     swept jsonb := '[]';
 BEGIN
     FOR r IN
-        SELECT id, attempts, attempt_limit FROM runs
+        SELECT id, attempts, attempt_limit FROM open_runs
         WHERE state = 'running' AND (lease_until <= mono OR lease_until > mono + lease_ttl)
         ORDER BY lease_until, seq LIMIT (given->>'limit')::bigint
         FOR NO KEY UPDATE SKIP LOCKED
@@ -84,7 +84,7 @@ BEGIN
             PERFORM fail(r.id, '{"name":"WorkerLost","message":' || quoted(why) || '}', 'WorkerLost: ' || why, wall);
             swept := swept || jsonb_build_array(jsonb_build_array(r.id, 'failed'));
         ELSE
-            UPDATE runs SET state = 'queued', available = NULL, due = NULL, lease_until = NULL WHERE id = r.id;
+            UPDATE open_runs SET state = 'queued', available = NULL, due = NULL, lease_until = NULL WHERE id = r.id;
             PERFORM append_event(r.id, 'run.worker_lost', wall, '{"attempt":' || r.attempts || '}');
             swept := swept || jsonb_build_array(jsonb_build_array(r.id, 'queued'));
         END IF;
@@ -93,32 +93,53 @@ BEGIN
 END $$;
 
 -- Delete what is old, with all that belongs to it; not what a relay has yet to send, nor what holds a lane. Answers
--- [[run, tenant], …].
+-- [[run, tenant], …], the oldest first.
 CREATE FUNCTION prune(given jsonb, wall timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     keep interval := span((given->>'keep')::double precision);
     keep_failed interval := span((given->>'keep_failed')::double precision);
     confirmed bigint := coalesce((SELECT value::bigint FROM meta WHERE name = 'outbox_confirmed'), 0);
+    most bigint := (given->>'limit')::bigint;
+    succeeded text[];
+    others text[];
     old text[];
     answer text;
 BEGIN
-    SELECT array_agg(id), json_agg(json_build_array(id, tenant)) INTO old, answer FROM (
-        SELECT r.id, r.tenant FROM runs r
-        WHERE r.finished <= wall - least(keep, keep_failed) AND NOT r.holds_lane
-          AND r.finished <= wall - CASE WHEN r.state = 'failed' OR EXISTS (
-                  SELECT FROM dead_letters d WHERE d.id = 'run:' || r.id AND d.closed IS NULL)
-              THEN keep_failed ELSE keep END
-          AND NOT (confirmed > 0 AND EXISTS (SELECT FROM events e WHERE e.run = r.id AND e.position > confirmed))
-        ORDER BY r.finished, r.seq LIMIT (given->>'limit')::bigint
-        FOR UPDATE OF r SKIP LOCKED) AS found;
+    SELECT array_agg(id) INTO succeeded FROM (
+        SELECT s.id FROM results s
+        WHERE s.finished <= wall - keep AND NOT is_unsent(s.id, confirmed)
+        ORDER BY s.finished LIMIT most
+        FOR UPDATE SKIP LOCKED) AS found;
+    SELECT array_agg(id) INTO others FROM (
+        SELECT o.id FROM open_runs o
+        WHERE o.state IN ('failed', 'cancelled') AND NOT o.holds_lane
+          AND o.finished <= wall - CASE WHEN o.state = 'failed' THEN keep_failed ELSE keep END
+          AND NOT is_unsent(o.id, confirmed)
+        ORDER BY o.finished LIMIT most - coalesce(cardinality(succeeded), 0)
+        FOR UPDATE SKIP LOCKED) AS found;
+    old := coalesce(succeeded, '{}') || coalesce(others, '{}');
+    IF cardinality(old) = 0 THEN
+        RETURN '[]';
+    END IF;
+    SELECT json_agg(json_build_array(q.id, q.tenant) ORDER BY coalesce(s.finished, o.finished), q.seq) INTO answer
+    FROM requests q LEFT JOIN results s ON s.id = q.id LEFT JOIN open_runs o ON o.id = q.id WHERE q.id = ANY (old);
     DELETE FROM checkpoints WHERE run = ANY (old);
     DELETE FROM events WHERE run = ANY (old);
     DELETE FROM logs WHERE run = ANY (old);
     DELETE FROM quarantine WHERE run = ANY (old);
     DELETE FROM dead_letters WHERE id IN (SELECT 'run:' || run FROM unnest(old) AS run);
-    DELETE FROM runs WHERE id = ANY (old);
-    RETURN coalesce(answer, '[]');
+    DELETE FROM open_runs WHERE id = ANY (old);
+    DELETE FROM results WHERE id = ANY (old);
+    DELETE FROM requests WHERE id = ANY (old);
+    RETURN answer;
+END $$;
+
+-- Whether a relay that is at work (some position is confirmed) has yet to send an event of the run.
+CREATE FUNCTION is_unsent(of_run text, confirmed bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN confirmed > 0 AND EXISTS (SELECT FROM events WHERE run = of_run AND position > confirmed);
 END $$;
 
 CREATE FUNCTION define_lane(given jsonb) RETURNS text

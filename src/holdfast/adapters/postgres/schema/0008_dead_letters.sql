@@ -33,7 +33,7 @@ BEGIN
     IF NOT close_letter(given->>'id', 'discarded', wall) THEN
         RETURN false;
     END IF;
-    UPDATE runs SET holds_lane = false
+    UPDATE open_runs SET holds_lane = false
     WHERE id = (SELECT run FROM dead_letters WHERE id = given->>'id') AND holds_lane;
     PERFORM nextval('positions');
     PERFORM write_audit(wall, given->>'actor', 'dlq.discard', given->>'id', given->>'reason');
@@ -57,8 +57,8 @@ BEGIN
     SELECT json_agg(json_build_array(run, seq, type, seconds(at), data, tenant, pipeline,
                                      position) ORDER BY position)
     INTO answer FROM (
-        SELECT e.run, e.seq, e.type, e.at, e.data, r.tenant, r.pipeline, e.position
-        FROM events e JOIN runs r ON r.id = e.run
+        SELECT e.run, e.seq, e.type, e.at, e.data, q.tenant, q.pipeline, e.position
+        FROM events e JOIN requests q ON q.id = e.run
         WHERE e.position > confirmed AND e.position <= least(highest, coalesce(lowest, highest))
         ORDER BY e.position LIMIT (given->>'limit')::bigint) AS waiting;
     RETURN coalesce(answer, '[]');

@@ -46,6 +46,7 @@ BEGIN
             WHEN 'succeed' THEN answer := succeed(part->1, wall, mono); loud := true;
             WHEN 'claim' THEN answer := claim(part->1, wall, mono);
             WHEN 'submit' THEN answer := submit(part->1, (part->>2)::boolean, wall, mono); loud := true;
+            WHEN 'submit_alone' THEN answer := submit_alone(part->1, wall, mono); loud := true;
             WHEN 'renew' THEN answer := renew(part->1, (part->>2)::double precision, mono);
             WHEN 'save_progress' THEN answer := save_progress(part->1, mono);
             WHEN 'append_logs' THEN answer := append_logs(part->1, (part->>2)::bigint, wall, mono);
@@ -70,14 +71,14 @@ BEGIN
         answers := answers || answer;
     END LOOP;
     IF loud AND batch ? 'ring' THEN
-        PERFORM pg_notify('holdfast_' || 'runs'::regclass::oid, batch->>'ring');  -- the channel doorbell()
+        PERFORM pg_notify('holdfast_' || 'requests'::regclass::oid, batch->>'ring');  -- the channel doorbell()
     END IF;
     RETURN '[' || array_to_string(answers, ',') || ']';
 END $$;
 
 -- The channel on which the stores of this schema wake one another.
 CREATE FUNCTION doorbell() RETURNS text
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$ SELECT 'holdfast_' || 'runs'::regclass::oid $$;
+LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$ SELECT 'holdfast_' || 'requests'::regclass::oid $$;
 
 -- Lock everything that a batch names before it does anything, in one order for everybody: lanes, slots, runs, locks,
 -- each by name. Whoever has one of these waits only for later ones, so nobody ever waits in a circle. Whatever a command
@@ -94,7 +95,7 @@ BEGIN
         PERFORM lock_slots(batch);
     END IF;
     IF batch ? 'runs' THEN
-        PERFORM FROM runs WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'runs')))
+        PERFORM FROM open_runs WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'runs')))
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'new_locks' THEN
@@ -115,11 +116,11 @@ CREATE FUNCTION lock_slots(batch jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(slot) FROM (
-        SELECT DISTINCT hashtextextended(place, 'runs'::regclass::oid::bigint) AS slot FROM (
+        SELECT DISTINCT hashtextextended(place, 'requests'::regclass::oid::bigint) AS slot FROM (
             SELECT jsonb_build_array(s->>0, s->>1)::text
             FROM jsonb_array_elements(coalesce(batch->'slots', '[]')) AS given (s)
             UNION ALL
-            SELECT jsonb_build_array(r.tenant, r.pipeline)::text FROM runs r
+            SELECT jsonb_build_array(r.tenant, r.pipeline)::text FROM open_runs r
             WHERE r.is_unique AND r.id = ANY (ARRAY(SELECT jsonb_array_elements_text(coalesce(batch->'resumes', '[]'))))
         ) AS places (place) ORDER BY slot) AS slots;
 END $$;

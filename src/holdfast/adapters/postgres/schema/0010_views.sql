@@ -1,5 +1,14 @@
--- Reading. First what the client's own queries (queries.sql) use, then the views for people: beside `runs`,
+-- Reading. First what the client's own queries (queries.sql) use, then the views for people: beside
 -- `dead_letters`, `lanes`, `locks`, `logs` and `audit`. Nothing is written here.
+
+CREATE VIEW runs AS
+SELECT q.id, q.tenant, q.pipeline, q.lane, coalesce(o.state, 'succeeded') AS state, q.seq, q.priority, q.key,
+       q.fingerprint, q.parent, coalesce(o.epoch, s.epoch) AS epoch, coalesce(o.attempts, s.attempts) AS attempts,
+       coalesce(o.attempt_limit, s.attempt_limit) AS attempt_limit, coalesce(o.worker, s.worker) AS worker, q.created,
+       o.available, coalesce(o.started, s.started) AS started, coalesce(o.finished, s.finished) AS finished,
+       q.input, s.result, o.error, o.reason, coalesce(o.progress, s.progress) AS progress, q.is_unique, o.lease_until,
+       o.holds_lane
+FROM requests q LEFT JOIN open_runs o ON o.id = q.id LEFT JOIN results s ON s.id = q.id;
 
 CREATE FUNCTION run_document(r runs) RETURNS json
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
@@ -31,7 +40,7 @@ FROM (SELECT run, step, epoch, value, readable(record) AS r FROM checkpoints WHE
 
 CREATE VIEW history AS
 SELECT e.run, e.seq, e.type, e.at, readable(e.data) AS data, r.tenant, r.pipeline, e.position
-FROM events e JOIN runs r ON r.id = e.run;
+FROM events e JOIN requests r ON r.id = e.run;
 
 -- The tables of the job worker that this store may replace, under their names and with their words.
 
