@@ -25,8 +25,8 @@ POLL = 0.05
 RETRY = 1.0
 """How long to poll before trying to listen again, in seconds."""
 DEAF = 60.0
-"""The same after notifications were found not to arrive."""
-PROBE = 2.0
+"""The most that this grows to while notifications are found not to arrive."""
+PROBE = 5.0
 """How long to wait for our own probe."""
 
 
@@ -45,21 +45,21 @@ class Listener:
         self._said_why = ""
 
     async def run(self) -> None:
+        pause = RETRY
         while True:
-            pause = RETRY
-            if self._address.listen == "":
-                pause = DEAF
-            else:
-                try:
+            try:
+                if self._address.listen != "":
                     await self._listen()
-                except (psycopg.Error, OSError, TimeoutError, StoreUnavailable, ServerError) as error:
-                    self._say(f"can't listen for wake-ups at {self._address.shown}, polling instead: {error}")
-                except NotHeard:
-                    pause = DEAF
-                    self._say(
-                        f"{self._address.shown} delivers no notifications, polling every {POLL * 1000:.0f} ms instead. "
-                        "Behind a pooler in transaction mode, add listen=host:port of the server itself to the URL"
-                    )
+                pause = RETRY
+            except (psycopg.Error, OSError, TimeoutError, StoreUnavailable, ServerError) as error:
+                self._say(f"can't listen for wake-ups at {self._address.shown}, polling instead: {error}")
+                pause = RETRY
+            except NotHeard:
+                self._say(
+                    f"{self._address.shown} delivers no notifications, polling every {POLL * 1000:.0f} ms instead. "
+                    "Behind a pooler in transaction mode, add listen=host:port of the server itself to the URL"
+                )
+                pause = min(2 * pause, DEAF)
             self.hears = False
             await self._poll(pause)
 

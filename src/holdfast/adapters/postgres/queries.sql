@@ -10,9 +10,9 @@ WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json))) AND state IN (
 
 -- name: runs
 SELECT coalesce(json_agg(:s.run_document(r) ORDER BY r.seq DESC), '[]') FROM (
-    SELECT r.* FROM :s.runs r LEFT JOIN :s.open_runs o ON o.id = r.id
+    SELECT r.* FROM :s.runs r LEFT JOIN :s.open_runs o ON o.id = r.id LEFT JOIN :s.results s ON s.id = r.id
     WHERE ($1::text IS NULL OR r.tenant = $1) AND ($2::text IS NULL OR r.pipeline = $2)
-      AND ($3::text IS NULL OR o.state = $3 OR $3 = 'succeeded' AND o.id IS NULL)
+      AND ($3::text IS NULL OR o.state = $3 OR $3 = 'succeeded' AND s.id IS NOT NULL)
       AND ($4::text IS NULL OR r.lane = $4) AND ($5::text IS NULL OR r.key = $5)
       AND ($6::text IS NULL OR r.id >= $6 AND r.id < $6 || U&'\+10FFFF')
       AND ($7::bigint IS NULL OR r.seq < $7)
