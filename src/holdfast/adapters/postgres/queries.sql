@@ -18,15 +18,36 @@ SELECT coalesce(json_agg(:s.run_document(r) ORDER BY r.seq DESC), '[]') FROM (
       AND ($7::bigint IS NULL OR r.seq < $7)
     ORDER BY r.seq DESC LIMIT $8) AS r
 
+-- name: runs_aside
+-- The same for the states that have an index of their own.
+SELECT coalesce(json_agg(:s.run_document(r) ORDER BY r.seq DESC), '[]') FROM (
+    SELECT r.* FROM :s.open_runs o JOIN :s.runs r ON r.id = o.id
+    WHERE ($1::text IS NULL OR o.tenant = $1) AND ($2::text IS NULL OR o.pipeline = $2) AND o.state = $3
+      AND ($4::text IS NULL OR o.lane = $4) AND ($5::text IS NULL OR r.key = $5)
+      AND ($6::text IS NULL OR o.id >= $6 AND o.id < $6 || U&'\+10FFFF')
+      AND ($7::bigint IS NULL OR o.seq < $7)
+    ORDER BY o.seq DESC LIMIT $8) AS r
+
 -- name: count
-SELECT coalesce(json_object_agg(state, n), '{}') FROM (
-    SELECT coalesce(o.state, 'succeeded') AS state, count(*) AS n
-    FROM :s.requests q LEFT JOIN :s.open_runs o ON o.id = q.id
+-- What has succeeded is what was asked and is not open: one count without a join.
+WITH open AS MATERIALIZED (
+    SELECT o.state, count(*) AS n FROM :s.open_runs o JOIN :s.requests q ON q.id = o.id
     WHERE ($1::text IS NULL OR q.tenant = $1) AND ($2::text IS NULL OR q.pipeline = $2)
-      AND ($3::text IS NULL OR o.state = $3 OR $3 = 'succeeded' AND o.id IS NULL)
       AND ($4::text IS NULL OR q.lane = $4) AND ($5::text IS NULL OR q.key = $5)
       AND ($6::text IS NULL OR q.id >= $6 AND q.id < $6 || U&'\+10FFFF')
-    GROUP BY 1) AS counted
+    GROUP BY o.state
+), total AS (
+    SELECT count(*) AS n FROM :s.requests q
+    WHERE ($3::text IS NULL OR $3 = 'succeeded')
+      AND ($1::text IS NULL OR q.tenant = $1) AND ($2::text IS NULL OR q.pipeline = $2)
+      AND ($4::text IS NULL OR q.lane = $4) AND ($5::text IS NULL OR q.key = $5)
+      AND ($6::text IS NULL OR q.id >= $6 AND q.id < $6 || U&'\+10FFFF')
+)
+SELECT coalesce(json_object_agg(state, n), '{}') FROM (
+    SELECT state, n FROM open WHERE $3::text IS NULL OR state = $3
+    UNION ALL
+    SELECT 'succeeded', n - coalesce((SELECT sum(n) FROM open), 0) FROM total
+) AS counted WHERE n > 0
 
 -- name: checkpoints
 SELECT coalesce(json_agg(json_build_object(

@@ -14,6 +14,9 @@ from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
+ASIDE = ("paused", "failed", "cancelled")
+"""States whose runs are listed by an index of their own."""
+
 _runs = msgspec.json.Decoder(list[Run]).decode
 _checkpoints = msgspec.json.Decoder(list[Checkpoint]).decode
 _letters = msgspec.json.Decoder(list[DeadLetter]).decode

@@ -134,7 +134,8 @@ class PostgresStore:
         return await self._read(reads.runs, "over", reads.names(runs))
 
     async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
-        return await self._read(reads.runs, "runs", *reads.filtered(where), before, limit)
+        name = "runs_aside" if where.state in reads.ASIDE else "runs"
+        return await self._read(reads.runs, name, *reads.filtered(where), before, limit)
 
     async def count(self, where: RunFilter) -> dict[str, int]:
         return await self._read(reads.counts, "count", *reads.filtered(where))
