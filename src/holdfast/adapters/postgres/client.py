@@ -82,7 +82,7 @@ class Client:
 class Ringer:
     """Decides which batches wake other processes: the first, and then one per `QUIET` seconds.
 
-    What was not said by a batch is said after it, on its own: nobody waits longer than that.
+    What no batch has said after twice that time is said on its own.
     """
 
     def __init__(self, client: Client, name: str) -> None:
@@ -103,7 +103,7 @@ class Ringer:
                 self._later = None
             return self._name
         if self._later is None:
-            self._later = loop.call_at(self._rang + QUIET, self._say)
+            self._later = loop.call_at(self._rang + 2 * QUIET, self._say)
         return None
 
     def _say(self) -> None:
