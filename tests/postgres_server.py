@@ -7,6 +7,7 @@ import atexit
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 from functools import cache
@@ -32,17 +33,16 @@ class PostgresServer:
     def __init__(self, *settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
         self.data = self.folder / "data"
-        self._settings = (
-            "listen_addresses=",
-            f"unix_socket_directories={self.folder}",
-            "shared_buffers=32MB",
-            *settings,
-        )
+        given = ("listen_addresses=", f"unix_socket_directories={self.folder}", "port=5432", "shared_buffers=32MB")
+        self._settings = dict(setting.split("=", 1) for setting in (*given, *settings))
         self._user = unprivileged_user()
 
     def url(self, schema: str = "", **parameters: str) -> str:
-        given = {"host": str(self.folder), "schema": schema, **parameters}
+        given = {"host": str(self.folder), "port": self.setting("port"), "schema": schema, **parameters}
         return "postgresql://postgres@/postgres?" + urlencode({k: v for k, v in given.items() if v}, quote_via=quote)
+
+    def setting(self, name: str) -> str:
+        return self._settings[name]
 
     def create(self) -> PostgresServer:
         if self._user is not None:
@@ -53,7 +53,7 @@ class PostgresServer:
         return self.start()
 
     def start(self) -> PostgresServer:
-        options = " ".join(f"-c {setting}" for setting in self._settings)
+        options = " ".join(f"-c {name}={value}" for name, value in self._settings.items())
         self._control("-l", str(self.folder / "log"), "-o", options, "start")
         return self
 
@@ -68,7 +68,20 @@ class PostgresServer:
 
     def execute(self, sql: str, schema: str = "public") -> str:
         """What psql says."""
-        command = ["psql", "-h", str(self.folder), "-U", "postgres", "-d", "postgres", "-AtqX", "-v", "ON_ERROR_STOP=1"]
+        command = [
+            "psql",
+            "-h",
+            str(self.folder),
+            "-p",
+            self.setting("port"),
+            "-U",
+            "postgres",
+            "-d",
+            "postgres",
+            "-AtqX",
+            "-v",
+            "ON_ERROR_STOP=1",
+        ]
         return self._run(*command, "-c", f'SET search_path TO "{schema}"', "-c", sql).strip()
 
     def _control(self, *arguments: str) -> None:
@@ -81,6 +94,12 @@ class PostgresServer:
         if done.returncode:
             raise RuntimeError(f"{program} failed: {done.stdout} {done.stderr}")
         return done.stdout
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def unprivileged_user() -> str | None:

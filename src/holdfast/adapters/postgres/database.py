@@ -99,7 +99,9 @@ def scripts() -> list[tuple[int, Traversable]]:
 async def migrate(link: AsyncConnection, address: Address) -> None:
     """Bring the schema up to date in one transaction; concurrent openers wait for the first.
 
-    A migration only adds: workers of the version before go on with what they know while and after it runs.
+    A migration only adds, and a function that was released keeps its name and its meaning: what means something else
+    gets another name. So workers of the version before go on with what they know, while it runs and after it. And it
+    does not wait long for a table that somebody is using, because all others would wait behind it.
     """
     known = scripts()
     newest = known[-1][0]
@@ -107,6 +109,7 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
         return
     async with link.transaction(), link.cursor() as cursor:
         await cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATING, address.schema))
+        await cursor.execute("SET LOCAL lock_timeout = '5s'")
         version = await _version(link, address)
         if version > newest:
             await _refuse_newer(cursor, address, version, newest)
