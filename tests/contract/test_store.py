@@ -1,12 +1,14 @@
-"""The store's contract over every adapter that needs no server."""
+"""The store's contract over every adapter."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from tests import postgres_server
 
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
@@ -35,3 +37,12 @@ class TestSqliteStoreWithoutThreads(OnDisk):
 
     def test_it_is_heard_through_another_store_object(self) -> None:
         """Not promised: without threads it lives in a simulation, which rings by itself."""
+
+
+class TestPostgresStore(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _in_a_schema_of_its_own(self) -> None:
+        self.url = postgres_server.shared_server().url(postgres_server.fresh_schema())
+
+    def make_store(self, clock: ManualClock) -> Store:
+        return PostgresStore(self.url, clock)

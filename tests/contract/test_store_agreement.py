@@ -8,15 +8,17 @@ as distances from the present ones.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests import postgres_server
 
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
@@ -249,15 +251,20 @@ def _pick(drawn: str, pool: Iterable[str], present: list[str]) -> str:
     return present[list(pool).index(drawn) % len(present)]
 
 
+def sqlite(clock: ManualClock) -> Store:
+    return SqliteStore(":memory:", clock, threads=False)
+
+
+def postgres(clock: ManualClock) -> Store:
+    return PostgresStore(postgres_server.shared_server().url(postgres_server.emptied_schema()), clock)
+
+
 class Pair:
     """The two stores and their clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_store: Callable[[ManualClock], Store]) -> None:
         self.clock = ManualClock()
-        self.stores: list[Store] = [
-            MemoryStore(self.clock),
-            SqliteStore(":memory:", self.clock, threads=False),
-        ]
+        self.stores: list[Store] = [MemoryStore(self.clock), make_store(self.clock)]
 
     async def play(self, script: Sequence[Step]) -> None:
         for store in self.stores:
@@ -294,8 +301,8 @@ class Pair:
             await store.apply([c.ConfirmOutbox(events[-1].position if events else 0)])
 
     async def compare(self) -> None:
-        memory, sqlite = [shown(await self.everything(store), self.clock) for store in self.stores]
-        assert memory == sqlite
+        memory, other = [shown(await self.everything(store), self.clock) for store in self.stores]
+        assert memory == other
 
     async def everything(self, store: Store) -> dict[str, Any]:
         found = await store.runs(RunFilter())
@@ -341,15 +348,29 @@ def shown(value: Any, clock: ManualClock) -> Any:
 
 
 often = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+seldom = settings(often, max_examples=15)
+"""For a server, where each example is some six hundred round trips."""
 
 
 @often
-@given(one_by_one)
-def test_both_stores_agree_on_every_command(script: list[Step]) -> None:
-    asyncio.run(Pair().play(script))
+@given(script=one_by_one)
+def test_sqlite_agrees_on_every_command(script: list[Step]) -> None:
+    asyncio.run(Pair(sqlite).play(script))
 
 
 @often
-@given(in_batches)
-def test_both_stores_agree_on_batches(script: list[Step]) -> None:
-    asyncio.run(Pair().play(script))
+@given(script=in_batches)
+def test_sqlite_agrees_on_batches(script: list[Step]) -> None:
+    asyncio.run(Pair(sqlite).play(script))
+
+
+@seldom
+@given(script=one_by_one)
+def test_postgres_agrees_on_every_command(script: list[Step]) -> None:
+    asyncio.run(Pair(postgres).play(script))
+
+
+@seldom
+@given(script=in_batches)
+def test_postgres_agrees_on_batches(script: list[Step]) -> None:
+    asyncio.run(Pair(postgres).play(script))

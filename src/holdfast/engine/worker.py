@@ -30,6 +30,10 @@ CANCEL_NOTICE = 1.0
 """How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are refused at once."""
 
 
+GROUP = 64
+"""Runs that begin together: half a batch."""
+
+
 class WorkerOptions(Struct, frozen=True):
     """Flow control and patience of one worker."""
 
@@ -59,6 +63,7 @@ class Worker:
         self._pipelines = {pipeline.name: pipeline for pipeline in pipelines}
         self._plans = {name: Plan(pipeline) for name, pipeline in self._pipelines.items()}
         self._active: dict[asyncio.Task[None], Execution] = {}
+        self._settling = 0
         self._bytes = 0
         self._due: list[float] = []
         self._early: asyncio.Task[None] | None = None
@@ -172,7 +177,9 @@ class Worker:
 
     @property
     def _free(self) -> int:
-        return max(0, self.options.concurrency - len(self._active))
+        """Runs that may be claimed now. Those whose outcome is on its way to the store do nothing else any more: the
+        runs that take their places can be claimed in the same transaction."""
+        return max(0, self.options.concurrency - len(self._active) + self._settling)
 
     async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> int:
         room = self._free
@@ -191,9 +198,21 @@ class Worker:
                 leader.term if leader else 0,
             )
         )
-        for run in claimed:
-            self._begin(run, start)
+        await self._begin_all(claimed, start)
         return len(claimed)
+
+    async def _begin_all(self, claimed: list[Claimed], request_start: float) -> None:
+        """In groups: while the store writes what the first have done, the next ones get going."""
+        waiting = claimed[::-1]
+        try:
+            while waiting:
+                for _ in range(min(GROUP, len(waiting))):
+                    self._begin(waiting.pop(), request_start)
+                if waiting:
+                    await asyncio.sleep(0)
+        finally:
+            while waiting:  # whoever is told to stop in between hands them over like all others
+                self._begin(waiting.pop(), request_start)
 
     async def _look_after_leases(self) -> None:
         """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all the time."""
@@ -241,11 +260,15 @@ class Worker:
         await self._settle(execution, settle)
 
     async def _settle(self, execution: Execution, settle: Settle) -> None:
+        self._settling += 1
+        self._room.set()
         try:
             await execution.persist(settle)
         except LeaseLost:
             log.info("run %s: lease lost before its outcome was written", settle.run)
             return
+        finally:
+            self._settling -= 1
         log.info("run %s of %s: %s", settle.run, execution.claimed.pipeline, settle.outcome)
         if told := ending(settle):
             self._runtime.waiters.resolve(settle.run, told)

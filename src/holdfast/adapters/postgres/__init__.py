@@ -1,0 +1,1 @@
+"""PostgreSQL: the store for many workers on many machines."""

@@ -1,0 +1,131 @@
+"""Where the server is: a URL taken apart into libpq's part, which is secret, and ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from msgspec import Struct
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from holdfast.errors import ConfigurationError
+from holdfast.model.duration import seconds
+
+DEFAULTS: dict[str, Any] = {
+    "application_name": "holdfast",
+    "client_encoding": "UTF8",
+    # A server that vanished without a word is noticed within half a minute also on connections that only listen.
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+"""What libpq is told unless the URL says otherwise."""
+
+
+class Address(Struct, frozen=True):
+    """`conninfo` may hold a password: only `shown` goes into messages."""
+
+    conninfo: str
+    shown: str
+    schema: str = "holdfast"
+    pool: int = 4
+    timeout: float = 10.0
+    listen: str | None = None
+    """Where to listen for wake-ups: None for the same server, "" for nowhere, else a conninfo of its own."""
+
+    @property
+    def quoted_schema(self) -> str:
+        return '"' + self.schema.replace('"', '""') + '"'
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown})"
+
+
+def parse(url: str) -> Address:
+    """`postgresql://user:password@host:5432/database?pool=4&timeout=10s&schema=holdfast&listen=…&sslmode=…`.
+
+    What is not ours goes to libpq, which knows TLS (`sslmode`, `sslrootcert`), several hosts and much else.
+    """
+    parts = urlsplit(url)
+    shown = _shown(parts)
+    given = [part.partition("=") for part in parts.query.split("&") if part]
+    own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
+    theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
+    conninfo = _conninfo(parts._replace(scheme="postgresql", query=theirs).geturl(), shown)
+    if own.get("listen"):
+        own["listen"] = _elsewhere(conninfo, own["listen"], shown)
+    return Address(conninfo, shown, **own)
+
+
+def _shown(parts: SplitResult) -> str:
+    """The address without password and parameters. Refuses a URL in which a part of the password could pass for
+    something else."""
+    login, _, hosts = parts.netloc.rpartition("@")
+    if "@" in parts.path + parts.fragment or not _HOSTS.fullmatch(hosts):
+        raise _not_understood("postgresql://…")
+    user = login.partition(":")[0]
+    return f"postgresql://{user + '@' if user else ''}{hosts}{parts.path}"
+
+
+_HOSTS = re.compile(r"(?:(?:\[[0-9A-Fa-f:.%]*\]|[^:,\[\]]*)(?::\d*)?(?:,|$))*")
+"""`host`, `host:port`, `[address]:port`, and several of them with commas."""
+
+
+def _conninfo(url: str, shown: str) -> str:
+    try:
+        given = conninfo_to_dict(url)
+    except ProgrammingError:  # its text may quote the password
+        raise _not_understood(shown) from None
+    return make_conninfo(**{**DEFAULTS, **given})
+
+
+def _not_understood(shown: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"store = {shown!r}: PostgreSQL's library does not understand the URL; write "
+        f"postgresql://user:password@host:5432/database?…, with special characters percent-encoded. Parameters are "
+        f"{', '.join(sorted(OWN))} and those of libpq (sslmode, sslrootcert, …)"
+    )
+
+
+def _elsewhere(conninfo: str, place: str, shown: str) -> str:
+    """The same login at another host and port: past a pooler, which can't pass notifications on."""
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigurationError(f"store = {shown!r}: listen={place!r}: write listen=host:port, or listen=off")
+    return make_conninfo(conninfo, host=host, port=port)
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 1000:
+        raise ValueError("write a number from 1 to 1000")
+    return int(text)
+
+
+def _patience(text: str) -> float:
+    if not 0.1 <= (value := seconds(text)) <= 3600:
+        raise ValueError("write a duration from 100ms to 1h")
+    return value
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text.encode()) <= 63 or "\0" in text:
+        raise ValueError("write a name of 1 to 63 characters")
+    return text
+
+
+def _place(text: str) -> str | None:
+    return {"on": None, "off": ""}.get(text, text)
+
+
+OWN: dict[str, Callable[[str], Any]] = {"pool": _whole, "timeout": _patience, "schema": _name, "listen": _place}
+"""The parameters that are ours, and how each is read."""
+
+
+def _own(shown: str, name: str, value: str) -> Any:
+    try:
+        return OWN[name](value)
+    except (ValueError, ConfigurationError) as error:
+        raise ConfigurationError(f"store = {shown!r}: {name}={value!r}: {error}") from None

@@ -1,0 +1,122 @@
+"""What one event loop asks the server: batches and reads, over its own connections."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from holdfast.adapters.postgres.address import Address
+from holdfast.adapters.postgres.batch import Batch
+from holdfast.adapters.postgres.connection import ServerError
+from holdfast.adapters.postgres.database import Server, explain
+from holdfast.adapters.postgres.pool import Pool
+from holdfast.adapters.postgres.reads import parameter
+from holdfast.errors import StoreUnavailable
+from holdfast.model.clock import Clock
+from holdfast.ports.commands import Reply
+
+TRIES = 5
+"""How often a batch is sent that the server took back because others were at the same rows."""
+
+QUIET = 0.02
+"""A client wakes others at most so often, in seconds: a notification makes commits wait for one another."""
+
+
+class Client:
+    """Belongs to the event loop that it is first used in. `name` is what its notifications carry.
+
+    With a `clock` that is not None the present is what that clock says, else what the server's does.
+    """
+
+    def __init__(
+        self, address: Address, size: int, statements: dict[str, bytes], server: Server, name: str, clock: Clock | None
+    ) -> None:
+        self._address = address
+        self._statements = statements
+        self._clock = clock
+        self._ringer = Ringer(self, name)
+        self.pool = Pool(address, size)
+        self._envelope: dict[str, Any] = {"wait": str(round(address.timeout * 800))}
+        if server.must_ask_for_sync:
+            self._envelope["sync"] = True
+
+    async def apply(self, batch: Batch) -> list[Reply]:
+        envelope = dict(self._envelope)
+        if self._clock is not None:
+            envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
+        if batch.loud and (ring := self._ringer.ring()):
+            envelope["ring"] = ring
+        answer = await self._send(batch.body(envelope))
+        return batch.replies(answer)
+
+    async def _send(self, body: bytes) -> bytes:
+        """Send until nobody else is in the way. Only what certainly was not written is sent again."""
+        tries = 0
+        while True:
+            try:
+                return await self._one("apply", body)
+            except ServerError as error:
+                tries += 1
+                if tries == TRIES:
+                    raise explain(error, self._address.shown) from None
+            await asyncio.sleep(random.uniform(0, 0.005) * 2**tries)
+
+    async def read(self, name: str, *values: Any) -> bytes:
+        return await self._one(name, *[parameter(value) for value in values])
+
+    async def _one(self, name: str, *parameters: bytes | None) -> bytes:
+        answer = await self.pool.call(self._statements[name], parameters)
+        assert answer is not None, f"{name} answers exactly one value"
+        return answer
+
+    async def close(self) -> None:
+        self._ringer.stop()
+        await self.pool.close()
+
+    def present(self) -> float | None:
+        """The present of the clock that a test moves; None for the server's own."""
+        return None if self._clock is None else self._clock.monotonic()
+
+
+class Ringer:
+    """Decides which batches wake other processes: the first, and then one per `QUIET` seconds.
+
+    What no batch has said after twice that time is said on its own.
+    """
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self._name = name
+        self._rang = 0.0
+        self._later: asyncio.TimerHandle | None = None
+        self._saying: asyncio.Task[None] | None = None
+
+    def ring(self) -> str | None:
+        """Who rings, if the batch that leaves now is to ring."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if now - self._rang >= QUIET:
+            self._rang = now
+            if self._later is not None:
+                self._later.cancel()
+                self._later = None
+            return self._name
+        if self._later is None:
+            self._later = loop.call_at(self._rang + 2 * QUIET, self._say)
+        return None
+
+    def _say(self) -> None:
+        self._later = None
+        self._rang = asyncio.get_running_loop().time()
+        self._saying = asyncio.create_task(self._notify())
+
+    async def _notify(self) -> None:
+        try:
+            await self._client.read("ring", self._name)
+        except (StoreUnavailable, ServerError):
+            pass  # the others will look by themselves
+
+    def stop(self) -> None:
+        if self._later is not None:
+            self._later.cancel()

@@ -1,0 +1,218 @@
+"""Opening the database: checks, refusals, migrations, and errors that say what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor
+
+from holdfast.adapters.postgres.address import Address
+from holdfast.adapters.postgres.connection import ServerError
+from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+
+OLDEST_SERVER = 130000
+MIGRATING = 0x686F6C64  # "hold": the advisory lock under which schemas are changed
+
+
+class Server:
+    """What was found out about the server when it was opened."""
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        self.settings = settings
+
+    @property
+    def must_ask_for_sync(self) -> bool:
+        """Whether commits here do not wait for the disk unless they are told to."""
+        return self.settings["synchronous_commit"] == "off"
+
+    @property
+    def may_lose_power(self) -> bool:
+        """Whether a power cut can lose what was answered, whatever we ask for."""
+        return self.settings["fsync"] == "off" or self.settings["full_page_writes"] == "off"
+
+
+async def prepare(address: Address) -> Server:
+    """Check the server and bring the schema up to date. Raises ConfigurationError when it can't be used."""
+    try:
+        async with asyncio.timeout(address.timeout):
+            link = await AsyncConnection.connect(address.conninfo, autocommit=True, prepare_threshold=None)
+    except (psycopg.Error, OSError, TimeoutError) as error:
+        raise explain_connecting(error, address.shown, opening=True) from None
+    try:
+        server = await _look_at(link, address)
+        await migrate(link, address)
+        return server
+    except psycopg.Error as error:
+        problem = ServerError(error.sqlstate or "XX000", str(error))
+        raise explain(problem, address.shown, opening=True) from None
+    finally:
+        await link.close()
+
+
+SETTINGS = (
+    "server_encoding",
+    "server_version_num",
+    "transaction_isolation",
+    "synchronous_commit",
+    "fsync",
+    "full_page_writes",
+)
+
+
+async def _look_at(link: AsyncConnection, address: Address) -> Server:
+    cursor = await link.execute("SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)])
+    server = Server({str(name): str(value) for name, value in await cursor.fetchall()})
+    _refuse_unsafe(server.settings, address.shown)
+    return server
+
+
+def _refuse_unsafe(found: dict[str, str], shown: str) -> None:
+    if int(found["server_version_num"]) < OLDEST_SERVER:
+        raise ConfigurationError(f"{shown} is PostgreSQL {found['server_version_num']}: holdfast needs 13 or newer")
+    if found["server_encoding"] != "UTF8":
+        raise ConfigurationError(
+            f"{shown} stores text as {found['server_encoding']}, which can't hold every character: create the database "
+            "with ENCODING 'UTF8'"
+        )
+    if found["transaction_isolation"] != "read committed":
+        raise ConfigurationError(
+            f"{shown} begins transactions as {found['transaction_isolation']!r}, under which busy workers would refuse "
+            "one another's commits: ALTER ROLE … IN DATABASE … SET default_transaction_isolation = 'read committed'"
+        )
+
+
+# --- migrations -------------------------------------------------------------------------------------------------------
+
+
+def scripts() -> list[tuple[int, Traversable]]:
+    """The numbered files, oldest first."""
+    folder = resources.files("holdfast.adapters.postgres").joinpath("schema")
+    return sorted(
+        ((int(entry.name.split("_")[0]), entry) for entry in folder.iterdir() if entry.name.endswith(".sql")),
+        key=lambda found: found[0],
+    )
+
+
+async def migrate(link: AsyncConnection, address: Address) -> None:
+    """Bring the schema up to date in one transaction; concurrent openers wait for the first.
+
+    A migration only adds, and a function that was released keeps its name and its meaning: what means something else
+    gets another name. So workers of the version before go on with what they know, while it runs and after it. And it
+    does not wait long for a table that somebody is using, because all others would wait behind it.
+    """
+    known = scripts()
+    newest = known[-1][0]
+    if await _version(link, address) == newest:
+        return
+    async with link.transaction(), link.cursor() as cursor:
+        await cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATING, address.schema))
+        await cursor.execute("SET LOCAL lock_timeout = '5s'")
+        version = await _version(link, address)
+        if version > newest:
+            await _refuse_newer(cursor, address, version, newest)
+        if version == 0:
+            await _create(cursor, address)
+        await cursor.execute(f"SET LOCAL search_path TO {address.quoted_schema}, pg_temp")  # type: ignore[arg-type]
+        for number, script in known:
+            if number > version:
+                await cursor.execute(script.read_bytes())
+                await cursor.execute("INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, script.name))
+
+
+_IS_THERE = (
+    "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = %s AND c.relname = 'migrations'"
+)
+
+
+async def _version(link: AsyncConnection, address: Address) -> int:
+    """The number of the newest migration that was applied; 0 for a schema that holds none."""
+    cursor = await link.execute(_IS_THERE, [address.schema])  # not to_regclass: it may answer from before the lock
+    if await cursor.fetchone() is None:
+        return 0
+    cursor = await link.execute(f"SELECT max(number) FROM {address.quoted_schema}.migrations")  # type: ignore[arg-type]
+    row = await cursor.fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+async def _create(cursor: AsyncCursor, address: Address) -> None:
+    """Make the schema, unless it is there and empty; never mix with somebody else's tables."""
+    schema = address.quoted_schema
+    await cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [address.schema])
+    if await cursor.fetchone() is None:
+        await cursor.execute(f"CREATE SCHEMA {schema}")  # type: ignore[arg-type]
+    await cursor.execute("SELECT count(*) FROM pg_class WHERE relnamespace = %s::regnamespace", [schema])
+    if await cursor.fetchone() != (0,):
+        raise ConfigurationError(
+            f"schema {schema} of {address.shown} holds tables of another program; nothing was changed. Choose "
+            "another with ?schema=…"
+        )
+    await cursor.execute(
+        f"CREATE TABLE {schema}.migrations "  # type: ignore[arg-type]
+        "(number integer PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT clock_timestamp())"
+    )
+
+
+async def _refuse_newer(cursor: AsyncCursor, address: Address, version: int, newest: int) -> None:
+    """Newer schemas say which older programs may still use them."""
+    await cursor.execute(
+        f"SELECT value FROM {address.quoted_schema}.meta WHERE name = 'oldest_usable_schema'"  # type: ignore[arg-type]
+    )
+    row = await cursor.fetchone()
+    if row is None or int(row[0]) > newest:
+        raise ConfigurationError(
+            f"{address.shown} was migrated by a newer holdfast (schema {version}, here {newest}): upgrade holdfast"
+        )
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+WRONG_LOGIN = (
+    "authentication failed",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "no password supplied",
+    "SSL",
+    "certificate",
+)
+
+
+def explain_connecting(error: Exception, shown: str, *, opening: bool = False) -> HoldfastError:
+    """Why no connection could be made. A wrong login is a setting to fix when it shows at the start."""
+    text = _one_line(str(error)) or "no answer in time"
+    if opening and any(sign in text for sign in WRONG_LOGIN) and "could not connect" not in text:
+        return ConfigurationError(
+            f"{shown} can't be used: {text}. Check user, password, database and sslmode in the URL"
+        )
+    return StoreUnavailable(f"{shown} can't be reached: {text}; nothing was accepted. Is the server up?")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+CAUSES = {
+    "53100": "its disk is full; nothing was accepted. Free some space, then try again",
+    "53300": "it has no connection left; nothing was accepted. Raise max_connections, or lower pool= in the URLs",
+    "55P03": "a row stayed locked by somebody else; nothing was accepted. Does a psql session hold a transaction open?",
+    "57014": "the statement was cancelled, by an administrator or statement_timeout; nothing was accepted",
+    "25006": "it is a read-only standby now; nothing was accepted. With several hosts in the URL, "
+    "target_session_attrs=read-write finds the new primary",
+    "42501": "this user may not do that; grant it the rights on the schema",
+    "40001": "others changed the same rows, again and again; nothing was accepted",
+    "40P01": "others waited for the same rows in a circle, again and again; nothing was accepted",
+}
+
+
+def explain(error: ServerError, shown: str, *, opening: bool = False) -> HoldfastError:
+    """What the server refused, and what to do about it. Fail closed: what we do not know is 'unavailable', too."""
+    cause = CAUSES.get(error.sqlstate)
+    text = _one_line(str(error))
+    if opening and error.sqlstate[:2] in ("42", "3F", "28"):
+        return ConfigurationError(f"{shown} can't be used: {text} ({error.sqlstate})")
+    if cause is not None:
+        return StoreUnavailable(f"{shown}: {cause} ({text})")
+    return StoreUnavailable(f"{shown} refused: {text} ({error.sqlstate})")

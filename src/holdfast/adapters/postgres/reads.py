@@ -1,0 +1,100 @@
+"""The reads that people need: parameters in, one JSON value out, typed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.adapters.postgres.text import seal, seal_text, unseal
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import Event
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
+from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
+
+ASIDE = ("paused", "failed", "cancelled")
+"""States whose runs are listed by an index of their own."""
+
+_runs = msgspec.json.Decoder(list[Run]).decode
+_checkpoints = msgspec.json.Decoder(list[Checkpoint]).decode
+_letters = msgspec.json.Decoder(list[DeadLetter]).decode
+_counts = msgspec.json.Decoder(dict[str, int]).decode
+_triples = msgspec.json.Decoder(list[tuple[str, str, str]]).decode
+_events = msgspec.json.Decoder(list[tuple[str, int, str, float, str, str, str, int]]).decode
+_logs = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
+_audits = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
+_locks = msgspec.json.Decoder(list[tuple[str, int, str | None, float | None, float]]).decode
+_lanes = msgspec.json.Decoder(list[tuple[str, str, str, int, int, str | None, int, str | None]]).decode
+
+
+def parameter(value: str | bytes | float | bool | None) -> bytes | None:
+    """A value as the server reads it; bytes are ready as they are."""
+    match value:
+        case None | bytes():
+            return value
+        case bool():
+            return b"true" if value else b"false"
+        case str():
+            return seal_text(value).encode()
+        case _:
+            return repr(value).encode()
+
+
+def filtered(where: RunFilter) -> list[Any]:
+    return [where.tenant, where.pipeline, where.state, where.lane, where.key, where.id_prefix]
+
+
+def names(values: Sequence[str]) -> bytes:
+    return seal(msgspec.json.encode(values))
+
+
+def runs(answer: bytes) -> list[Run]:
+    return _runs(unseal(answer))
+
+
+def one_run(answer: bytes) -> Run | None:
+    found = runs(answer)
+    return found[0] if found else None
+
+
+def counts(answer: bytes) -> dict[str, int]:
+    return _counts(answer)
+
+
+def checkpoints(answer: bytes) -> list[Checkpoint]:
+    return _checkpoints(unseal(answer))
+
+
+def quarantined(answer: bytes) -> list[tuple[str, str, str]]:
+    return _triples(unseal(answer))
+
+
+def history(answer: bytes) -> list[Event]:
+    return [Event(*row) for row in _events(unseal(answer))]
+
+
+def logs(answer: bytes) -> list[StoredLog]:
+    return [StoredLog(*row) for row in _logs(unseal(answer))]
+
+
+def letters(answer: bytes) -> list[DeadLetter]:
+    return _letters(unseal(answer))
+
+
+def one_letter(answer: bytes) -> DeadLetter | None:
+    found = letters(answer)
+    return found[0] if found else None
+
+
+def locks(answer: bytes) -> list[LockInfo]:
+    return [LockInfo(*row) for row in _locks(unseal(answer))]
+
+
+def lanes(answer: bytes) -> list[LaneInfo]:
+    return [LaneInfo(*row) for row in _lanes(unseal(answer))]
+
+
+def audits(answer: bytes) -> list[Audit]:
+    return [Audit(*row) for row in _audits(unseal(answer))]

@@ -1,0 +1,174 @@
+-- The first schema: what is stored. The other files of this folder are the functions that write it, and the views.
+--
+-- Names are unqualified: a migration runs with the store's own schema as its search_path.
+-- Times are the server's clock (`lease_until` and `due` are compared with it, all others are for people).
+-- Identifiers compare byte by byte (COLLATE "C"): the same order everywhere, and indexes that find prefixes.
+-- Text in `input`, `result` and `value` is JSON, or `@blob:<key>` for what was moved to the blob store. JSON is kept as
+-- text, byte for byte; the views at the end of this folder show it as json.
+-- U+0000, which PostgreSQL can't store, is kept as U+FFFF followed by 0 (and U+FFFF as U+FFFF 1).
+
+CREATE SEQUENCE run_numbers;  -- order of acceptance
+CREATE SEQUENCE positions;    -- order of the outbox; see reserve_positions()
+
+CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
+
+-- A run is in three tables, because PostgreSQL writes a row anew, in every index, whenever it changes: what was asked is
+-- written once; what changes is in a small table that a run leaves when it has succeeded; then its result is written
+-- once. The view `runs` puts them together.
+
+CREATE TABLE requests (
+    seq          bigint NOT NULL DEFAULT nextval('run_numbers'),
+    id           text COLLATE "C" PRIMARY KEY,
+    tenant       text COLLATE "C" NOT NULL,
+    pipeline     text COLLATE "C" NOT NULL,
+    lane         text COLLATE "C" NOT NULL,
+    priority     bigint NOT NULL,
+    max_attempts bigint NOT NULL,
+    delay        double precision NOT NULL,
+    is_unique    boolean NOT NULL,
+    inherits     boolean NOT NULL,                 -- begins with checkpoints of its parent
+    created      timestamptz NOT NULL,
+    key          text COLLATE "C",
+    parent       text COLLATE "C",
+    fingerprint  text NOT NULL,
+    input        text NOT NULL
+);
+CREATE INDEX requests_seq ON requests (seq);       -- unique by its sequence, and cheaper if nobody checks
+CREATE INDEX requests_tenant ON requests (tenant, seq);
+CREATE UNIQUE INDEX requests_key ON requests (tenant, key) WHERE key IS NOT NULL;
+
+CREATE TABLE open_runs (                           -- all that has not succeeded
+    id            text COLLATE "C" PRIMARY KEY,
+    seq           bigint NOT NULL,
+    tenant        text COLLATE "C" NOT NULL,
+    pipeline      text COLLATE "C" NOT NULL,
+    lane          text COLLATE "C" NOT NULL,
+    state         text COLLATE "C" NOT NULL DEFAULT 'queued',
+    priority      bigint NOT NULL,
+    size          bigint NOT NULL,                 -- of the input, in bytes
+    epoch         bigint NOT NULL DEFAULT 0,
+    attempts      bigint NOT NULL DEFAULT 0,
+    attempt_limit bigint NOT NULL,
+    lease_until   timestamptz,
+    lease_ttl     interval,
+    available     timestamptz,                     -- NULL: now; shown to people
+    due           timestamptz,                     -- the same moment on the clock that counts
+    delay         interval,
+    started       timestamptz,
+    finished      timestamptz,
+    is_unique     boolean NOT NULL,
+    holds_lane    boolean NOT NULL DEFAULT false,  -- failed head of a fifo lane with policy 'block'
+    worker        text,
+    reason        text,
+    error         text,
+    progress      text NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
+        autovacuum_analyze_scale_factor = 0.1);
+
+-- lease_until is in no index: renewing a lease does not write any.
+CREATE UNIQUE INDEX open_unique ON open_runs (tenant, pipeline)
+    WHERE is_unique AND state IN ('queued', 'running', 'paused');
+CREATE INDEX open_ready ON open_runs (lane, priority DESC, seq) WHERE state = 'queued' AND due IS NULL;
+CREATE INDEX open_delayed ON open_runs (due) WHERE state = 'queued' AND due IS NOT NULL;
+CREATE INDEX open_waiting ON open_runs (lane, seq) WHERE state = 'queued';
+CREATE INDEX open_active ON open_runs (lane) WHERE state = 'running' OR holds_lane;
+CREATE INDEX open_aside ON open_runs (state, seq) WHERE state IN ('paused', 'failed', 'cancelled');
+
+CREATE TABLE results (                             -- of runs that succeeded
+    id            text COLLATE "C" PRIMARY KEY,
+    epoch         bigint NOT NULL,
+    attempts      bigint NOT NULL,
+    attempt_limit bigint NOT NULL,
+    started       timestamptz NOT NULL,
+    finished      timestamptz NOT NULL,
+    worker        text,
+    progress      text NOT NULL,
+    result        text
+);
+CREATE INDEX results_finished ON results (finished);
+
+CREATE TABLE checkpoints (
+    run         text COLLATE "C" NOT NULL,
+    step        text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,         -- '' for the step itself
+    epoch       bigint NOT NULL,
+    value       text NOT NULL,
+    checksum    text NOT NULL,
+    schema      text NOT NULL,
+    fingerprint text NOT NULL,
+    record      text NOT NULL,
+    PRIMARY KEY (run, step, key)
+);
+
+CREATE TABLE quarantine (
+    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run    text COLLATE "C" NOT NULL,
+    step   text COLLATE "C" NOT NULL,
+    key    text COLLATE "C" NOT NULL,
+    reason text NOT NULL,
+    value  text,
+    at     timestamptz NOT NULL
+);
+CREATE INDEX quarantine_run ON quarantine (run, step);
+
+CREATE TABLE events (
+    position bigint NOT NULL DEFAULT nextval('positions'),
+    run      text COLLATE "C" NOT NULL,
+    seq      bigint NOT NULL,
+    type     text NOT NULL,
+    at       timestamptz NOT NULL,
+    data     text NOT NULL,
+    PRIMARY KEY (run, seq)
+);
+CREATE UNIQUE INDEX events_position ON events (position);
+
+CREATE TABLE logs (
+    run     text COLLATE "C" NOT NULL,
+    n       bigint NOT NULL,                       -- 1 is the first line of the run
+    at      timestamptz NOT NULL,
+    level   text NOT NULL,
+    step    text NOT NULL,
+    message text NOT NULL,
+    fields  text NOT NULL,
+    PRIMARY KEY (run, n)
+);
+
+CREATE TABLE lanes (
+    name text COLLATE "C" PRIMARY KEY,
+    sort text NOT NULL,                            -- 'parallel' or 'fifo'
+    head text NOT NULL
+);
+
+CREATE TABLE locks (
+    name        text COLLATE "C" PRIMARY KEY,
+    epoch       bigint NOT NULL,
+    token       text,                              -- NULL: free
+    owner       text,
+    acquired    timestamptz,
+    lease_until timestamptz,
+    lease_ttl   interval
+) WITH (fillfactor = 50);
+
+CREATE TABLE dead_letters (
+    id         text COLLATE "C" PRIMARY KEY,
+    source     text NOT NULL,
+    reason     text NOT NULL,
+    body       bytea NOT NULL,
+    attributes text NOT NULL,
+    tenant     text COLLATE "C" NOT NULL,
+    run        text COLLATE "C",
+    created    timestamptz NOT NULL,
+    closed     timestamptz,
+    resolution text
+);
+CREATE INDEX dead_letters_open ON dead_letters (created, id) WHERE closed IS NULL;
+CREATE INDEX dead_letters_tenant ON dead_letters (tenant, created, id);
+
+CREATE TABLE audit (
+    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at     timestamptz NOT NULL,
+    actor  text NOT NULL,
+    action text NOT NULL,
+    target text NOT NULL,
+    reason text NOT NULL
+);

@@ -1,0 +1,20 @@
+"""The statements that are sent, with the store's schema filled in."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+from holdfast.adapters.postgres.address import Address
+
+_NAMED = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+def load(address: Address) -> dict[str, bytes]:
+    """All of queries.sql by name, and `apply`."""
+    text = resources.files("holdfast.adapters.postgres").joinpath("queries.sql").read_text()
+    _, *parts = _NAMED.split(text)
+    schema = address.quoted_schema
+    found = {name: sql.strip().replace(":s.", f"{schema}.") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+    found["apply"] = f"SELECT {schema}.apply($1)"
+    return {name: sql.encode() for name, sql in found.items()}

@@ -1,0 +1,170 @@
+"""The store on PostgreSQL: a batch of commands is one call of one server-side function, hence one round trip.
+
+Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own, nothing is prepared
+and no state is left in a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.postgres import database, reads, statements
+from holdfast.adapters.postgres.address import Address, parse
+from holdfast.adapters.postgres.batch import Batch
+from holdfast.adapters.postgres.beside import Beside
+from holdfast.adapters.postgres.client import Client
+from holdfast.adapters.postgres.listener import Listener
+from holdfast.errors import StoreUnavailable
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.event import Event
+from holdfast.model.ids import new_token
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
+from holdfast.ports.commands import Command, Reply
+from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
+
+R = TypeVar("R")
+log = logging.getLogger("holdfast.postgres")
+
+BESIDE = 1
+"""Connections of the thread that serves other loops than the one the store was opened in."""
+
+
+class PostgresStore:
+    """A `Store` in a schema of a PostgreSQL database.
+
+    The loop that opens it has `pool` connections of its own. Calls from other loops, such as the lease keeper's, go
+    through a thread with one more, and so does the listener's: `pool + 2` at most.
+
+    The present is the server's clock; only a test passes one that it moves.
+    """
+
+    features = Features("postgres", durable=True, shared=True, batches_in_flight=2)
+
+    def __init__(self, url: str | Address, clock: Clock | None = None) -> None:
+        self.address = url if isinstance(url, Address) else parse(url)
+        self._clock = None if clock is None or isinstance(clock, SystemClock) else clock
+        self._statements = statements.load(self.address)
+        self._bell = Doorbell()
+        self._name = new_token()[:16]
+        self._open = False
+        self._opening = asyncio.Lock()
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        async with self._opening:
+            if not self._open:
+                await self._begin()
+                self._open = True
+
+    async def _begin(self) -> None:
+        server = await database.prepare(self.address)
+        if server.may_lose_power:
+            log.warning("%s has fsync or full_page_writes off: a power cut can lose runs", self.address.shown)
+        self._loop = asyncio.get_running_loop()
+        self._home = self._client(server, self.address.pool)
+        try:
+            await self._home.read("forget_old_delays", self._home.present())
+        except BaseException:
+            await self._home.close()
+            raise
+        self._beside = Beside("holdfast-postgres")
+        self._other = self._client(server, BESIDE)
+        self._listener = Listener(self.address, self._other, self._name, self._bell.ring)
+        self._beside.start()
+        self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._beside.loop)
+
+    def _client(self, server: database.Server, size: int) -> Client:
+        return Client(self.address, size, self._statements, server, self._name, self._clock)
+
+    async def close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        self._listening.cancel()
+        await self._beside.do(self._other.close)
+        await self._beside.stop()
+        if self._loop is asyncio.get_running_loop():
+            await self._home.close()
+        elif self._loop.is_closed():
+            self._home.pool.abandon()
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._home.close(), self._loop))
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    async def apply(self, commands: Sequence[Command]) -> list[Reply]:
+        self._refuse_when_closed()
+        if not commands:
+            return []
+        batch = Batch(commands)
+        if asyncio.get_running_loop() is self._loop:
+            replies = await self._home.apply(batch)
+        else:
+            replies = await self._beside.do(lambda: self._other.apply(batch))
+        if batch.loud:
+            self._bell.ring()
+        return replies
+
+    async def wait(self, since: int, timeout: float) -> int:
+        return await self._bell.wait(since, timeout)
+
+    def _refuse_when_closed(self) -> None:
+        if not self._open:
+            raise StoreUnavailable(f"the store {self.address.shown} is closed")
+
+    # --- reads --------------------------------------------------------------------------------------------------
+
+    async def _read(self, typed: Callable[[bytes], R], name: str, *values: Any) -> R:
+        self._refuse_when_closed()
+        if asyncio.get_running_loop() is self._loop:
+            return typed(await self._home.read(name, *values))
+        return typed(await self._beside.do(lambda: self._other.read(name, *values)))
+
+    async def run(self, run: str) -> Run | None:
+        return await self._read(reads.one_run, "run", run)
+
+    async def over(self, runs: Sequence[str]) -> list[Run]:
+        return await self._read(reads.runs, "over", reads.names(runs))
+
+    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+        name = "runs_aside" if where.state in reads.ASIDE else "runs"
+        return await self._read(reads.runs, name, *reads.filtered(where), before, limit)
+
+    async def count(self, where: RunFilter) -> dict[str, int]:
+        return await self._read(reads.counts, "count", *reads.filtered(where))
+
+    async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
+        return await self._read(reads.checkpoints, "checkpoints", run, step)
+
+    async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
+        return await self._read(reads.quarantined, "quarantined", run)
+
+    async def history(self, run: str) -> list[Event]:
+        return await self._read(reads.history, "history", run)
+
+    async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
+        return await self._read(reads.logs, "logs", run, after, limit)
+
+    async def dead_letters(
+        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+    ) -> list[DeadLetter]:
+        return await self._read(reads.letters, "dead_letters", tenant, open_only, limit)
+
+    async def dead_letter(self, id: str) -> DeadLetter | None:
+        return await self._read(reads.one_letter, "dead_letter", id)
+
+    async def locks(self) -> list[LockInfo]:
+        return await self._read(reads.locks, "locks", self._home.present())
+
+    async def lanes(self) -> list[LaneInfo]:
+        return await self._read(reads.lanes, "lanes", self._home.present())
+
+    async def audit(self, *, limit: int = 100) -> list[Audit]:
+        return await self._read(reads.audits, "audit", limit)

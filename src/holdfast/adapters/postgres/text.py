@@ -1,0 +1,33 @@
+"""What JSON can say and PostgreSQL can't store: the character U+0000.
+
+On its way in it becomes U+FFFF followed by `0`, and U+FFFF, which nobody should use, becomes U+FFFF `1`; on its way out
+it is what it was. Both happen in the encoded batch, and only if one of the two is in it at all.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STAND_IN = "\uffff".encode()
+_NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+def seal(body: bytes) -> bytes:
+    """JSON without U+0000."""
+    if _STAND_IN in body:
+        body = body.replace(_STAND_IN, _STAND_IN + b"1")
+    if b"\\u0000" in body:
+        body = _NUL.sub(rb"\g<1>" + _STAND_IN + b"0", body)
+    return body
+
+
+def unseal(body: bytes) -> bytes:
+    """The JSON that was sealed."""
+    if _STAND_IN not in body:
+        return body
+    return body.replace(_STAND_IN + b"0", b"\\u0000").replace(_STAND_IN + b"1", _STAND_IN)
+
+
+def seal_text(text: str) -> str:
+    """A plain parameter of a read."""
+    return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")

@@ -1,0 +1,265 @@
+"""Connections: few, made again by themselves, and no call is left without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+
+import psycopg
+import pytest
+from tests.integration.postgres.conftest import Place, until, waiting
+
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.ports.commands import Renew, Submitted
+from holdfast.ports.store import RunFilter
+from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
+
+
+def connections(place: Place) -> int:
+    return place.value(f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{place.schema}'")
+
+
+def cut(place: Place) -> None:
+    """End every connection of stores, as a failover does."""
+    theirs = f"FROM pg_stat_activity WHERE application_name = '{place.schema}'"
+    place.value(f"SELECT count(pg_terminate_backend(pid)) {theirs}")
+
+
+async def is_back(store: PostgresStore) -> bool:
+    try:
+        await store.run("any")
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def test_a_store_never_has_more_connections_than_it_said(place):
+    async def story():
+        async with place.store(pool="3") as store:
+            await asyncio.gather(*[store.apply([a_submit(f"r{number}")]) for number in range(100)])
+            await asyncio.gather(*[asyncio.to_thread(asyncio.run, store.run(f"r{number}")) for number in range(20)])
+            assert connections(place) <= 3 + 2
+            assert await store.count(RunFilter()) == {"queued": 100}
+        await until(lambda: connections(place) == 0)
+
+    asyncio.run(story())
+
+
+def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
+    async def story():
+        async with place.store() as store:
+            for round in range(5):
+                await store.apply([a_submit(f"r{round}")])
+                cut(place)
+                await until(lambda: connections(place) <= 1)  # the listener may be back already
+                assert await store.run(f"r{round}") is not None
+
+    asyncio.run(story())
+
+
+def test_a_call_whose_connection_is_cut_says_that_its_outcome_is_unknown(place):
+    async def story():
+        async with place.store() as store:
+            await store.apply([a_submit("r1"), a_claim()])
+            session = place.session()
+            session.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
+            saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1)]))
+            await until(lambda: waiting(place) > 0)
+            cut(place)
+            with pytest.raises(StoreUnavailable):
+                await saving
+            session.close()
+            assert await store.apply([a_checkpoint("r1", 1)]) == [None]
+
+    asyncio.run(story())
+
+
+def test_a_repeated_batch_after_a_lost_answer_changes_nothing(place):
+    """What a caller does who does not know: send it again."""
+
+    async def story():
+        async with place.store() as store:
+            batch = [a_submit("r1", key="k"), a_submit("r2")]
+            first = await store.apply(batch)
+            assert (
+                await store.apply(batch) == first == [Submitted("r1", True, "queued"), Submitted("r2", True, "queued")]
+            )
+            assert [len(await store.history(run)) for run in ("r1", "r2")] == [1, 1]
+
+    asyncio.run(story())
+
+
+def test_a_call_that_takes_too_long_is_given_up(place):
+    async def story():
+        async with place.store(timeout="300ms", pool="1") as store:
+            await store.run("warm")
+            with psycopg.connect(place.server.url()) as connection:
+                connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
+                start = time.monotonic()
+                with pytest.raises(StoreUnavailable, match=r"no answer within 0.3 s"):
+                    await store.run("r1")
+                assert time.monotonic() - start < 3
+                connection.rollback()
+            assert await store.run("r1") is None
+
+    asyncio.run(story())
+
+
+def test_waiting_for_a_connection_has_an_end_too(place):
+    async def story():
+        async with place.store(timeout="300ms", pool="1") as store:
+            with psycopg.connect(place.server.url()) as connection:
+                connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
+                calls = [asyncio.create_task(store.run(f"r{number}")) for number in range(4)]
+                done = await asyncio.gather(*calls, return_exceptions=True)
+                assert all(isinstance(found, StoreUnavailable) for found in done)
+            assert await store.run("r1") is None
+
+    asyncio.run(story())
+
+
+def test_a_caller_who_gives_up_does_not_harm_the_next_one(place):
+    async def story():
+        async with place.store(pool="1") as store:
+            for number in range(30):
+                call = asyncio.create_task(store.apply([a_submit(f"r{number}")]))
+                await asyncio.sleep(0.0002 * (number % 7))
+                call.cancel()
+                await asyncio.wait([call])
+            assert await store.apply([a_submit("last")]) == [Submitted("last", True, "queued")]
+            assert connections(place) <= 3
+
+    asyncio.run(story())
+
+
+def test_a_batch_larger_than_the_sockets_buffers_arrives(place):
+    async def story():
+        async with place.store() as store:
+            text = '"' + "☃" * 200_000 + '"'
+            submits = [a_submit(f"r{number}", input=text) for number in range(8)]
+            await asyncio.gather(*[store.apply(submits[start : start + 4]) for start in (0, 4)])
+            [claimed] = await store.apply([a_claim(limit=9)])
+            assert [found.input for found in claimed] == [text] * 8
+
+    asyncio.run(story())
+
+
+def test_a_closed_store_refuses_and_can_be_opened_again(place):
+    async def story():
+        store = PostgresStore(place.url())
+        await store.open()
+        await store.apply([a_submit("r1")])
+        await store.close()
+        for call in (store.apply([a_submit("r2")]), store.run("r1")):
+            with pytest.raises(StoreUnavailable, match="is closed"):
+                await call
+        await store.open()
+        assert await store.run("r2") is None
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_closing_lets_what_is_under_way_end(place):
+    async def story():
+        store = PostgresStore(place.url())
+        await store.open()
+        await store.apply([a_submit("r1"), a_claim()])
+        session = place.session()
+        session.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
+        saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1)]))
+        await until(lambda: waiting(place) > 0)
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+        session.close()
+        await closing
+        assert await saving == [None]
+
+    asyncio.run(story())
+
+
+def test_it_can_be_closed_from_another_loop_than_it_was_opened_in(place):
+    store = PostgresStore(place.url())
+    asyncio.run(store.open())
+
+    async def story():
+        assert await store.apply([a_submit("r1")]) == [Submitted("r1", True, "queued")]
+        await store.close()
+
+    asyncio.run(story())
+
+
+def test_leases_are_renewed_while_the_loop_that_opened_the_store_is_blocked(place):
+    async def story():
+        async with place.store() as store:
+            await store.apply([a_submit("r1"), a_claim()])
+            answer: list[object] = []
+
+            def keep() -> None:
+                answer.append(asyncio.run(store.apply([Renew([("r1", 1)], 30.0)])))
+
+            keeper = threading.Thread(target=keep)
+            keeper.start()
+            keeper.join(10)  # blocks this loop, as a step of a user may
+            assert answer == [[[]]]
+
+    asyncio.run(story())
+
+
+# --- the server goes away ---
+
+
+@pytest.mark.slow
+def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
+    place = Place(own_server, "holdfast")
+
+    async def story():
+        async with place.store(timeout="2s") as store:
+            await store.apply([a_submit("r1")])
+            heard = await store.wait(0, 0.0)
+            await asyncio.to_thread(own_server.kill)
+            for call in (store.apply([a_submit("r2")]), store.run("r1")):
+                with pytest.raises(StoreUnavailable):
+                    await call
+            await asyncio.to_thread(own_server.start)
+            await until(lambda: is_back(store))
+            assert await store.run("r1") is not None
+            assert await store.run("r2") is None
+            assert await store.apply([a_submit("r2")]) == [Submitted("r2", True, "queued")]
+            await until(lambda: store._listener.hears)  # who listens is back as well
+            async with place.store() as other:
+                heard = await store.wait(0, 0.0)
+                await other.apply([a_submit("r3")])
+                assert await store.wait(heard, 5.0) > heard
+
+    asyncio.run(story())
+
+
+# --- secrets ---
+
+
+@pytest.mark.slow
+def test_a_password_never_appears(own_server, caplog):
+    own_server.execute("CREATE ROLE ann LOGIN SUPERUSER PASSWORD 's3cret'")
+    rules = own_server.data / "pg_hba.conf"
+    rules.write_text("local all ann scram-sha-256\nlocal all all trust\n")
+    own_server.execute("SELECT pg_reload_conf()")
+    caplog.set_level(logging.DEBUG)
+    good = own_server.url("holdfast", timeout="1s").replace("postgres@", "ann:s3cret@")
+
+    async def story():
+        with pytest.raises(ConfigurationError, match="password authentication failed"):
+            await PostgresStore(good.replace("s3cret", "s3cret-wrong")).open()
+        store = PostgresStore(good)
+        await store.open()
+        await asyncio.to_thread(own_server.kill)
+        with pytest.raises(StoreUnavailable) as caught:
+            await store.apply([a_submit("r1")])
+        assert "s3cret" not in repr(caught.value) + repr(store.address) + str(vars(store))
+        await store.close()
+
+    asyncio.run(story())
+    assert "s3cret" not in caplog.text

@@ -1,0 +1,156 @@
+"""Opening: migrations run once and under a lock, and what is unsafe is refused with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+from tests.integration.postgres.conftest import Place
+
+from holdfast.adapters.postgres import database
+from holdfast.adapters.postgres.database import _refuse_unsafe
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.ports.store import RunFilter
+from holdfast.testing.contracts.store_topics.scene import a_submit
+
+
+async def opened(url: str) -> None:
+    store = PostgresStore(url)
+    await store.open()
+    await store.close()
+
+
+def test_many_may_open_a_new_store_at_once(place: Place) -> None:
+    async def story() -> None:
+        await asyncio.gather(*[opened(place.url()) for _ in range(8)])
+
+    asyncio.run(story())
+    numbers = [number for number, _ in database.scripts()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert place.value("SELECT array_agg(number ORDER BY number) FROM migrations") == numbers
+
+
+def test_a_schema_with_an_odd_name_works(place: Place) -> None:
+    async def story() -> None:
+        async with odd.store() as store:
+            await store.apply([a_submit("r1")])
+            assert await store.run("r1") is not None
+
+    odd = Place(place.server, 'odd "name" ' + place.schema)
+    asyncio.run(story())
+
+
+def test_two_schemas_are_two_stores(place: Place) -> None:
+    async def story() -> None:
+        other = Place(place.server, f"{place.schema}_other")
+        async with place.store() as one, other.store() as two:
+            await one.apply([a_submit("r1")])
+            assert await two.run("r1") is None
+
+    asyncio.run(story())
+
+
+def test_tables_of_another_program_are_left_alone(place: Place) -> None:
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f'CREATE SCHEMA "{place.schema}"; CREATE TABLE "{place.schema}".runs (theirs int)')
+    with pytest.raises(ConfigurationError, match="holds tables of another program; nothing was changed"):
+        asyncio.run(opened(place.url()))
+    assert place.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == 1
+
+
+def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(place: Place) -> None:
+    asyncio.run(opened(place.url()))
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')")
+    with pytest.raises(ConfigurationError, match=r"newer holdfast \(schema 999, here \d+\): upgrade holdfast"):
+        asyncio.run(opened(place.url()))
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f"INSERT INTO {place.schema}.meta VALUES ('oldest_usable_schema', '1')")
+    asyncio.run(opened(place.url()))
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        name = "0999_broken.sql"
+
+        def read_bytes(self) -> bytes:
+            return b"CREATE TABLE half (x int); SELECT 1/0"
+
+    known = database.scripts()
+    monkeypatch.setattr(database, "scripts", lambda: [*known, (999, Broken())])
+    with pytest.raises(StoreUnavailable, match="division by zero"):
+        asyncio.run(opened(place.url()))
+    assert place.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{place.schema}'") == 0
+    monkeypatch.undo()
+    asyncio.run(opened(place.url()))
+
+
+def test_old_workers_go_on_while_a_migration_runs_and_after_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """N and N−1: a migration only adds, and waits for nobody's work."""
+
+    class Later:
+        name = "0999_later.sql"
+
+        def read_bytes(self) -> bytes:
+            return b"ALTER TABLE requests ADD COLUMN later text; ALTER TABLE open_runs ADD COLUMN later text"
+
+    async def story() -> None:
+        async with place.store() as old:
+            await old.apply([a_submit("r1")])
+            monkeypatch.setattr(database, "scripts", lambda: [*known, (999, Later())])
+            await opened(place.url())
+            await old.apply([a_submit("r2")])
+            assert [run.id for run in await old.runs(RunFilter())] == ["r2", "r1"]
+
+    known = database.scripts()
+    asyncio.run(story())
+    assert place.value("SELECT max(number) FROM migrations") == 999
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "reason"),
+    [
+        ("server_version_num", "120011", "needs 13 or newer"),
+        ("server_encoding", "LATIN1", "ENCODING 'UTF8'"),
+        ("transaction_isolation", "serializable", "default_transaction_isolation"),
+    ],
+)
+def test_what_is_unsafe_is_refused(setting: str, value: str, reason: str) -> None:
+    good = {"server_version_num": "130000", "server_encoding": "UTF8", "transaction_isolation": "read committed"}
+    _refuse_unsafe(good, "postgresql://db")
+    with pytest.raises(ConfigurationError, match=reason):
+        _refuse_unsafe({**good, setting: value}, "postgresql://db")
+
+
+def test_a_database_that_does_not_exist_is_a_setting_to_fix(place: Place) -> None:
+    url = place.url().replace("/postgres?", "/nowhere?")
+    with pytest.raises(ConfigurationError, match='database "nowhere" does not exist'):
+        asyncio.run(opened(url))
+
+
+def test_a_server_that_is_not_there_is_unavailable(place: Place) -> None:
+    url = f"postgresql://ann:s3cret@127.0.0.1:1/app?schema={place.schema}&timeout=2s"
+    with pytest.raises(StoreUnavailable, match=r"postgresql://ann@127.0.0.1:1/app can't be reached") as caught:
+        asyncio.run(opened(url))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_commits_wait_for_the_disk_also_where_the_default_is_not_to(place: Place) -> None:
+    async def story() -> None:
+        async with place.store(options="-c synchronous_commit=off") as store:
+            await store.apply([a_submit("r1")])
+
+    asyncio.run(opened(place.url()))
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {place.schema}; CREATE TABLE seen (setting text)")
+        connection.execute(
+            "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$; "
+            "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON requests DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION look()"
+        )
+        connection.execute(f"ALTER FUNCTION look() SET search_path TO {place.schema}")
+    asyncio.run(story())
+    assert place.value("SELECT setting FROM seen") == "on"

@@ -1,0 +1,52 @@
+"""Behind a pooler in transaction mode: nothing may rely on a session."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.integration.postgres.conftest import Place, until
+from tests.integration.postgres.pooler import Pooler
+
+from holdfast import Holdfast, Pipeline, WorkerOptions
+from holdfast.adapters.postgres import listener
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.testing.invariants import check_store
+
+five = Pipeline("five")
+for number in range(5):
+    five.step(name=f"s{number}")(lambda input: input)
+
+
+def test_two_apps_work_behind_a_pooler_with_two_connections(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listener, "PROBE", 0.2)
+
+    async def story() -> None:
+        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path) as pooler:
+            url = place.url(host=str(tmp_path))
+            options = WorkerOptions(concurrency=8)
+            async with Holdfast(url, [five], worker=options) as one, Holdfast(url, [five], worker=options):
+                handles = await asyncio.gather(*[one.submit(five, number, key=f"k{number}") for number in range(60)])
+                results = await asyncio.gather(*[handle.result(60) for handle in handles])
+                assert results == list(range(60))
+                assert await check_store(one.store) == []
+            assert pooler.transactions > 60
+
+    asyncio.run(story())
+    assert "delivers no notifications" in caplog.text
+
+
+def test_wake_ups_come_past_the_pooler_when_the_url_leads_there(place: Place, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path):
+            store = PostgresStore(place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432"))
+            await store.open()
+            try:
+                await until(lambda: store._listener.hears)
+            finally:
+                await store.close()
+
+    asyncio.run(story())

@@ -1,0 +1,128 @@
+"""Wake-ups between processes: by notification, or by polling where notifications do not arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from tests.integration.postgres.conftest import Place, until
+
+from holdfast.adapters.postgres import listener
+from holdfast.adapters.postgres.client import QUIET
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.ports.commands import Acquire, Bury, Discard, ForceRelease, ReleaseLock, SaveProgress
+from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
+
+LONG = 30.0
+
+
+async def hears(store: PostgresStore) -> None:
+    await until(lambda: store._listener.hears)
+
+
+async def quiet(store: PostgresStore) -> int:
+    """The number of the last ring, once there was none for a moment."""
+    heard = await store.wait(0, 0.0)
+    while (again := await store.wait(heard, 0.2)) > heard:
+        heard = again
+    return heard
+
+
+@pytest.mark.parametrize("listen", ["on", "off"])
+def test_another_process_is_heard_soon(place: Place, listen: str) -> None:
+    async def story() -> None:
+        async with place.store(listen=listen) as ours, place.store() as theirs:
+            if listen == "on":
+                await hears(ours)
+            late: list[float] = []
+            heard = await quiet(ours)
+            for number in range(10):
+                start = time.monotonic()
+                await theirs.apply([a_submit(f"r{number}")])
+                heard = await ours.wait(heard, LONG)
+                late.append(time.monotonic() - start)
+                await asyncio.sleep(0.03)
+            assert sorted(late)[5] < 0.1, late
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("listen", ["on", "off"])
+def test_whatever_gives_others_something_to_do_is_heard(place: Place, listen: str) -> None:
+    async def story() -> None:
+        async with place.store(listen=listen) as ours, place.store() as theirs:
+            if listen == "on":
+                await hears(ours)
+            await theirs.apply([Acquire("a", "t", "w", 60.0), Acquire("b", "t", "w", 60.0)])
+            await theirs.apply([Bury("m", "bus", "bad", b"")])
+            for command in (ReleaseLock("a", "t"), ForceRelease("b", "ann", ""), Discard("m", "ann", "")):
+                heard = await quiet(ours)
+                assert await theirs.apply([command]) == [True]
+                assert await ours.wait(heard, LONG) > heard, command
+
+    asyncio.run(story())
+
+
+def test_what_is_nobodys_business_is_not_announced(place: Place) -> None:
+    async def story() -> None:
+        async with place.store() as ours, place.store() as theirs:
+            await hears(ours)
+            await theirs.apply([a_submit("r1"), a_claim()])
+            heard = await quiet(ours)
+            await theirs.apply([a_checkpoint("r1", 1), SaveProgress("r1", 1, "{}"), a_claim()])
+            await theirs.apply([ReleaseLock("nobody's", "t")])
+            assert await ours.wait(heard, 0.2) == heard
+
+    asyncio.run(story())
+
+
+def test_a_store_does_not_hear_itself_twice(place: Place) -> None:
+    async def story() -> None:
+        async with place.store() as store:
+            await hears(store)
+            before = await quiet(store)
+            await store.apply([a_submit("r1")])
+            assert await quiet(store) == before + 1
+
+    asyncio.run(story())
+
+
+def test_many_rings_are_few_notifications_and_the_last_one_is_heard(place: Place) -> None:
+    async def story() -> None:
+        async with place.store() as ours, place.store() as theirs:
+            await hears(ours)
+            before = await quiet(ours)
+            start = time.monotonic()
+            for number in range(50):
+                await theirs.apply([a_submit(f"r{number}")])
+            took = time.monotonic() - start
+            await asyncio.sleep(5 * QUIET)
+            heard = await quiet(ours)
+            assert 2 <= heard - before <= 3 + took / QUIET
+            assert heard - before < 50
+
+    asyncio.run(story())
+
+
+def test_where_notifications_do_not_arrive_the_store_notices_and_polls(
+    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As behind a pooler in transaction mode, which takes LISTEN and delivers nothing."""
+    monkeypatch.setattr(listener, "PROBE", 0.1)
+
+    async def story() -> None:
+        store = PostgresStore(place.url())
+        store._statements["doorbell"] = b"SELECT 'another_channel'"
+        await store.open()
+        try:
+            await until(lambda: "delivers no notifications" in caplog.text)
+            async with place.store() as theirs:
+                heard = await quiet(store)
+                await theirs.apply([a_submit("r1")])
+                assert await store.wait(heard, LONG) > heard
+        finally:
+            await store.close()
+
+    asyncio.run(story())
+    assert "add listen=host:port" in caplog.text
