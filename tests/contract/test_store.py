@@ -1,4 +1,4 @@
-"""The store's contract over every adapter that needs no server."""
+"""The store's contract over every adapter."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store import StoreContract
+from tests.redis_server import fresh_prefix, shared_server
 
 
 class TestMemoryStore(StoreContract):
@@ -35,3 +37,12 @@ class TestSqliteStoreWithoutThreads(OnDisk):
 
     def test_it_is_heard_through_another_store_object(self) -> None:
         """Not promised: without threads it lives in a simulation, which rings by itself."""
+
+
+class TestRedisStore(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _with_keys_of_its_own(self) -> None:
+        self.url = shared_server().url(prefix=fresh_prefix())
+
+    def make_store(self, clock: ManualClock) -> Store:
+        return RedisStore(self.url, test_clock=clock)

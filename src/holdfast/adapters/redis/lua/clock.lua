@@ -1,0 +1,23 @@
+-- Time by the server's clock, in seconds. No jump of that clock moves a lease by more than LEAP seconds.
+--
+--   now    wall time: what people see
+--   mono   what leases and locks are measured with: it never goes back, and silence or a jump ahead counts as LEAP
+--          seconds at most. While anybody works, commands come every few seconds.
+--   later  what delays are measured with: it never goes back either, but silence counts in full
+--
+-- The last reading is kept with the data (meta: wall, mono, later) and written at most once a second, so all of this
+-- goes on after a restart or on another server.
+
+local LEAP = 8
+local now, mono, later
+local moved = false
+
+local function read_clock(known)
+  local time = call('TIME')
+  now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+  local wall = tonumber(known[1] or now)
+  local passed = max(0, now - wall)
+  mono = tonumber(known[2] or 0) + min(passed, LEAP)
+  later = tonumber(known[3] or 0) + passed
+  moved = not known[1] or passed >= 1 or now < wall
+end

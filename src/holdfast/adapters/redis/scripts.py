@@ -1,0 +1,40 @@
+"""The scripts: static texts, put together once from the files in `lua/`, and known to the server by their hash."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha1
+from importlib import resources
+
+from msgspec import Struct
+
+COMMANDS = ("changes", "letters", "intake", "execution", "operations", "locks", "outbox", "batch")
+
+
+class Script(Struct, frozen=True):
+    text: str
+    sha: str
+
+
+class Scripts(Struct, frozen=True):
+    """All scripts of a store."""
+
+    batch: Script
+    reads: Script
+    adopt: Script
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.batch.text, self.reads.text, self.adopt.text]
+
+
+@cache
+def scripts(clock: str = "clock") -> Scripts:
+    """`clock` is the file that tells the time: the server's clock, or that of a test."""
+    return Scripts(_script("prelude", clock, *COMMANDS), _script("prelude", clock, "reads"), _script("adopt"))
+
+
+def _script(*names: str) -> Script:
+    folder = resources.files("holdfast.adapters.redis").joinpath("lua")
+    text = "\n".join(folder.joinpath(f"{name}.lua").read_text() for name in names)
+    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
