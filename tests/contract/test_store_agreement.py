@@ -8,15 +8,17 @@ as distances from the present ones.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
@@ -25,6 +27,7 @@ from holdfast.ports import commands as c
 from holdfast.ports.store import DeadLetter, LaneInfo, RunFilter, Store
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store_topics.scene import check_history
+from tests.redis_server import fresh_prefix, shared_server
 
 RUNS = ["r1", "r2", "r3", "r4", "r5", "r6"]
 KEYS = ["k1", "k1", None, "k2", None, "k2"]
@@ -249,15 +252,20 @@ def _pick(drawn: str, pool: Iterable[str], present: list[str]) -> str:
     return present[list(pool).index(drawn) % len(present)]
 
 
+def sqlite(clock: ManualClock) -> Store:
+    return SqliteStore(":memory:", clock, threads=False)
+
+
+def redis(clock: ManualClock) -> Store:
+    return RedisStore(shared_server().url(prefix=fresh_prefix()), test_clock=clock)
+
+
 class Pair:
     """The two stores and their clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, make_store: Callable[[ManualClock], Store]) -> None:
         self.clock = ManualClock()
-        self.stores: list[Store] = [
-            MemoryStore(self.clock),
-            SqliteStore(":memory:", self.clock, threads=False),
-        ]
+        self.stores: list[Store] = [MemoryStore(self.clock), make_store(self.clock)]
 
     async def play(self, script: Sequence[Step]) -> None:
         for store in self.stores:
@@ -294,8 +302,8 @@ class Pair:
             await store.apply([c.ConfirmOutbox(events[-1].position if events else 0)])
 
     async def compare(self) -> None:
-        memory, sqlite = [shown(await self.everything(store), self.clock) for store in self.stores]
-        assert memory == sqlite
+        memory, other = [shown(await self.everything(store), self.clock) for store in self.stores]
+        assert memory == other
 
     async def everything(self, store: Store) -> dict[str, Any]:
         found = await store.runs(RunFilter())
@@ -343,13 +351,20 @@ def shown(value: Any, clock: ManualClock) -> Any:
 often = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@often
-@given(one_by_one)
-def test_both_stores_agree_on_every_command(script: list[Step]) -> None:
-    asyncio.run(Pair().play(script))
+every_store = pytest.mark.parametrize("make_store", [sqlite, redis])
 
 
+@every_store
 @often
-@given(in_batches)
-def test_both_stores_agree_on_batches(script: list[Step]) -> None:
-    asyncio.run(Pair().play(script))
+@given(script=one_by_one)
+def test_both_stores_agree_on_every_command(
+    make_store: Callable[[ManualClock], Store], script: list[Step]
+) -> None:
+    asyncio.run(Pair(make_store).play(script))
+
+
+@every_store
+@often
+@given(script=in_batches)
+def test_both_stores_agree_on_batches(make_store: Callable[[ManualClock], Store], script: list[Step]) -> None:
+    asyncio.run(Pair(make_store).play(script))
