@@ -17,10 +17,19 @@ from holdfast.settings.secrecy import redacted
 
 T = TypeVar("T")
 
+SERVERS = ("redis://", "rediss://")
+"""Adapters that are reached over the network, and take parameters after `?`."""
+
 
 def make_store(url: str, clock: Clock) -> Store:
-    """`memory:` or `sqlite:///file`."""
-    return _choose(url, "store", {"memory": lambda: _memory_store(clock), "sqlite": lambda: _sqlite(url, clock)})
+    """`memory:`, `sqlite:///file`, `redis://host` or `rediss://host`."""
+    known: dict[str, Callable[[], Store]] = {
+        "memory": lambda: _memory_store(clock),
+        "sqlite": lambda: _sqlite(url, clock),
+        "redis": lambda: _redis_store(url),
+        "rediss": lambda: _redis_store(url),
+    }
+    return _choose(url, "store", known)
 
 
 def make_blobs(url: str) -> BlobStore:
@@ -35,10 +44,13 @@ def make_bus(url: str) -> Bus | None:
     return _choose(url, "bus", {"memory": _in_process})
 
 
-def default_blobs(store_url: str) -> str:
-    """Blobs live beside the store unless somebody says otherwise."""
+def default_blobs(store_url: str) -> str | None:
+    """Blobs live beside the store unless somebody says otherwise; a server has no place beside it that all its users
+    share, so there it has to be said."""
     if store_url.startswith("memory:"):
         return "memory:"
+    if store_url.startswith(SERVERS):
+        return None
     path = Path(_sqlite_path(store_url))
     return f"file:{path.with_name(path.stem + '-files')}"
 
@@ -51,7 +63,7 @@ def _choose(url: str, setting: str, known: dict[str, Callable[[], T]]) -> T:
         raise ConfigurationError(
             f"{setting} = {redacted(url)!r} is not understood: known are {', '.join(f'{k}:' for k in known)}{hint}"
         )
-    if "?" in url:
+    if "?" in url and not url.startswith(SERVERS):
         raise ConfigurationError(f"{setting} = {redacted(url)!r}: this adapter takes no parameters after '?'")
     return known[scheme]()
 
@@ -76,6 +88,19 @@ def _sqlite(url: str, clock: Clock) -> Store:
     from holdfast.adapters.sqlite.store import SqliteStore
 
     return SqliteStore(_sqlite_path(url), clock)
+
+
+def _redis_store(url: str) -> Store:
+    """Its time is the server's."""
+    try:
+        from holdfast.adapters.redis.store import RedisStore
+    except ImportError as error:
+        raise _not_installed(url, "redis") from error
+    return RedisStore(url)
+
+
+def _not_installed(url: str, extra: str) -> ConfigurationError:
+    return ConfigurationError(f"{redacted(url)!r} needs the package that comes with `pip install holdfast[{extra}]`")
 
 
 def _memory_store(clock: Clock) -> Store:

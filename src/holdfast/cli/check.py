@@ -71,9 +71,10 @@ def _adapters(session: Session) -> str:
         return "made in code"
     blobs = settings.blobs or bootstrap.default_blobs(store)
     bootstrap.make_store(store, SystemClock())
-    bootstrap.make_blobs(blobs)
+    if blobs is not None:
+        bootstrap.make_blobs(blobs)
     bootstrap.make_bus(settings.bus)
-    return ", ".join(bootstrap.redacted(url) for url in (store, blobs, f"bus {settings.bus}"))
+    return ", ".join(bootstrap.redacted(url) for url in (store, blobs or "no blobs", f"bus {settings.bus}"))
 
 
 def _pipelines(session: Session) -> str:

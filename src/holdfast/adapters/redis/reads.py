@@ -31,9 +31,9 @@ def unpack(count: int, packed: bytes) -> list[Any]:
 
 def run(row: Sequence[Any]) -> Run:
     s, f, r, input, progress, result, error, id = row
-    tenant, pipeline, lane, fingerprint, key, _, priority, parent = unpack(8, s)
-    state, epoch, _, _ = unpack(4, f)
-    seq, attempts, limit, created, started, available, _, finished, worker, reason, *_ = unpack(14, r)
+    tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)
+    seq, state, epoch, _, _ = unpack(5, f)
+    attempts, limit, started, available, _, finished, worker, reason, *_ = unpack(11, r)
     return Run(
         id.decode(),
         tenant,
@@ -83,12 +83,17 @@ def quarantined(rows: Sequence[bytes]) -> list[tuple[str, str, str]]:
     return [tuple(unpack(5, row)[:3]) for row in rows]  # type: ignore[misc]
 
 
-def history(found: Sequence[Any]) -> list[Event]:
-    spec, flat = found
+def history(run: str, found: Sequence[Any]) -> list[Event]:
+    spec, events = found
     if spec is None:
         return []
-    tenant, pipeline, *_ = unpack(8, spec)
-    return [Event(*unpack(5, packed), tenant, pipeline, place) for packed, place in _pairs(flat)]
+    tenant, pipeline, *_ = unpack(10, spec)
+    return [_event(run, number, packed, tenant, pipeline) for number, packed in enumerate(events, 1)]
+
+
+def _event(run: str, number: int, packed: bytes, tenant: str, pipeline: str) -> Event:
+    kind, at, data, position = unpack(4, packed)
+    return Event(run, number, kind, at, data, tenant, pipeline, position)
 
 
 def logs(rows: Sequence[bytes]) -> list[StoredLog]:

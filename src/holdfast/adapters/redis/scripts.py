@@ -8,7 +8,8 @@ from importlib import resources
 
 from msgspec import Struct
 
-COMMANDS = ("changes", "letters", "intake", "execution", "operations", "locks", "outbox", "batch")
+WORK = ("changes", "intake", "execution", "batch")
+ALL = (*WORK[:-1], "letters", "failing", "operations", "retention", "locks", "outbox", "batch")
 
 
 class Script(Struct, frozen=True):
@@ -19,19 +20,27 @@ class Script(Struct, frozen=True):
 class Scripts(Struct, frozen=True):
     """All scripts of a store."""
 
-    batch: Script
+    work: Script
+    """Applies batches of the commonest commands."""
+    all: Script
+    """Applies batches of any commands."""
     reads: Script
     adopt: Script
 
     @property
     def texts(self) -> list[str]:
-        return [self.batch.text, self.reads.text, self.adopt.text]
+        return [self.work.text, self.all.text, self.reads.text, self.adopt.text]
 
 
 @cache
 def scripts(clock: str = "clock") -> Scripts:
     """`clock` is the file that tells the time: the server's clock, or that of a test."""
-    return Scripts(_script("prelude", clock, *COMMANDS), _script("prelude", clock, "reads"), _script("adopt"))
+    return Scripts(
+        _script("prelude", clock, *WORK),
+        _script("prelude", clock, *ALL),
+        _script("prelude", clock, "reads"),
+        _script("adopt"),
+    )
 
 
 def _script(*names: str) -> Script:

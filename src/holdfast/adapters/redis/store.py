@@ -12,7 +12,7 @@ from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
 from holdfast.adapters.redis.link import Link
-from holdfast.adapters.redis.scripts import scripts
+from holdfast.adapters.redis.scripts import Script, scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, ask
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -28,6 +28,14 @@ LOUD = frozenset(
     (c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Settle, c.Submit, c.Sweep)
 )
 """Commands that may give somebody something to do."""
+
+WORK = frozenset((c.Submit, c.Claim, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+
+
+def is_work(command: c.Command) -> bool:
+    """Whether the small script knows it: calling a script costs something for every function in it."""
+    return type(command) in WORK or (type(command) is c.Settle and command.outcome == "succeeded")
+
 
 PIECE = 1000
 """Commands of one call: a larger batch is several calls, so that others get their turn. Each is atomic in itself."""
@@ -104,12 +112,15 @@ class RedisStore:
         payload, bodies = batch.encode(commands)
         try:
             wire = await link.command_wire()
-            answer = await link.run(wire, self._scripts.batch, payload, self._me, *bodies, *self._time())
+            answer = await link.run(wire, self._script(commands), payload, self._me, *bodies, *self._time())
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
         if not LOUD.isdisjoint(map(type, commands)):
             self._doorbell.ring()
         return batch.decode(commands, answer)
+
+    def _script(self, commands: Sequence[c.Command]) -> Script:
+        return self._scripts.work if all(map(is_work, commands)) else self._scripts.all
 
     async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:
         pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]
@@ -172,7 +183,7 @@ class RedisStore:
         return reads.quarantined(await self._ask("LRANGE", self._key(f"quarantine:{run}"), 0, -1))
 
     async def history(self, run: str) -> list[Event]:
-        return reads.history(await self._read("history", run))
+        return reads.history(run, await self._read("history", run))
 
     async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
         return reads.logs(await self._ask("LRANGE", self._key(f"log:{run}"), after, after + limit - 1) if limit else [])

@@ -24,9 +24,6 @@ for i = 1, #commands, 2 do
 end
 
 finish()
-if loud then
-  call('PUBLISH', H .. 'bell', ARGV[3])
-end
 if broken then
   return redis.error_reply(broken)
 end

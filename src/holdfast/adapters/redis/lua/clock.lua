@@ -12,12 +12,11 @@ local LEAP = 8
 local now, mono, later
 local moved = false
 
-local function read_clock(known)
+local function read_clock(wall, lease, delay)
   local time = call('TIME')
   now = tonumber(time[1]) + tonumber(time[2]) / 1000000
-  local wall = tonumber(known[1] or now)
-  local passed = max(0, now - wall)
-  mono = tonumber(known[2] or 0) + min(passed, LEAP)
-  later = tonumber(known[3] or 0) + passed
-  moved = not known[1] or passed >= 1 or now < wall
+  local passed = math.max(0, now - tonumber(wall or now))
+  mono = tonumber(lease or 0) + math.min(passed, LEAP)
+  later = tonumber(delay or 0) + passed
+  moved = not wall or passed >= 1 or now < tonumber(wall)
 end

@@ -1,74 +1,69 @@
 -- Accepting runs: once per id, once per key, once per unique slot.
 
-local function answer(run, created, conflict)
-  return {run.id, created, NAMES[run.state], conflict}
-end
-
-local function same_key(tenant, key)
-  local id = key and call('HGET', KEYS_TAKEN, tenant .. '\0' .. key)
-  return id and load(id)
-end
-
-local function index_run(run)
-  local place = format('%d-0', run.seq)
-  call('XADD', RUNS, place, 'i', run.id)
-  call('XADD', TENANT .. run.tenant, place, 'i', run.id)
-  if not here[run.tenant] then
-    here[run.tenant] = true
-    call('SADD', TENANTS, run.tenant)
+-- The run that stands in the way of a new one, and whether that is a conflict.
+local function in_the_way(c)
+  local tenant, key = c[2], c[7]
+  local id = key and call('HGET', H .. 'keys', tenant .. '\0' .. key)
+  if id then
+    local run = load(id)
+    return run, run.fingerprint ~= c[6]
   end
+  id = c[8] and call('HGET', H .. 'slots', tenant .. '\0' .. c[3])
+  local run = id and load(id)
+  if run and run.state <= PAUSED then
+    return run, false
+  end
+  return nil
+end
+
+-- Note where it is to be found.
+local function index(run)
+  seq = run.seq
+  accepted[#accepted + 1] = run.id
+  local runs = tenants[run.tenant]
+  if not runs then
+    runs = {}
+    tenants[run.tenant] = runs
+  end
+  runs[#runs + 1] = run.seq
+  runs[#runs + 1] = run.id
   if run.key then
-    call('HSET', KEYS_TAKEN, run.tenant .. '\0' .. run.key, run.id)
+    call('HSET', H .. 'keys', run.tenant .. '\0' .. run.key, run.id)
   end
   if run.unique then
-    call('HSET', SLOTS, run.tenant .. '\0' .. run.pipeline, run.id)
+    call('HSET', H .. 'slots', run.tenant .. '\0' .. run.pipeline, run.id)
   end
 end
 
-local function accept(run, input, delay)
-  run.seq = seq + 1
-  if delay > 0 then
-    run.available, run.due = now + delay, later + delay
-  end
-  index_run(run)
-  seq = run.seq
-  line_up(run)
-  tally(run, QUEUED, 1)
-  record(run, 'run.queued')
-  save(run, 'i', input, 's', pack(run.tenant, run.pipeline, run.lane, run.fingerprint, run.key, run.unique,
-    run.priority, run.parent))
-  loud = true
-end
-
--- Results taken over from the run that this one reruns.
-local function inherit(run, checkpoints)
-  for _, k in ipairs(checkpoints) do
-    call('HSET', RUN .. run.id, checkpoint_field(k.step, k.key),
-      pack(k.value, k.checksum, k.schema, k.fingerprint, k.record or '{}', 0))
-  end
-end
-
+-- id, tenant, pipeline, lane, input, fingerprint, key, unique, priority, delay, max_attempts, parent, checkpoints
 -- Answers true for a new run, or run, created, state, conflict.
 on.Submit = function(c)
-  local id, tenant, key = c[1], c[2], c[7]
+  local id, delay, checkpoints = c[1], c[10], c[13]
   if call('EXISTS', RUN .. id) == 1 then
-    return answer(load(id), true, false)
+    return {id, true, NAMES[load(id).state], false}
   end
-  local twin = same_key(tenant, key)
-  if twin then
-    return answer(twin, false, twin.fingerprint ~= c[6])
+  if c[7] or c[8] then
+    local other, conflict = in_the_way(c)
+    if other then
+      return {other.id, false, NAMES[other.state], conflict}
+    end
   end
-  local checkpoints = c[13]
   local run = {
-    id = id, tenant = tenant, pipeline = c[3], lane = c[4], fingerprint = c[6], key = key, unique = c[8] or nil,
-    priority = c[9], limit = c[11], parent = c[12], state = QUEUED, epoch = 0, lasts = 0, last = 0, attempts = 0,
-    created = now, positions = '', bad = 0, inherited = #checkpoints > 0 or nil,
+    id = id, tenant = c[2], pipeline = c[3], lane = c[4], key = c[7], unique = c[8] or nil, priority = c[9],
+    seq = seq + 1, state = QUEUED, epoch = 0, lasts = 0, last = 0, attempts = 0, limit = c[11], bad = 0,
+    available = delay > 0 and now + delay or nil, due = delay > 0 and later + delay or nil, written = {
+      'i', c[5], 's', pack(c[2], c[3], c[4], c[6], c[7], c[8] or nil, c[9], c[12], now, #checkpoints > 0 or nil),
+    },
   }
-  local live = run.unique and slot_holder(run)
-  if live then
-    return answer(live, false, false)
+  index(run)
+  line_up(run)
+  tally(run, QUEUED, 1)
+  event(run, 'run.queued')
+  for _, k in ipairs(checkpoints) do -- taken over from the run that this one reruns
+    put(run, 'c' .. k.step .. '\0' .. k.key,
+      pack(k.value, k.checksum, k.schema, k.fingerprint, k.record or '{}', 0))
   end
-  accept(run, c[5], c[10])
-  inherit(run, checkpoints)
+  save(run)
+  loud = true
   return true
 end

@@ -1,24 +1,22 @@
--- Dead letters: one hash each, m = source, reason, attributes (JSON), tenant, created, run, closed, resolution;
--- b = the original bytes. Indexes by creation: all, open ones, and both per tenant.
+-- Dead letters: m = source, reason, attributes (JSON), tenant, created, run, closed, resolution; b = original bytes.
 
-local function index_letter(id, tenant, created)
-  call('ZADD', LETTERS .. 'all', created, id)
-  call('ZADD', LETTERS .. 'all:' .. tenant, created, id)
+local function list_letter(kind, id, tenant, created)
+  call('ZADD', H .. 'letters:' .. kind, created, id)
+  call('ZADD', H .. 'letters:' .. kind .. ':' .. tenant, created, id)
 end
 
-local function open_letter(id, tenant, created)
-  call('ZADD', LETTERS .. 'open', created, id)
-  call('ZADD', LETTERS .. 'open:' .. tenant, created, id)
+local function unlist_letter(kind, id, tenant)
+  call('ZREM', H .. 'letters:' .. kind, id)
+  call('ZREM', H .. 'letters:' .. kind .. ':' .. tenant, id)
 end
 
-local function unlist_letter(id, tenant)
-  call('ZREM', LETTERS .. 'open', id)
-  call('ZREM', LETTERS .. 'open:' .. tenant, id)
+local function note(actor, action, target, reason)
+  call('LPUSH', H .. 'audit', pack(now, actor, action, target, reason))
 end
 
 -- Close a letter. Its tenant and run, or nothing when there is none or it was closed before.
 local function close_letter(id, resolution)
-  local found = call('HGET', LETTER .. id, 'm')
+  local found = call('HGET', H .. 'letter:' .. id, 'm')
   if not found then
     return nil
   end
@@ -26,50 +24,44 @@ local function close_letter(id, resolution)
   if closed then
     return nil
   end
-  call('HSET', LETTER .. id, 'm', pack(source, reason, attributes, tenant, created, run, now, resolution))
-  unlist_letter(id, tenant)
+  call('HSET', H .. 'letter:' .. id, 'm', pack(source, reason, attributes, tenant, created, run, now, resolution))
+  unlist_letter('open', id, tenant)
   return tenant, run
 end
 
 local function forget_letter(id, tenant)
-  unlist_letter(id, tenant)
-  call('ZREM', LETTERS .. 'all', id)
-  call('ZREM', LETTERS .. 'all:' .. tenant, id)
-  call('DEL', LETTER .. id)
+  unlist_letter('open', id, tenant)
+  unlist_letter('all', id, tenant)
+  call('DEL', H .. 'letter:' .. id)
 end
 
 -- Keep a failed run as a dead letter: once, however often it is resumed and fails again.
 local function bury_run(run, failure)
   local id = 'run:' .. run.id
-  local name, message = 'Unknown', ''
-  if failure then
-    local found = cjson.decode(failure)
-    name, message = found.name, found.message
-  end
-  local attributes = format('{"pipeline":%s,"attempts":"%d"}', cjson.encode(run.pipeline), run.attempts)
+  local found = failure and cjson.decode(failure) or {name = 'Unknown', message = ''}
+  local attributes = '{"pipeline":' .. cjson.encode(run.pipeline) .. ',"attempts":"' .. run.attempts .. '"}'
   local created = now
-  local before = call('HGET', LETTER .. id, 'm')
+  local before = call('HGET', H .. 'letter:' .. id, 'm')
   if before then
-    local _, _, _, _, at = decode(before)
-    created = at
+    created = select(5, decode(before))
   else
-    call('HSET', LETTER .. id, 'b', call('HGET', RUN .. run.id, 'i'))
-    index_letter(id, run.tenant, created)
+    call('HSET', H .. 'letter:' .. id, 'b', call('HGET', RUN .. run.id, 'i'))
+    list_letter('all', id, run.tenant, created)
   end
-  call('HSET', LETTER .. id, 'm',
-    pack('run', name .. ': ' .. message, attributes, run.tenant, created, run.id, nil, nil))
-  open_letter(id, run.tenant, created)
+  call('HSET', H .. 'letter:' .. id, 'm',
+    pack('run', found.name .. ': ' .. found.message, attributes, run.tenant, created, run.id, nil, nil))
+  list_letter('open', id, run.tenant, created)
 end
 
 -- id, source, reason, which of the bodies in ARGV, attributes (JSON), tenant. Answers whether it is new.
 on.Bury = function(c)
-  local id, source, reason, body, attributes, tenant = c[1], c[2], c[3], ARGV[3 + c[4]], c[5], c[6]
-  if call('HSETNX', LETTER .. id, 'm', pack(source, reason, attributes, tenant, now, nil, nil, nil)) == 0 then
+  local id, tenant = c[1], c[6]
+  if call('HSETNX', H .. 'letter:' .. id, 'm', pack(c[2], c[3], c[5], tenant, now, nil, nil, nil)) == 0 then
     return false
   end
-  call('HSET', LETTER .. id, 'b', body)
-  index_letter(id, tenant, now)
-  open_letter(id, tenant, now)
+  call('HSET', H .. 'letter:' .. id, 'b', ARGV[3 + c[4]])
+  list_letter('all', id, tenant, now)
+  list_letter('open', id, tenant, now)
   return true
 end
 
@@ -89,7 +81,7 @@ on.Discard = function(c)
   local run = id and load(id)
   if run and run.holds then
     run.holds = nil
-    call('ZREM', BLOCKED .. run.lane, run.id)
+    call('ZREM', H .. 'blocked:' .. run.lane, id)
     save(run)
   end
   note(c.actor, 'dlq.discard', c.id, c.reason)

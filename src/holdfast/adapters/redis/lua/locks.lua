@@ -1,7 +1,7 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every holder.
 
 local function lock_of(name)
-  local found = call('HGET', LOCKS, name)
+  local found = call('HGET', H .. 'locks', name)
   if not found then
     return {epoch = 0}
   end
@@ -15,11 +15,11 @@ local function is_held(lock)
 end
 
 local function write_lock(name, lock)
-  call('HSET', LOCKS, name, pack(lock.epoch, lock.token, lock.owner, lock.acquired, lock.lasts))
+  call('HSET', H .. 'locks', name, pack(lock.epoch, lock.token, lock.owner, lock.acquired, lock.lasts))
   if lock.token then
-    call('ZADD', HELD, lock.lasts, name)
+    call('ZADD', H .. 'locks:held', lock.lasts, name)
   else
-    call('ZREM', HELD, name)
+    call('ZREM', H .. 'locks:held', name)
   end
 end
 

@@ -7,111 +7,83 @@
 -- KEYS[1]  <prefix>holdfast:meta, which tells a cluster the slot
 -- ARGV[1]  the prefix
 --
+-- For people, <prefix> and then
+--   pipeline_state:<run>                        string: the state document, JSON
+--   pipeline_lock:<run>                         string with a time to live: who has the run now
+--   pipeline_validation_failure:<run>:<step>    integer: checkpoints taken out of use
+--
+-- For us, <prefix>holdfast: and then
+--   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock
+--   run:<run>           hash: all of a run but its log; see below
+--   log:<run>           list: its log
+--   quarantine:<run>    list: checkpoints taken out of use
+--   runs                stream: ids of the runs that one batch accepted; its id is the last one's number of acceptance
+--   tenant:<tenant>     stream: number, id, number, id, … of a tenant; likewise
+--   tenants             set: tenants that had runs
+--   keys                hash: tenant, key -> run
+--   slots               hash: tenant, pipeline -> live run of a unique pipeline
+--   counts:<tenant>     hash: pipeline, lane, state -> number of runs
+--   lanes               hash: lane -> order, head policy
+--   lanes:busy          set: lanes that had runs
+--   queues:<lane>       set: priority, pipeline of each ready queue of a lane
+--   ready:<lane>,<priority>,<pipeline>   sorted set: runs to be claimed, by acceptance
+--   delayed:<lane>      sorted set: queued runs that wait, by the end of their delay
+--   waiting:<lane>      sorted set: the same, by acceptance
+--   leases:<lane>       sorted set: running runs, by the end of their lease
+--   blocked:<lane>      sorted set: failed heads that a fifo lane waits for, by acceptance
+--   state:<state>       sorted set: paused, failed or cancelled runs, by acceptance
+--   ended               stream: time, ids of the runs that succeeded or were cancelled in one batch
+--   failed              sorted set: failed runs, by the time of the end
+--   outbox              stream: number of run and event, number of run and event, … of one batch; its id is the
+--                       position of the last
+--   letter:<id>         hash: a dead letter
+--   letters:all, letters:open, and both with :<tenant>   sorted sets: dead letters, by creation
+--   locks               hash: lock -> epoch, token, owner, acquired, lasts
+--   locks:held          sorted set: locks, by the end of their lease
+--   audit               list: interventions, newest first
+--   bell                channel: rung by whoever did something that others may wait for
+--
+-- Several values in one string are packed one after another (MessagePack), names are joined with a zero byte.
 -- Numbers given to redis.call keep all their digits; `..` would round them to 14.
 
-local call = redis.call
-local pack, decode = cmsgpack.pack, cmsgpack.unpack
-local format, floor_of, min, max = string.format, math.floor, math.min, math.max
-
+local call, pack, decode, format = redis.call, cmsgpack.pack, cmsgpack.unpack, string.format
 local PREFIX = ARGV[1]
 local H = PREFIX .. 'holdfast:'
-local META = H .. 'meta'              -- hash: schema, seq, position, confirmed, generation, replid, clock
-local EVENTS = H .. 'events'          -- stream: all events; ids are positions
-local RUNS = H .. 'runs'              -- stream: run ids; ids are numbers of acceptance
-local TENANTS = H .. 'tenants'        -- set: tenants that have runs
-local LANES = H .. 'lanes'            -- hash: lane -> order and head policy
-local BUSY = H .. 'lanes:busy'        -- set: lanes that had runs
-local KEYS_TAKEN = H .. 'keys'        -- hash: tenant, key -> run
-local SLOTS = H .. 'slots'            -- hash: tenant, pipeline -> live run of a unique pipeline
-local COUNTS = H .. 'counts:'         -- hash per tenant: pipeline, lane, state -> number of runs
-local LOCKS = H .. 'locks'            -- hash: lock -> epoch, token, owner, acquired, lasts
-local HELD = H .. 'locks:held'        -- sorted set: locks by the end of their lease
-local AUDIT = H .. 'audit'            -- list: newest first
-local LETTERS = H .. 'letters:'       -- sorted sets: dead letters by creation; `all` and `open`, and per tenant
-
--- per run
-local RUN = H .. 'run:'               -- hash: all of a run but its events and logs; see `load`
-local LOG = H .. 'log:'               -- list: its log
-local BAD = H .. 'quarantine:'        -- list: checkpoints taken out of use
--- per lane
-local READY = H .. 'ready:'           -- sorted set per pipeline: by priority, then acceptance
-local QUEUE = H .. 'queue:'           -- sorted set: all queued runs by acceptance
-local DELAYED = H .. 'delayed:'       -- sorted set: queued runs that wait, by the end of their delay
-local LEASES = H .. 'leases:'         -- sorted set: running runs by the end of their lease
-local BLOCKED = H .. 'blocked:'       -- sorted set: failed heads that the lane waits for, by acceptance
--- per state, for lists and retention
-local STATE = H .. 'state:'           -- sorted set of paused, failed or cancelled runs by acceptance
-local FINISHED = H .. 'finished:'     -- sorted set by the time of the end: `failed`, or `over` for the others
-local TENANT = H .. 'tenant:'         -- stream: run ids of a tenant; ids are numbers of acceptance
-local LETTER = H .. 'letter:'         -- hash: one dead letter
+local RUN = H .. 'run:'
 
 local QUEUED, RUNNING, PAUSED, SUCCEEDED, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
 local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'}
 
-local function joined(...)
-  return table.concat({...}, '\0')
-end
-
--- A run's hash. Packed fields hold their values one after another:
---   s  what never changes    tenant, pipeline, lane, fingerprint, key, unique, priority, parent
---   f  what the fence asks   state, epoch, lasts (end of the lease), last (number of its newest event)
---   r  the rest              seq, attempts, limit, created, started, available, due, finished, worker, reason, holds,
---                            inherited, bad (checkpoints in quarantine), result_of (step whose value is the result)
---   h  positions of its events        i  input       p  progress    o  result    e  error
---   d  layout of its state document   c<step>\0<key>  value, checksum, schema, fingerprint, record, epoch
-local function read_spec(run, s)
-  run.tenant, run.pipeline, run.lane, run.fingerprint, run.key, run.unique, run.priority, run.parent = decode(s)
-end
-
-local function read_fence(run, f)
-  run.state, run.epoch, run.lasts, run.last = decode(f)
-end
-
-local function read_rest(run, r)
-  run.seq, run.attempts, run.limit, run.created, run.started, run.available, run.due, run.finished, run.worker,
-    run.reason, run.holds, run.inherited, run.bad, run.result_of = decode(r)
+-- A run. In its hash:
+--   s  what never changes   tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited
+--   f  the fence            seq (number of acceptance), state, epoch, lasts (end of the lease), last (newest event)
+--   r  the rest             attempts, limit, started, available, due, finished, worker, reason, holds (its lane), bad
+--                           (checkpoints in quarantine), result_of (step whose value is the result)
+--   i  input    p  progress    o  result    e  error    d  layout of its state document
+--   e<number>       an event: type, at, data, position
+--   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
+local function as_run(id, s, f, r)
+  local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
+  local seq, state, epoch, lasts, last = decode(f)
+  local attempts, limit, started, available, due, finished, worker, reason, holds, bad, result_of = decode(r)
+  return {
+    id = id, tenant = tenant, pipeline = pipeline, lane = lane, fingerprint = fingerprint, key = key, unique = unique,
+    priority = priority, parent = parent, created = created, inherited = inherited, seq = seq, state = state,
+    epoch = epoch, lasts = lasts, last = last, attempts = attempts, limit = limit, started = started,
+    available = available, due = due, finished = finished, worker = worker, reason = reason, holds = holds, bad = bad,
+    result_of = result_of, written = {},
+  }
 end
 
 local function load(id)
-  local found = call('HMGET', RUN .. id, 's', 'f', 'r', 'h')
-  if not found[2] then
-    return nil
-  end
-  local run = {id = id, positions = found[4] or ''}
-  read_spec(run, found[1])
-  read_fence(run, found[2])
-  read_rest(run, found[3])
-  return run
+  local found = call('HMGET', RUN .. id, 's', 'f', 'r')
+  return found[1] and as_run(id, found[1], found[2], found[3]) or nil
 end
 
-local function positions_of(packed)
-  local found, offset = {}, 0
-  while offset >= 0 and offset < #packed do
-    local values = {cmsgpack.unpack_limit(packed, 1000, offset)}
-    offset = values[1]
-    for i = 2, #values do
-      found[#found + 1] = values[i]
-    end
-  end
-  return found
-end
-
-local function checkpoint_field(step, key)
-  return 'c' .. step .. '\0' .. key
-end
-
-local function lane_of(name)
-  local found = call('HGET', LANES, name)
+local function order_of(lane)
+  local found = call('HGET', H .. 'lanes', lane)
   if found then
-    local order, head = decode(found)
-    return order, head
+    return decode(found)
   end
   return 'parallel', 'dead-letter'
-end
-
--- Lists longer than what one call of Lua may be given.
-local function in_pieces(command, key, values)
-  for start = 1, #values, 1000 do
-    call(command, key, unpack(values, start, min(start + 999, #values)))
-  end
 end

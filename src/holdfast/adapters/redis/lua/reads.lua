@@ -7,18 +7,19 @@
 --
 -- Returns what is said at each read. A run is its fields s, f, r, i, p, o, e as they are stored, and its id.
 
-read_clock(call('HMGET', META, 'wall', 'mono', 'later'))
+local known = call('HMGET', KEYS[1], 'wall', 'mono', 'later')
+read_clock(known[1], known[2], known[3])
 
 local EXAMINED = 500 -- runs that one call of `runs` looks at: the server is never busy for long
 
 local function whole(id)
   local found = call('HMGET', RUN .. id, 's', 'f', 'r', 'i', 'p', 'o', 'e')
-  if not found[2] then
+  if not found[1] then
     return nil
   end
-  local step = not found[6] and select(14, decode(found[3]))
+  local step = not found[6] and select(11, decode(found[3]))
   if step then
-    found[6] = (decode(call('HGET', RUN .. id, checkpoint_field(step, ''))))
+    found[6] = (decode(call('HGET', RUN .. id, 'c' .. step .. '\0')))
   end
   found[8] = id
   return found
@@ -35,7 +36,7 @@ function read.over(ids)
   local found = {}
   for _, id in ipairs(ids) do
     local fence = call('HGET', RUN .. id, 'f')
-    if fence and decode(fence) >= SUCCEEDED then
+    if fence and select(2, decode(fence)) >= SUCCEEDED then
       found[#found + 1] = whole(id)
     end
   end
@@ -48,11 +49,29 @@ local function newest(a, b)
   return a.seq > b.seq
 end
 
-local function from_stream(key, below, limit)
-  local found = {}
-  for i, entry in ipairs(call('XREVRANGE', key, below and format('%d-0', below - 1) or '+', '-', 'COUNT', limit)) do
-    found[i] = {seq = tonumber(string.match(entry[1], '^%d+')), id = entry[2][2]}
+-- Entries of a stream name several runs: ids whose numbers end with that of the entry, or number, id, number, id, …
+local function from_stream(key, with_numbers, below, limit)
+  local found, top = {}, '+'
+  local function add(entry)
+    local group, last = decode(entry[2][2]), tonumber(string.match(entry[1], '^%d+'))
+    for i = #group, 1, with_numbers and -2 or -1 do
+      local number = with_numbers and group[i - 1] or last - (#group - i)
+      if not below or number < below then
+        found[#found + 1] = {seq = number, id = group[i]}
+      end
+    end
+    top = '(' .. entry[1]
   end
+  local around = below and call('XRANGE', key, format('%d-0', below - 1), '+', 'COUNT', 1)[1]
+  if around then
+    add(around)
+  end
+  repeat
+    local entries = call('XREVRANGE', key, top, '-', 'COUNT', 20)
+    for _, entry in ipairs(entries) do
+      add(entry)
+    end
+  until #entries < 20 or #found >= limit
   return found
 end
 
@@ -79,28 +98,39 @@ local function from_ids(ids, below)
 end
 
 local function lanes_of(where)
-  return where.lane and {where.lane} or call('SMEMBERS', BUSY)
+  return where.lane and {where.lane} or call('SMEMBERS', H .. 'lanes:busy')
 end
 
 local function with_key(where)
   local ids = {}
-  for _, tenant in ipairs(where.tenant and {where.tenant} or call('SMEMBERS', TENANTS)) do
-    ids[#ids + 1] = call('HGET', KEYS_TAKEN, tenant .. '\0' .. where.key) or nil
+  for _, tenant in ipairs(where.tenant and {where.tenant} or call('SMEMBERS', H .. 'tenants')) do
+    ids[#ids + 1] = call('HGET', H .. 'keys', tenant .. '\0' .. where.key) or nil
   end
   return ids
 end
 
+local function queues_of(lane)
+  local keys = {H .. 'waiting:' .. lane}
+  for _, name in ipairs(call('SMEMBERS', H .. 'queues:' .. lane)) do
+    keys[#keys + 1] = H .. 'ready:' .. lane .. '\0' .. name
+  end
+  return keys
+end
+
 local function from_lanes(where, below, limit)
   local all = {}
-  for _, lane in ipairs(lanes_of(where)) do
-    local found
-    if where.state == 'queued' then
-      found = from_set(QUEUE .. lane, below, limit)
-    else
-      found = from_ids(call('ZRANGE', LEASES .. lane, 0, -1), below)
-    end
+  local function add(found)
     for _, run in ipairs(found) do
       all[#all + 1] = run
+    end
+  end
+  for _, lane in ipairs(lanes_of(where)) do
+    if where.state == 'running' then
+      add(from_ids(call('ZRANGE', H .. 'leases:' .. lane, 0, -1), below))
+    else
+      for _, key in ipairs(queues_of(lane)) do
+        add(from_set(key, below, limit))
+      end
     end
   end
   return all
@@ -115,26 +145,24 @@ local function candidates(where, below, limit)
   elseif state == 'queued' or state == 'running' then
     found = from_lanes(where, below, limit)
   elseif state == 'paused' or state == 'failed' or state == 'cancelled' then
-    return from_set(STATE .. state, below, limit)
+    return from_set(H .. 'state:' .. state, below, limit)
   else
-    return from_stream(where.tenant and TENANT .. where.tenant or RUNS, below, limit)
+    local key = where.tenant and 'tenant:' .. where.tenant or 'runs'
+    return from_stream(H .. key, where.tenant ~= nil, below, limit)
   end
   table.sort(found, newest)
   return found
 end
 
-local function matches(id, where)
-  local run = {}
+local function matches(id, number, where)
   local found = call('HMGET', RUN .. id, 's', 'f')
-  if not found[1] then
-    return false
+  if not found[1] or decode(found[2]) ~= number then
+    return false -- it is gone, only its group is left
   end
-  read_spec(run, found[1])
-  local function is(name, value)
-    return not where[name] or where[name] == value
-  end
-  return is('tenant', run.tenant) and is('pipeline', run.pipeline) and is('lane', run.lane) and is('key', run.key)
-    and is('state', NAMES[decode(found[2])])
+  local tenant, pipeline, lane, _, key = decode(found[1])
+  return (where.tenant or tenant) == tenant and (where.pipeline or pipeline) == pipeline
+    and (where.lane or lane) == lane and (where.key or key) == key
+    and (not where.state or where.state == NAMES[select(2, decode(found[2]))])
 end
 
 -- `asked` is where, limit, below (false: from the newest). Returns runs, and below which number to go on (0: the end).
@@ -148,7 +176,7 @@ function read.runs(asked)
       return {found, last}
     end
     last = run.seq
-    if string.sub(run.id, 1, #prefix) == prefix and matches(run.id, where) then
+    if string.sub(run.id, 1, #prefix) == prefix and matches(run.id, run.seq, where) then
       found[#found + 1] = whole(run.id)
     end
   end
@@ -158,8 +186,8 @@ end
 -- Returns state, number, state, number, …
 function read.count(where)
   local counts, flat = {}, {}
-  for _, tenant in ipairs(where.tenant and {where.tenant} or call('SMEMBERS', TENANTS)) do
-    local fields = call('HGETALL', COUNTS .. tenant)
+  for _, tenant in ipairs(where.tenant and {where.tenant} or call('SMEMBERS', H .. 'tenants')) do
+    local fields = call('HGETALL', H .. 'counts:' .. tenant)
     for i = 1, #fields, 2 do
       local pipeline, lane, state = string.match(fields[i], '^(%Z*)%z(%Z*)%z(%Z*)$')
       if (where.pipeline or pipeline) == pipeline and (where.lane or lane) == lane
@@ -188,14 +216,18 @@ function read.checkpoints(asked)
   return found
 end
 
--- Returns s, and the events as they are stored with their positions.
+-- Returns s, and the events as they are stored.
 function read.history(id)
-  local found = call('HMGET', RUN .. id, 's', 'h')
-  local events = {}
-  for _, place in ipairs(found[1] and positions_of(found[2]) or {}) do
-    local at = format('%d-0', place)
-    local entry = call('XRANGE', EVENTS, at, at)[1]
-    events[#events + 1], events[#events + 2] = entry[2][2], place
+  local found = call('HMGET', RUN .. id, 's', 'f')
+  local events, last = {}, found[1] and select(5, decode(found[2])) or 0
+  for from = 1, last, 1000 do
+    local fields = {}
+    for number = from, math.min(from + 999, last) do
+      fields[#fields + 1] = 'e' .. number
+    end
+    for _, event in ipairs(call('HMGET', RUN .. id, unpack(fields))) do
+      events[#events + 1] = event
+    end
   end
   return {found[1], events}
 end
@@ -204,17 +236,17 @@ end
 
 -- `asked` is tenant (false: all), open only, limit. Returns ids with m and b.
 function read.dead_letters(asked)
-  local index = LETTERS .. (asked[2] and 'open' or 'all') .. (asked[1] and ':' .. asked[1] or '')
+  local index = H .. 'letters:' .. (asked[2] and 'open' or 'all') .. (asked[1] and ':' .. asked[1] or '')
   local found = {}
   for i, id in ipairs(asked[3] > 0 and call('ZREVRANGE', index, 0, asked[3] - 1) or {}) do
-    local letter = call('HMGET', LETTER .. id, 'm', 'b')
+    local letter = call('HMGET', H .. 'letter:' .. id, 'm', 'b')
     found[i] = {id, letter[1], letter[2]}
   end
   return found
 end
 
 local function holder(name)
-  local found = call('HGET', LOCKS, name)
+  local found = call('HGET', H .. 'locks', name)
   if not found then
     return nil
   end
@@ -228,7 +260,7 @@ end
 -- Returns MessagePack: name, epoch, owner, acquired, remaining of each lock that is held.
 function read.locks()
   local rows = {}
-  for _, name in ipairs(call('ZRANGEBYSCORE', HELD, '(' .. format('%.17g', mono), '+inf')) do
+  for _, name in ipairs(call('ZRANGEBYSCORE', H .. 'locks:held', '(' .. format('%.17g', mono), '+inf')) do
     local epoch, owner, acquired, remaining = holder(name)
     if epoch then
       rows[#rows + 1] = {name, epoch, owner, acquired, remaining}
@@ -238,22 +270,28 @@ function read.locks()
 end
 
 local function lane_row(name)
-  local order, head = lane_of(name)
+  local order, head = order_of(name)
   local term, leader = holder('lane:' .. name)
-  return {name, order, head, call('ZCARD', QUEUE .. name), call('ZCARD', LEASES .. name), leader or false, term or 0,
-    call('ZRANGE', BLOCKED .. name, 0, 0)[1] or false}
+  local queued = 0
+  for _, key in ipairs(queues_of(name)) do
+    queued = queued + call('ZCARD', key)
+  end
+  local running = call('ZCARD', H .. 'leases:' .. name)
+  return {name, order, head, queued, running, leader or false, term or 0,
+    call('ZRANGE', H .. 'blocked:' .. name, 0, 0)[1] or false}
 end
 
 -- Returns MessagePack: name, order, head, queued, running, leader, term, blocked by, of each lane.
 function read.lanes()
-  local rows, seen = {}, {}
-  for _, name in ipairs(call('HKEYS', LANES)) do
-    seen[name] = true
+  local rows, defined = {}, {}
+  for _, name in ipairs(call('HKEYS', H .. 'lanes')) do
+    defined[name] = true
     rows[#rows + 1] = lane_row(name)
   end
-  for _, name in ipairs(call('SMEMBERS', BUSY)) do
-    if not seen[name] and call('EXISTS', QUEUE .. name, LEASES .. name) > 0 then
-      rows[#rows + 1] = lane_row(name)
+  for _, name in ipairs(call('SMEMBERS', H .. 'lanes:busy')) do
+    local lane = not defined[name] and lane_row(name)
+    if lane and lane[4] + lane[5] > 0 then
+      rows[#rows + 1] = lane
     end
   end
   return pack(rows)
