@@ -33,6 +33,8 @@ class Address(Struct, frozen=True):
     """Connections per event loop: one for commands, the others for reads."""
     timeout: float = TIMEOUT
     """Seconds that the server may take to answer."""
+    documents: bool = True
+    """Whether `pipeline_state:<run>` is kept up to date."""
 
     def __str__(self) -> str:
         """Fit to be shown: without user and password."""
@@ -102,11 +104,18 @@ def _number(kind: type[int] | type[float], least: float) -> Callable[[str], Any]
     return read
 
 
+def _truth(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError("yes or no")
+    return text == "yes"
+
+
 PARAMETERS: dict[str, Callable[[str], Any]] = {
     "prefix": str,
     "pool": _number(int, 1),
     "timeout": _number(float, 0.1),
     "ca": str,
+    "documents": _truth,
 }
 
 

@@ -32,8 +32,8 @@ def unpack(count: int, packed: bytes) -> list[Any]:
 def run(row: Sequence[Any]) -> Run:
     s, f, r, input, progress, result, error, id = row
     tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)
-    seq, state, epoch, _, _ = unpack(5, f)
-    attempts, limit, started, available, _, finished, worker, reason, *_ = unpack(11, r)
+    seq, state, epoch, _, _, started, finished, _ = unpack(8, f)
+    attempts, limit, available, _, worker, reason, _, _ = unpack(8, r)
     return Run(
         id.decode(),
         tenant,

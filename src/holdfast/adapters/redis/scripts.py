@@ -8,7 +8,7 @@ from importlib import resources
 
 from msgspec import Struct
 
-WORK = ("changes", "intake", "execution", "batch")
+WORK = ("changes", "document", "intake", "execution", "batch")
 ALL = (*WORK[:-1], "letters", "failing", "operations", "retention", "locks", "outbox", "batch")
 
 

@@ -51,6 +51,7 @@ class RedisStore:
         self._scripts = scripts("clock_of_test" if test_clock else "clock")
         self._test_clock = test_clock
         self._me = new_token()[:12]
+        self._documents = int(self.address.documents)
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, self._me, self._doorbell)
         self._links: dict[asyncio.AbstractEventLoop, Link] = {}
@@ -112,7 +113,7 @@ class RedisStore:
         payload, bodies = batch.encode(commands)
         try:
             wire = await link.command_wire()
-            answer = await link.run(wire, self._script(commands), payload, self._me, *bodies, *self._time())
+            answer = await link.run(wire, self._script(commands), payload, self._me, self._documents, *bodies, *self._time())
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
         if not LOUD.isdisjoint(map(type, commands)):

@@ -1,6 +1,7 @@
 -- The few acts that every command is made of. Nothing else writes runs, events or counts.
 --
--- What every command of a batch would write for itself is collected here and written once, by `finish`.
+-- What the commands of a batch have in common is written once, by `finish`. So are runs that are accepted, which are
+-- often claimed in the same batch: who needs such a run by its id calls `find`.
 
 local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'generation')
 read_clock(meta[1], meta[2], meta[3])
@@ -11,8 +12,18 @@ local FLOOR = tonumber(meta[6] or 0) * 1048576
 
 local on = {} -- what to do for each command, by its name
 local loud = false -- whether there is something that others may wait for
+local rare = false -- whether this is the script of all commands, most of which look at what is stored
 local accepted, outbox, ended = {}, {}, {now}
-local tenants, tallies, known, freed, unlocked = {}, {}, {}, {}, {}
+local pending, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}
+
+local function within(all, name)
+  local found = all[name]
+  if not found then
+    found = {}
+    all[name] = found
+  end
+  return found
+end
 
 local function raised(epoch)
   return math.max(epoch, FLOOR) + 1
@@ -20,77 +31,119 @@ end
 
 -- Count a run of this pipeline, lane and state: by 1 or -1.
 local function tally(run, state, by)
-  local fields = tallies[run.tenant]
-  if not fields then
-    fields = {}
-    tallies[run.tenant] = fields
-  end
-  local field = run.pipeline .. '\0' .. run.lane .. '\0' .. NAMES[state]
-  fields[field] = (fields[field] or 0) + by
+  local counts = within(within(within(tallies, run.tenant), run.pipeline), run.lane)
+  counts[state] = (counts[state] or 0) + by
 end
 
--- Note a field to be written by `save`.
+-- --- a run's hash ---
+
+-- Note a field to be written with the run.
 local function put(run, field, value)
   local written = run.written
   written[#written + 1] = field
   written[#written + 1] = value
 end
 
+-- Numbers are slow to be turned into text, and most runs have few events.
+local EVENT_FIELDS = {'e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8', 'e9', 'e10', 'e11', 'e12', 'e13', 'e14'}
+
 local function event(run, kind, data)
-  run.last = run.last + 1
+  local number = run.last + 1
+  run.last = number
   position = position + 1
   outbox[#outbox + 1] = run.seq
-  outbox[#outbox + 1] = run.last
-  put(run, 'e' .. run.last, pack(kind, now, data or '{}', position))
+  outbox[#outbox + 1] = number
+  put(run, EVENT_FIELDS[number] or 'e' .. number, pack(kind, now, data or '{}', position))
 end
 
-local function fence(run)
-  return pack(run.seq, run.state, run.epoch, run.lasts, run.last)
+local function put_fence(run)
+  put(run, 'f', pack(run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished,
+    run.result_of))
+end
+
+local function write(run)
+  call('HSET', RUN .. run.id, unpack(run.written))
+  run.written = {}
 end
 
 local function save(run)
-  call('HSET', RUN .. run.id, 'f', fence(run),
-    'r', pack(run.attempts, run.limit, run.started, run.available, run.due, run.finished, run.worker, run.reason,
-      run.holds, run.bad, run.result_of),
-    unpack(run.written))
+  pending[run.id] = nil
+  put_fence(run)
+  put(run, 'r', pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds, run.bad))
+  write(run)
+end
+
+local function find(id)
+  if pending[id] then
+    save(pending[id])
+  end
+  return stored(id)
+end
+
+-- --- queues and leases ---
+
+-- The ready queue of a run: its key, and the runs of this batch that are not in it yet.
+local function queue_of(run)
+  local found = within(within(queues, run.lane), run.priority)
+  local queue = found[run.pipeline]
+  if not queue then
+    local name = run.priority .. '\0' .. run.pipeline
+    queue = {key = H .. 'ready:' .. run.lane .. '\0' .. name}
+    found[run.pipeline], fresh[queue.key] = queue, queue
+    call('SADD', H .. 'queues:' .. run.lane, name)
+    call('SADD', H .. 'lanes:busy', run.lane)
+  end
+  return queue
 end
 
 -- Put a queued run into line.
 local function line_up(run)
-  local lane = run.lane
-  local queue = run.priority .. '\0' .. run.pipeline
-  local key = H .. 'ready:' .. lane .. '\0' .. queue
-  if not known[key] then
-    known[key] = true
-    call('SADD', H .. 'queues:' .. lane, queue)
-    call('SADD', H .. 'lanes:busy', lane)
-  end
+  local queue = queue_of(run)
   if run.available then
-    call('ZADD', H .. 'delayed:' .. lane, run.due, run.id)
-    call('ZADD', H .. 'waiting:' .. lane, run.seq, run.id)
+    call('ZADD', H .. 'delayed:' .. run.lane, run.due, run.id)
+    call('ZADD', H .. 'waiting:' .. run.lane, run.seq, run.id)
   else
-    call('ZADD', key, run.seq, run.id)
+    call('ZADD', queue.key, run.seq, run.id)
   end
 end
 
--- A run's lease has ended: written before somebody looks at leases.
+-- A run's lease has ended.
 local function set_free(run)
-  local ids = freed[run.lane]
-  if not ids then
-    ids = {}
-    freed[run.lane] = ids
-  end
+  local ids = within(freed, run.lane)
   ids[#ids + 1] = run.id
   unlocked[#unlocked + 1] = PREFIX .. 'pipeline_lock:' .. run.id
 end
 
 local function write_freed()
-  for lane, ids in pairs(freed) do
-    call('ZREM', H .. 'leases:' .. lane, unpack(ids))
-  end
   if #unlocked > 0 then
+    for lane, ids in pairs(freed) do
+      call('ZREM', H .. 'leases:' .. lane, unpack(ids))
+    end
     call('DEL', unpack(unlocked))
     freed, unlocked = {}, {}
+  end
+end
+
+local function write_queues()
+  for key, queue in pairs(fresh) do
+    if #queue > 0 then
+      local entries = {}
+      for i = #queue, 1, -1 do
+        entries[2 * i - 1], entries[2 * i] = queue[i].seq, queue[i].id
+        queue[i] = nil
+      end
+      call('ZADD', key, unpack(entries))
+    end
+  end
+end
+
+-- --- at the end, or before somebody looks at all of it ---
+
+local function write_runs()
+  write_freed()
+  write_queues()
+  for _, run in pairs(pending) do
+    save(run)
   end
 end
 
@@ -121,19 +174,31 @@ local function write_ended()
   end
 end
 
--- Write what is left when all commands are applied, or one of them failed: numbers given out stay given out.
-local function finish()
-  write_freed()
-  write_outbox()
-  write_accepted()
-  write_ended()
-  for tenant, fields in pairs(tallies) do
-    for field, by in pairs(fields) do
-      if by ~= 0 and call('HINCRBY', H .. 'counts:' .. tenant, field, by) == 0 then
-        call('HDEL', H .. 'counts:' .. tenant, field)
+local function write_tallies()
+  for tenant, pipelines in pairs(tallies) do
+    for pipeline, lanes in pairs(pipelines) do
+      for lane, counts in pairs(lanes) do
+        for state, by in pairs(counts) do
+          local field = pipeline .. '\0' .. lane .. '\0' .. NAMES[state]
+          if by ~= 0 and call('HINCRBY', H .. 'counts:' .. tenant, field, by) == 0 then
+            call('HDEL', H .. 'counts:' .. tenant, field)
+          end
+        end
       end
     end
   end
+end
+
+local write_documents -- document.lua
+
+-- Also after a command that failed: numbers given out stay given out.
+local function finish()
+  write_runs()
+  write_outbox()
+  write_accepted()
+  write_ended()
+  write_tallies()
+  write_documents()
   if moved then
     call('HSET', KEYS[1], 'wall', now, 'mono', mono, 'later', later)
   end

@@ -10,7 +10,7 @@ local end_attempt -- how an attempt ends that did not succeed: failing.lua
 local function end_delays(lane)
   local due = call('ZRANGEBYSCORE', H .. 'delayed:' .. lane, '-inf', later, 'LIMIT', 0, PROMOTED)
   for _, id in ipairs(due) do
-    local run = load(id)
+    local run = find(id)
     call('ZREM', H .. 'delayed:' .. lane, id)
     call('ZREM', H .. 'waiting:' .. lane, id)
     run.available = nil
@@ -41,17 +41,24 @@ local function queues_of(lane, pipelines)
   return found
 end
 
--- The first runs of several queues of one priority, in the order of acceptance: id, key of the queue.
+-- The first runs of several queues of one priority, in the order of acceptance. Runs of this batch are the last of
+-- their queues and come as they are; of the others this gives id and number.
 local function first_of(queues, from, to, limit)
   local found = {}
   for i = from, to do
-    local entries = call('ZRANGE', queues[i][3], 0, limit - 1, 'WITHSCORES')
+    local key = queues[i][3]
+    local entries = call('ZRANGE', key, 0, limit - 1, 'WITHSCORES')
     for j = 1, #entries, 2 do
-      found[#found + 1] = {entries[j], queues[i][3], tonumber(entries[j + 1])}
+      found[#found + 1] = {id = entries[j], seq = tonumber(entries[j + 1]), queue = key}
+    end
+    for j = 1, math.min(#(fresh[key] or {}), limit - #entries / 2) do
+      local run = fresh[key][j]
+      run.queue = key
+      found[#found + 1] = run
     end
   end
   if to > from then
-    table.sort(found, function(a, b) return a[3] < b[3] end)
+    table.sort(found, function(a, b) return a.seq < b.seq end)
   end
   return found
 end
@@ -85,35 +92,67 @@ end
 
 -- The head of a fifo lane, for its leader, when nothing is under way or in the way. Delayed runs keep their place.
 local function head_of(c)
+  write_queues()
   if c.limit < 1 or not leads(c) or call('EXISTS', H .. 'leases:' .. c.lane, H .. 'blocked:' .. c.lane) > 0 then
     return {}
   end
-  local head = call('ZRANGE', H .. 'waiting:' .. c.lane, 0, 0, 'WITHSCORES')
-  local first, pipeline, number = nil, nil, tonumber(head[2] or math.huge)
+  local found = call('ZRANGE', H .. 'waiting:' .. c.lane, 0, 0, 'WITHSCORES')
+  local head, pipeline, number = nil, nil, tonumber(found[2] or math.huge)
   for _, queue in ipairs(queues_of(c.lane)) do
-    head = call('ZRANGE', queue[3], 0, 0, 'WITHSCORES')
-    if head[1] and tonumber(head[2]) < number then
-      first, pipeline, number = {head[1], queue[3]}, queue[2], tonumber(head[2])
+    found = call('ZRANGE', queue[3], 0, 0, 'WITHSCORES')
+    if found[1] and tonumber(found[2]) < number then
+      head, pipeline, number = {id = found[1], queue = queue[3]}, queue[2], tonumber(found[2])
     end
   end
-  return first and contains(c.pipelines, pipeline) and {first} or {}
+  return head and contains(c.pipelines, pipeline) and {head} or {}
+end
+
+-- Take as many runs from the start of each queue.
+local function take(taken)
+  for key, numbers in pairs(taken) do
+    if numbers.old > 0 then
+      call('ZREMRANGEBYRANK', key, 0, numbers.old - 1)
+    end
+    if numbers.new > 0 then
+      local queue = fresh[key]
+      for i = 1, #queue do
+        queue[i] = queue[i + numbers.new]
+      end
+    end
+  end
+end
+
+-- A run with its input: one of this batch, or a stored one.
+local function to_be_started(each)
+  if each.written then
+    return each
+  end
+  if pending[each.id] then
+    save(pending[each.id])
+  end
+  local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i', 'p', 'd')
+  local run = as_run(each.id, found[1], found[2], found[3])
+  run.input, run.progress, run.layout = found[4], found[5], found[6]
+  return run
 end
 
 -- Lease a run. What the worker is told.
-local function start(id, found, c, worker)
-  local run = as_run(id, found[1], found[2], found[3])
+local function start(run, c, worker)
   local resumed = run.epoch > 0 or run.inherited or false
   run.epoch, run.attempts, run.state = raised(run.epoch), run.attempts + 1, RUNNING
   run.worker, run.started, run.lasts, run.reason = c.worker, run.started or now, mono + c.ttl, nil
   tally(run, QUEUED, -1)
   tally(run, RUNNING, 1)
-  event(run, 'run.started',
-    '{"attempt":' .. run.attempts .. ',"worker":' .. worker .. ',"epoch":' .. run.epoch .. '}')
+  local epoch = format('%d', run.epoch)
+  local attempt = run.attempts == run.epoch and epoch or format('%d', run.attempts)
+  event(run, 'run.started', '{"attempt":' .. attempt .. ',"worker":' .. worker.json .. ',"epoch":' .. epoch .. '}')
+  if run.layout then
+    show(run, run.layout)
+  end
   save(run)
-  call('SET', PREFIX .. 'pipeline_lock:' .. id, c.worker .. '#' .. run.epoch,
-    'PX', math.max(1, math.floor(c.ttl * 1000)))
-  return {id, run.tenant, run.pipeline, run.lane, run.epoch, run.attempts, run.limit, found[4], found[5] or '{}',
-    resumed}
+  call('SET', PREFIX .. 'pipeline_lock:' .. run.id, c.worker .. '#' .. epoch, 'PX', worker.ttl)
+  return {run.id, run.tenant, run.pipeline, run.lane, run.epoch, run.attempts, run.limit, run.input,
+    run.progress or '{}', resumed}
 end
 
 on.Claim = function(c)
@@ -121,22 +160,22 @@ on.Claim = function(c)
   end_delays(c.lane)
   local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
   local claimed, taken, leases, size = {}, {}, {}, 0
-  local worker = next[1] and cjson.encode(c.worker)
+  local worker = next[1] and {json = cjson.encode(c.worker), ttl = format('%d', math.max(1, c.ttl * 1000))}
+  local lasts = next[1] and format('%d', math.ceil((mono + c.ttl) * 1000))
   for i, each in ipairs(next) do
-    local id, queue = each[1], each[2]
-    local found = call('HMGET', RUN .. id, 's', 'f', 'r', 'i', 'p')
-    size = size + #found[4]
+    local run = to_be_started(each)
+    size = size + #run.input
     if i > 1 and size > c.max_bytes then
       break
     end
-    claimed[i] = start(id, found, c, worker)
-    taken[queue] = (taken[queue] or 0) + 1
-    leases[#leases + 1] = mono + c.ttl
-    leases[#leases + 1] = id
+    claimed[i] = start(run, c, worker)
+    local numbers = within(taken, each.queue)
+    numbers.old = (numbers.old or 0) + (each == run and 0 or 1)
+    numbers.new = (numbers.new or 0) + (each == run and 1 or 0)
+    leases[#leases + 1] = lasts
+    leases[#leases + 1] = run.id
   end
-  for queue, number in pairs(taken) do
-    call('ZREMRANGEBYRANK', queue, 0, number - 1)
-  end
+  take(taken)
   if #leases > 0 then
     call('ZADD', H .. 'leases:' .. c.lane, unpack(leases))
   end
@@ -145,18 +184,31 @@ end
 
 -- --- writing under the fence ---
 
-local function holds(epoch, f)
-  if not f then
-    return false
+-- Fields of a run, its fence first, if the holder of this epoch may still write to it.
+local function held(id, epoch, ...)
+  if pending[id] then
+    save(pending[id])
   end
-  local _, state, current, lasts = decode(f)
-  return state == RUNNING and current == epoch and lasts > mono
+  local found = call('HMGET', RUN .. id, 'f', ...)
+  if not found[1] then
+    return nil
+  end
+  local _, state, current, lasts = decode(found[1])
+  return state == RUNNING and current == epoch and lasts > mono and found or nil
+end
+
+-- As much of a run as its fence tells: only for one that is running.
+local function fenced_run(id, f)
+  local number, state, epoch, lasts, last, started = decode(f)
+  return {
+    id = id, seq = number, state = state, epoch = epoch, lasts = lasts, last = last, started = started, written = {},
+  }
 end
 
 -- Put a checkpoint, and the event of a step that this epoch has not saved before. Whether there was one.
-local function checkpoint(run, c, found)
+local function checkpoint(run, c, before)
   put(run, 'c' .. c[3] .. '\0' .. c[4], pack(c[5], c[6], c[7], c[8], c[9], c[2]))
-  if c[4] ~= '' or (found and select(6, decode(found)) == c[2]) then
+  if c[4] ~= '' or (before and select(6, decode(before)) == c[2]) then
     return false
   end
   event(run, c[10] and 'step.skipped' or 'step.completed', c[9])
@@ -165,32 +217,40 @@ end
 
 -- run, epoch, step, key, value, checksum, schema, fingerprint, record, skipped
 on.SaveCheckpoint = function(c)
-  local key = RUN .. c[1]
-  local found = call('HMGET', key, 'f', c[4] == '' and 'c' .. c[3] .. '\0' or '-')
-  if not holds(c[2], found[1]) then
+  local is_step = c[4] == ''
+  local found = held(c[1], c[2], is_step and 'c' .. c[3] .. '\0' or '-', is_step and 'd' or '-')
+  if not found then
     return false
   end
-  local run = {written = {}}
-  run.seq, run.state, run.epoch, run.lasts, run.last = decode(found[1])
+  local run = fenced_run(c[1], found[1])
+  local is_first = run.last == 2 and not found[2] -- queued and started are all that it did so far
   if checkpoint(run, c, found[2]) then
-    put(run, 'f', fence(run))
+    put_fence(run)
   end
-  call('HSET', key, unpack(run.written))
+  if is_step then
+    show(run, not found[2] and found[3], c, is_first)
+  end
+  write(run)
   return true
 end
 
 -- run, epoch, progress
 on.SaveProgress = function(c)
-  if not holds(c[2], call('HGET', RUN .. c[1], 'f')) then
+  local found = held(c[1], c[2], 'd')
+  if not found then
     return false
   end
-  call('HSET', RUN .. c[1], 'p', c[3])
+  local run = fenced_run(c[1], found[1])
+  run.progress = c[3]
+  put(run, 'p', c[3])
+  show(run, found[2], nil, run.last == 2)
+  write(run)
   return true
 end
 
 -- run, epoch, level, step, message, fields
 on.LogLine = function(c)
-  if not holds(c[2], call('HGET', RUN .. c[1], 'f')) then
+  if not held(c[1], c[2]) then
     return false
   end
   local log = H .. 'log:' .. c[1]
@@ -200,45 +260,57 @@ on.LogLine = function(c)
   return true
 end
 
--- A result that is the value of the last checkpoint is not stored twice.
+-- The commonest ending touches no more of a run than its fence. A result that is the value of the last checkpoint is
+-- not stored twice.
 local function succeed(run, result, last)
   if last and last[4] == '' and last[5] == result then
     run.result_of = last[3]
   elseif result then
     put(run, 'o', result)
   end
-  run.state, run.finished, run.reason = SUCCEEDED, now, nil
+  run.state, run.finished = SUCCEEDED, now
   ended[#ended + 1] = run.id
   event(run, 'run.completed')
+  put_fence(run)
 end
 
 -- run, epoch, outcome, result, error, reason, delay, progress, last, deferred
 on.Settle = function(c)
-  local key, last = RUN .. c[1], c[9]
-  local found = call('HMGET', key, 's', 'f', 'r', last and 'c' .. last[3] .. '\0' .. last[4] or '-', 'p', 'e')
-  if not holds(c[2], found[2]) then
+  local last, success = c[9], c[3] == 'succeeded'
+  local found = held(c[1], c[2], 's', 'd', 'p', 'e', last and 'c' .. last[3] .. '\0' .. last[4] or '-',
+    success and '-' or 'r')
+  if not found then
     return false
   end
-  local run = as_run(c[1], found[1], found[2], found[3])
-  if found[5] or found[6] then
-    call('HDEL', key, 'p', 'e')
+  local run = success and fenced_run(c[1], found[1]) or as_run(c[1], found[2], found[1], found[7])
+  local is_first = run.last == 2 and not found[6]
+  if success then
+    read_spec(run, found[2])
+  end
+  run.progress, run.lasts = c[8], 0
+  if found[3] or found[4] or found[5] then
+    call('HDEL', RUN .. run.id, 'd', 'p', 'e')
   end
   if c[8] ~= '{}' then
     put(run, 'p', c[8])
   end
   if last then
-    checkpoint(run, last, found[4])
+    checkpoint(run, last, found[6])
   end
   set_free(run)
-  run.lasts = 0
   tally(run, RUNNING, -1)
-  if c[3] == 'succeeded' then
+  if success then
     succeed(run, c[4], last)
   else
     end_attempt(run, c)
   end
   tally(run, run.state, 1)
-  save(run)
+  show(run, not found[6] and found[3], last and last[4] == '' and last or nil, is_first)
+  if success then
+    write(run)
+  else
+    save(run)
+  end
   loud = true
   return true
 end

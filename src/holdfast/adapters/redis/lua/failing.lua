@@ -20,6 +20,7 @@ end
 
 -- The run ends as failed: one terminal event, and one dead letter unless its lane just goes on.
 local function fail(run, failure)
+  run.failure = failure
   run.state, run.finished, run.reason, run.available = FAILED, now, nil, nil
   call('ZADD', H .. 'state:failed', run.seq, run.id)
   call('ZADD', H .. 'failed', now, run.id)
@@ -38,9 +39,6 @@ local function fail(run, failure)
 end
 
 local function retry(run, failure, delay)
-  if failure then
-    put(run, 'e', failure)
-  end
   requeue(run, 'run.retrying', format('{"delay":%.17g,"error":%s}', delay, failure or 'null'), delay)
 end
 
@@ -53,11 +51,12 @@ function end_attempt(run, c)
   if outcome ~= 'retry' or deferred then
     run.attempts = run.attempts - 1
   end
+  if failure then
+    run.failure = failure
+    put(run, 'e', failure)
+  end
   if outcome == 'retry' then
     return retry(run, failure, delay)
-  end
-  if failure then
-    put(run, 'e', failure)
   end
   if outcome == 'paused' then
     return pause(run, '{"reason":' .. cjson.encode(reason or cjson.null) .. '}', reason)
@@ -68,17 +67,19 @@ end
 -- run, epoch, step, key, reason. Answers how many checkpoints of the step are in quarantine, or false. A repeated
 -- command finds nothing left to take out and only learns the number again.
 on.Quarantine = function(c)
-  local found = call('HMGET', RUN .. c.run, 's', 'f', 'r', 'c' .. c.step .. '\0' .. c.key)
-  if not holds(c.epoch, found[2]) then
+  local found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'd', 'p')
+  if not found then
     return false
   end
   if found[4] then
-    local run = as_run(c.run, found[1], found[2], found[3])
+    local run = as_run(c.run, found[2], found[1], found[3])
+    run.progress = found[6]
     call('HDEL', RUN .. c.run, 'c' .. c.step .. '\0' .. c.key)
     call('RPUSH', H .. 'quarantine:' .. c.run, pack(c.step, c.key, c.reason, (decode(found[4])), now))
     call('INCR', PREFIX .. 'pipeline_validation_failure:' .. c.run .. ':' .. c.step)
     run.bad = run.bad + 1
     event(run, 'checkpoint.quarantined', cjson.encode({step = c.step, key = c.key, reason = c.reason}))
+    show(run, c.key ~= '' and found[5])
     save(run)
   end
   local count = 0
@@ -95,15 +96,16 @@ on.Renew = function(c)
   local lost, lasts = {}, mono + c.ttl
   write_freed()
   for _, pair in ipairs(c.held) do
-    local found = call('HMGET', RUN .. pair[1], 's', 'f', 'r')
-    if not holds(pair[2], found[2]) then
+    local found = held(pair[1], pair[2], 's')
+    if not found then
       lost[#lost + 1] = pair
     else
-      local run = as_run(pair[1], found[1], found[2], found[3])
+      local run = fenced_run(pair[1], found[1])
       if lasts > run.lasts then
         run.lasts = lasts
-        save(run)
-        call('ZADD', H .. 'leases:' .. run.lane, lasts, run.id)
+        put_fence(run)
+        write(run)
+        call('ZADD', H .. 'leases:' .. select(3, decode(found[2])), format('%d', math.ceil(lasts * 1000)), run.id)
         call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
       end
     end

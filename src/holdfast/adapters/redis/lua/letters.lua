@@ -1,5 +1,7 @@
 -- Dead letters: m = source, reason, attributes (JSON), tenant, created, run, closed, resolution; b = original bytes.
 
+rare = true
+
 local function list_letter(kind, id, tenant, created)
   call('ZADD', H .. 'letters:' .. kind, created, id)
   call('ZADD', H .. 'letters:' .. kind .. ':' .. tenant, created, id)
@@ -59,7 +61,7 @@ on.Bury = function(c)
   if call('HSETNX', H .. 'letter:' .. id, 'm', pack(c[2], c[3], c[5], tenant, now, nil, nil, nil)) == 0 then
     return false
   end
-  call('HSET', H .. 'letter:' .. id, 'b', ARGV[3 + c[4]])
+  call('HSET', H .. 'letter:' .. id, 'b', ARGV[4 + c[4]])
   list_letter('all', id, tenant, now)
   list_letter('open', id, tenant, now)
   return true
@@ -78,7 +80,7 @@ on.Discard = function(c)
   if not tenant then
     return false
   end
-  local run = id and load(id)
+  local run = id and find(id)
   if run and run.holds then
     run.holds = nil
     call('ZREM', H .. 'blocked:' .. run.lane, id)

@@ -28,14 +28,19 @@ local function leave(run)
 end
 
 local function arrived(run)
+  local found = call('HMGET', RUN .. run.id, 'd', 'p', 'e')
+  run.progress, run.failure = found[2], run.failure or found[3] or nil
   tally(run, run.state, 1)
+  if found[1] then
+    show(run, found[1])
+  end
   save(run)
   loud = true
   return true
 end
 
 on.Cancel = function(c)
-  local run = load(c.run)
+  local run = find(c.run)
   if not run or run.state > PAUSED then
     return refused(run)
   end
@@ -50,7 +55,7 @@ on.Cancel = function(c)
 end
 
 on.PauseRun = function(c)
-  local run = load(c.run)
+  local run = find(c.run)
   if not run or run.state > RUNNING then
     return refused(run)
   end
@@ -66,7 +71,7 @@ end
 local function retake_slot(run)
   local slot = run.tenant .. '\0' .. run.pipeline
   local id = call('HGET', H .. 'slots', slot)
-  local other = id and id ~= run.id and load(id)
+  local other = id and id ~= run.id and find(id)
   if other and other.state <= PAUSED then
     return id
   end
@@ -75,7 +80,7 @@ local function retake_slot(run)
 end
 
 on.Resume = function(c)
-  local run = load(c.run)
+  local run = find(c.run)
   if not run or (run.state ~= PAUSED and run.state ~= FAILED) then
     return refused(run)
   end
@@ -89,6 +94,7 @@ on.Resume = function(c)
     call('ZREM', H .. 'blocked:' .. run.lane, run.id)
   end
   call('HDEL', RUN .. run.id, 'e')
+  call('PERSIST', PREFIX .. 'pipeline_state:' .. run.id)
   run.limit, run.finished = run.attempts + c.attempts, nil
   requeue(run, 'run.resumed', said(c))
   close_letter('run:' .. run.id, 'redriven')
@@ -109,8 +115,8 @@ local function ended_leases(limit)
   local found = {}
   write_freed()
   for _, lane in ipairs(call('SMEMBERS', H .. 'lanes:busy')) do
-    for _, id in ipairs(call('ZRANGEBYSCORE', H .. 'leases:' .. lane, '-inf', mono, 'LIMIT', 0, limit)) do
-      found[#found + 1] = load(id)
+    for _, id in ipairs(call('ZRANGEBYSCORE', H .. 'leases:' .. lane, '-inf', mono * 1000, 'LIMIT', 0, limit)) do
+      found[#found + 1] = find(id)
     end
   end
   table.sort(found, by_lease)

@@ -56,16 +56,17 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 
 -- A run. In its hash:
 --   s  what never changes   tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited
---   f  the fence            seq (number of acceptance), state, epoch, lasts (end of the lease), last (newest event)
---   r  the rest             attempts, limit, started, available, due, finished, worker, reason, holds (its lane), bad
---                           (checkpoints in quarantine), result_of (step whose value is the result)
---   i  input    p  progress    o  result    e  error    d  layout of its state document
+--   f  the fence            seq (number of acceptance), state, epoch, lasts (end of the lease), last (newest event),
+--                           started, finished, result_of (step whose value is the result)
+--   r  the rest             attempts, limit, available, due, worker, reason, holds (its lane), bad (checkpoints in
+--                           quarantine)
+--   i  input    p  progress    o  result    e  error    d  layout of its state document: see document.lua
 --   e<number>       an event: type, at, data, position
 --   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
 local function as_run(id, s, f, r)
   local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
-  local seq, state, epoch, lasts, last = decode(f)
-  local attempts, limit, started, available, due, finished, worker, reason, holds, bad, result_of = decode(r)
+  local seq, state, epoch, lasts, last, started, finished, result_of = decode(f)
+  local attempts, limit, available, due, worker, reason, holds, bad = decode(r)
   return {
     id = id, tenant = tenant, pipeline = pipeline, lane = lane, fingerprint = fingerprint, key = key, unique = unique,
     priority = priority, parent = parent, created = created, inherited = inherited, seq = seq, state = state,
@@ -75,7 +76,13 @@ local function as_run(id, s, f, r)
   }
 end
 
-local function load(id)
+-- Where a run belongs, and when it was accepted.
+local function read_spec(run, s)
+  local tenant, pipeline, lane, _, _, _, _, _, created, inherited = decode(s)
+  run.tenant, run.pipeline, run.lane, run.created, run.inherited = tenant, pipeline, lane, created, inherited
+end
+
+local function stored(id)
   local found = call('HMGET', RUN .. id, 's', 'f', 'r')
   return found[1] and as_run(id, found[1], found[2], found[3]) or nil
 end

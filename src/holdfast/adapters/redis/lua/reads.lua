@@ -17,7 +17,7 @@ local function whole(id)
   if not found[1] then
     return nil
   end
-  local step = not found[6] and select(11, decode(found[3]))
+  local step = not found[6] and select(8, decode(found[2]))
   if step then
     found[6] = (decode(call('HGET', RUN .. id, 'c' .. step .. '\0')))
   end
@@ -89,7 +89,7 @@ end
 local function from_ids(ids, below)
   local found = {}
   for _, id in ipairs(ids) do
-    local run = load(id)
+    local run = stored(id)
     if run and (not below or run.seq < below) then
       found[#found + 1] = run
     end

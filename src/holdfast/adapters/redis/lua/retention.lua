@@ -15,7 +15,7 @@ end
 local function expired(c)
   local found, entries = {}, {}
   for _, id in ipairs(call('ZRANGEBYSCORE', H .. 'failed', '-inf', now - c.keep_failed, 'LIMIT', 0, 2 * c.limit)) do
-    found[#found + 1] = load(id)
+    found[#found + 1] = find(id)
   end
   for _, entry in ipairs(call('XRANGE', H .. 'ended', '-', '+', 'COUNT', SCANNED)) do
     local ids = decode(entry[2][2])
@@ -24,7 +24,7 @@ local function expired(c)
     end
     entries[#entries + 1] = {entry[1], ids}
     for i = 2, #ids do
-      local run = load(ids[i])
+      local run = find(ids[i])
       if run and run.finished == ids[1] then -- not one that was given the same id later
         found[#found + 1] = run
       end
