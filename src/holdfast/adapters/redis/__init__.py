@@ -5,8 +5,8 @@ call of one static script, applied in one piece and appended to the server's log
 all keys. Three of them keep the names that people look up: `pipeline_state:<run>` (JSON), `pipeline_lock:<run>`,
 `pipeline_validation_failure:<run>:<step>`.
 
-**Clusters.** All keys of a store belong to one slot, so that everything stays atomic: a claim touches a lane's queue and
-a run, a submission a key, a lane and a run. On a cluster the prefix has to carry a hash tag (`?prefix={shop}:`, and
+**Clusters.** All keys of a store belong to one slot, so that everything stays atomic: a claim touches a lane's queue
+and a run, a submission a key, a lane and a run. On a cluster the prefix has to carry a hash tag (`?prefix={shop}:`;
 `open` says so); the store then lives on whichever node has that slot. One slot is one processor: who needs more
 takes several prefixes, each a store of its own, and gives each its tenants. Nothing is atomic across prefixes.
 

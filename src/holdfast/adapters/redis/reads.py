@@ -112,8 +112,13 @@ def locks(packed: bytes) -> list[LockInfo]:
 
 
 def lanes(packed: bytes) -> list[LaneInfo]:
-    rows = [LaneInfo(*row[:5], row[5] or None, row[6], row[7] or None) for row in _unpack(packed)]
-    return sorted(rows, key=lambda lane: lane.name)
+    return sorted((_lane(*row) for row in _unpack(packed)), key=lambda lane: lane.name)
+
+
+def _lane(
+    name: str, order: str, head: str, queued: int, running: int, leader: str | bool, term: int, blocked_by: str | bool
+) -> LaneInfo:
+    return LaneInfo(name, order, head, queued, running, leader or None, term, blocked_by or None)  # type: ignore[arg-type]
 
 
 def audit(rows: Sequence[bytes]) -> list[Audit]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from functools import cache
 from typing import Any
 
 from holdfast.adapters.redis.address import Address
@@ -48,33 +50,40 @@ def refuse_eviction(found: dict[str, str], address: Address) -> None:
         )
 
 
+_HASH_TAG = re.compile(r"[^{]*\{[^}]+\}")
+
+
 def refuse_scattered_keys(found: dict[str, str], address: Address) -> None:
-    start, _, rest = address.prefix.partition("{")
-    if found.get("cluster_enabled") == "1" and not rest.partition("}")[0]:
+    if found.get("cluster_enabled") == "1" and not _HASH_TAG.match(address.prefix):
         raise ConfigurationError(
             f"{address} is a cluster: all keys of a store have to be in one slot, so its prefix needs a hash tag. "
-            f"Add for example ?prefix={{holdfast}}:{start} to the URL"
+            "Add for example ?prefix={holdfast}: to the URL"
         )
 
 
 async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> bool:
     if found.get("aof_enabled") != "1":
-        log.warning(
-            "%s keeps no append-only file: whatever was accepted since its last snapshot is lost when it stops. "
-            "Set appendonly yes; appendfsync always if not even a power cut may lose anything",
-            address,
+        _say(
+            logging.WARNING,
+            f"{address} keeps no append-only file: whatever was accepted since its last snapshot is lost when it "
+            "stops. Set appendonly yes; appendfsync always if not even a power cut may lose anything",
         )
         return False
     policy = await _setting(wire, "appendfsync")
     if policy != "always":
-        log.info(
-            "%s has appendfsync %s: a crash of the server process loses nothing, a power cut up to about %s of what was "
-            "accepted. Set appendfsync always where that matters",
-            address,
-            policy,
-            "a second" if policy == "everysec" else "30 seconds",
+        lost = "a second" if policy == "everysec" else "30 seconds"
+        _say(
+            logging.INFO,
+            f"{address} has appendfsync {policy}: a crash of the server process loses nothing, a power cut up to "
+            f"about {lost} of what was accepted. Set appendfsync always where that matters",
         )
     return True
+
+
+@cache
+def _say(level: int, text: str) -> None:
+    """Once per process is enough."""
+    log.log(level, text)
 
 
 async def _setting(wire: Wire, name: str) -> str:
@@ -96,12 +105,13 @@ def refuse_newer_schema(stored: list[Any], address: Address) -> None:
 # --- errors ---
 
 UNUSABLE = ("NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR invalid password", "ERR DB index")
-MOVED_ON = ("READONLY", "MOVED", "ASK", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "UNBLOCKED")
-"""Errors after which the connection is given up: the store has to be looked for again."""
+
+_MOVED_ON = re.compile(r"\b(READONLY|MOVED|ASK|LOADING|MASTERDOWN|CLUSTERDOWN)\b")
 
 
 def has_moved(error: ReplyError) -> bool:
-    return any(word in str(error) for word in MOVED_ON)
+    """Whether the connection is to be given up: the store has to be looked for again."""
+    return _MOVED_ON.search(str(error)) is not None
 
 
 def explain(error: Exception, address: Address, *, opening: bool = False) -> HoldfastError:
@@ -115,7 +125,9 @@ def explain(error: Exception, address: Address, *, opening: bool = False) -> Hol
         )
     if text.startswith(UNUSABLE):
         kind = ConfigurationError if opening else StoreUnavailable
-        return kind(f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and database in the URL")
+        return kind(
+            f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and database in the URL"
+        )
     for word, meaning in MEANINGS.items():
         if word in text:
             return StoreUnavailable(f"{address} {meaning}")

@@ -113,7 +113,9 @@ class RedisStore:
         payload, bodies = batch.encode(commands)
         try:
             wire = await link.command_wire()
-            answer = await link.run(wire, self._script(commands), payload, self._me, self._documents, *bodies, *self._time())
+            answer = await link.run(
+                wire, self._script(commands), payload, self._me, self._documents, *bodies, *self._time()
+            )
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
         if not LOUD.isdisjoint(map(type, commands)):

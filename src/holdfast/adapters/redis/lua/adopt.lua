@@ -13,12 +13,13 @@
 -- Returns schema, oldest schema that can use it, generation: as stored now.
 
 local call, META = redis.call, KEYS[1]
-call('HSETNX', META, 'schema', ARGV[3])
-call('HSETNX', META, 'oldest_usable_schema', ARGV[4])
-local known = call('HGET', META, 'replid')
-if known ~= ARGV[2] then
+local known = call('HMGET', META, 'replid', 'schema')
+if not known[2] then
+  call('HSET', META, 'schema', ARGV[3], 'oldest_usable_schema', ARGV[4])
+end
+if known[1] ~= ARGV[2] then
   call('HSET', META, 'replid', ARGV[2])
-  if known then
+  if known[1] then
     call('HINCRBY', META, 'generation', 1)
   end
 end
