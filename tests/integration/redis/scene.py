@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
+from tests.redis_server import RedisServer, fresh_prefix, shared_server
+
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.ports.commands import Claim, SaveCheckpoint, Submit
-from tests.redis_server import RedisServer, fresh_prefix, shared_server
 
 RECORD = '{"step":"s","status":"completed","started":1700000000.25,"finished":1700000001.5,"duration":1.25,"epoch":1}'
 

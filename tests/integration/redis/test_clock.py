@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.integration.redis.scene import a_checkpoint, a_claim, a_store, a_submit
+
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.ports.commands import Acquire, Held, Settle, Sweep
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_store, a_submit
 
 YEAR = 365 * 86_400.0
 

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.integration.redis.scene import Network, a_checkpoint, a_claim, a_server, a_store, a_submit, opened
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.commands import Acquire, Acquired, Held, Settle, Submitted
-from tests.integration.redis.scene import Network, a_checkpoint, a_claim, a_server, a_store, a_submit, opened
-from tests.redis_server import fresh_prefix, shared_server
 
 
 @asynccontextmanager

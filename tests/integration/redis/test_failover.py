@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
+from tests.redis_server import RedisServer
+
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.commands import STALE, Acquire, Acquired, Renew, Settle, Submitted
 from holdfast.testing.invariants import check_store
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
-from tests.redis_server import RedisServer
 
 PATIENCE = 10.0
 

@@ -6,13 +6,13 @@ import asyncio
 import logging
 
 import pytest
+from tests.integration.redis.scene import a_server, a_submit, opened
+from tests.redis_server import free_port, fresh_prefix, shared_server
 
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
-from tests.integration.redis.scene import a_server, a_submit, opened
-from tests.redis_server import fresh_prefix, free_port, shared_server
 
 SOMEWHERE = Address((("localhost", 6379),))
 
@@ -68,9 +68,12 @@ def test_a_server_that_is_not_there_is_no_mistake_of_the_user() -> None:
 
 
 def test_a_replica_is_no_place_to_write() -> None:
-    with a_server() as redis, a_server("--replicaof", "127.0.0.1", str(redis.port)) as replica:
-        with pytest.raises(StoreUnavailable, match="is a replica"):
-            open_and_close(replica.url())
+    with (
+        a_server() as redis,
+        a_server("--replicaof", "127.0.0.1", str(redis.port)) as replica,
+        pytest.raises(StoreUnavailable, match="is a replica"),
+    ):
+        open_and_close(replica.url())
 
 
 # --- passwords ---

@@ -82,7 +82,7 @@ end
 local function analytics(name, status, record)
   local text = name .. ':{"stepName":' .. name .. ',"status":"' .. status .. '"'
   if status == 'pending' then
-    return text .. '}', 0, 0
+    return text .. '}'
   end
   local used, tokens, cost = NOTHING_USED, 0, 0
   local when, rest = times(record)
@@ -99,8 +99,9 @@ local function under_way(run, completed)
     local name = cjson.encode(step)
     if not find_text(completed, name .. ':{"stepName"', 1, true) then
       local waits = record.status == 'in_progress' and run.state ~= RUNNING
-      local entry, more, price = analytics(name, waits and 'pending' or record.status, cjson.encode(record))
-      text = text .. (completed .. text == '' and '' or ',') .. entry
+      local _, more, price = consumption(record)
+      text = text .. (completed .. text == '' and '' or ',')
+        .. analytics(name, waits and 'pending' or record.status, cjson.encode(record))
       current = current or not waits and name or nil
       tokens, cost = tokens + more, cost + price
     end
@@ -225,7 +226,11 @@ local function show(run, d, c, is_first)
     layout.a, layout.size, layout.results, layout.tokens, layout.bad, layout.cost, layout.started, rest =
       struct.unpack(LAYOUT, d)
     layout.completed, layout.bad = string.sub(d, rest), run.bad or layout.bad
-    write_from(run, layout, c and add(layout, cjson.encode(c[3]), c[10], c[9], c[5]) or '')
+    if call('STRLEN', PREFIX .. 'pipeline_state:' .. run.id) ~= layout.size then
+      to_rebuild[run.id] = true -- somebody has changed or deleted it
+    else
+      write_from(run, layout, c and add(layout, cjson.encode(c[3]), c[10], c[9], c[5]) or '')
+    end
   elseif is_first then
     if not run.tenant then
       read_spec(run, call('HGET', RUN .. run.id, 's'))

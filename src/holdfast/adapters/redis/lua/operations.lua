@@ -31,9 +31,7 @@ local function arrived(run)
   local found = call('HMGET', RUN .. run.id, 'd', 'p', 'e')
   run.progress, run.failure = found[2], run.failure or found[3] or nil
   tally(run, run.state, 1)
-  if found[1] then
-    show(run, found[1])
-  end
+  show(run, found[1])
   save(run)
   loud = true
   return true
