@@ -40,7 +40,7 @@ class Field(NamedTuple):
 FIELDS: tuple[Field, ...] = (
     Field(
         "store",
-        "Where runs, checkpoints, events and locks live: sqlite:///file.db, or memory: for tests.",
+        "Where runs, checkpoints, events and locks live: sqlite:///file.db, redis://host:6379/0, or memory: for tests.",
         aliases=("DATABASE_URL",),
         is_path=True,
     ),
