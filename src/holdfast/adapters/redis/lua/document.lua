@@ -86,7 +86,7 @@ local function analytics(name, status, record)
   end
   local used, tokens, cost = NOTHING_USED, 0, 0
   local when, rest = times(record)
-  if find_text(record, '"usage"', rest, true) or find_text(record, '"error"', rest, true) then
+  if find_text(record, '"usage":{"', rest, true) or find_text(record, '"error"', rest, true) then
     used, tokens, cost = consumption(cjson.decode(record))
   end
   return text .. when .. used, tokens, cost
