@@ -38,10 +38,15 @@ def make_blobs(url: str) -> BlobStore:
 
 
 def make_bus(url: str) -> Bus | None:
-    """`none` or `memory:`."""
+    """`none`, `memory:`, `redis://host` or `rediss://host`."""
     if url in ("none", ""):
         return None
-    return _choose(url, "bus", {"memory": _in_process})
+    known: dict[str, Callable[[], Bus]] = {
+        "memory": _in_process,
+        "redis": lambda: _redis_bus(url),
+        "rediss": lambda: _redis_bus(url),
+    }
+    return _choose(url, "bus", known)
 
 
 def default_blobs(store_url: str) -> str | None:
@@ -97,6 +102,14 @@ def _redis_store(url: str) -> Store:
     except ImportError as error:
         raise _not_installed(url, "redis") from error
     return RedisStore(url)
+
+
+def _redis_bus(url: str) -> Bus:
+    try:
+        from holdfast.adapters.redis.bus import RedisBus
+    except ImportError as error:
+        raise _not_installed(url, "redis") from error
+    return RedisBus(url)
 
 
 def _not_installed(url: str, extra: str) -> ConfigurationError:

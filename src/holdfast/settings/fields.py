@@ -49,7 +49,7 @@ FIELDS: tuple[Field, ...] = (
         "Where large values and artifacts live: file:./folder or memory:. Default: beside the store.",
         is_path=True,
     ),
-    Field("bus", "Messages from and to other systems: none or memory:."),
+    Field("bus", "Messages from and to other systems: none, redis://host:6379/0 or memory:."),
     Field(
         "app",
         "Where pipelines are found: module:attribute or file.py:attribute; a Pipeline, a list or dict of "

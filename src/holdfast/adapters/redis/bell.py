@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
-from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis.address import Address
 from holdfast.adapters.redis.link import find_master
 from holdfast.adapters.redis.wire import ReplyError, Wire
@@ -24,13 +24,15 @@ PING = 10.0
 
 
 class Bell:
-    """Listens in the loop that first waited, and in the next one when that has ended."""
+    """Listens in the loop that first waited, and in the next one when that has ended.
 
-    def __init__(self, address: Address, me: str, doorbell: Doorbell) -> None:
+    `heard` is told what was published, and an empty message when rings may have been missed.
+    """
+
+    def __init__(self, address: Address, channel: str, heard: Callable[[bytes], None]) -> None:
         self._address = address
-        self._channel = f"{address.prefix}holdfast:bell"
-        self._me = me.encode()
-        self._doorbell = doorbell
+        self._channel = f"{address.prefix}holdfast:{channel}"
+        self._tell = heard
         self._listening: asyncio.Task[None] | None = None
         self._heard = 0.0
 
@@ -73,5 +75,7 @@ class Bell:
     def _pushed(self, message: Any) -> None:
         self._heard = asyncio.get_running_loop().time()
         kind = message[0] if isinstance(message, list) else None
-        if kind == b"subscribe" or (kind == b"message" and message[2] != self._me):
-            self._doorbell.ring()
+        if kind == b"subscribe":
+            self._tell(b"")
+        elif kind == b"message":
+            self._tell(message[2])

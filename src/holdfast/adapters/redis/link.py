@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
 
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address
-from holdfast.adapters.redis.scripts import Script, Scripts
+from holdfast.adapters.redis.scripts import Script
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask, ask_all, connect
 
 _MOVED = re.compile(r"^MOVED \d+ (?P<host>.*):(?P<port>\d+)$")
 
 
+Greeting = Callable[["Link", Wire], Awaitable[None]]
+
+
+async def _no_greeting(link: Link, wire: Wire) -> None:
+    """Nothing to say."""
+
+
 class Link:
     """Belongs to one event loop, and is closed with it."""
 
-    def __init__(self, address: Address, scripts: Scripts, *, ended: Callable[[Link], None]) -> None:
+    def __init__(
+        self, address: Address, texts: Sequence[str], greet: Greeting, *, ended: Callable[[Link], None]
+    ) -> None:
         self.loop = asyncio.get_running_loop()
-        self._address = address
-        self._scripts = scripts
+        self.address = address
+        self._texts = texts
+        self._greet = greet
         self._ended = ended
         self._wires: list[Wire | None] = [None] * address.pool
         self._connecting: list[asyncio.Task[Wire] | None] = [None] * address.pool
@@ -51,12 +62,12 @@ class Link:
         self._next = self._next % (len(self._wires) - 1) + 1 if len(self._wires) > 1 else 0
         return await self._wire(self._next)
 
-    async def run(self, wire: Wire, script: Script, *arguments: Argument) -> Any:
+    async def run(self, wire: Wire, script: Script, key: str, *arguments: Argument) -> Any:
         """Call a script. One that the server has forgotten was not executed, so it is sent and called again."""
-        reply = await wire.send("EVALSHA", script.sha, 1, meta_key(self._address), self._address.prefix, *arguments)
+        reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError) and str(reply).startswith("NOSCRIPT"):
             await ask(wire, "SCRIPT", "LOAD", script.text)
-            reply = await wire.send("EVALSHA", script.sha, 1, meta_key(self._address), self._address.prefix, *arguments)
+            reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError):
             if server.has_moved(reply):
                 wire.close()
@@ -78,22 +89,52 @@ class Link:
         if self._end is None:
             self._end = self._until_the_loop_ends()
             await anext(self._end)
-        wire = await find_master(self._address)
+        wire = await find_master(self.address)
         try:
-            await self._greet(wire)
+            await ask_all(wire, [("SCRIPT", "LOAD", text) for text in self._texts])
+            await self._greet(self, wire)
         except BaseException:
             wire.close()
             raise
         self._wires[index] = wire
         return wire
 
-    async def _greet(self, wire: Wire) -> None:
-        """Load the scripts, and let the store know which server it is on."""
-        await ask_all(wire, [("SCRIPT", "LOAD", text) for text in self._scripts.texts])
-        found = server.parse_info(await ask(wire, "INFO", "replication"))
-        replid = found["master_replid"]
-        schemas = (server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
-        server.refuse_newer_schema(await self.run(wire, self._scripts.adopt, replid, *schemas), self._address)
+
+class Links:
+    """The links of all event loops that use one store or bus."""
+
+    def __init__(self, address: Address, texts: Sequence[str], greet: Greeting = _no_greeting) -> None:
+        self._address = address
+        self._texts = texts
+        self._greet = greet
+        self._links: dict[asyncio.AbstractEventLoop, Link] = {}
+        self._guard = threading.Lock()
+
+    def here(self) -> Link:
+        """The link of the running loop."""
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            link = self._links.get(loop)
+            if link is None:
+                link = self._links[loop] = Link(self._address, self._texts, self._greet, ended=self._forget)
+            return link
+
+    def close(self) -> None:
+        with self._guard:
+            links = list(self._links.values())
+        for link in links:
+            if link.loop is asyncio.get_running_loop():
+                link.close()
+            elif not link.loop.is_closed():
+                link.loop.call_soon_threadsafe(link.close)
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def _forget(self, link: Link) -> None:
+        with self._guard:
+            if self._links.get(link.loop) is link:
+                del self._links[link.loop]
 
 
 def meta_key(address: Address) -> str:

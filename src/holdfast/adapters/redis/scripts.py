@@ -45,5 +45,24 @@ def scripts(clock: str = "clock") -> Scripts:
 
 def _script(*names: str) -> Script:
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
-    text = "\n".join(folder.joinpath(f"{name}.lua").read_text() for name in names)
+    text = "\n".join(folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names)
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+class BusScripts(Struct, frozen=True):
+    """All scripts of a bus."""
+
+    begin: Script
+    publish: Script
+    take: Script
+    finish: Script
+    tidy: Script
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.begin.text, self.publish.text, self.take.text, self.finish.text, self.tidy.text]
+
+
+@cache
+def bus_scripts() -> BusScripts:
+    return BusScripts(*[_script(f"bus/{name}") for name in BusScripts.__struct_fields__])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,9 @@ from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
-from holdfast.adapters.redis.link import Link
+from holdfast.adapters.redis.link import Link, Links, meta_key
 from holdfast.adapters.redis.scripts import Script, scripts
-from holdfast.adapters.redis.wire import Argument, ReplyError, ask
+from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock
@@ -53,9 +52,9 @@ class RedisStore:
         self._me = new_token()[:12]
         self._documents = int(self.address.documents)
         self._doorbell = Doorbell()
-        self._bell = Bell(self.address, self._me, self._doorbell)
-        self._links: dict[asyncio.AbstractEventLoop, Link] = {}
-        self._guard = threading.Lock()
+        self._bell = Bell(self.address, "bell", self._heard)
+        self._links = Links(self.address, self._scripts.texts, self._greet)
+        self._meta = meta_key(self.address)
         self._open = False
 
     # --- life ---
@@ -79,28 +78,24 @@ class RedisStore:
     async def close(self) -> None:
         self._open = False
         await self._bell.stop()
-        with self._guard:
-            links = list(self._links.values())
-        for link in links:
-            if link.loop is asyncio.get_running_loop():
-                link.close()
-            elif not link.loop.is_closed():
-                link.loop.call_soon_threadsafe(link.close)
+        self._links.close()
+
+    async def _greet(self, link: Link, wire: Wire) -> None:
+        """Let the store know which server it is on, before anything else is sent."""
+        found = server.parse_info(await ask(wire, "INFO", "replication"))
+        asked = (found["master_replid"], server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
+        stored = await link.run(wire, self._scripts.adopt, self._meta, self.address.prefix, *asked)
+        server.refuse_newer_schema(stored, self.address)
 
     def _link(self) -> Link:
         if not self._open:
             raise StoreUnavailable(f"the store {self.address} is closed")
-        loop = asyncio.get_running_loop()
-        with self._guard:
-            link = self._links.get(loop)
-            if link is None:
-                link = self._links[loop] = Link(self.address, self._scripts, ended=self._unlink)
-            return link
+        return self._links.here()
 
-    def _unlink(self, link: Link) -> None:
-        with self._guard:
-            if self._links.get(link.loop) is link:
-                del self._links[link.loop]
+    def _heard(self, who: bytes) -> None:
+        """Somebody has changed something; what we do ourselves has rung already."""
+        if who != self._me.encode():
+            self._doorbell.ring()
 
     # --- commands ---
 
@@ -111,11 +106,10 @@ class RedisStore:
             return []
         link = self._link()
         payload, bodies = batch.encode(commands)
+        arguments = (self.address.prefix, payload, self._me, self._documents, *bodies, *self._time())
         try:
             wire = await link.command_wire()
-            answer = await link.run(
-                wire, self._script(commands), payload, self._me, self._documents, *bodies, *self._time()
-            )
+            answer = await link.run(wire, self._script(commands), self._meta, *arguments)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
         if not LOUD.isdisjoint(map(type, commands)):
@@ -145,7 +139,8 @@ class RedisStore:
         link = self._link()
         try:
             wire = await link.read_wire()
-            return await link.run(wire, self._scripts.reads, name, reads.pack(asked), *self._time())
+            arguments = (self.address.prefix, name, reads.pack(asked), *self._time())
+            return await link.run(wire, self._scripts.reads, self._meta, *arguments)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
 
