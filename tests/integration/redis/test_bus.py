@@ -301,8 +301,7 @@ def test_a_server_that_has_lost_everything_is_subscribed_to_again(monkeypatch: p
             deliveries = await begun(bus)
             waiting = asyncio.create_task(arrival(deliveries))
             redis.call("FLUSHALL")
-            while redis.call("EXISTS", stream(bus)) == "0":
-                await asyncio.sleep(0.01)
+            await until(lambda: redis.call("EXISTS", stream(bus)) == "1")
             await bus.publish("orders", a_message("m1"))
             assert (await waiting).message.id == "m1"
 
