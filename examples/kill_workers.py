@@ -1,10 +1,11 @@
-"""Thousands of runs on one SQLite file while their workers are killed and paused at random, and then the proof.
+"""Thousands of runs on one store while their workers are killed and paused at random, and then the proof.
 
     python examples/kill_workers.py --runs 2000
+    python examples/kill_workers.py --runs 2000 --store redis://localhost:6379/9
 
-Two `holdfast worker` processes share the file. Every 0.3 to 1.5 s one of them is killed with SIGKILL and replaced, or
-stopped with SIGSTOP for longer than its lease and then continued: it wakes up believing in a lease that is gone.
-The exit code is 0 only if every promise was kept.
+Two `holdfast worker` processes share a SQLite file, or the store that is named. Every 0.3 to 1.5 s one of them is
+killed with SIGKILL and replaced, or stopped with SIGSTOP for longer than its lease and then continued: it wakes up
+believing in a lease that is gone. The exit code is 0 only if every promise was kept.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 from kill_workers_check import Figures, check, read_traces
 from kill_workers_pipeline import TRACES, soak
 
-from holdfast import Holdfast
+from holdfast import Holdfast, Transient
 from holdfast.ports.store import RunFilter
 
 TTL = 2.0
@@ -44,8 +45,8 @@ LOOK = 0.1
 class Worker:
     """A worker process of ours."""
 
-    def __init__(self, folder: Path, number: int, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-m", "holdfast", "--store", "sqlite:///holdfast.db"]
+    def __init__(self, folder: Path, number: int, environment: dict[str, str], store: str) -> None:
+        command = [sys.executable, "-m", "holdfast", "--store", store]
         command += ["--app", str(Path(__file__).resolve().with_name("kill_workers_pipeline.py")), "worker"]
         self._log = folder / f"worker-{number:03}.log"
         with open(self._log, "wb") as log:
@@ -60,6 +61,11 @@ class Worker:
     def is_up(self) -> bool:
         """It has said hello: from then on it listens to signals."""
         return self._log.stat().st_size > 0
+
+    @property
+    def found_nobody(self) -> bool:
+        """It was started while the store's server was away, and left: whoever watches over it starts it again."""
+        return "can't be reached" in self._log.read_text()[:1000]
 
     def kill(self) -> None:
         self.process.kill()
@@ -91,6 +97,7 @@ class Fleet:
         self.kills = self.pauses = 0
         self.problems: list[str] = []
         self._folder = folder
+        self._store: str = asked.store
         self._size: int = asked.workers
         self._chance = random.Random(asked.seed)
         self._strikes: int | None = asked.strikes
@@ -107,7 +114,7 @@ class Fleet:
         self._bury_the_dead()
         while len(self._workers) < self._size:
             self._started += 1
-            self._workers.append(Worker(self._folder, self._started, self._environment))
+            self._workers.append(Worker(self._folder, self._started, self._environment, self._store))
         for worker in self._workers:
             if worker.wakes_at is not None and worker.wakes_at <= now:
                 worker.wake()
@@ -117,7 +124,8 @@ class Fleet:
 
     def _bury_the_dead(self) -> None:
         for worker in [worker for worker in self._workers if worker.process.poll() is not None]:
-            self.problems.append(f"worker {worker.pid} ended by itself with code {worker.process.returncode}")
+            if not worker.found_nobody:
+                self.problems.append(f"worker {worker.pid} ended by itself with code {worker.process.returncode}")
             self._workers.remove(worker)
 
     def _strike(self) -> bool:
@@ -206,8 +214,13 @@ async def rage(app: Holdfast, fleet: Fleet, runs: int, limit: float) -> float:
 
 
 async def unfinished(app: Holdfast) -> int:
-    counts = await app.store.count(RunFilter(pipeline="soak"))
-    return sum(counts.get(state, 0) for state in ("queued", "running", "paused"))
+    while True:
+        try:
+            counts = await app.store.count(RunFilter(pipeline="soak"))
+        except Transient:  # somebody kills the server too
+            await asyncio.sleep(LOOK)
+        else:
+            return sum(counts.get(state, 0) for state in ("queued", "running", "paused"))
 
 
 async def submit(app: Holdfast, runs: int) -> None:
@@ -216,7 +229,7 @@ async def submit(app: Holdfast, runs: int) -> None:
 
 async def play(folder: Path, asked: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     """The figures, and every promise that was broken."""
-    async with Holdfast(f"sqlite:///{folder}/holdfast.db", pipelines=[soak], worker=False) as app:
+    async with Holdfast(asked.store, pipelines=[soak], worker=False) as app:
         await submit(app, asked.runs)
         fleet = Fleet(folder, asked)
         took = await rage(app, fleet, asked.runs, asked.seconds_limit)
@@ -253,6 +266,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--strikes", type=int, default=None, help="leave them alone after so many strikes")
     parser.add_argument("--seconds-limit", type=float, default=300)
     parser.add_argument("--seed", type=int, default=None, help="of the strikes; what they hit is up to the machine")
+    parser.add_argument("--store", help="a URL; what is there must be empty (default: a new SQLite file)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()
 
@@ -274,6 +288,7 @@ def main() -> int:
     asked.seed = random.randrange(10**6) if asked.seed is None else asked.seed
     os.environ["SOAK_STEPS"] = str(asked.steps)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
+    asked.store = asked.store or f"sqlite:///{folder}/holdfast.db"
     print(f"seed {asked.seed}, in {folder}", file=sys.stderr)
     figures, problems = asyncio.run(play(folder, asked))
     report(figures, problems, asked.json)
