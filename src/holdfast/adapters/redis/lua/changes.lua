@@ -117,7 +117,7 @@ end
 local function write_freed()
   if #unlocked > 0 then
     for lane, ids in pairs(freed) do
-      call('ZREM', H .. 'leases:' .. lane, unpack(ids))
+      call('SREM', H .. 'leases:' .. lane, unpack(ids))
     end
     call('DEL', unpack(unlocked))
     freed, unlocked = {}, {}

@@ -130,9 +130,9 @@ local function to_be_started(each)
   if pending[each.id] then
     save(pending[each.id])
   end
-  local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i', 'p', 'd')
+  local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
   local run = as_run(each.id, found[1], found[2], found[3])
-  run.input, run.progress, run.layout = found[4], found[5], found[6]
+  run.input = found[4]
   return run
 end
 
@@ -146,8 +146,12 @@ local function start(run, c, worker)
   local epoch = format('%d', run.epoch)
   local attempt = run.attempts == run.epoch and epoch or format('%d', run.attempts)
   event(run, 'run.started', '{"attempt":' .. attempt .. ',"worker":' .. worker.json .. ',"epoch":' .. epoch .. '}')
-  if run.layout then
-    show(run, run.layout)
+  if run.epoch > 1 then
+    local found = call('HMGET', RUN .. run.id, 'p', 'd')
+    run.progress = found[1] or nil
+    if found[2] then
+      show(run, found[2])
+    end
   end
   save(run)
   call('SET', PREFIX .. 'pipeline_lock:' .. run.id, c.worker .. '#' .. epoch, 'PX', worker.ttl)
@@ -155,13 +159,21 @@ local function start(run, c, worker)
     run.progress or '{}', resumed}
 end
 
+-- Note which runs are running, and from when on it is worth while to look for leases that have ended.
+local function note_leases(c, ids)
+  local first = call('HGET', H .. 'leases', c.lane)
+  call('SADD', H .. 'leases:' .. c.lane, unpack(ids))
+  if not first or mono + c.ttl < tonumber(first) then
+    call('HSET', H .. 'leases', c.lane, mono + c.ttl)
+  end
+end
+
 on.Claim = function(c)
   write_freed()
   end_delays(c.lane)
   local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
-  local claimed, taken, leases, size = {}, {}, {}, 0
+  local claimed, taken, started, size = {}, {}, {}, 0
   local worker = next[1] and {json = cjson.encode(c.worker), ttl = format('%d', math.max(1, c.ttl * 1000))}
-  local lasts = next[1] and format('%d', math.ceil((mono + c.ttl) * 1000))
   for i, each in ipairs(next) do
     local run = to_be_started(each)
     size = size + #run.input
@@ -172,12 +184,11 @@ on.Claim = function(c)
     local numbers = within(taken, each.queue)
     numbers.old = (numbers.old or 0) + (each == run and 0 or 1)
     numbers.new = (numbers.new or 0) + (each == run and 1 or 0)
-    leases[#leases + 1] = lasts
-    leases[#leases + 1] = run.id
+    started[i] = run.id
   end
   take(taken)
-  if #leases > 0 then
-    call('ZADD', H .. 'leases:' .. c.lane, unpack(leases))
+  if started[1] then
+    note_leases(c, started)
   end
   return claimed
 end

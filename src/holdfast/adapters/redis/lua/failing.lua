@@ -96,7 +96,7 @@ on.Renew = function(c)
   local lost, lasts = {}, mono + c.ttl
   write_freed()
   for _, pair in ipairs(c.held) do
-    local found = held(pair[1], pair[2], 's')
+    local found = held(pair[1], pair[2])
     if not found then
       lost[#lost + 1] = pair
     else
@@ -105,7 +105,6 @@ on.Renew = function(c)
         run.lasts = lasts
         put_fence(run)
         write(run)
-        call('ZADD', H .. 'leases:' .. select(3, decode(found[2])), format('%d', math.ceil(lasts * 1000)), run.id)
         call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
       end
     end

@@ -109,12 +109,34 @@ local function by_lease(a, b)
   return a.seq < b.seq
 end
 
-local function ended_leases(limit)
+-- The runs of a lane whose lease has ended. The lane is looked at when one can have, and not again before the next can.
+local function ended_in(lane)
+  local first = call('HGET', H .. 'leases', lane)
+  local found, next_end = {}, math.huge
+  if not first or mono < tonumber(first) then
+    return found
+  end
+  for _, id in ipairs(call('SMEMBERS', H .. 'leases:' .. lane)) do
+    local lasts = select(4, decode(call('HGET', RUN .. id, 'f')))
+    if lasts <= mono then
+      found[#found + 1] = find(id)
+    end
+    next_end = math.min(next_end, lasts)
+  end
+  if #found == 0 and next_end < math.huge then
+    call('HSET', H .. 'leases', lane, next_end)
+  elseif #found == 0 then
+    call('HDEL', H .. 'leases', lane)
+  end
+  return found
+end
+
+local function ended_leases()
   local found = {}
   write_freed()
-  for _, lane in ipairs(call('SMEMBERS', H .. 'lanes:busy')) do
-    for _, id in ipairs(call('ZRANGEBYSCORE', H .. 'leases:' .. lane, '-inf', mono * 1000, 'LIMIT', 0, limit)) do
-      found[#found + 1] = find(id)
+  for _, lane in ipairs(call('HKEYS', H .. 'leases')) do
+    for _, run in ipairs(ended_in(lane)) do
+      found[#found + 1] = run
     end
   end
   table.sort(found, by_lease)
@@ -124,7 +146,7 @@ end
 -- Answers run, new state of each.
 on.Sweep = function(c)
   local swept = {}
-  for i, run in ipairs(ended_leases(c.limit)) do
+  for i, run in ipairs(ended_leases()) do
     if i > c.limit then
       break
     end

@@ -29,7 +29,8 @@
 --   ready:<lane>,<priority>,<pipeline>   sorted set: runs to be claimed, by acceptance
 --   delayed:<lane>      sorted set: queued runs that wait, by the end of their delay
 --   waiting:<lane>      sorted set: the same, by acceptance
---   leases:<lane>       sorted set: running runs, by the end of their lease
+--   leases:<lane>       set: running runs
+--   leases              hash: lane -> before this time no lease of it ends
 --   blocked:<lane>      sorted set: failed heads that a fifo lane waits for, by acceptance
 --   state:<state>       sorted set: paused, failed or cancelled runs, by acceptance
 --   ended               stream: time, ids of the runs that succeeded or were cancelled in one batch

@@ -126,7 +126,7 @@ local function from_lanes(where, below, limit)
   end
   for _, lane in ipairs(lanes_of(where)) do
     if where.state == 'running' then
-      add(from_ids(call('ZRANGE', H .. 'leases:' .. lane, 0, -1), below))
+      add(from_ids(call('SMEMBERS', H .. 'leases:' .. lane), below))
     else
       for _, key in ipairs(queues_of(lane)) do
         add(from_set(key, below, limit))
@@ -276,7 +276,7 @@ local function lane_row(name)
   for _, key in ipairs(queues_of(name)) do
     queued = queued + call('ZCARD', key)
   end
-  local running = call('ZCARD', H .. 'leases:' .. name)
+  local running = call('SCARD', H .. 'leases:' .. name)
   return {name, order, head, queued, running, leader or false, term or 0,
     call('ZRANGE', H .. 'blocked:' .. name, 0, 0)[1] or false}
 end
