@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import random
 import shutil
 import signal
 import socket
@@ -81,9 +82,16 @@ class RedisServer:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below those that the system gives to outgoing connections, which might take it while a server is down; a cluster
+    also uses the port that is 10,000 higher."""
+    while True:
+        port = random.randrange(12_000, 22_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def executable(name: str) -> str:

@@ -25,7 +25,7 @@ from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.bell import Bell
-from holdfast.adapters.redis.link import Links
+from holdfast.adapters.redis.link import Links, examine
 from holdfast.adapters.redis.scripts import Script, bus_scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError
 from holdfast.errors import ConfigurationError, Transient
@@ -277,16 +277,8 @@ class RedisBus:
     async def open(self) -> None:
         if not self.closed:
             return
+        await examine(self.address)
         self.closed = False
-        try:
-            wire = await self._links.here().command_wire()
-            await server.examine(wire, self.address)
-        except (OSError, ReplyError) as error:
-            await self.close()
-            raise server.explain(error, self.address, opening=True) from error
-        except BaseException:
-            await self.close()
-            raise
         self._bell.listen()
 
     async def close(self) -> None:

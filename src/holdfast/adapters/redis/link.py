@@ -158,6 +158,18 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
     raise failure
 
 
+async def examine(address: Address) -> bool:
+    """Look at the server before anything is written to it. Raises what `server.examine` raises, as our errors."""
+    try:
+        wire = await find_master(address)
+        try:
+            return await server.examine(wire, address)
+        finally:
+            wire.close()
+    except (OSError, ReplyError) as error:
+        raise server.explain(error, address, opening=True) from error
+
+
 async def _elsewhere(wire: Wire, address: Address, host: str) -> tuple[str, int] | None:
     """The node of the cluster that has our keys, unless it is this one."""
     reply = await wire.send("HGET", meta_key(address), "schema")

@@ -10,7 +10,7 @@ from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
-from holdfast.adapters.redis.link import Link, Links, meta_key
+from holdfast.adapters.redis.link import Link, Links, examine, meta_key
 from holdfast.adapters.redis.scripts import Script, scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
@@ -62,10 +62,10 @@ class RedisStore:
     async def open(self) -> None:
         if self._open:
             return
+        durable = await examine(self.address)
         self._open = True
         try:
-            wire = await self._link().command_wire()
-            durable = await server.examine(wire, self.address)
+            await self._link().command_wire()
         except (OSError, ReplyError) as error:
             await self.close()
             raise server.explain(error, self.address, opening=True) from error
