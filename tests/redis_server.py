@@ -85,7 +85,7 @@ def free_port() -> int:
     """Below those that the system gives to outgoing connections, which might take it while a server is down; a cluster
     also uses the port that is 10,000 higher."""
     while True:
-        port = random.randrange(12_000, 22_000)
+        port = random.SystemRandom().randrange(12_000, 22_000)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
