@@ -66,12 +66,17 @@ local function from_stream(key, with_numbers, below, limit)
   if around then
     add(around)
   end
-  repeat
-    local entries = call('XREVRANGE', key, top, '-', 'COUNT', 20)
+  local count = 1 -- entries name one run or hundreds: begin with few
+  while #found < limit do
+    local entries = call('XREVRANGE', key, top, '-', 'COUNT', count)
     for _, entry in ipairs(entries) do
       add(entry)
     end
-  until #entries < 20 or #found >= limit
+    if #entries < count then
+      break
+    end
+    count = math.min(2 * count, 64)
+  end
   return found
 end
 
@@ -154,6 +159,11 @@ local function candidates(where, below, limit)
   return found
 end
 
+-- Whether only what a list is made of was asked for: then every candidate is a hit.
+local function is_plain(where)
+  return not (where.pipeline or where.state or where.lane or where.key or where.id_prefix)
+end
+
 local function matches(id, number, where)
   local found = call('HMGET', RUN .. id, 's', 'f')
   if not found[1] or decode(found[2]) ~= number then
@@ -170,7 +180,8 @@ function read.runs(asked)
   local where, limit, below = asked[1], asked[2], asked[3] or nil
   local prefix = where.id_prefix or ''
   local found, last = {}, 0
-  local examined = candidates(where, below, EXAMINED)
+  local wanted = is_plain(where) and math.min(limit + 1, EXAMINED) or EXAMINED
+  local examined = candidates(where, below, wanted)
   for i, run in ipairs(examined) do
     if i > EXAMINED or #found >= limit then
       return {found, last}
@@ -180,7 +191,7 @@ function read.runs(asked)
       found[#found + 1] = whole(run.id)
     end
   end
-  return {found, #examined >= EXAMINED and last or 0}
+  return {found, #examined >= wanted and last or 0}
 end
 
 -- Returns state, number, state, number, …
