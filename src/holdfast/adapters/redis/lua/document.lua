@@ -73,9 +73,9 @@ local function times(record)
     to, to_fraction = match(record, '"finished":(%d+)(%.?%d*)')
     spent = from and to and math.max(0, (to .. to_fraction) - (from .. from_fraction))
   end
-  return (from and ',"startedAt":' .. moment(from) .. string.sub(from_fraction, 1, 7) .. 'Z"' or '')
-    .. (to and ',"completedAt":' .. moment(to) .. string.sub(to_fraction, 1, 7) .. 'Z"' or '')
-    .. (spent and ',"durationMs":' .. math.max(1, math.floor(1000 * spent + 0.5)) or ''), rest or 1
+  return (from and ',"startedAt":' .. moment(from) .. from_fraction .. 'Z"' or '')
+    .. (to and ',"completedAt":' .. moment(to) .. to_fraction .. 'Z"' or '')
+    .. (spent and ',"durationMs":' .. (spent + 0 < 0.0015 and '1' or math.floor(1000 * spent + 0.5)) or ''), rest or 1
 end
 
 -- One step of stepAnalytics, its tokens and its cost. `name` is JSON.
