@@ -61,8 +61,12 @@ local function put_fence(run)
     run.result_of))
 end
 
+-- A call takes only so many values: a run that takes over many results is written in pieces.
 local function write(run)
-  call('HSET', RUN .. run.id, unpack(run.written))
+  local written = run.written
+  for from = 1, #written, 2000 do
+    call('HSET', RUN .. run.id, unpack(written, from, math.min(from + 1999, #written)))
+  end
   run.written = {}
 end
 

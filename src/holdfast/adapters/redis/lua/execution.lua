@@ -2,13 +2,13 @@
 -- Commands with a fence answer true, or false when it refused them; then nothing was written.
 
 local LOG_LIMIT = 10000
-local PROMOTED = 1000 -- runs whose delay has ended that one claim moves on
+local AT_ONCE = 1000 -- runs that one command claims, or whose delay it ends
 local end_attempt -- how an attempt ends that did not succeed: failing.lua
 
 -- --- claiming ---
 
 local function end_delays(lane)
-  local due = call('ZRANGEBYSCORE', H .. 'delayed:' .. lane, '-inf', later, 'LIMIT', 0, PROMOTED)
+  local due = call('ZRANGEBYSCORE', H .. 'delayed:' .. lane, '-inf', later, 'LIMIT', 0, AT_ONCE)
   for _, id in ipairs(due) do
     local run = find(id)
     call('ZREM', H .. 'delayed:' .. lane, id)
@@ -138,7 +138,7 @@ end
 
 -- Lease a run. What the worker is told.
 local function start(run, c, worker)
-  local resumed = run.epoch > 0 or run.inherited or false
+  local again = run.epoch > 0
   run.epoch, run.attempts, run.state = raised(run.epoch), run.attempts + 1, RUNNING
   run.worker, run.started, run.lasts, run.reason = c.worker, run.started or now, mono + c.ttl, nil
   tally(run, QUEUED, -1)
@@ -146,7 +146,7 @@ local function start(run, c, worker)
   local epoch = format('%d', run.epoch)
   local attempt = run.attempts == run.epoch and epoch or format('%d', run.attempts)
   event(run, 'run.started', '{"attempt":' .. attempt .. ',"worker":' .. worker.json .. ',"epoch":' .. epoch .. '}')
-  if run.epoch > 1 then
+  if again then
     local found = call('HMGET', RUN .. run.id, 'p', 'd')
     run.progress = found[1] or nil
     if found[2] then
@@ -156,7 +156,7 @@ local function start(run, c, worker)
   save(run)
   call('SET', PREFIX .. 'pipeline_lock:' .. run.id, c.worker .. '#' .. epoch, 'PX', worker.ttl)
   return {run.id, run.tenant, run.pipeline, run.lane, run.epoch, run.attempts, run.limit, run.input,
-    run.progress or '{}', resumed}
+    run.progress or '{}', again or run.inherited or false}
 end
 
 -- Note which runs are running, and from when on it is worth while to look for leases that have ended.
@@ -169,6 +169,7 @@ local function note_leases(c, ids)
 end
 
 on.Claim = function(c)
+  c.limit = math.min(c.limit, AT_ONCE)
   write_freed()
   end_delays(c.lane)
   local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
@@ -229,7 +230,12 @@ end
 -- run, epoch, step, key, value, checksum, schema, fingerprint, record, skipped
 on.SaveCheckpoint = function(c)
   local is_step = c[4] == ''
-  local found = held(c[1], c[2], is_step and 'c' .. c[3] .. '\0' or '-', is_step and 'd' or '-')
+  local found
+  if is_step then
+    found = held(c[1], c[2], 'c' .. c[3] .. '\0', 'd')
+  else
+    found = held(c[1], c[2])
+  end
   if not found then
     return false
   end

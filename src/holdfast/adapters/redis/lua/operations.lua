@@ -109,35 +109,33 @@ local function by_lease(a, b)
   return a.seq < b.seq
 end
 
--- The runs of a lane whose lease has ended. The lane is looked at when one can have, and not again before the next can.
-local function ended_in(lane)
+-- The runs of a lane whose lease has ended: id, seq, lasts. The lane is looked at when one can have, and not again before
+-- the next can.
+local function ended_in(lane, found)
   local first = call('HGET', H .. 'leases', lane)
-  local found, next_end = {}, math.huge
-  if not first or mono < tonumber(first) then
-    return found
+  if mono < tonumber(first) then
+    return
   end
+  local known, next_end = #found, nil
   for _, id in ipairs(call('SMEMBERS', H .. 'leases:' .. lane)) do
-    local lasts = select(4, decode(call('HGET', RUN .. id, 'f')))
+    local number, _, _, lasts = decode(call('HGET', RUN .. id, 'f'))
     if lasts <= mono then
-      found[#found + 1] = find(id)
+      found[#found + 1] = {id = id, seq = number, lasts = lasts}
     end
-    next_end = math.min(next_end, lasts)
+    next_end = math.min(next_end or lasts, lasts)
   end
-  if #found == 0 and next_end < math.huge then
-    call('HSET', H .. 'leases', lane, next_end)
-  elseif #found == 0 then
+  if not next_end then
     call('HDEL', H .. 'leases', lane)
+  elseif #found == known then
+    call('HSET', H .. 'leases', lane, next_end)
   end
-  return found
 end
 
 local function ended_leases()
   local found = {}
   write_freed()
   for _, lane in ipairs(call('HKEYS', H .. 'leases')) do
-    for _, run in ipairs(ended_in(lane)) do
-      found[#found + 1] = run
-    end
+    ended_in(lane, found)
   end
   table.sort(found, by_lease)
   return found
@@ -146,10 +144,11 @@ end
 -- Answers run, new state of each.
 on.Sweep = function(c)
   local swept = {}
-  for i, run in ipairs(ended_leases()) do
-    if i > c.limit then
+  for i, each in ipairs(ended_leases()) do
+    if i > math.min(c.limit, AT_ONCE) then
       break
     end
+    local run = find(each.id)
     leave(run)
     if run.attempts < run.limit then
       requeue(run, 'run.worker_lost', '{"attempt":' .. run.attempts .. '}')

@@ -106,6 +106,7 @@ end
 
 -- Answers run, tenant of each.
 on.Prune = function(c)
+  c.limit = math.min(c.limit, AT_ONCE)
   local confirmed = tonumber(call('HGET', KEYS[1], 'confirmed') or 0)
   write_ended()
   local found, entries = expired(c)
