@@ -47,13 +47,15 @@ end
 -- Numbers are slow to be turned into text, and most runs have few events.
 local EVENT_FIELDS = {'e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8', 'e9', 'e10', 'e11', 'e12', 'e13', 'e14'}
 
-local function event(run, kind, data)
+-- `step` instead of data: they are what is recorded in the checkpoint of the step.
+local function event(run, kind, data, step)
   local number = run.last + 1
   run.last = number
   position = position + 1
   outbox[#outbox + 1] = run.seq
   outbox[#outbox + 1] = number
-  put(run, EVENT_FIELDS[number] or 'e' .. number, pack(kind, now, data or '{}', position))
+  put(run, EVENT_FIELDS[number] or 'e' .. number,
+    step and pack(kind, now, nil, position, step) or pack(kind, now, data or '{}', position))
 end
 
 local function put_fence(run)

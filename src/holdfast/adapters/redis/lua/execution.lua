@@ -217,13 +217,29 @@ local function fenced_run(id, f)
   }
 end
 
+-- A step's checkpoint is about to go or to be replaced: let the event that refers to its record keep it.
+local function keep_record(run, step, before)
+  local record = select(5, decode(before))
+  for number = run.last, 1, -1 do
+    local kind, at, data, place, of = decode(call('HGET', RUN .. run.id, 'e' .. number))
+    if of == step and not data then
+      call('HSET', RUN .. run.id, 'e' .. number, pack(kind, at, record, place))
+      return
+    end
+  end
+end
+
 -- Put a checkpoint, and the event of a step that this epoch has not saved before. Whether there was one.
 local function checkpoint(run, c, before)
+  local is_step = c[4] == ''
+  if is_step and before then
+    keep_record(run, c[3], before)
+  end
   put(run, 'c' .. c[3] .. '\0' .. c[4], pack(c[5], c[6], c[7], c[8], c[9], c[2]))
-  if c[4] ~= '' or (before and select(6, decode(before)) == c[2]) then
+  if not is_step or (before and select(6, decode(before)) == c[2]) then
     return false
   end
-  event(run, c[10] and 'step.skipped' or 'step.completed', c[9])
+  event(run, c[10] and 'step.skipped' or 'step.completed', nil, c[3])
   return true
 end
 

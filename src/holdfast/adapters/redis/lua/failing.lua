@@ -74,6 +74,9 @@ on.Quarantine = function(c)
   if found[4] then
     local run = as_run(c.run, found[2], found[1], found[3])
     run.progress = found[6]
+    if c.key == '' then
+      keep_record(run, c.step, found[4])
+    end
     call('HDEL', RUN .. c.run, 'c' .. c.step .. '\0' .. c.key)
     call('RPUSH', H .. 'quarantine:' .. c.run, pack(c.step, c.key, c.reason, (decode(found[4])), now))
     call('INCR', PREFIX .. 'pipeline_validation_failure:' .. c.run .. ':' .. c.step)

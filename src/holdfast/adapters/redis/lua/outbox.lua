@@ -20,7 +20,7 @@ local function event_row(id, run_number, number)
     return nil -- it is gone, only its group is left
   end
   local tenant, pipeline = decode(found[1])
-  local kind, at, data, place = decode(found[2])
+  local kind, at, data, place = event_of(id, found[2])
   return {id, number, kind, at, data, tenant, pipeline, place}
 end
 

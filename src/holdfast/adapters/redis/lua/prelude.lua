@@ -62,7 +62,8 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 --   r  the rest             attempts, limit, available, due, worker, reason, holds (its lane), bad (checkpoints in
 --                           quarantine)
 --   i  input    p  progress    o  result    e  error    d  layout of its state document: see document.lua
---   e<number>       an event: type, at, data, position
+--   e<number>       an event: type, at, data, position; without data, and with the name of a step behind them, its data
+--                   are the record of that step's checkpoint
 --   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
 local function as_run(id, s, f, r)
   local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
@@ -86,6 +87,12 @@ end
 local function stored(id)
   local found = call('HMGET', RUN .. id, 's', 'f', 'r')
   return found[1] and as_run(id, found[1], found[2], found[3]) or nil
+end
+
+-- An event of a run, complete.
+local function event_of(id, packed)
+  local kind, at, data, place, step = decode(packed)
+  return kind, at, data or select(5, decode(call('HGET', RUN .. id, 'c' .. step .. '\0'))), place
 end
 
 local function order_of(lane)

@@ -227,7 +227,7 @@ function read.checkpoints(asked)
   return found
 end
 
--- Returns s, and the events as they are stored.
+-- Returns s, and the events: type, at, data, position.
 function read.history(id)
   local found = call('HMGET', RUN .. id, 's', 'f')
   local events, last = {}, found[1] and select(5, decode(found[2])) or 0
@@ -237,7 +237,7 @@ function read.history(id)
       fields[#fields + 1] = 'e' .. number
     end
     for _, event in ipairs(call('HMGET', RUN .. id, unpack(fields))) do
-      events[#events + 1] = event
+      events[#events + 1] = pack(event_of(id, event))
     end
   end
   return {found[1], events}
