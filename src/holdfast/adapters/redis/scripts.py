@@ -8,8 +8,9 @@ from importlib import resources
 
 from msgspec import Struct
 
-WORK = ("changes", "document", "intake", "execution", "batch")
-ALL = (*WORK[:-1], "letters", "failing", "operations", "retention", "locks", "outbox", "batch")
+LOCKS = ("base", "locks")
+WORK = ("base", "changes", "document", "intake", "execution")
+ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
 
 
 class Script(Struct, frozen=True):
@@ -21,7 +22,9 @@ class Scripts(Struct, frozen=True):
     """All scripts of a store."""
 
     work: Script
-    """Applies batches of the commonest commands."""
+    """Applies batches of what workers do all the time."""
+    locks: Script
+    """Applies batches of what holders of locks do all the time."""
     all: Script
     """Applies batches of any commands."""
     reads: Script
@@ -29,15 +32,16 @@ class Scripts(Struct, frozen=True):
 
     @property
     def texts(self) -> list[str]:
-        return [self.work.text, self.all.text, self.reads.text, self.adopt.text]
+        return [self.work.text, self.locks.text, self.all.text, self.reads.text, self.adopt.text]
 
 
 @cache
 def scripts(clock: str = "clock") -> Scripts:
     """`clock` is the file that tells the time: the server's clock, or that of a test."""
     return Scripts(
-        _script("prelude", clock, *WORK),
-        _script("prelude", clock, *ALL),
+        _script("prelude", clock, *WORK, "batch"),
+        _script("prelude", clock, *LOCKS, "batch"),
+        _script("prelude", clock, *ALL, "batch"),
         _script("prelude", clock, "reads"),
         _script("adopt"),
     )

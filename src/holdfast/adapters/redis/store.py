@@ -29,10 +29,10 @@ LOUD = frozenset(
 """Commands that may give somebody something to do."""
 
 WORK = frozenset((c.Submit, c.Claim, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
 def is_work(command: c.Command) -> bool:
-    """Whether the small script knows it: calling a script costs something for every function in it."""
     return type(command) in WORK or (type(command) is c.Settle and command.outcome == "succeeded")
 
 
@@ -117,7 +117,10 @@ class RedisStore:
         return batch.decode(commands, answer)
 
     def _script(self, commands: Sequence[c.Command]) -> Script:
-        return self._scripts.work if all(map(is_work, commands)) else self._scripts.all
+        """The smallest that will do: calling a script costs something for every function in it."""
+        if all(map(is_work, commands)):
+            return self._scripts.work
+        return self._scripts.locks if LOCKS.issuperset(map(type, commands)) else self._scripts.all
 
     async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:
         pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]

@@ -16,9 +16,6 @@ local answers = {}
 local broken
 
 for i = 1, #commands, 2 do
-  if rare then
-    write_runs()
-  end
   local ok, answer = pcall(on[commands[i]], commands[i + 1])
   if not ok then
     broken = type(answer) == 'table' and answer.err or answer

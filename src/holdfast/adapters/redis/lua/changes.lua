@@ -1,18 +1,8 @@
--- The few acts that every command is made of. Nothing else writes runs, events or counts.
+-- The few acts that every command on runs is made of. Nothing else writes runs, events or counts.
 --
 -- What the commands of a batch have in common is written once, by `finish`. So are runs that are accepted, which are
 -- often claimed in the same batch: who needs such a run by its id calls `find`.
 
-local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'generation')
-read_clock(meta[1], meta[2], meta[3])
-local seq, position = tonumber(meta[4] or 0), tonumber(meta[5] or 0)
-
--- Epochs of a later generation are above all that an earlier one can have given out: see adopt.lua.
-local FLOOR = tonumber(meta[6] or 0) * 1048576
-
-local on = {} -- what to do for each command, by its name
-local loud = false -- whether there is something that others may wait for
-local rare = false -- whether this is the script of all commands, most of which look at what is stored
 local accepted, outbox, ended = {}, {}, {now}
 local pending, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}
 
@@ -23,10 +13,6 @@ local function within(all, name)
     all[name] = found
   end
   return found
-end
-
-local function raised(epoch)
-  return math.max(epoch, FLOOR) + 1
 end
 
 -- Count a run of this pipeline, lane and state: by 1 or -1.
@@ -196,19 +182,14 @@ local function write_tallies()
 end
 
 local write_documents -- document.lua
+local conclude = finish
 
--- Also after a command that failed: numbers given out stay given out.
-local function finish()
+function finish()
   write_runs()
   write_outbox()
   write_accepted()
   write_ended()
   write_tallies()
   write_documents()
-  if moved then
-    call('HSET', KEYS[1], 'wall', now, 'mono', mono, 'later', later)
-  end
-  if loud then
-    call('PUBLISH', H .. 'bell', ARGV[3])
-  end
+  conclude()
 end

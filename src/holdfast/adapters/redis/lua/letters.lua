@@ -1,7 +1,5 @@
 -- Dead letters: m = source, reason, attributes (JSON), tenant, created, run, closed, resolution; b = original bytes.
 
-rare = true
-
 local function list_letter(kind, id, tenant, created)
   call('ZADD', H .. 'letters:' .. kind, created, id)
   call('ZADD', H .. 'letters:' .. kind .. ':' .. tenant, created, id)

@@ -3,62 +3,39 @@
 local function lock_of(name)
   local found = call('HGET', H .. 'locks', name)
   if not found then
-    return {epoch = 0}
+    return 0
   end
-  local lock = {}
-  lock.epoch, lock.token, lock.owner, lock.acquired, lock.lasts = decode(found)
-  return lock
+  return decode(found)
 end
 
-local function is_held(lock)
-  return lock.token and lock.lasts > mono
-end
-
-local function write_lock(name, lock)
-  call('HSET', H .. 'locks', name, pack(lock.epoch, lock.token, lock.owner, lock.acquired, lock.lasts))
-  if lock.token then
-    call('ZADD', H .. 'locks:held', lock.lasts, name)
-  else
-    call('ZREM', H .. 'locks:held', name)
-  end
-end
-
-local function extend(name, lock, ttl)
-  if mono + ttl > lock.lasts then
-    lock.lasts = mono + ttl
-    write_lock(name, lock)
-  end
-end
-
-local function free(name, lock)
-  lock.token, lock.owner, lock.acquired, lock.lasts = nil, nil, nil, nil
-  write_lock(name, lock)
-  loud = true
+local function write_lock(name, epoch, token, owner, acquired, lasts)
+  call('HSET', H .. 'locks', name, pack(epoch, token, owner, acquired, lasts))
+  call(token and 'SADD' or 'SREM', H .. 'locks:held', name)
 end
 
 -- Answers the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's token (its answer was
 -- lost) it gives the same epoch, and lasts from this request: its owner counts from here too.
 on.Acquire = function(c)
-  local lock = lock_of(c.name)
-  if is_held(lock) then
-    if lock.token ~= c.token then
-      return {lock.owner, lock.lasts - mono, lock.epoch}
-    end
-    extend(c.name, lock, c.ttl)
-    return lock.epoch
+  local epoch, token, owner, acquired, lasts = lock_of(c.name)
+  if not token or lasts <= mono then
+    epoch = raised(epoch)
+    write_lock(c.name, epoch, c.token, c.owner, now, mono + c.ttl)
+    return epoch
   end
-  write_lock(c.name, {
-    epoch = raised(lock.epoch), token = c.token, owner = c.owner, acquired = now, lasts = mono + c.ttl,
-  })
-  return raised(lock.epoch)
+  if token ~= c.token then
+    return {owner, lasts - mono, epoch}
+  end
+  write_lock(c.name, epoch, token, owner, acquired, math.max(lasts, mono + c.ttl))
+  return epoch
 end
 
+-- Answers the pairs of name and token that are lost.
 on.RenewLocks = function(c)
   local lost = {}
   for _, pair in ipairs(c.held) do
-    local lock = lock_of(pair[1])
-    if is_held(lock) and lock.token == pair[2] then
-      extend(pair[1], lock, c.ttl)
+    local epoch, token, owner, acquired, lasts = lock_of(pair[1])
+    if token == pair[2] and lasts > mono then
+      write_lock(pair[1], epoch, token, owner, acquired, math.max(lasts, mono + c.ttl))
     else
       lost[#lost + 1] = pair
     end
@@ -67,21 +44,11 @@ on.RenewLocks = function(c)
 end
 
 on.ReleaseLock = function(c)
-  local lock = lock_of(c.name)
-  if not is_held(lock) or lock.token ~= c.token then
+  local epoch, token, _, _, lasts = lock_of(c.name)
+  if token ~= c.token or lasts <= mono then
     return false
   end
-  free(c.name, lock)
-  return true
-end
-
-on.ForceRelease = function(c)
-  local lock = lock_of(c.name)
-  if not is_held(lock) then
-    return false
-  end
-  lock.epoch = raised(lock.epoch)
-  free(c.name, lock)
-  note(c.actor, 'lock.force_release', c.name, c.reason)
+  write_lock(c.name, epoch)
+  loud = true
   return true
 end

@@ -141,9 +141,20 @@ local function ended_leases()
   return found
 end
 
+-- Forget a few locks whose holder has vanished: a list of those that are held should not grow with them.
+local function forget_ended_locks()
+  for _, name in ipairs(call('SRANDMEMBER', H .. 'locks:held', 20)) do
+    local lasts = select(5, lock_of(name))
+    if not lasts or lasts <= mono then
+      call('SREM', H .. 'locks:held', name)
+    end
+  end
+end
+
 -- Answers run, new state of each.
 on.Sweep = function(c)
   local swept = {}
+  forget_ended_locks()
   for i, each in ipairs(ended_leases()) do
     if i > math.min(c.limit, AT_ONCE) then
       break
@@ -163,11 +174,35 @@ on.Sweep = function(c)
   return swept
 end
 
--- --- lanes ---
+-- --- locks and lanes ---
+
+on.ForceRelease = function(c)
+  local epoch, token, _, _, lasts = lock_of(c.name)
+  if not token or lasts <= mono then
+    return false
+  end
+  write_lock(c.name, raised(epoch))
+  note(c.actor, 'lock.force_release', c.name, c.reason)
+  loud = true
+  return true
+end
 
 on.DefineLane = function(c)
   local known = call('HGET', H .. 'lanes', c.name)
   local order = known and decode(known) or c.order
   call('HSET', H .. 'lanes', c.name, pack(order, c.head))
   return order
+end
+
+-- --- what is collected is written before anybody looks ---
+
+local function after_writing(act)
+  return function(c)
+    write_runs()
+    return act(c)
+  end
+end
+
+for name, act in pairs(on) do
+  on[name] = after_writing(act)
 end

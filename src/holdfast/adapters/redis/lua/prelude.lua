@@ -40,7 +40,7 @@
 --   letter:<id>         hash: a dead letter
 --   letters:all, letters:open, and both with :<tenant>   sorted sets: dead letters, by creation
 --   locks               hash: lock -> epoch, token, owner, acquired, lasts
---   locks:held          sorted set: locks, by the end of their lease
+--   locks:held          set: locks that are held, and some whose holder has vanished
 --   audit               list: interventions, newest first
 --   bell                channel: rung by whoever did something that others may wait for
 --

@@ -271,7 +271,7 @@ end
 -- Returns MessagePack: name, epoch, owner, acquired, remaining of each lock that is held.
 function read.locks()
   local rows = {}
-  for _, name in ipairs(call('ZRANGEBYSCORE', H .. 'locks:held', '(' .. format('%.17g', mono), '+inf')) do
+  for _, name in ipairs(call('SMEMBERS', H .. 'locks:held')) do
     local epoch, owner, acquired, remaining = holder(name)
     if epoch then
       rows[#rows + 1] = {name, epoch, owner, acquired, remaining}
