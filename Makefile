@@ -51,7 +51,8 @@ soak: $(STAMP)  ## 2,000 runs on one file, workers killed at random
 	$(BIN)/python examples/kill_workers.py --runs 2000
 
 pin: $(STAMP)  ## write requirements.txt anew (needs uv)
-	uv pip compile pyproject.toml --group dev --extra fast --extra report --extra llm --extra testing --generate-hashes --upgrade \
+	uv pip compile pyproject.toml --group dev --extra fast --extra report --extra llm --extra postgres --extra redis \
+		--extra testing --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 -o requirements.txt
 
 clean:  ## remove what was built here

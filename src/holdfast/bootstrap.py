@@ -19,17 +19,19 @@ from holdfast.settings.secrecy import redacted
 
 T = TypeVar("T")
 
-SERVERS = ("postgresql://", "postgres://")
+SERVERS = ("postgresql://", "postgres://", "redis://", "rediss://")
 """Adapters that are reached over the network, and take parameters after `?`."""
 
 
 def make_store(url: str, clock: Clock) -> Store:
-    """`memory:`, `sqlite:///file` or `postgresql://host/database`."""
+    """`memory:`, `sqlite:///file`, `postgresql://host/database`, `redis://host` or `rediss://host`."""
     known: dict[str, Callable[[], Store]] = {
         "memory": lambda: _memory_store(clock),
         "sqlite": lambda: _sqlite(url, clock),
         "postgresql": lambda: _postgres_store(url, clock),
         "postgres": lambda: _postgres_store(url, clock),
+        "redis": lambda: _redis_store(url),
+        "rediss": lambda: _redis_store(url),
     }
     return _choose(url, "store", known)
 
@@ -40,10 +42,15 @@ def make_blobs(url: str) -> BlobStore:
 
 
 def make_bus(url: str) -> Bus | None:
-    """`none` or `memory:`."""
+    """`none`, `memory:`, `redis://host` or `rediss://host`."""
     if url in ("none", ""):
         return None
-    return _choose(url, "bus", {"memory": _in_process})
+    known: dict[str, Callable[[], Bus]] = {
+        "memory": _in_process,
+        "redis": lambda: _redis_bus(url),
+        "rediss": lambda: _redis_bus(url),
+    }
+    return _choose(url, "bus", known)
 
 
 class ShippedAnalysts:
@@ -134,6 +141,23 @@ def _postgres_store(url: str, clock: Clock) -> Store:
     except ImportError as error:
         raise _not_installed(url, "postgres") from error
     return PostgresStore(url, clock)
+
+
+def _redis_store(url: str) -> Store:
+    """Its time is the server's."""
+    try:
+        from holdfast.adapters.redis.store import RedisStore
+    except ImportError as error:
+        raise _not_installed(url, "redis") from error
+    return RedisStore(url)
+
+
+def _redis_bus(url: str) -> Bus:
+    try:
+        from holdfast.adapters.redis.bus import RedisBus
+    except ImportError as error:
+        raise _not_installed(url, "redis") from error
+    return RedisBus(url)
 
 
 def _not_installed(url: str, extra: str) -> ConfigurationError:

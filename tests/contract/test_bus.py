@@ -1,15 +1,19 @@
-"""The bus's contract over the bus inside the process, and what that one promises on top."""
+"""The bus's contract over every adapter, and what each promises on top."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.inprocess.bus import InProcessBus
+from holdfast.adapters.redis.bus import RedisBus
 from holdfast.errors import ConfigurationError, Transient
-from holdfast.ports.bus import Bus
+from holdfast.ports.bus import Bus, Delivery
 from holdfast.testing.contracts.bus import BusContract, a_message, arrival, on_a_bus
 
 
@@ -61,3 +65,13 @@ class TestInProcessBus(BusContract):
         gc.collect()
         again = await arrival(successor)
         assert (again.message.id, again.attempt) == ("m1", 2)
+
+
+class TestRedisBus(BusContract):
+    def make_bus(self) -> Bus:
+        return RedisBus(shared_server().url(fresh_prefix()))
+
+    async def begin(self, bus: Bus, *arguments: Any, **named: Any) -> AsyncIterator[Delivery]:
+        deliveries: Any = await super().begin(bus, *arguments, **named)
+        await deliveries.begun()
+        return deliveries

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests import postgres_server
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
@@ -46,3 +48,12 @@ class TestPostgresStore(StoreContract):
 
     def make_store(self, clock: ManualClock) -> Store:
         return PostgresStore(self.url, clock)
+
+
+class TestRedisStore(StoreContract):
+    @pytest.fixture(autouse=True)
+    def _with_keys_of_its_own(self) -> None:
+        self.url = shared_server().url(prefix=fresh_prefix())
+
+    def make_store(self, clock: ManualClock) -> Store:
+        return RedisStore(self.url, test_clock=clock)

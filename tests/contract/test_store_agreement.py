@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests import postgres_server
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
@@ -259,6 +262,10 @@ def postgres(clock: ManualClock) -> Store:
     return PostgresStore(postgres_server.shared_server().url(postgres_server.emptied_schema()), clock)
 
 
+def redis(clock: ManualClock) -> Store:
+    return RedisStore(shared_server().url(prefix=fresh_prefix()), test_clock=clock)
+
+
 class Pair:
     """The two stores and their clock."""
 
@@ -351,17 +358,21 @@ often = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 seldom = settings(often, max_examples=15)
 """For a server, where each example is some six hundred round trips."""
 
+fast_stores = pytest.mark.parametrize("make_store", [sqlite, redis])
 
+
+@fast_stores
 @often
 @given(script=one_by_one)
-def test_sqlite_agrees_on_every_command(script: list[Step]) -> None:
-    asyncio.run(Pair(sqlite).play(script))
+def test_they_agree_on_every_command(make_store: Callable[[ManualClock], Store], script: list[Step]) -> None:
+    asyncio.run(Pair(make_store).play(script))
 
 
+@fast_stores
 @often
 @given(script=in_batches)
-def test_sqlite_agrees_on_batches(script: list[Step]) -> None:
-    asyncio.run(Pair(sqlite).play(script))
+def test_they_agree_on_batches(make_store: Callable[[ManualClock], Store], script: list[Step]) -> None:
+    asyncio.run(Pair(make_store).play(script))
 
 
 @seldom

@@ -9,7 +9,11 @@ from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session
 
 USED = ("click", "msgspec", "pydantic", "rich", "uvloop")
-ADAPTERS = {"store": ["memory:", "postgresql:", "sqlite:"], "blobs": ["file:", "memory:"], "bus": ["memory:"]}
+ADAPTERS = {
+    "store": ["memory:", "postgresql:", "redis:", "rediss:", "sqlite:"],
+    "blobs": ["file:", "memory:"],
+    "bus": ["memory:", "redis:", "rediss:"],
+}
 
 
 @click.command(cls=Command)

@@ -40,7 +40,8 @@ class Field(NamedTuple):
 FIELDS: tuple[Field, ...] = (
     Field(
         "store",
-        "Where runs, checkpoints, events and locks live: sqlite:///file.db, or memory: for tests.",
+        "Where runs, checkpoints, events and locks live: sqlite:///file.db, postgresql://host/database, "
+        "redis://host:6379/0, or memory: for tests.",
         aliases=("DATABASE_URL",),
         is_path=True,
     ),
@@ -49,7 +50,7 @@ FIELDS: tuple[Field, ...] = (
         "Where large values and artifacts live: file:./folder or memory:. Default: beside the store.",
         is_path=True,
     ),
-    Field("bus", "Messages from and to other systems: none or memory:."),
+    Field("bus", "Messages from and to other systems: none, redis://host:6379/0 or memory:."),
     Field(
         "llm",
         "Who analyses comments for reports: local: (offline), openai:MODEL, anthropic:MODEL, google:MODEL, or "

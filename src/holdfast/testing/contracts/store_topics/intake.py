@@ -146,6 +146,13 @@ class IntakeTopics(StoreTopics):
         assert await scene.events("r1") == ["run.queued"]
 
     @story
+    async def test_thousands_of_results_are_taken_over(self, scene: Scene) -> None:
+        items = [Checkpoint("s", f"i{number}", "1", "c", "t", "f", "{}") for number in range(5_000)]
+        await scene.submit("r1", checkpoints=[*results("a"), *items])
+        assert len(await scene.store.checkpoints("r1", "s")) == 5_000
+        assert [found.resumed for found in await scene.claim()] == [True]
+
+    @story
     async def test_results_are_not_taken_over_by_a_run_that_was_not_created(self, scene: Scene) -> None:
         await scene.submit("r1", key="k1")
         await scene.submit("r2", key="k1", checkpoints=results("a"))

@@ -49,6 +49,13 @@ class LaneTopics(StoreTopics):
             LaneInfo("line", "fifo", "dead-letter", 2, 1, "owner of t1", leader.term, None),
         ]
 
+    @story
+    async def test_a_lane_that_nobody_defined_shows_what_waits_in_it(self, scene: Scene) -> None:
+        await scene.submit("r1", lane="apart", delay=60.0)
+        assert await scene.store.lanes() == [LaneInfo("apart", "parallel", "dead-letter", 1, 0)]
+        await scene.do(Cancel("r1", "ann"))
+        assert await scene.store.lanes() == []
+
     # --- the leader ---
 
     @story

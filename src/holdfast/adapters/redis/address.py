@@ -1,0 +1,132 @@
+"""Where the server is: `redis://user:password@host:port/database?prefix=…&pool=…&timeout=…`."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
+
+from holdfast.errors import ConfigurationError
+
+PORT = 6379
+POOL = 2
+TIMEOUT = 5.0
+EXAMPLE = "redis://localhost:6379/0"
+
+
+class Address(Struct, frozen=True):
+    """Several hosts are tried in turn until one answers that is a master."""
+
+    hosts: tuple[tuple[str, int], ...]
+    user: str | None = None
+    password: str | None = None
+    database: int = 0
+    tls: bool = False
+    ca: str | None = None
+    """A file with the certificates to trust instead of the system's."""
+    prefix: str = ""
+    """What every key begins with."""
+    pool: int = POOL
+    """Connections per event loop: one for commands, the others for reads."""
+    timeout: float = TIMEOUT
+    """Seconds that the server may take to answer."""
+    documents: bool = True
+    """Whether `pipeline_state:<run>` is kept up to date."""
+
+    def __str__(self) -> str:
+        """Fit to be shown: without user and password."""
+        hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
+        return f"{'rediss' if self.tls else 'redis'}://{hosts}/{self.database}"
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """What AUTH is given."""
+        if self.password is None:
+            return ()
+        return (self.user, self.password) if self.user else (self.password,)
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        if not self.tls:
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.ca)
+        except OSError as error:
+            raise ConfigurationError(f"{self}: the certificates in ca={self.ca} can't be read: {error}") from error
+
+
+def parse(url: str) -> Address:
+    """Errors name the part that is wrong, never the password."""
+    parts = urlsplit(url)
+    who, _, where = parts.netloc.rpartition("@")
+    user, _, password = who.partition(":")
+    return Address(
+        _hosts(where),
+        user=unquote(user) or None,
+        password=unquote(password) or None,
+        database=_database(parts.path),
+        tls=parts.scheme == "rediss",
+        **_parameters(parts.query),
+    )
+
+
+def _hosts(text: str) -> tuple[tuple[str, int], ...]:
+    return tuple(_host(each) for each in (text or "localhost").split(","))
+
+
+def _host(text: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigurationError(f"the Redis address {text!r} is not host:port: {error}") from error
+    if not host:
+        raise ConfigurationError(f"the Redis address {text!r} names no host; write for example {EXAMPLE}")
+    return host, port or PORT
+
+
+def _database(path: str) -> int:
+    name = path.strip("/")
+    if name and not name.isdecimal():
+        raise ConfigurationError(f"the Redis database {name!r} is not a number; write for example {EXAMPLE}")
+    return int(name or 0)
+
+
+def _number(kind: type[int] | type[float], least: float) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        value = kind(text)
+        if not value >= least:
+            raise ValueError(f"at least {least:g}")
+        return value
+
+    return read
+
+
+def _truth(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError("yes or no")
+    return text == "yes"
+
+
+PARAMETERS: dict[str, Callable[[str], Any]] = {
+    "prefix": str,
+    "pool": _number(int, 1),
+    "timeout": _number(float, 0.1),
+    "ca": str,
+    "documents": _truth,
+}
+
+
+def _parameters(query: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in PARAMETERS:
+            known = ", ".join(PARAMETERS)
+            raise ConfigurationError(f"the Redis parameter {name!r} is not known; there are {known}")
+        try:
+            found[name] = PARAMETERS[name](value)
+        except ValueError as error:
+            raise ConfigurationError(f"the Redis parameter {name}={value!r} can't be used: {error}") from error
+    return found

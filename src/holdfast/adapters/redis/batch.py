@@ -1,0 +1,113 @@
+"""A batch of commands as one message to the script, and its one answer as the answers of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from holdfast.model.event import Event
+from holdfast.ports import commands as c
+from holdfast.ports.commands import STALE, Command, Reply
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
+_json = msgspec.json.Encoder().encode
+
+
+def encode(commands: Sequence[Command]) -> tuple[bytes, list[bytes]]:
+    """Name, command, name, command, …; and the bytes that are not text, which the script's decoder does not know."""
+    flat: list[Any] = []
+    bodies: list[bytes] = []
+    for command in commands:
+        flat.append(type(command).__name__)
+        if isinstance(command, c.Bury):
+            bodies.append(command.body)
+            flat.append(_letter(command, len(bodies)))
+        else:
+            flat.append(command)
+    return _pack(flat), bodies
+
+
+def decode(commands: Sequence[Command], answer: bytes) -> list[Reply]:
+    return [READ[type(command)](command, said) for command, said in zip(commands, _unpack(answer), strict=True)]
+
+
+def _letter(command: c.Bury, body: int) -> tuple[Any, ...]:
+    attributes = _json(command.attributes).decode()
+    return command.id, command.source, command.reason, body, attributes, command.tenant
+
+
+# --- what the script says, as the port says it ---
+
+
+def _fenced(command: Any, said: bool) -> Any:
+    return None if said else STALE
+
+
+def _as_said(command: Any, said: Any) -> Any:
+    return said
+
+
+def _nothing(command: Any, said: Any) -> None:
+    return None
+
+
+def _submitted(command: c.Submit, said: Any) -> c.Submitted:
+    return c.Submitted(command.id, True, "queued") if said is True else c.Submitted(*said)
+
+
+def _claimed(command: c.Claim, said: Any) -> list[c.Claimed]:
+    return [c.Claimed(*row) for row in said]
+
+
+def _quarantined(command: c.Quarantine, said: Any) -> Any:
+    return STALE if said is False else said
+
+
+def _refused(command: Any, said: Any) -> c.Refused | None:
+    return None if said is True else c.Refused(said[0] or None, said[1] or None)
+
+
+def _acquired(command: c.Acquire, said: Any) -> c.Acquired | c.Held:
+    return c.Acquired(said) if isinstance(said, int) else c.Held(said[0], float(said[1]), said[2])
+
+
+def _pairs(command: Any, said: Any) -> list[tuple[Any, Any]]:
+    return [(one, other) for one, other in said]
+
+
+def _events(command: c.ReadOutbox, said: Any) -> list[Event]:
+    return msgspec.convert([_named(row) for row in said], list[Event])
+
+
+def _named(row: list[Any]) -> dict[str, Any]:
+    return dict(zip(Event.__struct_fields__, row, strict=True))
+
+
+READ: dict[type, Callable[[Any, Any], Reply]] = {
+    c.Submit: _submitted,
+    c.Claim: _claimed,
+    c.Renew: _pairs,
+    c.SaveCheckpoint: _fenced,
+    c.Quarantine: _quarantined,
+    c.SaveProgress: _fenced,
+    c.LogLine: _fenced,
+    c.Settle: _fenced,
+    c.Cancel: _refused,
+    c.PauseRun: _refused,
+    c.Resume: _refused,
+    c.Sweep: _pairs,
+    c.Prune: _pairs,
+    c.DefineLane: _as_said,
+    c.Acquire: _acquired,
+    c.RenewLocks: _pairs,
+    c.ReleaseLock: _as_said,
+    c.ForceRelease: _as_said,
+    c.Bury: _as_said,
+    c.MarkRedriven: _as_said,
+    c.Discard: _as_said,
+    c.ReadOutbox: _events,
+    c.ConfirmOutbox: _nothing,
+}

@@ -1,0 +1,25 @@
+-- What every script that applies commands begins with: the numbers of the store, and what is written in the end.
+
+local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'generation')
+read_clock(meta[1], meta[2], meta[3])
+local seq, position = tonumber(meta[4] or 0), tonumber(meta[5] or 0)
+
+-- Epochs of a later generation are above all that an earlier one can have given out: see adopt.lua.
+local FLOOR = tonumber(meta[6] or 0) * 1048576
+
+local on = {} -- what to do for each command, by its name
+local loud = false -- whether there is something that others may wait for
+
+local function raised(epoch)
+  return math.max(epoch, FLOOR) + 1
+end
+
+-- Called when all commands are applied, and also after one that failed: numbers given out stay given out.
+local function finish()
+  if moved then
+    call('HSET', KEYS[1], 'wall', now, 'mono', mono, 'later', later)
+  end
+  if loud then
+    call('PUBLISH', H .. 'bell', ARGV[3])
+  end
+end

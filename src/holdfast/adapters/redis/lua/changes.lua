@@ -1,0 +1,195 @@
+-- The few acts that every command on runs is made of. Nothing else writes runs, events or counts.
+--
+-- What the commands of a batch have in common is written once, by `finish`. So are runs that are accepted, which are
+-- often claimed in the same batch: who needs such a run by its id calls `find`.
+
+local accepted, outbox, ended = {}, {}, {now}
+local pending, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}
+
+local function within(all, name)
+  local found = all[name]
+  if not found then
+    found = {}
+    all[name] = found
+  end
+  return found
+end
+
+-- Count a run of this pipeline, lane and state: by 1 or -1.
+local function tally(run, state, by)
+  local counts = within(within(within(tallies, run.tenant), run.pipeline), run.lane)
+  counts[state] = (counts[state] or 0) + by
+end
+
+-- --- a run's hash ---
+
+-- Note a field to be written with the run.
+local function put(run, field, value)
+  local written = run.written
+  written[#written + 1] = field
+  written[#written + 1] = value
+end
+
+-- Numbers are slow to be turned into text, and most runs have few events.
+local EVENT_FIELDS = {'e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8', 'e9', 'e10', 'e11', 'e12', 'e13', 'e14'}
+
+-- `step` instead of data: they are what is recorded in the checkpoint of the step.
+local function event(run, kind, data, step)
+  local number = run.last + 1
+  run.last = number
+  position = position + 1
+  outbox[#outbox + 1] = run.seq
+  outbox[#outbox + 1] = number
+  put(run, EVENT_FIELDS[number] or 'e' .. number,
+    step and pack(kind, now, nil, position, step) or pack(kind, now, data or '{}', position))
+end
+
+local function put_fence(run)
+  put(run, 'f', pack(run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished,
+    run.result_of))
+end
+
+-- A call takes only so many values: a run that takes over many results is written in pieces.
+local function write(run)
+  local written = run.written
+  for from = 1, #written, 2000 do
+    call('HSET', RUN .. run.id, unpack(written, from, math.min(from + 1999, #written)))
+  end
+  run.written = {}
+end
+
+local function save(run)
+  pending[run.id] = nil
+  put_fence(run)
+  put(run, 'r', pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds, run.bad))
+  write(run)
+end
+
+local function find(id)
+  if pending[id] then
+    save(pending[id])
+  end
+  return stored(id)
+end
+
+-- --- queues and leases ---
+
+-- The ready queue of a run: its key, and the runs of this batch that are not in it yet.
+local function queue_of(run)
+  local found = within(within(queues, run.lane), run.priority)
+  local queue = found[run.pipeline]
+  if not queue then
+    local name = run.priority .. '\0' .. run.pipeline
+    queue = {key = H .. 'ready:' .. run.lane .. '\0' .. name}
+    found[run.pipeline], fresh[queue.key] = queue, queue
+    call('SADD', H .. 'queues:' .. run.lane, name)
+    call('SADD', H .. 'lanes:busy', run.lane)
+  end
+  return queue
+end
+
+-- Put a queued run into line.
+local function line_up(run)
+  local queue = queue_of(run)
+  if run.available then
+    call('ZADD', H .. 'delayed:' .. run.lane, run.due, run.id)
+    call('ZADD', H .. 'waiting:' .. run.lane, run.seq, run.id)
+  else
+    call('ZADD', queue.key, run.seq, run.id)
+  end
+end
+
+-- A run's lease has ended.
+local function set_free(run)
+  local ids = within(freed, run.lane)
+  ids[#ids + 1] = run.id
+  unlocked[#unlocked + 1] = PREFIX .. 'pipeline_lock:' .. run.id
+end
+
+local function write_freed()
+  if #unlocked > 0 then
+    for lane, ids in pairs(freed) do
+      call('SREM', H .. 'leases:' .. lane, unpack(ids))
+    end
+    call('DEL', unpack(unlocked))
+    freed, unlocked = {}, {}
+  end
+end
+
+local function write_queues()
+  for key, queue in pairs(fresh) do
+    if #queue > 0 then
+      local entries = {}
+      for i = #queue, 1, -1 do
+        entries[2 * i - 1], entries[2 * i] = queue[i].seq, queue[i].id
+        queue[i] = nil
+      end
+      call('ZADD', key, unpack(entries))
+    end
+  end
+end
+
+-- --- at the end, or before somebody looks at all of it ---
+
+local function write_runs()
+  write_freed()
+  write_queues()
+  for _, run in pairs(pending) do
+    save(run)
+  end
+end
+
+local function write_outbox()
+  if #outbox > 0 then
+    call('XADD', H .. 'outbox', format('%d-0', position), 'm', pack(outbox))
+    call('HSET', KEYS[1], 'position', position)
+    outbox = {}
+  end
+end
+
+local function write_accepted()
+  if #accepted > 0 then
+    call('XADD', H .. 'runs', format('%d-0', seq), 'm', pack(accepted))
+    call('HSET', KEYS[1], 'seq', seq)
+    for tenant, runs in pairs(tenants) do
+      call('XADD', H .. 'tenant:' .. tenant, format('%d-0', runs[#runs - 1]), 'm', pack(runs))
+      call('SADD', H .. 'tenants', tenant)
+    end
+    accepted, tenants = {}, {}
+  end
+end
+
+local function write_ended()
+  if #ended > 1 then
+    call('XADD', H .. 'ended', format('%d-0', position), 'm', pack(ended))
+    ended = {now}
+  end
+end
+
+local function write_tallies()
+  for tenant, pipelines in pairs(tallies) do
+    for pipeline, lanes in pairs(pipelines) do
+      for lane, counts in pairs(lanes) do
+        for state, by in pairs(counts) do
+          local field = pipeline .. '\0' .. lane .. '\0' .. NAMES[state]
+          if by ~= 0 and call('HINCRBY', H .. 'counts:' .. tenant, field, by) == 0 then
+            call('HDEL', H .. 'counts:' .. tenant, field)
+          end
+        end
+      end
+    end
+  end
+end
+
+local write_documents -- document.lua
+local conclude = finish
+
+function finish()
+  write_runs()
+  write_outbox()
+  write_accepted()
+  write_ended()
+  write_tallies()
+  write_documents()
+  conclude()
+end

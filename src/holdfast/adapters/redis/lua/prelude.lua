@@ -1,0 +1,104 @@
+-- What all scripts share: names of keys, how a run is packed, and reading it.
+--
+-- A script is one text, put together at import time from the files of this folder; it never changes at run time and
+-- user data comes in ARGV only. All keys of a store share one prefix and are computed from it, so that a prefix with
+-- a hash tag, {like}this, puts all of them into one slot of a cluster.
+--
+-- KEYS[1]  <prefix>holdfast:meta, which tells a cluster the slot
+-- ARGV[1]  the prefix
+--
+-- For people, <prefix> and then
+--   pipeline_state:<run>                        string: the state document, JSON
+--   pipeline_lock:<run>                         string with a time to live: who has the run now
+--   pipeline_validation_failure:<run>:<step>    integer: checkpoints taken out of use
+--
+-- For us, <prefix>holdfast: and then
+--   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock
+--   run:<run>           hash: all of a run but its log; see below
+--   log:<run>           list: its log
+--   quarantine:<run>    list: checkpoints taken out of use
+--   runs                stream: ids of the runs that one batch accepted; its id is the last one's number of acceptance
+--   tenant:<tenant>     stream: number, id, number, id, … of a tenant; likewise
+--   tenants             set: tenants that had runs
+--   keys                hash: tenant, key -> run
+--   slots               hash: tenant, pipeline -> live run of a unique pipeline
+--   counts:<tenant>     hash: pipeline, lane, state -> number of runs
+--   lanes               hash: lane -> order, head policy
+--   lanes:busy          set: lanes that had runs
+--   queues:<lane>       set: priority, pipeline of each ready queue of a lane
+--   ready:<lane>,<priority>,<pipeline>   sorted set: runs to be claimed, by acceptance
+--   delayed:<lane>      sorted set: queued runs that wait, by the end of their delay
+--   waiting:<lane>      sorted set: the same, by acceptance
+--   leases:<lane>       set: running runs
+--   leases              hash: lane -> before this time no lease of it ends
+--   blocked:<lane>      sorted set: failed heads that a fifo lane waits for, by acceptance
+--   state:<state>       sorted set: paused, failed or cancelled runs, by acceptance
+--   ended               stream: time, ids of the runs that succeeded or were cancelled in one batch
+--   failed              sorted set: failed runs, by the time of the end
+--   outbox              stream: number of run and event, number of run and event, … of one batch; its id is the
+--                       position of the last
+--   letter:<id>         hash: a dead letter
+--   letters:all, letters:open, and both with :<tenant>   sorted sets: dead letters, by creation
+--   locks               hash: lock -> epoch, token, owner, acquired, lasts
+--   locks:held          set: locks that are held, and some whose holder has vanished
+--   audit               list: interventions, newest first
+--   bell                channel: rung by whoever did something that others may wait for
+--
+-- Several values in one string are packed one after another (MessagePack), names are joined with a zero byte.
+-- Numbers given to redis.call keep all their digits; `..` would round them to 14.
+
+local call, pack, decode, format = redis.call, cmsgpack.pack, cmsgpack.unpack, string.format
+local PREFIX = ARGV[1]
+local H = PREFIX .. 'holdfast:'
+local RUN = H .. 'run:'
+
+local QUEUED, RUNNING, PAUSED, SUCCEEDED, FAILED, CANCELLED = 1, 2, 3, 4, 5, 6
+local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'}
+
+-- A run. In its hash:
+--   s  what never changes   tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited
+--   f  the fence            seq (number of acceptance), state, epoch, lasts (end of the lease), last (newest event),
+--                           started, finished, result_of (step whose value is the result)
+--   r  the rest             attempts, limit, available, due, worker, reason, holds (its lane), bad (checkpoints in
+--                           quarantine)
+--   i  input    p  progress    o  result    e  error    d  layout of its state document: see document.lua
+--   e<number>       an event: type, at, data, position; without data, and with the name of a step behind them, its data
+--                   are the record of that step's checkpoint
+--   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
+local function as_run(id, s, f, r)
+  local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
+  local seq, state, epoch, lasts, last, started, finished, result_of = decode(f)
+  local attempts, limit, available, due, worker, reason, holds, bad = decode(r)
+  return {
+    id = id, tenant = tenant, pipeline = pipeline, lane = lane, fingerprint = fingerprint, key = key, unique = unique,
+    priority = priority, parent = parent, created = created, inherited = inherited, seq = seq, state = state,
+    epoch = epoch, lasts = lasts, last = last, attempts = attempts, limit = limit, started = started,
+    available = available, due = due, finished = finished, worker = worker, reason = reason, holds = holds, bad = bad,
+    result_of = result_of, written = {},
+  }
+end
+
+-- Where a run belongs, and when it was accepted.
+local function read_spec(run, s)
+  local tenant, pipeline, lane, _, _, _, _, _, created, inherited = decode(s)
+  run.tenant, run.pipeline, run.lane, run.created, run.inherited = tenant, pipeline, lane, created, inherited
+end
+
+local function stored(id)
+  local found = call('HMGET', RUN .. id, 's', 'f', 'r')
+  return found[1] and as_run(id, found[1], found[2], found[3]) or nil
+end
+
+-- An event of a run, complete.
+local function event_of(id, packed)
+  local kind, at, data, place, step = decode(packed)
+  return kind, at, data or select(5, decode(call('HGET', RUN .. id, 'c' .. step .. '\0'))), place
+end
+
+local function order_of(lane)
+  local found = call('HGET', H .. 'lanes', lane)
+  if found then
+    return decode(found)
+  end
+  return 'parallel', 'dead-letter'
+end

@@ -1,0 +1,72 @@
+"""The scripts: static texts, put together once from the files in `lua/`, and known to the server by their hash."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha1
+from importlib import resources
+
+from msgspec import Struct
+
+LOCKS = ("base", "locks")
+WORK = ("base", "changes", "document", "intake", "execution")
+ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
+
+
+class Script(Struct, frozen=True):
+    text: str
+    sha: str
+
+
+class Scripts(Struct, frozen=True):
+    """All scripts of a store."""
+
+    work: Script
+    """Applies batches of what workers do all the time."""
+    locks: Script
+    """Applies batches of what holders of locks do all the time."""
+    all: Script
+    """Applies batches of any commands."""
+    reads: Script
+    adopt: Script
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.work.text, self.locks.text, self.all.text, self.reads.text, self.adopt.text]
+
+
+@cache
+def scripts(clock: str = "clock") -> Scripts:
+    """`clock` is the file that tells the time: the server's clock, or that of a test."""
+    return Scripts(
+        _script("prelude", clock, *WORK, "batch"),
+        _script("prelude", clock, *LOCKS, "batch"),
+        _script("prelude", clock, *ALL, "batch"),
+        _script("prelude", clock, "reads"),
+        _script("adopt"),
+    )
+
+
+def _script(*names: str) -> Script:
+    folder = resources.files("holdfast.adapters.redis").joinpath("lua")
+    text = "\n".join(folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names)
+    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+class BusScripts(Struct, frozen=True):
+    """All scripts of a bus."""
+
+    begin: Script
+    publish: Script
+    take: Script
+    finish: Script
+    tidy: Script
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.begin.text, self.publish.text, self.take.text, self.finish.text, self.tidy.text]
+
+
+@cache
+def bus_scripts() -> BusScripts:
+    return BusScripts(*[_script(f"bus/{name}") for name in BusScripts.__struct_fields__])

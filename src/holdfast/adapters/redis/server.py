@@ -1,0 +1,145 @@
+"""The server: what it must be, what its settings mean, and its errors in words that say what to do."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import cache
+from typing import Any
+
+from holdfast.adapters.redis.address import Address
+from holdfast.adapters.redis.wire import ReplyError, Wire, ask
+from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+
+log = logging.getLogger("holdfast.redis")
+
+OLDEST = (6, 2)
+SCHEMA = 1
+OLDEST_USABLE_SCHEMA = 1
+"""Programs from this schema on can use what this one writes."""
+
+
+def parse_info(text: bytes) -> dict[str, str]:
+    """The answer of INFO as names and values."""
+    lines = (line.partition(":") for line in text.decode().splitlines() if line and not line.startswith("#"))
+    return {name: value for name, _, value in lines}
+
+
+async def examine(wire: Wire, address: Address) -> bool:
+    """Refuse a server that would lose or forget what it is given. Whether what it answers survives a crash of it."""
+    found = parse_info(await ask(wire, "INFO"))
+    refuse_old_version(found, address)
+    refuse_eviction(found, address)
+    refuse_scattered_keys(found, address)
+    return await _persistence(wire, found, address)
+
+
+def refuse_old_version(found: dict[str, str], address: Address) -> None:
+    version = found.get("redis_version", "0")
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
+        raise ConfigurationError(f"{address} is Redis {version}: holdfast needs 6.2 or newer, or any Valkey")
+
+
+def refuse_eviction(found: dict[str, str], address: Address) -> None:
+    policy = found.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        raise ConfigurationError(
+            f"{address} has maxmemory-policy {policy}: when its memory is full it would throw away runs, leases and "
+            "checkpoints without a word. Set it to noeviction (CONFIG SET maxmemory-policy noeviction, and in its "
+            "configuration), or use a server of its own"
+        )
+
+
+_HASH_TAG = re.compile(r"[^{]*\{[^}]+\}")
+
+
+def refuse_scattered_keys(found: dict[str, str], address: Address) -> None:
+    if found.get("cluster_enabled") == "1" and not _HASH_TAG.match(address.prefix):
+        raise ConfigurationError(
+            f"{address} is a cluster: all keys of a store have to be in one slot, so its prefix needs a hash tag. "
+            "Add for example ?prefix={holdfast}: to the URL"
+        )
+
+
+async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> bool:
+    if found.get("aof_enabled") != "1":
+        _say(
+            logging.WARNING,
+            f"{address} keeps no append-only file: whatever was accepted since its last snapshot is lost when it "
+            "stops. Set appendonly yes; appendfsync always if not even a power cut may lose anything",
+        )
+        return False
+    policy = await _setting(wire, "appendfsync")
+    if policy != "always":
+        lost = "a second" if policy == "everysec" else "30 seconds"
+        _say(
+            logging.INFO,
+            f"{address} has appendfsync {policy}: a crash of the server process loses nothing, a power cut up to "
+            f"about {lost} of what was accepted. Set appendfsync always where that matters",
+        )
+    return True
+
+
+@cache
+def _say(level: int, text: str) -> None:
+    """Once per process is enough."""
+    log.log(level, text)
+
+
+async def _setting(wire: Wire, name: str) -> str:
+    try:
+        found = await ask(wire, "CONFIG", "GET", name)
+    except ReplyError:  # hosted servers do not always tell
+        return "unknown"
+    return found[1].decode() if found else "unknown"
+
+
+def refuse_newer_schema(stored: list[Any], address: Address) -> None:
+    schema, oldest = int(stored[0]), int(stored[1])
+    if schema > SCHEMA and oldest > SCHEMA:
+        raise ConfigurationError(
+            f"{address} was written by a newer holdfast (schema {schema}, here {SCHEMA}): upgrade holdfast"
+        )
+
+
+# --- errors ---
+
+UNUSABLE = ("NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR invalid password", "ERR DB index")
+
+_MOVED_ON = re.compile(r"\b(READONLY|MOVED|ASK|LOADING|MASTERDOWN|CLUSTERDOWN)\b")
+
+
+def has_moved(error: ReplyError) -> bool:
+    """Whether the connection is to be given up: the store has to be looked for again."""
+    return _MOVED_ON.search(str(error)) is not None
+
+
+def explain(error: Exception, address: Address, *, opening: bool = False) -> HoldfastError:
+    """Our error for one of the server's, of the network's, or of the connection's."""
+    if isinstance(error, HoldfastError):
+        return error
+    text = str(error) or type(error).__name__
+    if not isinstance(error, ReplyError):
+        return StoreUnavailable(
+            f"{address} can't be reached: {text}. Nothing is accepted or executed until it answers again"
+        )
+    if text.startswith(UNUSABLE):
+        kind = ConfigurationError if opening else StoreUnavailable
+        return kind(
+            f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and database in the URL"
+        )
+    for word, meaning in MEANINGS.items():
+        if word in text:
+            return StoreUnavailable(f"{address} {meaning}")
+    return StoreUnavailable(f"{address} failed: {text}")
+
+
+MEANINGS = {
+    "OOM ": "has no memory left (maxmemory); nothing was accepted. Give it more, or shorten retention",
+    "MISCONF": "can't write to its disk and refuses changes; nothing was accepted. Look at its log and its disk",
+    "READONLY": "is a replica now; nothing was accepted. holdfast looks for the master again",
+    "LOADING": "is still reading its data; nothing was accepted. It will answer soon",
+    "NOREPLICAS": "has fewer replicas than min-replicas-to-write asks for; nothing was accepted",
+    "CLUSTERDOWN": "is a cluster that is down; nothing was accepted",
+    "BUSY ": "is busy with somebody's script; nothing was accepted",
+}

@@ -1,0 +1,209 @@
+"""The store on Redis or Valkey: every batch is one call of one script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.redis import address as addresses
+from holdfast.adapters.redis import batch, reads, server
+from holdfast.adapters.redis.bell import Bell
+from holdfast.adapters.redis.link import Link, Links, examine, meta_key
+from holdfast.adapters.redis.scripts import Script, scripts
+from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
+from holdfast.errors import StoreUnavailable
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.clock import Clock
+from holdfast.model.event import Event
+from holdfast.model.ids import new_token
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
+from holdfast.ports import commands as c
+from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
+
+LOUD = frozenset(
+    (c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Settle, c.Submit, c.Sweep)
+)
+"""Commands that may give somebody something to do."""
+
+WORK = frozenset((c.Submit, c.Claim, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
+
+
+def is_work(command: c.Command) -> bool:
+    return type(command) in WORK or (type(command) is c.Settle and command.outcome == "succeeded")
+
+
+PIECE = 1000
+"""Commands of one call: a larger batch is several calls, so that others get their turn. Each is atomic in itself."""
+
+
+class RedisStore:
+    """A `Store` on a server. Time is the server's, unless a test brings its own clock."""
+
+    features = Features("redis", durable=True, shared=True, batches_in_flight=2)
+
+    def __init__(self, url: str, *, test_clock: Clock | None = None) -> None:
+        self.address = addresses.parse(url)
+        self._scripts = scripts("clock_of_test" if test_clock else "clock")
+        self._test_clock = test_clock
+        self._me = new_token()[:12]
+        self._documents = int(self.address.documents)
+        self._doorbell = Doorbell()
+        self._bell = Bell(self.address, "bell", self._heard)
+        self._links = Links(self.address, self._scripts.texts, self._greet)
+        self._meta = meta_key(self.address)
+        self._open = False
+
+    # --- life ---
+
+    async def open(self) -> None:
+        if self._open:
+            return
+        durable = await examine(self.address)
+        self._open = True
+        try:
+            await self._link().command_wire()
+        except (OSError, ReplyError) as error:
+            await self.close()
+            raise server.explain(error, self.address, opening=True) from error
+        except BaseException:
+            await self.close()
+            raise
+        self.features = Features("redis", durable=durable, shared=True, batches_in_flight=2)
+        self._bell.listen()
+
+    async def close(self) -> None:
+        self._open = False
+        await self._bell.stop()
+        self._links.close()
+
+    async def _greet(self, link: Link, wire: Wire) -> None:
+        """Let the store know which server it is on, before anything else is sent."""
+        found = server.parse_info(await ask(wire, "INFO", "replication"))
+        asked = (found["master_replid"], server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
+        stored = await link.run(wire, self._scripts.adopt, self._meta, self.address.prefix, *asked)
+        server.refuse_newer_schema(stored, self.address)
+
+    def _link(self) -> Link:
+        if not self._open:
+            raise StoreUnavailable(f"the store {self.address} is closed")
+        return self._links.here()
+
+    def _heard(self, who: bytes) -> None:
+        """Somebody has changed something; what we do ourselves has rung already."""
+        if who != self._me.encode():
+            self._doorbell.ring()
+
+    # --- commands ---
+
+    async def apply(self, commands: Sequence[c.Command]) -> list[c.Reply]:
+        if len(commands) > PIECE:
+            return await self._apply_pieces(commands)
+        if not commands:
+            return []
+        link = self._link()
+        payload, bodies = batch.encode(commands)
+        arguments = (self.address.prefix, payload, self._me, self._documents, *bodies, *self._time())
+        try:
+            wire = await link.command_wire()
+            answer = await link.run(wire, self._script(commands), self._meta, *arguments)
+        except (OSError, ReplyError) as error:
+            raise server.explain(error, self.address) from error
+        if not LOUD.isdisjoint(map(type, commands)):
+            self._doorbell.ring()
+        return batch.decode(commands, answer)
+
+    def _script(self, commands: Sequence[c.Command]) -> Script:
+        """The smallest that will do: calling a script costs something for every function in it."""
+        if all(map(is_work, commands)):
+            return self._scripts.work
+        return self._scripts.locks if LOCKS.issuperset(map(type, commands)) else self._scripts.all
+
+    async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:
+        pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]
+        replies = await asyncio.gather(*[self.apply(piece) for piece in pieces])
+        return [reply for some in replies for reply in some]
+
+    def _time(self) -> tuple[Argument, ...]:
+        clock = self._test_clock
+        return (repr(clock.now()), repr(clock.monotonic())) if clock else ()
+
+    async def wait(self, since: int, timeout: float) -> int:
+        if self._open:
+            self._bell.listen()
+        return await self._doorbell.wait(since, timeout)
+
+    # --- reads ---
+
+    async def _read(self, name: str, asked: Any) -> Any:
+        link = self._link()
+        try:
+            wire = await link.read_wire()
+            arguments = (self.address.prefix, name, reads.pack(asked), *self._time())
+            return await link.run(wire, self._scripts.reads, self._meta, *arguments)
+        except (OSError, ReplyError) as error:
+            raise server.explain(error, self.address) from error
+
+    async def _ask(self, *command: Argument) -> Any:
+        try:
+            return await ask(await self._link().read_wire(), *command)
+        except (OSError, ReplyError) as error:
+            raise server.explain(error, self.address) from error
+
+    def _key(self, name: str) -> str:
+        return f"{self.address.prefix}holdfast:{name}"
+
+    async def run(self, run: str) -> Run | None:
+        found = await self._read("run", run)
+        return reads.run(found) if found else None
+
+    async def over(self, runs: Sequence[str]) -> list[Run]:
+        return [reads.run(found) for found in await self._read("over", list(runs))] if runs else []
+
+    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+        found: list[Run] = []
+        while len(found) < limit:
+            rows, before = await self._read("runs", (where, limit - len(found), before))
+            found += [reads.run(row) for row in rows]
+            if not before:
+                break
+        return found
+
+    async def count(self, where: RunFilter) -> dict[str, int]:
+        if where.key is None and where.id_prefix is None:
+            return reads.counts(await self._read("count", where))
+        return reads.counted(await self.runs(where, limit=1 << 40))
+
+    async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
+        return reads.checkpoints(await self._read("checkpoints", (run, step)))
+
+    async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
+        return reads.quarantined(await self._ask("LRANGE", self._key(f"quarantine:{run}"), 0, -1))
+
+    async def history(self, run: str) -> list[Event]:
+        return reads.history(run, await self._read("history", run))
+
+    async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
+        return reads.logs(await self._ask("LRANGE", self._key(f"log:{run}"), after, after + limit - 1) if limit else [])
+
+    async def dead_letters(
+        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+    ) -> list[DeadLetter]:
+        found = await self._read("dead_letters", (tenant if tenant is not None else False, open_only, limit))
+        return [reads.dead_letter(*row) for row in found]
+
+    async def dead_letter(self, id: str) -> DeadLetter | None:
+        found = await self._ask("HMGET", self._key(f"letter:{id}"), "m", "b")
+        return reads.dead_letter(id.encode(), *found) if found[0] else None
+
+    async def locks(self) -> list[LockInfo]:
+        return reads.locks(await self._read("locks", None))
+
+    async def lanes(self) -> list[LaneInfo]:
+        return reads.lanes(await self._read("lanes", None))
+
+    async def audit(self, *, limit: int = 100) -> list[Audit]:
+        return reads.audit(await self._ask("LRANGE", self._key("audit"), 0, limit - 1) if limit else [])

@@ -1,0 +1,87 @@
+"""The server's clock may jump; leases and delays hardly notice. The kept reading is moved instead of the clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.integration.redis.scene import a_checkpoint, a_claim, a_store, a_submit
+
+from holdfast.adapters.redis.store import RedisStore
+from holdfast.ports.commands import Acquire, Held, Settle, Sweep
+
+YEAR = 365 * 86_400.0
+
+
+async def jump(store: RedisStore, seconds: float) -> None:
+    """As if the server's clock had been set ahead (or back) just now."""
+    meta = store._key("meta")
+    [wall] = await store._ask("HMGET", meta, "wall")
+    await store._ask("HSET", meta, "wall", float(wall) - seconds)
+
+
+async def lease_left(store: RedisStore) -> float:
+    [held] = await store.apply([Acquire("lock", "other", "them", 1.0)])
+    assert isinstance(held, Held)
+    return held.remaining
+
+
+def test_a_jump_ahead_ends_no_lease() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit("r1"), a_claim(), Acquire("lock", "mine", "me", 30.0)])
+            await jump(store, YEAR)
+            assert await store.apply([Sweep(), a_checkpoint("r1", 1)]) == [[], None]
+            assert 20.0 < await lease_left(store) < 23.0
+
+    asyncio.run(play())
+
+
+def test_a_jump_back_prolongs_no_lease() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([Acquire("lock", "mine", "me", 30.0)])
+            await jump(store, -YEAR)
+            assert 28.0 < await lease_left(store) <= 30.0
+            await jump(store, 5.0)
+            assert 23.0 < await lease_left(store) < 26.0
+
+    asyncio.run(play())
+
+
+def test_a_lease_ends_in_the_end() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit("r1"), a_claim()])
+            for _ in range(6):
+                await jump(store, 6.0)
+                await store.apply([a_submit("other")])
+            assert await store.apply([Sweep()]) == [[("r1", "queued")]]
+
+    asyncio.run(play())
+
+
+def test_a_delay_counts_while_nobody_is_there() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit("r1", delay=3600.0)])
+            assert await store.apply([a_claim()]) == [[]]
+            await jump(store, 3599.0)
+            assert await store.apply([a_claim()]) == [[]]
+            await jump(store, 1.0)
+            [[claimed]] = await store.apply([a_claim()])
+            assert claimed.run == "r1"
+
+    asyncio.run(play())
+
+
+def test_a_jump_back_prolongs_no_delay() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit("r1"), a_claim(), Settle("r1", 1, "retry", delay=60.0)])
+            await jump(store, -YEAR)
+            assert await store.apply([a_claim()]) == [[]]
+            await jump(store, 60.0)
+            [[claimed]] = await store.apply([a_claim()])
+            assert claimed.run == "r1"
+
+    asyncio.run(play())

@@ -1,0 +1,125 @@
+"""A server killed and started again, and a replica promoted: what survived is consistent, and no epoch comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
+from tests.redis_server import RedisServer
+
+from holdfast.adapters.redis.store import RedisStore
+from holdfast.errors import StoreUnavailable
+from holdfast.ports.commands import STALE, Acquire, Acquired, Renew, Settle, Submitted
+from holdfast.testing.invariants import check_store
+
+PATIENCE = 10.0
+
+
+async def when_it_is_back(store: RedisStore, *commands: object) -> list:
+    """Repeat until the store answers."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await store.apply(commands)  # type: ignore[arg-type]
+        except StoreUnavailable:
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
+    async def play(redis: RedisServer) -> None:
+        async with opened(RedisStore(redis.url())) as store:
+            await store.apply([a_submit(f"r{number}", key=f"k{number}") for number in range(20)])
+            [claimed] = await store.apply([a_claim(10)])
+            await store.apply([a_checkpoint(found.run, found.epoch) for found in claimed])
+            await store.apply([Settle(found.run, found.epoch, "succeeded", result="1") for found in claimed[:5]])
+            redis.kill()
+            redis.start()
+            held = [(found.run, found.epoch) for found in claimed[5:]]
+            assert await when_it_is_back(store, Renew(held, 30.0)) == [[]]
+            again = await store.apply([a_submit("new", key="k1")])
+            assert again == [Submitted("r1", False, "succeeded")]
+            assert len(await store.checkpoints("r9")) == 1
+            assert await store.apply([Settle(*held[0], "succeeded", result="1")]) == [None]
+            assert await check_store(store) == []
+
+    with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
+        asyncio.run(play(redis))
+
+
+def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
+    """The server may have lost claims: what it gives out next must not be what they were given."""
+
+    async def play(redis: RedisServer) -> None:
+        async with opened(RedisStore(redis.url())) as store:
+            await store.apply([a_submit("r1"), a_claim(), Acquire("lock", "a", "me", 30.0)])
+            redis.kill()
+            redis.start()
+            [nothing, lock] = await when_it_is_back(store, a_claim(), Acquire("lock", "a", "me", 30.0))
+            assert (nothing, lock) == ([], Acquired(1))  # what survived is as it was
+            await store.apply([Settle("r1", 1, "handover"), a_submit("r2")])
+            _, [claimed] = await store.apply([Acquire("other", "a", "me", 30.0), a_claim()])
+            assert claimed.epoch > 1_000_000
+
+    with a_server("--appendonly", "yes") as redis:
+        asyncio.run(play(redis))
+
+
+def test_a_claim_lost_in_a_failover_can_write_nothing() -> None:
+    """The master gives a run to a worker; the replica that is promoted has never heard of that."""
+
+    async def play(master: RedisServer, replica: RedisServer) -> None:
+        hosts = f"127.0.0.1:{master.port},127.0.0.1:{replica.port}"
+        async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
+            await store.apply([a_submit("r1"), a_submit("r2")])
+            [[survives]] = await store.apply([a_claim()])
+            until(lambda: offset_of(replica) == offset_of(master))
+            replica.call("REPLICAOF", "NO", "ONE")  # from here on nothing reaches it
+            [[lost]] = await store.apply([a_claim()])
+            assert await store.apply([a_checkpoint("r2", lost.epoch)]) == [None]
+            master.kill()
+            assert await when_it_is_back(store, a_checkpoint("r2", lost.epoch)) == [STALE]
+            [[again]] = await store.apply([a_claim()])
+            assert (again.run, again.epoch > lost.epoch) == ("r2", True)
+            assert await store.apply([a_checkpoint("r2", lost.epoch)]) == [STALE]
+            assert await store.apply([a_checkpoint("r2", again.epoch)]) == [None]
+            assert await store.apply([a_checkpoint("r1", survives.epoch)]) == [None]
+            assert await check_store(store) == []
+
+    with a_server() as master, a_server("--replicaof", "127.0.0.1", str(master.port)) as replica:
+        until(lambda: "master_link_status:up" in replica.call("INFO", "replication"))
+        asyncio.run(play(master, replica))
+
+
+def offset_of(server: RedisServer) -> str:
+    """How much of the master's history a server has."""
+    lines = server.call("INFO", "replication").splitlines()
+    found = dict(line.strip().split(":", 1) for line in lines if ":" in line)
+    return found.get("slave_repl_offset") or found["master_repl_offset"]
+
+
+def test_a_master_that_becomes_a_replica_is_left() -> None:
+    async def play(one: RedisServer, other: RedisServer) -> None:
+        hosts = f"127.0.0.1:{one.port},127.0.0.1:{other.port}"
+        async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
+            await store.apply([a_submit("r1")])
+            until(lambda: offset_of(other) == offset_of(one))
+            other.call("REPLICAOF", "NO", "ONE")
+            one.call("REPLICAOF", "127.0.0.1", str(other.port))
+            replies = await when_it_is_back(store, a_submit("r2"))
+            assert replies == [Submitted("r2", True, "queued")]
+            assert other.call("EXISTS", "holdfast:run:r2") == "1"
+            assert await store.run("r1") is not None
+
+    with a_server() as one, a_server("--replicaof", "127.0.0.1", str(one.port)) as other:
+        until(lambda: "master_link_status:up" in other.call("INFO", "replication"))
+        asyncio.run(play(one, other))

@@ -1,0 +1,118 @@
+"""Lists longer than what one call looks at, and indexes that shrink with what they point at."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.integration.redis.scene import a_store, a_submit
+
+from holdfast.adapters.redis.store import RedisStore
+from holdfast.ports.commands import Bury, Cancel, Claim, PauseRun, Prune, ReadOutbox, Settle
+from holdfast.ports.store import RunFilter
+
+MANY = 1200
+"""More than twice what one call examines."""
+
+
+async def fill(store: RedisStore) -> None:
+    """Runs of three tenants and two pipelines; every tenth is rare."""
+    for start in range(0, MANY, 7):  # groups of different sizes
+        await store.apply([a_run(number) for number in range(start, min(start + 7, MANY))])
+
+
+def a_run(number: int) -> object:
+    pipeline = "rare" if number % 100 == 0 else "p"
+    return a_submit(f"r{number:04}", tenant=f"t{number % 3}", pipeline=pipeline, lane="fast" if number % 2 else "slow")
+
+
+async def pages(store: RedisStore, where: RunFilter, limit: int) -> list[str]:
+    seen: list[str] = []
+    before: int | None = None
+    while page := await store.runs(where, limit=limit, before=before):
+        assert len(page) <= limit
+        seen += [run.id for run in page]
+        before = page[-1].seq
+    return seen
+
+
+def test_every_list_is_complete_and_in_order() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await fill(store)
+            await store.apply([Cancel(f"r{number:04}", "ann") for number in range(0, MANY, 50)])
+            await store.apply([PauseRun(f"r{number:04}", "ann") for number in range(1, MANY, 50)])
+            [claimed] = await store.apply([Claim("w", "fast", ["p"], 100, 30.0)])
+            await store.apply([Settle(run.run, run.epoch, "succeeded") for run in claimed[:50]])
+            everything = sorted(await store.runs(RunFilter(), limit=10_000), key=lambda run: -run.seq)
+            assert len(everything) == MANY
+            for where in (
+                RunFilter(),
+                RunFilter(tenant="t1"),
+                RunFilter(pipeline="rare"),
+                RunFilter(pipeline="rare", tenant="t1"),
+                RunFilter(state="queued"),
+                RunFilter(state="queued", lane="slow"),
+                RunFilter(state="running"),
+                RunFilter(state="paused", tenant="t2"),
+                RunFilter(state="cancelled"),
+                RunFilter(state="succeeded"),
+                RunFilter(id_prefix="r00"),
+                RunFilter(id_prefix="r0042"),
+            ):
+                expected = [run for run in everything if matches(run, where)]
+                assert await pages(store, where, 37) == [run.id for run in expected], where
+                assert sum((await store.count(where)).values()) == len(expected), where
+
+    def matches(run: object, where: RunFilter) -> bool:
+        wanted = {name: getattr(where, name) for name in ("tenant", "pipeline", "state", "lane")}
+        return run.id.startswith(where.id_prefix or "") and all(  # type: ignore[attr-defined]
+            value in (None, getattr(run, name)) for name, value in wanted.items()
+        )
+
+    asyncio.run(play())
+
+
+def test_indexes_go_with_the_last_run_that_they_name() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit(f"r{number}") for number in range(10)])
+            [claimed] = await store.apply([Claim("w", "default", ["p"], 10, 30.0)])
+            await store.apply([Settle(run.run, run.epoch, "succeeded") for run in claimed[:9]])
+            pruned = []
+            while some := (await store.apply([Prune(-1.0, -1.0, limit=4)]))[0]:
+                pruned += some
+            assert len(pruned) == 9
+            assert [run.id for run in await store.runs(RunFilter())] == ["r9"]
+            assert [event.id for event in (await store.apply([ReadOutbox()]))[0]] == ["r9:1", "r9:2"]
+            assert await store._ask("XLEN", store._key("ended")) == 0
+            await store.apply([Settle("r9", 1, "succeeded"), Prune(-1.0, -1.0)])
+            for name in ("runs", "tenant:acme", "ended"):
+                assert await store._ask("XLEN", store._key(name)) == 0, name
+
+    asyncio.run(play())
+
+
+def test_dead_letters_are_listed_by_tenant_without_looking_at_the_others() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply(
+                [Bury(f"m{number:03}", "bus", "bad", b"x", {}, f"t{number % 2}") for number in range(300)]
+            )
+            found = await store.dead_letters(tenant="t1", limit=5)
+            assert [letter.id for letter in found] == ["m299", "m297", "m295", "m293", "m291"]
+            assert len(await store.dead_letters(limit=1000)) == 300
+
+    asyncio.run(play())
+
+
+def test_an_outbox_that_nobody_reads_keeps_only_what_is_left() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            for number in range(50):
+                await store.apply([a_submit(f"r{number}"), Claim("w", "default", ["p"], 1, 30.0)])
+                await store.apply([Settle(f"r{number}", 1, "succeeded")])
+            assert await store._ask("XLEN", store._key("outbox")) == 100
+            await store.apply([Prune(-1.0, -1.0, limit=49)])
+            assert await store._ask("XLEN", store._key("outbox")) == 2
+
+    asyncio.run(play())
