@@ -64,7 +64,7 @@ class SqliteStore:
             self._reader = database.prepare(self.path, mono)
         if self._threads:
             self._writer = Writer(self.path, self._clock, self._committed, self._bell.ring)
-            self._writer.start()
+            await asyncio.to_thread(self._writer.start)
             self._reading = ThreadPoolExecutor(1, "holdfast-sqlite-reader")
         self._open = True
 

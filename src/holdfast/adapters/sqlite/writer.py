@@ -70,10 +70,13 @@ class Writer:
         self._listened = 0.0
         self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="holdfast-sqlite-writer", daemon=True)
+        self._listening = threading.Event()
         self._closed = False
 
     def start(self) -> None:
+        """Returns once it listens: what others commit from then on is heard."""
         self._thread.start()
+        self._listening.wait()
 
     def submit(self, commands: Sequence[Command]) -> asyncio.Future[list[Reply]]:
         if self._closed:
@@ -89,7 +92,11 @@ class Writer:
         self._thread.join()
 
     def _work(self) -> None:
-        connection = database.connect(self._path)
+        try:
+            connection = database.connect(self._path)
+            self._listen(connection)
+        finally:
+            self._listening.set()
         try:
             while True:
                 self._listen(connection)
