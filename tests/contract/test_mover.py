@@ -6,9 +6,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests import postgres_server
 
 from holdfast.adapters.memory.mover import MemoryMover
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.postgres.mover import PostgresMover
+from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.sqlite.mover import SqliteMover
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.mover import Mover
@@ -52,3 +55,19 @@ class TestSqliteMover(MoverContract):
 
     def make_place(self) -> Place:
         return InFile(next(self._files))
+
+
+class InSchema:
+    def __init__(self) -> None:
+        self._url = postgres_server.shared_server().url(postgres_server.fresh_schema())
+
+    def store(self, clock: ManualClock) -> Store:
+        return PostgresStore(self._url, clock)
+
+    def mover(self, clock: ManualClock) -> Mover:
+        return PostgresMover(self._url, clock)
+
+
+class TestPostgresMover(MoverContract):
+    def make_place(self) -> Place:
+        return InSchema()

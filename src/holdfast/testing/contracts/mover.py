@@ -388,11 +388,11 @@ class MoverContract:
 
     @story
     async def test_the_epochs_of_locks_go_on(self, stage: Stage) -> None:
-        for _ in range(3):
-            held = await stage.scene.do(Acquire("own", "t1", "me", 5.0))
-            stage.clock.advance(5.0)
+        held = await stage.scene.do(Acquire("own", "t1", "me", 5.0))
+        stage.clock.advance(5.0)
+        held = await stage.scene.do(Acquire("own", "t2", "me", 5.0))
         target = await stage.moved()
-        again = await target.do(Acquire("own", "t2", "me", 5.0))
+        again = await target.do(Acquire("own", "t3", "me", 5.0))
         assert isinstance(again, Acquired)
         assert again.epoch > held.epoch
 
