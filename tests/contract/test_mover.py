@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from tests import postgres_server
+from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.memory.mover import MemoryMover
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.postgres.mover import PostgresMover
 from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.redis.mover import RedisMover
+from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.mover import SqliteMover
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.mover import Mover
@@ -71,3 +74,19 @@ class InSchema:
 class TestPostgresMover(MoverContract):
     def make_place(self) -> Place:
         return InSchema()
+
+
+class UnderPrefix:
+    def __init__(self) -> None:
+        self._url = shared_server().url(prefix=fresh_prefix())
+
+    def store(self, clock: ManualClock) -> Store:
+        return RedisStore(self._url, test_clock=clock)
+
+    def mover(self, clock: ManualClock) -> Mover:
+        return RedisMover(self._url, test_clock=clock)
+
+
+class TestRedisMover(MoverContract):
+    def make_place(self) -> Place:
+        return UnderPrefix()

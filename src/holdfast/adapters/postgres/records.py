@@ -57,8 +57,8 @@ WHERE before <= %(bytes)s ORDER BY seq
 _RUNS = """
 SELECT q.id, q.tenant, q.pipeline, q.lane, coalesce(o.state, 'succeeded'), q.seq, q.priority, q.key, q.fingerprint,
        q.parent, coalesce(o.epoch, s.epoch), coalesce(o.attempts, s.attempts),
-       coalesce(o.attempt_limit, s.attempt_limit), coalesce(o.worker, s.worker), seconds(q.created), seconds(o.available),
-       coalesce(seconds(o.started), seconds(s.started)), coalesce(seconds(o.finished), seconds(s.finished)),
+       coalesce(o.attempt_limit, s.attempt_limit), coalesce(o.worker, s.worker), seconds(q.created),
+       seconds(o.available), seconds(coalesce(o.started, s.started)), seconds(coalesce(o.finished, s.finished)),
        q.input, s.result, o.error, o.reason, coalesce(o.progress, s.progress),
        q.is_unique, q.inherits, coalesce(o.holds_lane, false),
        CASE WHEN o.due > present.mono AND o.due <= present.mono + o.delay THEN seconds(o.due) - %(now)s ELSE 0 END

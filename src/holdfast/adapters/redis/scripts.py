@@ -47,6 +47,12 @@ def scripts(clock: str = "clock") -> Scripts:
     )
 
 
+@cache
+def mover_script(clock: str = "clock") -> Script:
+    """What only a mover calls."""
+    return _script("prelude", clock, *ALL, "mover")
+
+
 def _script(*names: str) -> Script:
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
     text = "\n".join(folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names)
