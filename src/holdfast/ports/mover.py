@@ -83,6 +83,7 @@ class Standing(Struct, frozen=True):
 
     mark: Mark | None
     empty: bool
+    runs: int
     numbers: Numbers
     last_run: int
     """The number of acceptance of the newest run that is there."""
@@ -190,5 +191,6 @@ class Mover(Protocol):
         ...
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        """All records are there: give later runs and events higher numbers, and take over what a relay has sent."""
+        """Give later runs and events higher numbers, and take over what a relay has sent. To be called when all records
+        are there; and before the first, which spares a store from keeping note of events that were sent."""
         ...

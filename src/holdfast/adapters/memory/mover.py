@@ -50,6 +50,7 @@ class MemoryMover:
         return Standing(
             state.mark,
             empty=not (state.runs or state.dead_letters or state.audit),
+            runs=len(state.runs),
             numbers=Numbers(state.last_seq, state.last_position, state.confirmed),
             last_run=max(map(accepted, state.runs.values()), default=0),
             holders=[*self._leases(), *self._locks()],

@@ -18,11 +18,11 @@ import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.sql import SQL, Identifier, Literal
 
-from holdfast.adapters.postgres import database, reads, records
+from holdfast.adapters.postgres import database, reads
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.batch import Batch
 from holdfast.adapters.postgres.connection import ServerError
-from holdfast.adapters.postgres.records import Present, one, rows
+from holdfast.adapters.postgres.records import ADOPT, Present, export, export_runs, one, rows
 from holdfast.adapters.postgres.text import seal_text
 from holdfast.errors import HoldfastError
 from holdfast.model.clock import Clock, SystemClock
@@ -88,9 +88,10 @@ class PostgresMover:
 
     async def standing(self) -> Standing:
         async with self._transaction() as cursor:
-            mark, empty, last_run, *numbers = await one(cursor, _STANDING)
+            mark, empty, count, last_run, *numbers = await one(cursor, _STANDING)
             found = await rows(cursor, _HOLDERS, {"now": await self._present(cursor)})
-        return Standing(reads.mark(mark.encode()), empty, Numbers(*numbers), last_run, [Holder(*row) for row in found])
+        holders = [Holder(*row) for row in found]
+        return Standing(reads.mark(mark.encode()), empty, count, Numbers(*numbers), last_run, holders)
 
     async def hold(self, mark: Mark) -> None:
         async with self._transaction() as cursor:
@@ -123,12 +124,12 @@ class PostgresMover:
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         async with self._transaction() as cursor:
             if kind == "runs":
-                return await records.export_runs(cursor, await self._present(cursor), int(after or 0), limit)
-            return await records.export(cursor, kind, after, limit)
+                return await export_runs(cursor, await self._present(cursor), int(after or 0), limit)
+            return await export(cursor, kind, after, limit)
 
-    async def adopt(self, kind: Kind, given: Sequence[Any]) -> None:
+    async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
         async with self._transaction() as cursor:
-            await records.ADOPT[kind](cursor, await self._present(cursor), given)
+            await ADOPT[kind](cursor, await self._present(cursor), records)
 
     async def go_on_from(self, numbers: Numbers) -> None:
         async with self._transaction() as cursor:
@@ -147,7 +148,7 @@ class PostgresMover:
 _STANDING = """
 SELECT coalesce((SELECT value FROM meta WHERE name = 'mark'), ''),
        NOT EXISTS (SELECT FROM requests) AND NOT EXISTS (SELECT FROM dead_letters) AND NOT EXISTS (SELECT FROM audit),
-       coalesce((SELECT max(seq) FROM requests), 0),
+       (SELECT count(*) FROM requests), coalesce((SELECT max(seq) FROM requests), 0),
        (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM run_numbers),
        (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM positions),
        coalesce((SELECT value::bigint FROM meta WHERE name = 'outbox_confirmed'), 0)

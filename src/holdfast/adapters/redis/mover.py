@@ -85,9 +85,9 @@ class RedisMover(RedisStore):
 
     async def standing(self) -> Standing:
         mark = reads.mark(await self._ask("HGET", self._meta, "mark"))
-        used, last_run, seq, position, confirmed, _, holders = await self._act("standing")
+        used, runs, last_run, seq, position, confirmed, _, holders = await self._act("standing")
         held = [Holder(what, who) for _, _, what, who in sorted(holders)]
-        return Standing(mark, not used, Numbers(seq, position, confirmed), last_run, held)
+        return Standing(mark, not used, runs, Numbers(seq, position, confirmed), last_run, held)
 
     async def hold(self, mark: Mark) -> None:
         text = msgspec.json.encode(mark).decode()

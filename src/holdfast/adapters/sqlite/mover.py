@@ -99,6 +99,7 @@ class SqliteMover:
         return Standing(
             database.read_mark(db),
             empty=db.execute(_EMPTY).fetchone() is None,
+            runs=db.execute("SELECT count(*) FROM runs").fetchone()[0],
             numbers=Numbers(*db.execute(_NUMBERS).fetchone()),
             last_run=db.execute("SELECT coalesce(max(seq), 0) FROM runs").fetchone()[0],
             holders=[Holder(*row) for row in (*leases, *locks)],
@@ -261,7 +262,7 @@ def _json(value: Any) -> str:
 
 def _insert(tx: Transaction, table: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * (columns.count(",") + 1))
-    tx.connection.executemany(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", rows)
+    tx.connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
 
 def _adopt_lanes(tx: Transaction, lanes: Sequence[Lane]) -> None:
@@ -278,7 +279,8 @@ def _adopt_locks(tx: Transaction, locks: Sequence[LockEpoch]) -> None:
 
 
 def _adopt_letters(tx: Transaction, letters: Sequence[DeadLetter]) -> None:
-    _insert(tx, "dead_letters", reads._DEAD, [_letter_row(letter) for letter in letters])
+    known = _known(tx, "dead_letters", [letter.id for letter in letters])
+    _insert(tx, "dead_letters", reads._DEAD, [_letter_row(letter) for letter in letters if letter.id not in known])
 
 
 def _letter_row(letter: DeadLetter) -> tuple[Any, ...]:
@@ -294,10 +296,15 @@ def _adopt_audit(tx: Transaction, entries: Sequence[AuditRecord]) -> None:
     _insert(tx, "audit", "at, actor, action, target, reason", rows)
 
 
+def _known(tx: Transaction, table: str, ids: list[str]) -> set[str]:
+    sql = f"SELECT id FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
+    return {id for (id,) in tx.execute(sql, (pack(ids),))}
+
+
 def _adopt_runs(tx: Transaction, records: Sequence[RunRecord]) -> None:
-    ids = pack([record.run.id for record in records])
-    known = {id for (id,) in tx.execute("SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))", (ids,))}
+    known = _known(tx, "runs", [record.run.id for record in records])
     fresh = [record for record in records if record.run.id not in known]
+    tx.execute("DELETE FROM events WHERE run = ''")  # the placeholder of go_on_from, which will put it back
     for table, (columns, rows_of) in BELONGINGS.items():
         _insert(tx, table, columns, [row for record in fresh for row in rows_of(tx, record)])
 

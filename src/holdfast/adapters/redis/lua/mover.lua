@@ -19,7 +19,18 @@ local WAITING = {outbox = H .. 'moving:outbox', ended = H .. 'moving:ended'}
 
 -- --- holding ---
 
--- Answers whether there is anything, the newest run, seq, position, confirmed, the present of delays, and who holds what.
+local function count_runs()
+  local count = 0
+  for _, tenant in ipairs(call('SMEMBERS', H .. 'tenants')) do
+    for _, number in ipairs(call('HVALS', H .. 'counts:' .. tenant)) do
+      count = count + tonumber(number)
+    end
+  end
+  return count
+end
+
+-- Answers whether there is anything, how many runs, the newest, seq, position, confirmed, the present of delays, and who
+-- holds what.
 function act.standing()
   local newest = call('XREVRANGE', H .. 'runs', '+', '-', 'COUNT', 1)[1]
   local holders = {}
@@ -38,7 +49,7 @@ function act.standing()
     end
   end
   local used = call('XLEN', H .. 'runs') + call('ZCARD', H .. 'letters:all') + call('LLEN', H .. 'audit') > 0
-  return {used, newest and tonumber(string.match(newest[1], '^%d+')) or 0, seq, position,
+  return {used, count_runs(), newest and tonumber(string.match(newest[1], '^%d+')) or 0, seq, position,
     tonumber(call('HGET', KEYS[1], 'confirmed') or 0), later, holders}
 end
 
