@@ -89,7 +89,8 @@ def _next(view: PromotionView, when: str) -> list[Text]:
         return lines
     lines.append(Text(f"  HOLDFAST_BLOBS={view.blobs.set}"))
     there = f"{view.blobs.values:,} values above 32 KiB, and all artifacts, stay there"
-    where = "; workers on other machines need that folder too" if view.blobs.set.startswith("file:") else ""
+    is_folder = view.blobs.set.startswith("file:") and not view.target.startswith("sqlite:")
+    where = "; workers on other machines need that folder too" if is_folder else ""
     lines.append(Text(f"    {there}{where}", style="dim"))
     return lines
 

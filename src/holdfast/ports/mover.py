@@ -122,6 +122,8 @@ class RunRecord(Struct):
     """A run with all that belongs to it."""
 
     run: Run
+    progress: str = "{}"
+    """JSON of the run's `Progress`, just as it was written."""
     unique: bool = False
     inherits: bool = False
     """It began with checkpoints of another run."""

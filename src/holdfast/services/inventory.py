@@ -75,7 +75,7 @@ def _parts(record: Any) -> Iterator[tuple[str, str, list[Any]]]:
     """What a record is made of: kind, whose it is, and the things themselves."""
     match record:
         case RunRecord(run=run):
-            yield "runs", run.id, [(run, record.unique, record.inherits, record.holds_lane)]
+            yield "runs", run.id, [(run, record.progress, record.unique, record.inherits, record.holds_lane)]
             yield "checkpoints", run.id, record.checkpoints
             yield "quarantined", run.id, record.quarantine
             yield "events", run.id, record.history

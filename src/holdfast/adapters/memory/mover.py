@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-import msgspec
-
 from holdfast.adapters.memory import operations
 from holdfast.adapters.memory.state import Lock, State, StoredRun, accepted, dead_letter_id
 from holdfast.adapters.memory.store import MemoryStore
@@ -107,6 +105,7 @@ class MemoryMover:
         return deepcopy(
             RunRecord(
                 row.snapshot(),
+                row.progress,
                 row.unique,
                 row.inherits,
                 row.holds_lane,
@@ -144,7 +143,7 @@ class MemoryMover:
         row = StoredRun(
             run,
             record.unique,
-            msgspec.json.encode(run.progress).decode(),
+            record.progress,
             due=state.clock.monotonic() + record.delay,
             holds_lane=record.holds_lane,
             inherits=record.inherits,

@@ -87,7 +87,7 @@ def _record(row: Row) -> RunRecord:
     values = dict(zip(Run.__struct_fields__, columns, strict=True))
     for name in ("error", "progress"):
         values[name] = msgspec.json.decode(values[name]) if values[name] else None
-    return RunRecord(msgspec.convert(values, Run), unique, inherits, holds_lane, delay)
+    return RunRecord(msgspec.convert(values, Run), columns[-1], unique, inherits, holds_lane, delay)
 
 
 def _add_checkpoints(record: RunRecord, found: list[Row]) -> None:
@@ -254,7 +254,7 @@ def _open_rows(record: RunRecord, now: Present) -> list[Row]:
         run.epoch, run.attempts, run.attempt_limit, _moment(run.available),
         _moment(now + record.delay) if is_delayed else None, timedelta(seconds=record.delay) if is_delayed else None,
         _moment(run.started), _moment(run.finished), record.unique, record.holds_lane, run.worker, run.reason,
-        _json(run.error) if run.error else None, _json(run.progress),
+        _json(run.error) if run.error else None, record.progress,
     )  # fmt: skip
     return [row]
 
@@ -265,7 +265,7 @@ def _result_rows(record: RunRecord, now: Present) -> list[Row]:
         return []
     row = (
         run.id, run.epoch, run.attempts, run.attempt_limit, _moment(run.started), _moment(run.finished), run.worker,
-        _json(run.progress), run.result,
+        record.progress, run.result,
     )  # fmt: skip
     return [row]
 

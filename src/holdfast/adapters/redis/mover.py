@@ -129,6 +129,7 @@ class RedisMover(RedisStore):
         aside = await self._ask("LRANGE", self._key(f"quarantine:{id}"), 0, -1)
         return RunRecord(
             run,
+            (row[4] or b"{}").decode(),
             bool(spec[5]),
             bool(spec[9]),
             bool(rest[6]),
@@ -227,7 +228,7 @@ def _members(place: bytes, group: bytes) -> Iterator[tuple[int, str]]:
 
 def _fields(record: RunRecord) -> Fields:
     run = record.run
-    fields: Fields = ["i", run.input, "p", msgspec.json.encode(run.progress)]
+    fields: Fields = ["i", run.input, "p", record.progress]
     fields += ["o", run.result] if run.result is not None else []
     fields += ["e", msgspec.json.encode(run.error)] if run.error is not None else []
     for event in record.history:

@@ -149,6 +149,7 @@ class SqliteMover:
         left = due - self._clock.monotonic() if run.available is not None else 0.0
         return RunRecord(
             run,
+            columns[-1],
             bool(unique),
             bool(inherited),
             bool(holds_lane),
@@ -314,7 +315,7 @@ def _run_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
     row = (
         run.id, run.tenant, run.pipeline, run.lane, str(run.state), run.seq, run.priority, run.key, run.fingerprint,
         run.parent, run.epoch, run.attempts, run.attempt_limit, run.worker, run.created, run.available, run.started,
-        run.finished, run.input, run.result, _json(run.error) if run.error else None, run.reason, _json(run.progress),
+        run.finished, run.input, run.result, _json(run.error) if run.error else None, run.reason, record.progress,
         record.unique, record.inherits, record.holds_lane, tx.mono + record.delay, record.delay,
     )  # fmt: skip
     return [row]
