@@ -119,14 +119,21 @@ class BlobCheck:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-async def records(mover: Mover, kind: Kind, after: str | None = None) -> AsyncIterator[Any]:
+async def pages(mover: Mover, kind: Kind, after: str | None = None) -> AsyncIterator[list[Any]]:
     """All records of a kind, as every store can keep them."""
     while True:
         page = await mover.export(kind, after, PAGE)
-        for record in page.records:
-            yield canonical(record)
+        if page.records:
+            yield [canonical(record) for record in page.records]
         if (after := page.after) is None:
             return
+
+
+async def records(mover: Mover, kind: Kind) -> AsyncIterator[Any]:
+    """The same, one by one."""
+    async for page in pages(mover, kind):
+        for record in page:
+            yield record
 
 
 async def others(mover: Mover) -> AsyncIterator[Any]:

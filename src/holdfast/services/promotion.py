@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import count
-from typing import Any
 
 from msgspec import Struct, field
 
@@ -25,7 +24,7 @@ from holdfast.errors import ConfigurationError, Conflict, HoldfastError, NotFoun
 from holdfast.model.clock import Clock
 from holdfast.model.ids import new_id
 from holdfast.ports.mover import KINDS, AuditRecord, Mark, Mover, RunRecord, Standing
-from holdfast.services.inventory import PAGE, BlobCheck, Inventory, canonical, fingerprint, others, records
+from holdfast.services.inventory import BlobCheck, Inventory, fingerprint, others, pages, records
 
 NAMED = 5
 """How many of many are named in a message."""
@@ -141,11 +140,11 @@ class Promotion:
         there, here = await source.standing(), await target.standing()
         await target.go_on_from(there.numbers)
         for kind in KINDS[:-1]:
-            async for page in _pages(source, kind):
+            async for page in pages(source, kind):
                 await target.adopt(kind, page)
         done = here.runs
         self._told("moved", done, there.runs)
-        async for page in _pages(source, "runs", str(here.last_run) if here.runs else None):
+        async for page in pages(source, "runs", str(here.last_run) if here.runs else None):
             await target.adopt("runs", page)
             done += len(page)
             self._told("moved", done, there.runs)
@@ -259,15 +258,6 @@ class Promotion:
 def _refuse(obstacles: list[str]) -> None:
     for obstacle in obstacles:
         raise Conflict(obstacle)
-
-
-async def _pages(source: Mover, kind: Any, after: str | None = None) -> AsyncIterator[list[Any]]:
-    while True:
-        page = await source.export(kind, after, PAGE)
-        if page.records:
-            yield [canonical(record) for record in page.records]
-        if (after := page.after) is None:
-            return
 
 
 def _described(here: Standing | None) -> str:
