@@ -34,7 +34,7 @@ DECLARE
     reserved boolean := reserve_positions();
 BEGIN
     INSERT INTO events (run, seq, type, at, data)
-    SELECT of_run, coalesce(max(seq), 0) + 1, kind, wall, content FROM events WHERE run = of_run;
+    SELECT of_run, coalesce(max(seq), 1) + 1, kind, wall, content FROM events WHERE run = of_run;
 END $$;
 
 CREATE FUNCTION write_audit(wall timestamptz, by_actor text, what text, which text, why text) RETURNS void

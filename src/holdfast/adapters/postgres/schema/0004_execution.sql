@@ -63,7 +63,7 @@ BEGIN
         RETURNING chosen.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.progress
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
-        SELECT id, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = id) + 1, 'run.started', wall,
+        SELECT id, (SELECT coalesce(max(e.seq), 1) FROM events e WHERE e.run = id) + 1, 'run.started', wall,
                '{"attempt":' || attempts || ',"worker":' || worker_name || ',"epoch":' || epoch || '}'
         FROM leased ORDER BY n
     )
@@ -97,7 +97,21 @@ BEGIN
     IF EXISTS (SELECT FROM open_runs WHERE lane = given->>'lane' AND (state = 'running' OR holds_lane)) THEN
         RETURN NULL;
     END IF;
-    RETURN (SELECT id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' ORDER BY seq LIMIT 1);
+    RETURN (
+        WITH RECURSIVE firsts (priority, seq, id) AS (  -- of each priority, which means nothing here
+            (SELECT priority, seq, id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' AND due IS NULL
+             ORDER BY priority DESC, seq LIMIT 1)
+            UNION ALL
+            SELECT lower.* FROM firsts f, LATERAL (
+                SELECT r.priority, r.seq, r.id FROM open_runs r
+                WHERE r.lane = given->>'lane' AND r.state = 'queued' AND r.due IS NULL AND r.priority < f.priority
+                ORDER BY r.priority DESC, r.seq LIMIT 1) AS lower
+        ), later AS (
+            SELECT seq, id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' AND due IS NOT NULL
+            ORDER BY seq LIMIT 1
+        )
+        SELECT id FROM (SELECT seq, id FROM firsts UNION ALL SELECT seq, id FROM later) AS heads ORDER BY seq LIMIT 1
+    );
 END $$;
 
 -- Extend leases that are still held: elements of `given` are [run, epoch]. Answers the places of the lost ones.
@@ -149,7 +163,7 @@ BEGIN
         INSERT INTO events (run, seq, type, at, data)
         SELECT run, before + row_number() OVER (PARTITION BY run ORDER BY n),
                CASE WHEN (c->>9)::boolean THEN 'step.skipped' ELSE 'step.completed' END, wall, c->>8
-        FROM (SELECT h.*, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = h.run) AS before FROM held h
+        FROM (SELECT h.*, (SELECT coalesce(max(e.seq), 1) FROM events e WHERE e.run = h.run) AS before FROM held h
               WHERE h.key = '' AND h.old_epoch IS DISTINCT FROM h.epoch) AS completed
         ORDER BY n
     ), saved AS (
