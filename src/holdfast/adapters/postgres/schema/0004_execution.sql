@@ -17,24 +17,19 @@ CREATE FUNCTION claim(given jsonb, wall timestamptz, mono timestamptz) RETURNS t
 LANGUAGE plpgsql AS $$
 DECLARE
     of_lane text := given->>'lane';
-    worker_name text := quoted(given->>'worker');
+    by_worker text := given->>'worker';
     ttl interval := span((given->>'ttl')::double precision);
-    head text;
-    answer text;
     is_due boolean;
     is_fifo boolean;
-    first_seq bigint;
+    head text;
+    chosen tid[];
     reserved boolean;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
-           EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo'),
-           (SELECT seq FROM open_runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
-            ORDER BY priority DESC, seq LIMIT 1)
-    INTO is_due, is_fifo, first_seq;
+           EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo')
+    INTO is_due, is_fifo;
     IF is_due THEN
         PERFORM promote_delayed(mono);
-    ELSIF first_seq IS NULL THEN
-        RETURN '[]';
     END IF;
     IF is_fifo THEN
         head := fifo_head(given, mono);
@@ -42,7 +37,6 @@ BEGIN
             RETURN '[]';
         END IF;
     END IF;
-    reserved := reserve_positions();
     WITH found AS MATERIALIZED (
         SELECT ctid AS tid, priority, seq, size FROM open_runs
         WHERE lane = of_lane AND state = 'queued' AND due IS NULL
@@ -51,16 +45,30 @@ BEGIN
         ORDER BY priority DESC, seq
         LIMIT (given->>'limit')::bigint
         FOR NO KEY UPDATE SKIP LOCKED
-    ), chosen AS (
-        SELECT tid, n FROM (
-            SELECT tid, row_number() OVER line AS n, sum(size) OVER line AS total
-            FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
-        WHERE n = 1 OR total <= (given->>'max_bytes')::numeric
-    ), leased AS (
-        UPDATE open_runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = given->>'worker',
+    )
+    SELECT array_agg(tid ORDER BY n) INTO chosen FROM (
+        SELECT tid, row_number() OVER line AS n, sum(size) OVER line AS total
+        FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
+    WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
+    IF chosen IS NULL THEN
+        RETURN '[]';
+    END IF;
+    reserved := reserve_positions();
+    RETURN lease(chosen, by_worker, ttl, wall, mono);
+END $$;
+
+-- Give these rows, which are queued and locked, to a worker. Answers them as `claim` does.
+CREATE FUNCTION lease(chosen tid[], by_worker text, ttl interval, wall timestamptz, mono timestamptz) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    worker_name text := quoted(by_worker);
+    answer text;
+BEGIN
+    WITH leased AS (
+        UPDATE open_runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
                           lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall), reason = NULL
-        FROM chosen WHERE r.ctid = chosen.tid
-        RETURNING chosen.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.progress
+        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
+        RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.progress
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
         SELECT id, (SELECT coalesce(max(e.seq), 1) FROM events e WHERE e.run = id) + 1, 'run.started', wall,
@@ -70,7 +78,7 @@ BEGIN
     SELECT json_agg(json_build_array(id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
                                      epoch > 1 OR inherits) ORDER BY n)
     INTO answer FROM leased l, LATERAL (SELECT q.input, q.inherits FROM requests q WHERE q.id = l.id OFFSET 0) AS asked;
-    RETURN coalesce(answer, '[]');
+    RETURN answer;
 END $$;
 
 -- Delays that are over: from now on these runs are found by the index of those that are ready.
