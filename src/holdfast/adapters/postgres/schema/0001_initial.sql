@@ -17,7 +17,8 @@ CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 -- once. The view `runs` puts them together.
 --
 -- For the same reason an event has a row of its own only if no other row says it: a request says that its run was
--- queued, a result that it completed and which step came last. The views `all_events` and `all_checkpoints` know.
+-- queued, a checkpoint that its step completed, a result that the run completed and which step came last. The views
+-- `all_events` and `all_checkpoints` put them together.
 
 CREATE TABLE requests (
     seq          bigint NOT NULL DEFAULT nextval('positions'),  -- also the position of `run.queued`, its event 1
@@ -50,6 +51,7 @@ CREATE TABLE open_runs (                           -- all that has not succeeded
     priority      bigint NOT NULL,
     size          bigint NOT NULL,                 -- of the input, in bytes
     epoch         bigint NOT NULL DEFAULT 0,
+    events        bigint NOT NULL DEFAULT 1,       -- how many it has: the number of the last one
     attempts      bigint NOT NULL DEFAULT 0,
     attempt_limit bigint NOT NULL,
     lease_until   timestamptz,
@@ -80,7 +82,7 @@ CREATE INDEX open_aside ON open_runs (state, seq) WHERE state IN ('paused', 'fai
 CREATE TABLE results (                             -- of runs that succeeded
     id            text COLLATE "C" PRIMARY KEY,
     position      bigint NOT NULL DEFAULT nextval('positions'),  -- of `run.completed`; the last step's is one lower
-    events        bigint NOT NULL,                 -- how many the run has: the number of `run.completed`
+    events        bigint NOT NULL,                 -- how many it has: the number of `run.completed`
     epoch         bigint NOT NULL,
     attempts      bigint NOT NULL,
     attempt_limit bigint NOT NULL,
@@ -110,8 +112,13 @@ CREATE TABLE checkpoints (
     schema      text NOT NULL,
     fingerprint text NOT NULL,
     record      text NOT NULL,
-    PRIMARY KEY (run, step, key)
+    event       bigint,                            -- the number of its event; NULL: it has none, or a row of its own
+    position    bigint,
+    at          timestamptz,
+    skipped     boolean,
+    PRIMARY KEY (run, key, step)                   -- the steps of a run are found without its items
 );
+CREATE UNIQUE INDEX checkpoints_position ON checkpoints (position) WHERE position IS NOT NULL;
 
 CREATE TABLE quarantine (
     id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -188,6 +195,9 @@ CREATE TABLE audit (
 
 -- Every event and every checkpoint, whichever table says it.
 
+CREATE FUNCTION step_event(skipped boolean) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN skipped THEN 'step.skipped' ELSE 'step.completed' END $$;
+
 CREATE FUNCTION final_events(s results) RETURNS TABLE ("position" bigint, seq bigint, type text, data text)
 LANGUAGE sql IMMUTABLE AS $$
     SELECT f.* FROM (VALUES
@@ -199,6 +209,8 @@ CREATE VIEW all_events AS
 SELECT position, run, seq, type, at, data FROM events
 UNION ALL
 SELECT seq, id, 1, 'run.queued', created, '{}' FROM requests
+UNION ALL
+SELECT position, run, event, step_event(skipped), at, record FROM checkpoints WHERE key = '' AND event IS NOT NULL
 UNION ALL
 SELECT f.position, s.id, f.seq, f.type, s.finished, f.data FROM results s, final_events(s) AS f;
 

@@ -14,10 +14,9 @@ BEGIN
         SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>3 AS result, c->>7 AS progress, nullif(c->8, 'null') AS p
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), held AS MATERIALIZED (
-        SELECT a.*, r.*, (old.tid IS NOT NULL OR p->>3 <> '') IS TRUE AS is_known,
-               (SELECT coalesce(max(e.seq), 1) FROM events e WHERE e.run = a.run) AS before
+        SELECT a.*, r.*, (old.tid IS NOT NULL OR p->>3 <> '') IS TRUE AS is_known
         FROM asked a, LATERAL (
-            SELECT r.ctid AS tid, r.attempts, r.attempt_limit, r.started, r.worker FROM open_runs r
+            SELECT r.ctid AS tid, r.events, r.attempts, r.attempt_limit, r.started, r.worker FROM open_runs r
             WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS r
         LEFT JOIN LATERAL (
@@ -28,7 +27,7 @@ BEGIN
     ), done AS (
         INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, worker, progress, result,
                              step, skipped, value, checksum, schema, fingerprint, record)
-        SELECT run, before + CASE WHEN p IS NULL THEN 1 ELSE 2 END, epoch, attempts, attempt_limit, started, wall, worker,
+        SELECT run, events + CASE WHEN p IS NULL THEN 1 ELSE 2 END, epoch, attempts, attempt_limit, started, wall, worker,
                progress, result, p->>2, (p->>9)::boolean, nullif(p->>4, result), p->>5, p->>6, p->>7, p->>8
         FROM held WHERE NOT is_known
     )

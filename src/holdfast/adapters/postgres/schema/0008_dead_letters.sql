@@ -73,6 +73,9 @@ BEGIN
         (SELECT q.seq, q.id, 1::bigint, 'run.queued', q.created, '{}' FROM requests q
          WHERE q.seq > after AND q.seq <= upto ORDER BY q.seq LIMIT most)
         UNION ALL
+        (SELECT p.position, p.run, p.event, step_event(p.skipped), p.at, p.record FROM checkpoints p
+         WHERE p.position > after AND p.position <= upto ORDER BY p.position LIMIT most)
+        UNION ALL
         SELECT f.position, s.id, f.seq, f.type, s.finished, f.data
         FROM (SELECT * FROM results r WHERE r.position > after AND r.position <= upto ORDER BY r.position LIMIT most) AS s,
              final_events(s) AS f WHERE f.position > after
