@@ -159,28 +159,25 @@ DECLARE
     repeated boolean;
     reserved boolean := reserve_positions();
 BEGIN
-    WITH asked AS MATERIALIZED (
-        SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>2 AS step, c->>3 AS key, c
-        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
-    ), held AS MATERIALIZED (
-        SELECT a.*, fence.tid, fence.events AS before, old.tid IS NOT NULL AS is_there FROM asked a, LATERAL (
+    WITH held AS MATERIALIZED (
+        SELECT n, c, fence.tid, fence.events AS before, old.tid IS NOT NULL AS is_there
+        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
             SELECT r.ctid AS tid, r.events FROM open_runs r
-            WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+            WHERE r.id = c->>0 AND r.epoch = (c->>1)::bigint AND coalesce(r.state) = 'running'
               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
         LEFT JOIN LATERAL (
             SELECT p.ctid AS tid FROM checkpoints p
-            WHERE p.run = a.run AND p.step = a.step AND p.key = a.key OFFSET 0) AS old ON true
+            WHERE p.run = c->>0 AND p.step = c->>2 AND p.key = c->>3 OFFSET 0) AS old ON true
     ), fresh AS (
-        SELECT h.*, CASE WHEN key = '' THEN before + row_number() OVER (PARTITION BY run, key = '' ORDER BY n) END AS event
-        FROM held h WHERE NOT EXISTS (SELECT FROM held WHERE is_there)
-        ORDER BY n
+        SELECT tid, c, CASE WHEN is_step THEN before + row_number() OVER (PARTITION BY tid, is_step ORDER BY n) END AS event
+        FROM (SELECT *, c->>3 = '' AS is_step FROM held) AS h WHERE NOT EXISTS (SELECT FROM held WHERE is_there)
     ), counted AS (
         UPDATE open_runs r SET events = told.last
         FROM (SELECT tid, max(event) AS last FROM fresh WHERE event IS NOT NULL GROUP BY tid) AS told WHERE r.ctid = told.tid
     ), saved AS (
         INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record, event, position, at,
                                  skipped)
-        SELECT run, step, key, epoch, c->>4, c->>5, c->>6, c->>7, c->>8, event,
+        SELECT c->>0, c->>2, c->>3, (c->>1)::bigint, c->>4, c->>5, c->>6, c->>7, c->>8, event,
                CASE WHEN event IS NOT NULL THEN nextval('positions') END, wall, (c->>9)::boolean
         FROM fresh
     )

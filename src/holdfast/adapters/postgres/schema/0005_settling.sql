@@ -10,25 +10,22 @@ DECLARE
     known bigint[];  -- whose last checkpoint is not just a new one
     reserved boolean := reserve_positions();
 BEGIN
-    WITH asked AS MATERIALIZED (
-        SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>3 AS result, c->>7 AS progress, nullif(c->8, 'null') AS p
-        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
-    ), held AS MATERIALIZED (
-        SELECT a.*, r.*, (old.tid IS NOT NULL OR p->>3 <> '') IS TRUE AS is_known
-        FROM asked a, LATERAL (
+    WITH held AS MATERIALIZED (
+        SELECT n, c, nullif(c->8, 'null') AS p, r.*, (old.tid IS NOT NULL OR c->8->>3 <> '') IS TRUE AS is_known
+        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
             SELECT r.ctid AS tid, r.events, r.attempts, r.attempt_limit, r.started, r.worker FROM open_runs r
-            WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+            WHERE r.id = c->>0 AND r.epoch = (c->>1)::bigint AND coalesce(r.state) = 'running'
               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS r
         LEFT JOIN LATERAL (
             SELECT s.ctid AS tid FROM checkpoints s
-            WHERE s.run = a.run AND s.step = a.p->>2 AND s.key = a.p->>3 OFFSET 0) AS old ON true
+            WHERE s.run = c->>0 AND s.step = c->8->>2 AND s.key = c->8->>3 OFFSET 0) AS old ON true
     ), closed AS (
         DELETE FROM open_runs o USING (SELECT tid FROM held WHERE NOT is_known) AS ended WHERE o.ctid = ended.tid
     ), done AS (
         INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, worker, progress, result,
                              step, skipped, value, checksum, schema, fingerprint, record)
-        SELECT run, events + CASE WHEN p IS NULL THEN 1 ELSE 2 END, epoch, attempts, attempt_limit, started, wall, worker,
-               progress, result, p->>2, (p->>9)::boolean, nullif(p->>4, result), p->>5, p->>6, p->>7, p->>8
+        SELECT c->>0, events + CASE WHEN p IS NULL THEN 1 ELSE 2 END, (c->>1)::bigint, attempts, attempt_limit, started,
+               wall, worker, c->>7, c->>3, p->>2, (p->>9)::boolean, nullif(p->>4, c->>3), p->>5, p->>6, p->>7, p->>8
         FROM held WHERE NOT is_known
     )
     SELECT array_agg(n) FILTER (WHERE NOT is_known), array_agg(n) FILTER (WHERE is_known) INTO accepted, known FROM held;
