@@ -1,4 +1,4 @@
-"""Commands that share a statement, and events that share a row with what caused them: nobody can tell the difference."""
+"""Commands that share a statement, and events that share a row with their cause: nobody can tell the difference."""
 
 from __future__ import annotations
 
@@ -44,13 +44,21 @@ def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> N
         def take(token: str) -> Acquire:
             return Acquire("a", token, "w", 30.0)
 
-        replies = await store.apply(
-            [take("t1"), Acquire("b", "t1", "w", 30.0), ReleaseLock("a", "t1"), ReleaseLock("b", "t0"), take("t2")]
-            + [RenewLocks([("a", "t2")], 60.0), ForceRelease("a", "ann", ""), take("t3"), take("t3")]
-            + [ReleaseLock("a", "t3"), ReleaseLock("a", "t3"), take("t4")]
-        )
-        locks = [Acquired(1), Acquired(1), True, False, Acquired(2), [], True, Acquired(4), Acquired(4), True, False]
-        assert replies == [*locks, Acquired(5)]
+        expected: list[tuple[Command, Reply]] = [
+            (take("t1"), Acquired(1)),
+            (Acquire("b", "t1", "w", 30.0), Acquired(1)),
+            (ReleaseLock("a", "t1"), True),
+            (ReleaseLock("b", "t0"), False),
+            (take("t2"), Acquired(2)),
+            (RenewLocks([("a", "t2")], 60.0), []),
+            (ForceRelease("a", "ann", ""), True),
+            (take("t3"), Acquired(4)),
+            (take("t3"), Acquired(4)),
+            (ReleaseLock("a", "t3"), True),
+            (ReleaseLock("a", "t3"), False),
+            (take("t4"), Acquired(5)),
+        ]
+        assert await store.apply([command for command, _ in expected]) == [reply for _, reply in expected]
 
     play(place, story)
 
