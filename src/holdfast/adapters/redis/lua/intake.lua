@@ -59,7 +59,8 @@ on.Submit = function(c)
   local run = {
     id = id, tenant = c[2], pipeline = c[3], lane = c[4], key = c[7], unique = c[8] or nil, priority = c[9],
     created = now, inherited = inherited, input = c[5], seq = seq + 1, state = QUEUED, epoch = 0, lasts = 0, last = 0,
-    attempts = 0, limit = c[11], bad = 0,
+    started = 0, finished = 0, bad = 0, steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0,
+    cost = 0, attempts = 0, limit = c[11],
     written = {'i', c[5], 's', pack(c[2], c[3], c[4], c[6], c[7], c[8] or nil, c[9], c[12], now, inherited)},
   }
   index(run)
