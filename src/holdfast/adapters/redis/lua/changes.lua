@@ -26,8 +26,8 @@ end
 -- Note a field to be written with the run.
 local function put(run, field, value)
   local written = run.written
-  written[#written + 1] = field
-  written[#written + 1] = value
+  local count = #written
+  written[count + 1], written[count + 2] = field, value
 end
 
 -- Numbers are slow to be turned into text, and most runs have few events.

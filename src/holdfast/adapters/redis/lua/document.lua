@@ -16,9 +16,9 @@
 --   b, size          where the next result goes, and the size of the whole (0: there is no document)
 --   tokens, cost     of the completed steps
 --
--- ARGV[4]  1 when documents are wanted
+-- ARGV[3]  1 when documents are wanted
 
-local WANTED = ARGV[4] == '1'
+local WANTED = ARGV[3] == '1'
 local KEPT = 86400
 local ROOM = 1000 -- for four steps, more or less; as much is added when it is used up
 local BETWEEN = '},"completedResults":{'
@@ -97,7 +97,7 @@ end
 
 -- Count a completed step. Its analytics and its result, as JSON that follows what is there; a value that is too large to
 -- be here is shown as the name of where it is.
-local function complete(run, step, skipped, record, value)
+local function complete(run, step, value, record, skipped)
   local name = cjson.encode(step)
   local text, tokens, cost = analytics(run.steps > 0 and ',' or '', name, skipped and 'skipped' or 'completed', record)
   run.steps, run.tokens, run.cost = run.steps + 1, run.tokens + tokens, run.cost + cost
@@ -150,7 +150,7 @@ local function ending(run, current, tokens, cost)
     .. (current and ',"currentStep":' .. current or '') .. (failure and ',"error":' .. failure or '') .. '}'
 end
 
--- A document from its beginning: of a run and its completed steps (name, skipped, record, value).
+-- A document from its beginning: of a run and its completed steps (name, value, record, skipped).
 local function compose(run, steps)
   local over, completed, results = run.state >= SUCCEEDED, {}, {}
   run.steps, run.results, run.tokens, run.cost = 0, 0, 0, 0
@@ -184,7 +184,7 @@ local function rebuild(id)
     local name = match(field, '^c(.+)%z$')
     if name then
       local value, _, _, _, record = decode(call('HGET', RUN .. id, field))
-      steps[#steps + 1] = {name, find_text(record, '"status":"skipped"', 1, true), record, value,
+      steps[#steps + 1] = {name, value, record, find_text(record, '"status":"skipped"', 1, true),
         tonumber(match(record, '"started":([%d.]+)') or 0)}
     end
   end
@@ -234,10 +234,10 @@ local function update_steps(run, key, completed, begun)
 end
 
 -- Write what has changed. False as above.
-local function update(run, c)
+local function update(run, step, value, record, skipped)
   local key, completed, result = PREFIX .. 'pipeline_state:' .. run.id, '', ''
-  if c then
-    completed, result = complete(run, c[3], c[10], c[9], c[5])
+  if step then
+    completed, result = complete(run, step, value, record, skipped)
   end
   local begun, current, tokens, cost = '', nil, run.tokens, run.cost
   if run.progress and run.progress ~= '{}' then
@@ -259,21 +259,21 @@ local function update(run, c)
   return true
 end
 
--- Bring the document up to date with a run that has changed, or of which `c` (a SaveCheckpoint) has completed a step:
--- `again` if it was completed before. Who calls writes the run afterwards.
-local function show(run, c, again)
+-- Bring the document up to date with a run that has changed, or of which a step has completed: `again` if it had completed
+-- before. Who calls writes the run afterwards.
+local function show(run, again, step, value, record, skipped)
   if not WANTED or to_rebuild[run.id] then
     return
   end
   if run.size > 0 then
-    to_rebuild[run.id] = again or not update(run, c) or nil
+    to_rebuild[run.id] = again or not update(run, step, value, record, skipped) or nil
     return
   end
   if not run.tenant then
     read_spec(run, call('HGET', RUN .. run.id, 's'))
   end
   if run.is_new and not run.inherited then
-    compose(run, c and {{c[3], c[10], c[9], c[5]}} or {})
+    compose(run, step and {{step, value, record, skipped}} or {})
   else
     to_rebuild[run.id] = true
   end

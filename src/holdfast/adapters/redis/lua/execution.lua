@@ -30,64 +30,61 @@ local function keep_record(run, step, before)
 end
 
 -- Put a checkpoint, and the event of a step that this epoch has not saved before.
-local function checkpoint(run, c, before)
-  local is_step = c[4] == ''
+local function checkpoint(run, before, step, key, value, checksum, schema, fingerprint, record, skipped)
+  local is_step = key == ''
   if is_step and before then
-    keep_record(run, c[3], before)
+    keep_record(run, step, before)
   end
-  put(run, 'c' .. c[3] .. '\0' .. c[4], pack(c[5], c[6], c[7], c[8], c[9], c[2]))
-  if is_step and not (before and select(6, decode(before)) == c[2]) then
-    event(run, c[10] and 'step.skipped' or 'step.completed', nil, c[3])
+  put(run, 'c' .. step .. '\0' .. key, pack(value, checksum, schema, fingerprint, record, run.epoch))
+  if is_step and not (before and select(6, decode(before)) == run.epoch) then
+    event(run, skipped and 'step.skipped' or 'step.completed', nil, step)
   end
 end
 
--- run, epoch, step, key, value, checksum, schema, fingerprint, record, skipped
-on.SaveCheckpoint = function(c)
-  local is_step = c[4] == ''
-  local run, found = held(c[1], c[2], is_step and 'c' .. c[3] .. '\0' or '-')
+on.SaveCheckpoint = function(id, epoch, step, key, value, checksum, schema, fingerprint, record, skipped)
+  local is_step = key == ''
+  local run, found = held(id, epoch, is_step and 'c' .. step .. '\0' or '-')
   if not run then
     return false
   end
-  checkpoint(run, c, found[2])
+  checkpoint(run, found[2], step, key, value, checksum, schema, fingerprint, record, skipped)
   if is_step then
-    show(run, c, found[2])
+    show(run, found[2], step, value, record, skipped)
     put_fence(run)
   end
   write(run)
   return true
 end
 
--- run, epoch, progress
-on.SaveProgress = function(c)
-  local run = held(c[1], c[2])
+on.SaveProgress = function(id, epoch, progress)
+  local run = held(id, epoch)
   if not run then
     return false
   end
-  run.progress = c[3]
-  put(run, 'p', c[3])
+  run.progress = progress
+  put(run, 'p', progress)
   show(run)
   put_fence(run)
   write(run)
   return true
 end
 
--- run, epoch, level, step, message, fields
-on.LogLine = function(c)
-  if not held(c[1], c[2]) then
+on.LogLine = function(id, epoch, level, step, message, fields)
+  if not held(id, epoch) then
     return false
   end
-  local log = H .. 'log:' .. c[1]
+  local log = H .. 'log:' .. id
   if call('LLEN', log) < LOG_LIMIT then
-    call('RPUSH', log, pack(now, c[3], c[4], c[5], c[6]))
+    call('RPUSH', log, pack(now, level, step, message, fields))
   end
   return true
 end
 
 -- The commonest ending touches no more of a run than its fence. A result that is the value of the last checkpoint is
 -- not stored twice.
-local function succeed(run, result, last)
-  if last and last[4] == '' and last[5] == result then
-    put(run, 'o', '=' .. last[3])
+local function succeed(run, result, step, value)
+  if step and value == result then
+    put(run, 'o', '=' .. step)
   elseif result then
     put(run, 'o', result)
   end
@@ -96,35 +93,35 @@ local function succeed(run, result, last)
   event(run, 'run.completed')
 end
 
--- run, epoch, outcome, result, error, reason, delay, progress, last, deferred
-on.Settle = function(c)
-  local last, success = c[9], c[3] == 'succeeded'
-  local run, found = held(c[1], c[2], 's', 'r', 'p', 'e', last and 'c' .. last[3] .. '\0' .. last[4] or '-')
+-- `last` is a SaveCheckpoint: run, epoch, step, key, value, checksum, schema, fingerprint, record, skipped.
+on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, last, deferred)
+  local step, value = last and last[4] == '' and last[3] or nil, last and last[5]
+  local run, found = held(id, epoch, 's', 'r', 'p', 'e', last and 'c' .. last[3] .. '\0' .. last[4] or '-')
   if not run then
     return false
   end
   read_spec(run, found[2])
-  run.progress, run.lasts = c[8], 0
+  run.progress, run.lasts = progress, 0
   if found[4] or found[5] then
-    call('HDEL', RUN .. run.id, 'p', 'e')
+    call('HDEL', RUN .. id, 'p', 'e')
   end
-  if c[8] ~= '{}' then
-    put(run, 'p', c[8])
+  if progress ~= '{}' then
+    put(run, 'p', progress)
   end
   if last then
-    checkpoint(run, last, found[6])
+    checkpoint(run, found[6], unpack(last, 3, 10))
   end
   set_free(run)
   tally(run, RUNNING, -1)
-  if success then
-    succeed(run, c[4], last)
+  if outcome == 'succeeded' then
+    succeed(run, result, step, value)
   else
     read_rest(run, found[3])
-    end_attempt(run, c)
+    end_attempt(run, outcome, failure, reason, delay, deferred)
   end
   tally(run, run.state, 1)
-  show(run, last and last[4] == '' and last or nil, found[6])
-  if success then
+  show(run, found[6], step, value, last and last[9], last and last[10])
+  if run.state == SUCCEEDED then
     put_fence(run)
     write(run)
   else

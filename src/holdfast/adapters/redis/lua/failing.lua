@@ -43,8 +43,7 @@ local function retry(run, failure, delay)
 end
 
 -- After a hand-over, a pause or a deferred retry the attempt does not count.
-function end_attempt(run, c)
-  local outcome, failure, reason, delay, deferred = c[3], c[5], c[6], c[7], c[10]
+function end_attempt(run, outcome, failure, reason, delay, deferred)
   if outcome == 'failed' or (outcome == 'retry' and not deferred and run.attempts >= run.limit) then
     return fail(run, failure)
   end
@@ -64,7 +63,7 @@ function end_attempt(run, c)
   requeue(run, 'run.handed_over')
 end
 
--- run, epoch, step, key, reason. Answers how many checkpoints of the step are in quarantine, or false. A repeated
+-- Answers how many checkpoints of the step are in quarantine, or false. A repeated
 -- command finds nothing left to take out and only learns the number again.
 on.Quarantine = function(c)
   local run, found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'p')
@@ -83,7 +82,7 @@ on.Quarantine = function(c)
     call('INCR', PREFIX .. 'pipeline_validation_failure:' .. c.run .. ':' .. c.step)
     run.bad = run.bad + 1
     event(run, 'checkpoint.quarantined', cjson.encode({step = c.step, key = c.key, reason = c.reason}))
-    show(run, nil, c.key == '')
+    show(run, c.key == '')
     save(run)
   end
   local count = 0

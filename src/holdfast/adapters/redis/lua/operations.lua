@@ -197,9 +197,9 @@ end
 -- --- what is collected is written before anybody looks ---
 
 local function after_writing(act)
-  return function(c)
+  return function(...)
     write_runs()
-    return act(c)
+    return act(...)
   end
 end
 
