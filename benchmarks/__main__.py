@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -137,7 +138,12 @@ def main() -> None:
     return None
 
 
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)  # nothing is left running, however it ends
     try:
         main()
     except KeyboardInterrupt:

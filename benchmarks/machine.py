@@ -12,7 +12,6 @@ from pathlib import Path
 
 from holdfast.adapters.sqlite.database import file_system_of
 
-
 SQLITE = f"SQLite {sqlite3.sqlite_version}, synchronous=FULL"
 
 

@@ -33,7 +33,7 @@ def table(rows: list[Row], suite: Suite) -> str:
     """One line per figure; the ratio says how many times better holdfast is."""
     head = ["benchmark", "system", "median", "min – max", "rounds", "unit", "holdfast is"]
     shows_usage = any("server_cpu" in row for row in rows)
-    lines = [[*head, "processors: server + workers"] if shows_usage else head]
+    lines = [[*head, "processors busy: server + workers (each run)"] if shows_usage else head]
     for row in rows:
         spread = f"{number(row['min'])} – {number(row['max'])}" if row["value"] is not None else ""
         system = row["system"] + (f" ({row['way']})" if row.get("way") else "")
@@ -56,8 +56,12 @@ def ratio(rows: list[Row], row: Row, suite: Suite) -> str:
 
 
 def usage(row: Row) -> str:
-    """How many processors were busy meanwhile: where the time went."""
-    return f"{row['server_cpu']:.2f} + {row['worker_cpu']:.2f}" if "server_cpu" in row else ""
+    """How many processors were busy meanwhile, and how long for each run: where the time went."""
+    if "server_cpu" not in row:
+        return ""
+    server, workers = row["server_cpu"], row["worker_cpu"]
+    each = 1e6 / row["value"]
+    return f"{server:.2f} + {workers:.2f} ({server * each:,.0f} + {workers * each:,.0f} µs)"
 
 
 def failures(rows: list[Row]) -> str:

@@ -1,6 +1,6 @@
 """The suite of the servers: holdfast beside its peers on one Redis and one PostgreSQL.
 
-Sizes are for about three seconds per phase, with --quick one.
+Sizes are for about three seconds per phase, with --quick one; whole batches of those that submit in bulk.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ def _postgres(name: str, module: str, pending: str) -> System:
 
 
 HOLDFAST = System("holdfast", "holdfast_servers", options={"pending": "holdfast", "prepares": True})
+GROWTH = System("holdfast", "growth")
 BOUND = System("group-commit bound", "bound_redis")
 
 DRAMATIQ = System("Dramatiq", "dramatiq", "redis")
@@ -27,9 +28,7 @@ BULLMQ = System("BullMQ (Node)", "bullmq.js", NODE)
 
 PGQUEUER = _postgres("pgqueuer", "pgqueuer", "SELECT count(*) FROM pgqueuer")
 PROCRASTINATE = _postgres(
-    "procrastinate",
-    "procrastinate",
-    "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
+    "procrastinate", "procrastinate", "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')"
 )
 ABSURD = _postgres(
     "absurd", "absurd", "SELECT count(*) FROM absurd.t_default WHERE state NOT IN ('completed', 'failed', 'cancelled')"
@@ -42,56 +41,57 @@ REDIS_LOCK = System("redis-py Lock", "redis_lock", "redis")
 AIOREDLOCK = System("aioredlock", "aioredlock", "aioredlock")
 REDLOCK = System("redlock (Node)", "redlock.js", NODE)
 
-_TASKIQ_WAYS = ("stream", "list")
+STREAM_OR_LIST = ("stream", "list")
+THREAD_OR_ASYNC = ("thread", "async")
+
+NOOP_REDIS = (
+    Subject(HOLDFAST, 30_000, 10_000),
+    Subject(DRAMATIQ, 6_000, 2_000, ("1 thread", "4 threads")),
+    Subject(TASKIQ, 4_000, 1_500, STREAM_OR_LIST),
+    Subject(SAQ, 3_000, 1_000),
+    Subject(ARQ, 1_500, 500),
+    Subject(CELERY, 1_500, 500),
+    Subject(BULLMQ, 25_000, 9_000),
+)
+NOOP_POSTGRES = (
+    Subject(HOLDFAST, 30_000, 10_000),
+    Subject(PGQUEUER, 40_000, 15_000),
+    Subject(PROCRASTINATE, 1_500, 500),
+    Subject(ABSURD, 4_000, 1_500),
+    Subject(DBOS, 1_200, 400),
+)
+FIVE_REDIS = (
+    Subject(HOLDFAST, 8_000, 3_000),
+    Subject(BOUND, 30_000, 10_000, row="bound_five_step_redis", options={"kind": "ask", "verb": "five_runs"}),
+)
+FIVE_POSTGRES = (
+    Subject(HOLDFAST, 8_000, 3_000),
+    Subject(ABSURD, 600, 200),
+    Subject(DBOS, 240, 80, THREAD_OR_ASYNC),
+)
+P50_REDIS = (Subject(HOLDFAST, 300, 100), Subject(BOUND, 500, 200, row="bound_five_step_p50_redis"))
+P50_POSTGRES = (Subject(HOLDFAST, 300, 100), Subject(ABSURD, 200, 60), Subject(DBOS, 100, 40, THREAD_OR_ASYNC))
+LOCK_1 = tuple(Subject(system, 2_000, 600) for system in (HOLDFAST, REDIS_LOCK, AIOREDLOCK, REDLOCK))
+LOCK_64 = (
+    Subject(HOLDFAST, 50_000, 20_000),
+    Subject(REDIS_LOCK, 12_000, 4_000),
+    Subject(AIOREDLOCK, 12_000, 4_000),
+    Subject(REDLOCK, 40_000, 15_000),
+)
 
 
-def _on_redis(seconds: float = 3.0, quick: float = 1.0) -> tuple[Subject, ...]:
-    """As many jobs as each does in so many seconds."""
-    speeds = {DRAMATIQ: 2_000, TASKIQ: 1_500, SAQ: 1_000, ARQ: 500, CELERY: 500, BULLMQ: 9_000}
-    return _subjects({HOLDFAST: 9_000, **speeds}, seconds, quick)
-
-
-def _on_postgres(seconds: float = 3.0, quick: float = 1.0) -> tuple[Subject, ...]:
-    return _subjects({HOLDFAST: 9_000, PGQUEUER: 14_000, PROCRASTINATE: 500, ABSURD: 1_300, DBOS: 400}, seconds, quick)
-
-
-def _subjects(speeds: dict[System, int], seconds: float, quick: float) -> tuple[Subject, ...]:
+def _same(subjects: tuple[Subject, ...], count: int, quick: int) -> tuple[Subject, ...]:
+    """The same systems, each with as much to do as the others."""
     return tuple(
-        Subject(system, _rounded(speed * seconds), _rounded(speed * quick), _ways(system))
-        for system, speed in speeds.items()
+        Subject(one.system, count, quick, STREAM_OR_LIST if one.system is TASKIQ else ("",)) for one in subjects
     )
 
 
-def _rounded(count: float) -> int:
-    """Whole batches of those that submit in bulk."""
-    return max(1_000, round(count / 1_000) * 1_000) if count >= 1_000 else max(100, round(count / 500) * 500)
-
-
-def _ways(system: System) -> tuple[str, ...]:
-    return _TASKIQ_WAYS if system is TASKIQ else ("",)
-
-
-def _noop(store: str, subjects: tuple[Subject, ...], seconds: float) -> tuple[Benchmark, ...]:
-    submit = Extra("submit", f"submit_{store}", "runs/s", higher_is_better=True)
-    return (
-        Benchmark(
-            f"noop_{store}",
-            "runs/s",
-            subjects,
-            seconds=seconds,
-            store=store,
-            options={"kind": "drain"},
-            extra=(submit,),
-        ),
-        Benchmark(
-            f"noop_2_{store}",
-            "runs/s",
-            subjects,
-            seconds=seconds * 2 / 3,
-            store=store,
-            options={"kind": "drain", "workers": 2},
-        ),
-    )
+def _drain(name: str, store: str, subjects: tuple[Subject, ...], seconds: float, **options: Any) -> Benchmark:
+    """Submitted first, then executed by worker processes."""
+    extra = (Extra("submit", f"submit_{store}", "runs/s", higher_is_better=True),) if name == "noop" else ()
+    options = {"kind": "drain", **options}
+    return Benchmark(f"{name}_{store}", "runs/s", subjects, seconds=seconds, extra=extra, store=store, options=options)
 
 
 def _asked(name: str, unit: str, verb: str, subjects: tuple[Subject, ...], store: str, **more: Any) -> Benchmark:
@@ -99,118 +99,113 @@ def _asked(name: str, unit: str, verb: str, subjects: tuple[Subject, ...], store
     return Benchmark(f"{name}_{store}", unit, subjects, store=store, options={"kind": "ask", "verb": verb}, **more)
 
 
-def _single(store: str, *systems: System) -> Benchmark:
-    subjects = tuple(Subject(system, 1_500, 500, _ways(system)) for system in systems)
-    return _asked("submit_single", "runs/s", "single", subjects, store, seconds=60)
+def _latency(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
+    more = {"higher_is_better": False, "flight": 1, "seconds": 45}
+    return _asked("five_step_p50", "ms", "five_p50", subjects, store, **more)
 
 
-def _pickup(store: str, *systems: System) -> Benchmark:
+def _pickup(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
     """Worker and submitter are two processes."""
     return Benchmark(
         f"pickup_p50_{store}",
         "ms",
-        tuple(Subject(system, 100, 30, _ways(system)) for system in systems),
+        _same(subjects, 100, 30),
         higher_is_better=False,
-        seconds=150,
+        seconds=170,
         extra=(Extra("p99", f"pickup_p99_{store}", "ms"),),
         store=store,
         options={"kind": "pickup"},
     )
 
 
-def _start(store: str, *systems: System) -> Benchmark:
+def _start(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
     return Benchmark(
         f"worker_start_{store}",
         "s",
-        tuple(Subject(system, 1, 1) for system in systems),
+        tuple(Subject(one.system, 1, 1) for one in subjects),
         higher_is_better=False,
-        seconds=50,
+        seconds=40,
         extra=(Extra("rss", f"worker_rss_{store}", "MB"),),
         store=store,
         options={"kind": "start"},
     )
 
 
-def _five(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
-    return Benchmark(
-        f"five_step_{store}",
-        "runs/s",
-        subjects,
-        seconds=90,
-        store=store,
-        options={"kind": "drain", "submit": "submit_five"},
+def _growth(store: str, name: str, count: int, quick: int) -> Benchmark:
+    return _asked(
+        name,
+        "× the time with 1/100 of it",
+        name,
+        (Subject(GROWTH, count, quick),),
+        store,
+        higher_is_better=False,
+        seconds=45,
+        extra=(Extra("x10", f"{name}_x10_{store}", "× the time with 1/10 of it"),),
     )
 
 
-def _locks(store: str, flight: int, *subjects: Subject) -> Benchmark:
+def _on(store: str, noop: tuple[Subject, ...], five: tuple[Subject, ...], p50: tuple[Subject, ...]) -> list[Benchmark]:
+    """What is measured on both servers."""
+    ours = (Subject(HOLDFAST, 30_000, 10_000),)
+    return [
+        _drain("noop", store, noop, seconds=210),
+        _drain("noop_2", store, noop, seconds=100, workers=2),
+        _drain("five_step", store, five, seconds=70, submit="submit_five"),
+        _latency(store, p50),
+        _asked("map_items", "items/s", "map_items", ours, store, seconds=20),
+        _asked("submit_single", "runs/s", "single", _same(noop, 1_500, 500), store, seconds=60),
+        _pickup(store, noop),
+        _start(store, noop),
+        _growth(store, "history", 100_000, 10_000),
+        _growth(store, "backlog", 100_000, 20_000),
+    ]
+
+
+def _locks(store: str, flight: int, subjects: tuple[Subject, ...]) -> Benchmark:
     return _asked(f"lock_{flight}", "pairs/s", "locks", subjects, store, flight=flight, seconds=30)
 
 
-_ON_REDIS = (HOLDFAST, DRAMATIQ, TASKIQ, SAQ, ARQ, CELERY, BULLMQ)
-_ON_POSTGRES = (HOLDFAST, PGQUEUER, PROCRASTINATE, ABSURD, DBOS)
-_BOUND_OPTIONS = {"kind": "ask", "verb": "five_runs"}
-_OURS_FIVE = Subject(HOLDFAST, 6_000, 2_000)
-_OURS_P50 = Subject(HOLDFAST, 300, 100)
-
 BENCHMARKS = (
-    *_noop("redis", _on_redis(), seconds=240),
-    *_noop("postgres", _on_postgres(), seconds=150),
-    _five(
-        "redis",
-        (_OURS_FIVE, Subject(BOUND, 20_000, 8_000, row="bound_five_step_redis", options=_BOUND_OPTIONS)),
-    ),
-    _five("postgres", (_OURS_FIVE, Subject(ABSURD, 500, 200), Subject(DBOS, 200, 80, ("thread", "async")))),
-    _asked(
-        "five_step_p50",
-        "ms",
-        "five_p50",
-        (_OURS_P50, Subject(BOUND, 500, 200, row="bound_five_step_p50_redis")),
-        "redis",
-        higher_is_better=False,
-        flight=1,
-        seconds=30,
-    ),
-    _asked(
-        "five_step_p50",
-        "ms",
-        "five_p50",
-        (_OURS_P50, Subject(ABSURD, 200, 60), Subject(DBOS, 100, 40, ("thread", "async"))),
-        "postgres",
-        higher_is_better=False,
-        flight=1,
-        seconds=60,
-    ),
-    *(
-        _asked("map_items", "items/s", "map_items", (Subject(HOLDFAST, 30_000, 10_000),), store, seconds=30)
-        for store in ("redis", "postgres")
-    ),
-    _single("redis", *_ON_REDIS),
-    _single("postgres", *_ON_POSTGRES),
-    _pickup("redis", *_ON_REDIS),
-    _pickup("postgres", *_ON_POSTGRES),
-    *(
-        _locks(
-            "redis",
-            flight,
-            *(
-                Subject(system, count * factor, count * factor // 3)
-                for system, count in ((HOLDFAST, 2_000), (REDIS_LOCK, 2_000), (AIOREDLOCK, 2_000), (REDLOCK, 2_000))
-            ),
-        )
-        for flight, factor in ((1, 1), (64, 4))
-    ),
-    *(_locks("postgres", flight, Subject(HOLDFAST, 1_000 * factor, 300 * factor)) for flight, factor in ((1, 1), (64, 4))),
-    _start("redis", *_ON_REDIS),
-    _start("postgres", *_ON_POSTGRES),
+    *_on("redis", NOOP_REDIS, FIVE_REDIS, P50_REDIS),
+    _locks("redis", 1, LOCK_1),
+    _locks("redis", 64, LOCK_64),
+    *_on("postgres", NOOP_POSTGRES, FIVE_POSTGRES, P50_POSTGRES),
+    _locks("postgres", 1, LOCK_1[:1]),
+    _locks("postgres", 64, LOCK_64[:1]),
 )
 
-
-def _ahead(what: str, ours: str, system: System, factor: float) -> Goal:
-    return Goal(f"{what}: at least {factor:g} × {system.name}", ours, (ours, system.name), factor)
+TITLES = {"redis": "Redis", "postgres": "PostgreSQL"}
 
 
-def _below(what: str, ours: str, system: System, share: float, words: str, store: str = "") -> Goal:
-    return Goal(f"{what}: at most {words} {system.name}", ours, (store or ours, system.name), share, False)
+def _ahead(what: str, benchmark: str, system: System, factor: float) -> Goal:
+    return Goal(f"{what}: at least {factor:g} × {system.name}", benchmark, (benchmark, system.name), factor)
+
+
+def _below(what: str, benchmark: str, system: System, share: float, words: str) -> Goal:
+    return Goal(f"{what}: at most {words} {system.name}", benchmark, (benchmark, system.name), share, False)
+
+
+def _both(store: str, title: str) -> list[Goal]:
+    """What is asked for on both servers."""
+    return [
+        Goal(
+            f"two worker processes on {title}: at least 1.6 × one",
+            f"noop_2_{store}",
+            (f"noop_{store}", HOLDFAST.name),
+            1.6,
+            or_saturated=True,
+        ),
+        Goal(
+            f"submit, batched, on {title}: at least every peer's", f"submit_{store}", (f"submit_{store}", ANY_PEER), 1
+        ),
+        Goal(
+            f"submit, single, on {title}: at least every peer's",
+            f"submit_single_{store}",
+            (f"submit_single_{store}", ANY_PEER),
+            1,
+        ),
+        Goal(f"history 100 times as long on {title}: at most 1.5 × the time", f"history_{store}", 1.5, 1, False),
+    ]
 
 
 GOALS = (
@@ -233,21 +228,7 @@ GOALS = (
     _below("pick-up on PostgreSQL, p50", "pickup_p50_postgres", PGQUEUER, 1, "that of"),
     _ahead("lock, 64 tasks", "lock_64_redis", AIOREDLOCK, 7),
     _ahead("lock, 64 tasks", "lock_64_redis", REDLOCK, 1),
-    *(
-        Goal(
-            f"two worker processes on {title}: at least 1.6 × one",
-            f"noop_2_{store}",
-            (f"noop_{store}", HOLDFAST.name),
-            1.6,
-            or_saturated=True,
-        )
-        for store, title in (("redis", "Redis"), ("postgres", "PostgreSQL"))
-    ),
-    *(
-        Goal(f"{text} on {title}: at least every peer's", f"{name}_{store}", (f"{name}_{store}", ANY_PEER), 1)
-        for store, title in (("redis", "Redis"), ("postgres", "PostgreSQL"))
-        for name, text in (("submit", "submit, batched"), ("submit_single", "submit, one at a time"))
-    ),
+    *(goal for store, title in TITLES.items() for goal in _both(store, title)),
 )
 
 SUITE = Suite(

