@@ -109,7 +109,7 @@ def _pickup(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
     return Benchmark(
         f"pickup_p50_{store}",
         "ms",
-        _same(subjects, 100, 30),
+        _same(subjects, 80, 30),
         higher_is_better=False,
         seconds=170,
         extra=(Extra("p99", f"pickup_p99_{store}", "ms"),),
@@ -149,11 +149,11 @@ def _on(store: str, noop: tuple[Subject, ...], five: tuple[Subject, ...], p50: t
     ours = (Subject(HOLDFAST, 30_000, 10_000),)
     return [
         _drain("noop", store, noop, seconds=210),
-        _drain("noop_2", store, noop, seconds=100, workers=2),
-        _drain("five_step", store, five, seconds=70, submit="submit_five"),
+        _drain("noop_2", store, noop, seconds=140, workers=2),
+        _drain("five_step", store, five, seconds=110, submit="submit_five"),
         _latency(store, p50),
         _asked("map_items", "items/s", "map_items", ours, store, seconds=20),
-        _asked("submit_single", "runs/s", "single", _same(noop, 1_500, 500), store, seconds=60),
+        _asked("submit_single", "runs/s", "single", _same(noop, 1_000, 400), store, seconds=75),
         _pickup(store, noop),
         _start(store, noop),
         _growth(store, "history", 100_000, 10_000),
