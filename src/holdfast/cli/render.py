@@ -395,14 +395,14 @@ def _declared_row(step: DeclaredStep) -> list[Cell]:
     return [name, needs, " ".join(step.streams), step.result, str(step.max_attempts), took(step.timeout)]
 
 
-def findings(items: Sequence[Any]) -> RenderableType:
-    """One line for each check, and the whole of each problem: nobody should have to ask twice."""
-    lines = [Text.assemble(("✔ ", "green"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if one.ok]
-    lines += [Text.assemble(("✘ ", "red"), (f"{one.check:<10} ", "bold"), one.detail) for one in items if not one.ok]
-    return Group(*lines)
-
-
 MARKS = {"ok": ("✔", "green"), "warn": ("!", "yellow bold"), "fail": ("✘", "red bold")}
+
+
+def findings(items: Sequence[Finding]) -> RenderableType:
+    """One line for each check, and the whole of each problem: nobody should have to ask twice."""
+    ordered = sorted(items, key=lambda one: one.status != "ok")
+    marks = [Text.assemble(MARKS[one.status], " ", (f"{one.check:<10} ", "bold"), one.seen) for one in ordered]
+    return Group(*marks)
 
 
 def finding(one: Finding, is_first: bool, width: int) -> Text:

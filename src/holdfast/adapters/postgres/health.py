@@ -113,8 +113,11 @@ async def _primary(link: AsyncConnection) -> Finding:
 
 
 def _encrypted(link: AsyncConnection, address: Address) -> Finding:
-    hosts = str(conninfo_to_dict(address.conninfo).get("host", "")).split(",")
-    return open_air(any(is_remote(host) for host in hosts), bool(link.pgconn.ssl_in_use))
+    return open_air(any(is_remote(host) for host in hosts_of(address)), bool(link.pgconn.ssl_in_use))
+
+
+def hosts_of(address: Address) -> list[str]:
+    return str(conninfo_to_dict(address.conninfo).get("host", "")).split(",")
 
 
 async def _ahead(link: AsyncConnection) -> float:
