@@ -139,7 +139,8 @@ def test_a_lock_that_does_not_hold_is_a_failure() -> None:
     class Careless(MemoryStore):
         async def apply(self, commands):  # type: ignore[no-untyped-def]
             replies = await super().apply(commands)
-            return [True if isinstance(command, ReleaseLock) else reply for command, reply in zip(commands, replies)]
+            pairs = zip(commands, replies, strict=True)
+            return [True if isinstance(command, ReleaseLock) else reply for command, reply in pairs]
 
     found = look(doctor.trial(lambda: Careless(ManualClock())))
     assert found["fenced write"].status == "fail"

@@ -240,9 +240,7 @@ def test_a_password_that_everybody_can_read_is_a_warning(tmp_path: Path, name: s
     folder = tmp_path / "a folder"
     folder.mkdir()
     variable = "HOLDFAST_STORE" if name == ".env" else "store"
-    (folder / name).write_text(
-        f'{variable} = "redis://ann:s3cret@h/0"\n'.replace(" = ", "=" if name == ".env" else " = ")
-    )
+    (folder / name).write_text(f'{variable}="redis://ann:s3cret@h/0"\n')
     (folder / name).chmod(0o644)
     found = look(settings.findings(load(env={"HOME": str(tmp_path)}, cwd=folder)))
     assert troubles(found) == {"passwords": "warn"}

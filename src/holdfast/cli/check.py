@@ -67,8 +67,8 @@ def _adapters(session: Session) -> str:
     store = session.store_url
     if store is None:
         return "made in code"
-    blobs = settings.blobs or bootstrap.default_blobs(store)
     bootstrap.make_store(store, SystemClock())
+    blobs = settings.blobs or bootstrap.default_blobs(store)
     if blobs is not None:
         bootstrap.make_blobs(blobs)
     bootstrap.make_bus(settings.bus)

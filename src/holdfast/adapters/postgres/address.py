@@ -55,9 +55,8 @@ def parse(url: str) -> Address:
     own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
     theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
     # Put together by hand: urlunsplit drops the // of a URL without a host, which means a socket of this machine.
-    conninfo = _conninfo(
-        f"postgresql://{parts.netloc}{parts.path}?{theirs}{f'#{parts.fragment}' if parts.fragment else ''}", shown
-    )
+    tail = f"#{parts.fragment}" if parts.fragment else ""
+    conninfo = _conninfo(f"postgresql://{parts.netloc}{parts.path}?{theirs}{tail}", shown)
     if own.get("listen"):
         own["listen"] = _elsewhere(conninfo, own["listen"], shown)
     return Address(conninfo, shown, **own)
