@@ -8,8 +8,8 @@ long before. Only movers write to it.
     moved      they were, and the other place was compared with it
     arriving   it is being filled from another place
 
-What is moved keeps its numbers: runs keep their order of acceptance and their epochs, events their numbers and their
-positions in the outbox. Leases do not travel: they end when the store is held.
+What is moved keeps its order and its numbers: runs keep the order of acceptance and their epochs, events their numbers
+and their positions in the outbox. Leases do not travel: they end when the store is held.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Mark(Struct, frozen=True):
     move: str
     other: str
     at: float
+    sent: int = 0
+    """Of a store that is being filled: the last position of the other's outbox that a relay has sent."""
 
     @property
     def meaning(self) -> str:
@@ -85,8 +87,8 @@ class Standing(Struct, frozen=True):
     empty: bool
     runs: int
     numbers: Numbers
-    last_run: int
-    """The number of acceptance of the newest run that is there."""
+    last_run: str | None
+    """The id of the newest run that is there."""
     holders: list[Holder]
 
 
@@ -184,15 +186,15 @@ class Mover(Protocol):
         ...
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
-        """The next records. Runs come in the order of acceptance; their `after` is the last one's number."""
+        """The next records. Runs come in the order of acceptance; their `after` is the last one's id."""
         ...
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
         """Take records in, as they are and durably. Those that are there already stay as they are; of a lock the higher
-        epoch counts. Runs have to come in the order of acceptance."""
+        epoch counts. Runs have to come in the order of acceptance, each with the position of its first event as its
+        number (`seq`): a store may keep the two as one."""
         ...
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        """Give later runs and events higher numbers, and take over what a relay has sent. To be called when all records
-        are there; and before the first, which spares a store from keeping note of events that were sent."""
+        """All records are there: give later runs and events higher numbers, and take over what a relay has sent."""
         ...

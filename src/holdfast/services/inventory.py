@@ -144,12 +144,14 @@ async def others(mover: Mover) -> AsyncIterator[Any]:
 
 
 def canonical(record: Any) -> Any:
-    """The record with its times in microseconds: the finest that all stores keep."""
+    """The record as all stores can keep it: times in microseconds, and as a run's number the position of its first
+    event, which gives the same order."""
     match record:
         case RunRecord():
+            numbered = replace(record.run, seq=record.history[0].position)
             return replace(
                 record,
-                run=_rounded(record.run, "created", "available", "started", "finished"),
+                run=_rounded(numbered, "created", "available", "started", "finished"),
                 quarantine=[_rounded(bad, "at") for bad in record.quarantine],
                 history=[_rounded(event, "at") for event in record.history],
                 logs=[_rounded(line, "at") for line in record.logs],

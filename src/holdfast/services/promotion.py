@@ -129,7 +129,8 @@ class Promotion:
         if leaving is None:
             await source.mover.hold(Mark("leaving", move, target.name, now))
         if arriving is None:
-            await target.mover.hold(Mark("arriving", move, source.name, now))
+            sent = (await source.mover.standing()).numbers.confirmed
+            await target.mover.hold(Mark("arriving", move, source.name, now, sent))
         held = (await source.mover.standing()).mark
         if held is None or held.state != "leaving":
             await source.mover.release()
@@ -138,13 +139,12 @@ class Promotion:
     async def _copy(self) -> None:
         source, target = self._source.mover, self._target.mover
         there, here = await source.standing(), await target.standing()
-        await target.go_on_from(there.numbers)
         for kind in KINDS[:-1]:
             async for page in pages(source, kind):
                 await target.adopt(kind, page)
         done = here.runs
         self._told("moved", done, there.runs)
-        async for page in pages(source, "runs", str(here.last_run) if here.runs else None):
+        async for page in pages(source, "runs", here.last_run):
             await target.adopt("runs", page)
             done += len(page)
             self._told("moved", done, there.runs)

@@ -50,7 +50,7 @@ class MemoryMover:
             empty=not (state.runs or state.dead_letters or state.audit),
             runs=len(state.runs),
             numbers=Numbers(state.last_seq, state.last_position, state.confirmed),
-            last_run=max(map(accepted, state.runs.values()), default=0),
+            last_run=next((row.run.id for row in sorted(state.runs.values(), key=accepted, reverse=True)), None),
             holders=[*self._leases(), *self._locks()],
         )
 
@@ -78,11 +78,12 @@ class MemoryMover:
     # --- reading ---
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
-        start = int(after or 0)
         if kind == "runs":
-            rows = [row for row in sorted(self._state.runs.values(), key=accepted) if row.run.seq > start]
+            last = accepted(self._state.runs[after]) if after else 0
+            rows = sorted((row for row in self._state.runs.values() if accepted(row) > last), key=accepted)
             page = [self._record(row) for row in rows[:limit]]
-            return Page(page, str(page[-1].run.seq) if len(rows) > limit else None)
+            return Page(page, page[-1].run.id if len(rows) > limit else None)
+        start = int(after or 0)
         found = self._others(kind)
         return Page(found[start : start + limit], str(start + limit) if len(found) > start + limit else None)
 

@@ -46,7 +46,7 @@ class PostgresMover:
     async def exists(self) -> bool:
         self._link = await self._connect()
         try:
-            return await database._version(self._link, self.address) > 0
+            return await database.stored_version(self._link, self.address) > 0
         finally:
             await self._link.close()
 
@@ -88,10 +88,11 @@ class PostgresMover:
 
     async def standing(self) -> Standing:
         async with self._transaction() as cursor:
-            mark, empty, count, last_run, *numbers = await one(cursor, _STANDING)
+            mark, empty, count, last_run, position, confirmed = await one(cursor, _STANDING)
             found = await rows(cursor, _HOLDERS, {"now": await self._present(cursor)})
         holders = [Holder(*row) for row in found]
-        return Standing(reads.mark(mark.encode()), empty, count, Numbers(*numbers), last_run, holders)
+        numbers = Numbers(position, position, confirmed)  # here they are one
+        return Standing(reads.mark(mark.encode()), empty, count, numbers, last_run, holders)
 
     async def hold(self, mark: Mark) -> None:
         async with self._transaction() as cursor:
@@ -124,7 +125,7 @@ class PostgresMover:
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         async with self._transaction() as cursor:
             if kind == "runs":
-                return await export_runs(cursor, await self._present(cursor), int(after or 0), limit)
+                return await export_runs(cursor, await self._present(cursor), after, limit)
             return await export(cursor, kind, after, limit)
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
@@ -133,7 +134,7 @@ class PostgresMover:
 
     async def go_on_from(self, numbers: Numbers) -> None:
         async with self._transaction() as cursor:
-            await cursor.execute(_SEQUENCES, {"seq": numbers.seq, "position": numbers.position})
+            await cursor.execute(_POSITIONS, {"least": max(numbers.seq, numbers.position)})
             await _put(cursor, "outbox_confirmed", str(numbers.confirmed))
 
     async def _present(self, cursor: AsyncCursor) -> Present:
@@ -148,8 +149,7 @@ class PostgresMover:
 _STANDING = """
 SELECT coalesce((SELECT value FROM meta WHERE name = 'mark'), ''),
        NOT EXISTS (SELECT FROM requests) AND NOT EXISTS (SELECT FROM dead_letters) AND NOT EXISTS (SELECT FROM audit),
-       (SELECT count(*) FROM requests), coalesce((SELECT max(seq) FROM requests), 0),
-       (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM run_numbers),
+       (SELECT count(*) FROM requests), (SELECT id FROM requests ORDER BY seq DESC LIMIT 1),
        (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM positions),
        coalesce((SELECT value::bigint FROM meta WHERE name = 'outbox_confirmed'), 0)
 """
@@ -165,13 +165,7 @@ SELECT what, who FROM (
 ORDER BY kind, place
 """
 
-_SEQUENCES = """
-SELECT setval(name::regclass, greatest(number, was)) FROM (
-    SELECT 'run_numbers' AS name, %(seq)s::bigint AS number, last_value AS was FROM run_numbers
-    UNION ALL
-    SELECT 'positions', %(position)s::bigint, last_value FROM positions) AS sequences
-WHERE number > 0
-"""
+_POSITIONS = "SELECT setval('positions', greatest(last_value, %(least)s)) FROM positions WHERE %(least)s > 0"
 
 
 async def _put(cursor: AsyncCursor, name: str, value: str) -> None:

@@ -50,7 +50,8 @@ SELECT id FROM (
     SELECT id, seq, sum(size) OVER (ORDER BY seq) - size AS before FROM (
         SELECT q.id, q.seq, octet_length(q.input) + coalesce(
             (SELECT sum(octet_length(value) + octet_length(record)) FROM checkpoints WHERE run = q.id), 0) AS size
-        FROM requests q WHERE q.seq > %(after)s ORDER BY q.seq LIMIT %(limit)s) AS page) AS sized
+        FROM requests q WHERE q.seq > coalesce((SELECT seq FROM requests WHERE id = %(after)s), 0)
+        ORDER BY q.seq LIMIT %(limit)s) AS page) AS sized
 WHERE before <= %(bytes)s ORDER BY seq
 """
 
@@ -70,16 +71,19 @@ WHERE q.id = ANY (%(ids)s) ORDER BY q.seq
 _MORE = "SELECT EXISTS (SELECT FROM requests WHERE seq > %(after)s)"
 
 
-async def export_runs(cursor: AsyncCursor, now: Present, after: int, limit: int) -> Page:
-    chosen = await rows(cursor, _CHOSEN, {"after": after, "limit": limit, "bytes": PAGE_BYTES})
+async def export_runs(cursor: AsyncCursor, now: Present, after: str | None, limit: int) -> Page:
+    asked = {"after": seal_text(after or ""), "limit": limit, "bytes": PAGE_BYTES}
+    chosen = await rows(cursor, _CHOSEN, asked)
     ids = [seal_text(id) for (id,) in chosen]
     found = {row[0]: _record(row) for row in await rows(cursor, _RUNS, {"ids": ids, "now": now})}
     for sql, add in PARTS.items():
         for id, mine in groupby(await rows(cursor, sql, {"ids": ids}), key=lambda row: row[0]):
             add(found[id], [row[1:] for row in mine])
-    last = next((record.run.seq for record in reversed(found.values())), after)
-    [more] = await one(cursor, _MORE, {"after": last})
-    return Page(list(found.values()), str(last) if more else None)
+    if not found:
+        return Page([], None)
+    last = list(found.values())[-1].run
+    [more] = await one(cursor, _MORE, {"after": last.seq})
+    return Page(list(found.values()), last.id if more else None)
 
 
 def _record(row: Row) -> RunRecord:
@@ -123,11 +127,11 @@ def _letter(*row: Any) -> DeadLetter:
 
 
 PARTS: dict[str, Callable[[RunRecord, list[Row]], None]] = {
-    "SELECT run, step, key, value, checksum, schema, fingerprint, record, epoch FROM checkpoints "
+    "SELECT run, step, key, value, checksum, schema, fingerprint, record, epoch FROM all_checkpoints "
     "WHERE run = ANY (%(ids)s) ORDER BY run, step, key": _add_checkpoints,
     "SELECT run, step, key, reason, value, seconds(at) FROM quarantine "
     "WHERE run = ANY (%(ids)s) ORDER BY run, id": _add_quarantine,
-    "SELECT run, seq, type, seconds(at), data, position FROM events "
+    "SELECT run, seq, type, seconds(at), data, position FROM all_events "
     "WHERE run = ANY (%(ids)s) ORDER BY run, seq": _add_history,
     "SELECT run, seconds(at), level, step, message, fields FROM logs "
     "WHERE run = ANY (%(ids)s) ORDER BY run, n": _add_logs,
@@ -251,7 +255,7 @@ def _open_rows(record: RunRecord, now: Present) -> list[Row]:
     is_delayed = run.available is not None
     row = (
         run.id, run.seq, run.tenant, run.pipeline, run.lane, str(run.state), run.priority, len(run.input.encode()),
-        run.epoch, run.attempts, run.attempt_limit, _moment(run.available),
+        run.epoch, len(record.history), run.attempts, run.attempt_limit, _moment(run.available),
         _moment(now + record.delay) if is_delayed else None, timedelta(seconds=record.delay) if is_delayed else None,
         _moment(run.started), _moment(run.finished), record.unique, record.holds_lane, run.worker, run.reason,
         _json(run.error) if run.error else None, record.progress,
@@ -264,7 +268,8 @@ def _result_rows(record: RunRecord, now: Present) -> list[Row]:
     if run.state is not RunState.SUCCEEDED:
         return []
     row = (
-        run.id, run.epoch, run.attempts, run.attempt_limit, _moment(run.started), _moment(run.finished), run.worker,
+        run.id, record.history[-1].position, len(record.history), run.epoch, run.attempts, run.attempt_limit,
+        _moment(run.started), _moment(run.finished), run.worker,
         record.progress, run.result,
     )  # fmt: skip
     return [row]
@@ -282,9 +287,9 @@ def _quarantine_rows(record: RunRecord, now: Present) -> list[Row]:
 
 
 def _event_rows(record: RunRecord, now: Present) -> list[Row]:
-    return [
-        (event.position, event.run, event.seq, event.type, _moment(event.at), event.data) for event in record.history
-    ]
+    """Those that no other row says: a request says the first, a result the last."""
+    end = -1 if record.run.state is RunState.SUCCEEDED else None
+    return [(e.position, e.run, e.seq, e.type, _moment(e.at), e.data) for e in record.history[1:end]]
 
 
 def _log_rows(record: RunRecord, now: Present) -> list[Row]:
@@ -305,12 +310,12 @@ BELONGINGS: dict[str, tuple[str, Callable[[RunRecord, Present], list[Row]]]] = {
         _request_rows,
     ),
     "open_runs": (
-        "id, seq, tenant, pipeline, lane, state, priority, size, epoch, attempts, attempt_limit, available, due, "
-        "delay, started, finished, is_unique, holds_lane, worker, reason, error, progress",
+        "id, seq, tenant, pipeline, lane, state, priority, size, epoch, events, attempts, attempt_limit, "
+        "available, due, delay, started, finished, is_unique, holds_lane, worker, reason, error, progress",
         _open_rows,
     ),
     "results": (
-        "id, epoch, attempts, attempt_limit, started, finished, worker, progress, result",
+        "id, position, events, epoch, attempts, attempt_limit, started, finished, worker, progress, result",
         _result_rows,
     ),
     "checkpoints": ("run, step, key, value, checksum, schema, fingerprint, record, epoch", _checkpoint_rows),

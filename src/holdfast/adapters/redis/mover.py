@@ -15,7 +15,7 @@ import msgspec
 from holdfast.adapters.redis import reads, server
 from holdfast.adapters.redis.link import examine, find_master
 from holdfast.adapters.redis.reads import packed, unpack
-from holdfast.adapters.redis.scripts import mover_script
+from holdfast.adapters.redis.scripts import mover_scripts
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.redis.wire import Argument, ReplyError, ask, ask_all
 from holdfast.model.clock import Clock
@@ -48,7 +48,7 @@ class RedisMover(RedisStore):
 
     def __init__(self, url: str, *, test_clock: Clock | None = None) -> None:
         super().__init__(url, test_clock=test_clock)
-        self._mover = mover_script("clock_of_test" if test_clock else "clock")
+        self._own = mover_scripts("clock_of_test" if test_clock else "clock")
 
     async def _refuse_marked(self) -> None:
         """A mover may use it all the same."""
@@ -64,16 +64,15 @@ class RedisMover(RedisStore):
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address, opening=True) from error
 
-    async def _act(self, name: str, given: Any = None) -> Any:
+    async def _act(self, script: str, name: str, given: Any = None) -> Any:
         """What the script answers."""
         link = self._link()
-        arguments = (self.address.prefix, name, self._me, self._documents, reads.pack(given), *self._time())
+        arguments = (self.address.prefix, self._me, self._documents, name, reads.pack(given), *self._time())
         try:
-            return msgspec.msgpack.decode(
-                await link.run(await link.command_wire(), self._mover, self._meta, *arguments)
-            )
+            answer = await link.run(await link.command_wire(), self._own[script], self._meta, *arguments)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
+        return msgspec.msgpack.decode(answer)
 
     async def _ask_all(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         try:
@@ -85,13 +84,14 @@ class RedisMover(RedisStore):
 
     async def standing(self) -> Standing:
         mark = reads.mark(await self._ask("HGET", self._meta, "mark"))
-        used, runs, last_run, seq, position, confirmed, _, holders = await self._act("standing")
+        used, runs, last_run, seq, position, confirmed, _, holders = await self._act("holding", "standing")
         held = [Holder(what, who) for _, _, what, who in sorted(holders)]
-        return Standing(mark, not used, runs, Numbers(seq, position, confirmed), last_run, held)
+        return Standing(mark, not used, runs, Numbers(seq, position, confirmed), last_run or None, held)
 
     async def hold(self, mark: Mark) -> None:
         text = msgspec.json.encode(mark).decode()
-        await self._act("hold", {"mark": text, "held": mark.meaning, "arriving": mark.state == "arriving"})
+        arriving = {"sent": mark.sent} if mark.state == "arriving" else {}
+        await self._act("holding", "hold", {"mark": text, "held": mark.meaning, **arriving})
 
     async def release(self) -> None:
         await self._ask("HDEL", self._meta, "mark", "held")
@@ -99,11 +99,13 @@ class RedisMover(RedisStore):
     # --- reading ---
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
+        if kind == "runs":
+            return await self._export_runs(after, limit)
         return await EXPORT[kind](self, int(after or 0), limit)
 
-    async def _export_runs(self, after: int, limit: int) -> Page:
-        *_, later, _ = await self._act("standing")
-        ids = await self._ids(after, limit)
+    async def _export_runs(self, after: str | None, limit: int) -> Page:
+        *_, later, _ = await self._act("holding", "standing")
+        ids = await self._ids(await self._number(after), limit)
         found: list[RunRecord] = []
         size = 0
         for start in range(0, len(ids), AT_ONCE):
@@ -112,8 +114,12 @@ class RedisMover(RedisStore):
             records = await asyncio.gather(*[self._record(id, later) for id in ids[start : start + AT_ONCE]])
             found += [record for record in records if record is not None]
             size += sum(record.size for record in found[-AT_ONCE:])
-        last = found[-1].run.seq if found else after
-        return Page(found, str(last) if await self._ids(last, 1) else None)
+        more = found and await self._ids(found[-1].run.seq, 1)
+        return Page(found, found[-1].run.id if more else None)
+
+    async def _number(self, id: str | None) -> int:
+        run = await self.run(id) if id else None
+        return run.seq if run else 0
 
     async def _ids(self, after: int, limit: int) -> list[str]:
         """The runs that were accepted next. Some of them may be gone: what is left of them is a name in a group."""
@@ -125,7 +131,7 @@ class RedisMover(RedisStore):
         row = await self._read("run", id)
         if not row:
             return None
-        run, spec, rest = reads.run(row), unpack(10, row[0]), unpack(8, row[2])
+        run, spec, rest = reads.run(row), unpack(10, row[0]), unpack(7, row[2])
         aside = await self._ask("LRANGE", self._key(f"quarantine:{id}"), 0, -1)
         return RunRecord(
             run,
@@ -174,7 +180,7 @@ class RedisMover(RedisStore):
             await self._ask("HSET", self._key("lanes"), lane.name, packed(lane.order, lane.head))
 
     async def _adopt_locks(self, locks: Sequence[LockEpoch]) -> None:
-        await self._act("locks", [value for lock in locks for value in (lock.name, lock.epoch)])
+        await self._act("filling", "locks", [value for lock in locks for value in (lock.name, lock.epoch)])
 
     async def _adopt_letters(self, letters: Sequence[DeadLetter]) -> None:
         await self._ask_all([command for letter in letters for command in self._letter(letter)])
@@ -189,7 +195,7 @@ class RedisMover(RedisStore):
         there = await self._ask_all([("HEXISTS", self._key(f"run:{record.run.id}"), "s") for record in records])
         fresh = [record for record, known in zip(records, there, strict=True) if not known]
         await self._ask_all([command for record in fresh for command in self._belongings(record)])
-        await self._act("runs", [_placed(record) for record in fresh])
+        await self._act("filling", "runs", [_placed(record) for record in fresh])
 
     def _belongings(self, record: RunRecord) -> Iterator[Sequence[Argument]]:
         """All of a run but the run itself."""
@@ -214,8 +220,8 @@ class RedisMover(RedisStore):
                 yield "ZADD", self._key(index), repr(letter.created), letter.id
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        await self._act("numbers", (numbers.seq, numbers.position, numbers.confirmed))
-        while await self._act("drain", DRAINED):
+        await self._act("filling", "numbers", (numbers.seq, numbers.position, numbers.confirmed))
+        while await self._act("filling", "drain", DRAINED):
             pass
 
 
@@ -271,7 +277,6 @@ EXPORT: dict[str, Callable[[RedisMover, int, int], Coroutine[Any, Any, Page]]] =
     "locks": RedisMover._export_locks,
     "letters": RedisMover._export_letters,
     "audit": RedisMover._export_audit,
-    "runs": RedisMover._export_runs,
 }
 
 ADOPT: dict[str, Callable[[RedisMover, Sequence[Any]], Coroutine[Any, Any, None]]] = {

@@ -9,7 +9,7 @@ from importlib import resources
 from msgspec import Struct
 
 LOCKS = ("base", "locks")
-WORK = ("base", "changes", "document", "intake", "execution")
+WORK = ("base", "changes", "document", "intake", "claiming", "execution")
 ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
 
 
@@ -48,14 +48,21 @@ def scripts(clock: str = "clock") -> Scripts:
 
 
 @cache
-def mover_script(clock: str = "clock") -> Script:
-    """What only a mover calls."""
-    return _script("prelude", clock, *ALL, "mover")
+def mover_scripts(clock: str = "clock") -> dict[str, Script]:
+    """What only a mover calls: how to hold a store, and how to fill one."""
+    filling = ("base", "changes", "document", "locks")
+    return {
+        "holding": _script("prelude", clock, *ALL, "holding"),
+        "filling": _script("prelude", clock, *filling, "filling"),
+    }
 
 
 def _script(*names: str) -> Script:
+    """Each file is a function inside the one before: what it takes from outside is then at hand for all functions in
+    it, instead of being looked for among all locals of the script each time that one of them is made."""
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
-    text = "\n".join(folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names)
+    files = [folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names]
+    text = "\nreturn (function()\n".join(files) + "\nend)()" * (len(files) - 1)
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 

@@ -101,7 +101,7 @@ class SqliteMover:
             empty=db.execute(_EMPTY).fetchone() is None,
             runs=db.execute("SELECT count(*) FROM runs").fetchone()[0],
             numbers=Numbers(*db.execute(_NUMBERS).fetchone()),
-            last_run=db.execute("SELECT coalesce(max(seq), 0) FROM runs").fetchone()[0],
+            last_run=next((id for (id,) in db.execute("SELECT id FROM runs ORDER BY seq DESC LIMIT 1")), None),
             holders=[Holder(*row) for row in (*leases, *locks)],
         )
 
@@ -131,7 +131,7 @@ class SqliteMover:
         return await self._do(self._export_runs if kind == "runs" else EXPORT[kind], self._db, after, limit)
 
     def _export_runs(self, db: sqlite3.Connection, after: str | None, limit: int) -> Page:
-        rows = db.execute(_RUNS, (int(after or 0), limit)).fetchall()
+        rows = db.execute(_RUNS, (after, limit)).fetchall()
         records: list[RunRecord] = []
         size = 0
         for row in rows:
@@ -141,7 +141,7 @@ class SqliteMover:
             records.append(record)
             size += record.size
         is_last = len(rows) < limit and len(records) == len(rows)
-        return Page(records, None if is_last else str(records[-1].run.seq))
+        return Page(records, None if is_last else records[-1].run.id)
 
     def _record(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
         *columns, unique, inherited, holds_lane, due, delay = row
@@ -217,7 +217,8 @@ def _drop_triggers(tx: Transaction) -> None:
 # --- pages ---
 
 _RUNS = (
-    f"SELECT {reads._RUN}, is_unique, inherited, holds_lane, due, delay FROM runs WHERE seq > ? ORDER BY seq LIMIT ?"
+    f"SELECT {reads._RUN}, is_unique, inherited, holds_lane, due, delay FROM runs "
+    "WHERE seq > coalesce((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq LIMIT ?"
 )
 _QUARANTINE = "SELECT step, key, reason, value, at FROM quarantine WHERE run = ? ORDER BY id"
 
@@ -305,7 +306,7 @@ def _known(tx: Transaction, table: str, ids: list[str]) -> set[str]:
 def _adopt_runs(tx: Transaction, records: Sequence[RunRecord]) -> None:
     known = _known(tx, "runs", [record.run.id for record in records])
     fresh = [record for record in records if record.run.id not in known]
-    tx.execute("DELETE FROM events WHERE run = ''")  # the placeholder of go_on_from, which will put it back
+    tx.execute("DELETE FROM events WHERE run = ''")  # a placeholder, which go_on_from puts back where it belongs
     for table, (columns, rows_of) in BELONGINGS.items():
         _insert(tx, table, columns, [row for record in fresh for row in rows_of(tx, record)])
 

@@ -1,87 +1,17 @@
--- What only a mover does: hold a store, and put runs that come from elsewhere where they belong. It stands in the place
--- of batch.lua, so it also writes to a store that is held.
---
--- A store that takes part in a move has in its meta
---   mark   JSON of `Mark`
---   held   what everybody is told who wants to write
+-- How a mover puts what comes from elsewhere where it belongs. It stands in the place of batch.lua, so it also writes to a
+-- store that is held.
 --
 -- KEYS[1]  <prefix>holdfast:meta
 -- ARGV[1]  the prefix
--- ARGV[2]  name of the act
--- ARGV[3]  who does it
--- ARGV[4]  1 when state documents are wanted
+-- ARGV[2]  who does it
+-- ARGV[3]  1 when state documents are wanted
+-- ARGV[4]  name of the act
 -- ARGV[5]  MessagePack: what the act is given
 --
 -- Returns MessagePack: what is said at each act.
 
 local act = {}
 local WAITING = {outbox = H .. 'moving:outbox', ended = H .. 'moving:ended'}
-
--- --- holding ---
-
-local function count_runs()
-  local count = 0
-  for _, tenant in ipairs(call('SMEMBERS', H .. 'tenants')) do
-    for _, number in ipairs(call('HVALS', H .. 'counts:' .. tenant)) do
-      count = count + tonumber(number)
-    end
-  end
-  return count
-end
-
--- Answers whether there is anything, how many runs, the newest, seq, position, confirmed, the present of delays, and who
--- holds what.
-function act.standing()
-  local newest = call('XREVRANGE', H .. 'runs', '+', '-', 'COUNT', 1)[1]
-  local holders = {}
-  for _, lane in ipairs(call('HKEYS', H .. 'leases')) do
-    for _, id in ipairs(call('SMEMBERS', H .. 'leases:' .. lane)) do
-      local run = stored(id)
-      if run.lasts > mono then
-        holders[#holders + 1] = {1, run.seq, 'run ' .. id, run.worker or ''}
-      end
-    end
-  end
-  for _, name in ipairs(call('SMEMBERS', H .. 'locks:held')) do
-    local _, token, owner, _, lasts = lock_of(name)
-    if token and lasts > mono then
-      holders[#holders + 1] = {2, name, 'lock ' .. name, owner}
-    end
-  end
-  local used = call('XLEN', H .. 'runs') + call('ZCARD', H .. 'letters:all') + call('LLEN', H .. 'audit') > 0
-  return {used, count_runs(), newest and tonumber(string.match(newest[1], '^%d+')) or 0, seq, position,
-    tonumber(call('HGET', KEYS[1], 'confirmed') or 0), later, holders}
-end
-
--- Streams remember the highest number they ever had: a store whose runs are all gone begins anew.
-local function forget_streams()
-  call('DEL', H .. 'runs', H .. 'ended', H .. 'outbox')
-  for _, tenant in ipairs(call('SMEMBERS', H .. 'tenants')) do
-    call('DEL', H .. 'tenant:' .. tenant)
-  end
-end
-
--- mark, held. All leases and locks end.
-function act.hold(c)
-  for _, lane in ipairs(call('HKEYS', H .. 'leases')) do
-    for _, id in ipairs(call('SMEMBERS', H .. 'leases:' .. lane)) do
-      local run = stored(id)
-      run.lasts = 0
-      save(run)
-    end
-    call('HSET', H .. 'leases', lane, 0)
-  end
-  repeat until #on.Sweep({limit = AT_ONCE}) == 0
-  for _, name in ipairs(call('SMEMBERS', H .. 'locks:held')) do
-    write_lock(name, (lock_of(name)))
-  end
-  finish()
-  call('HSET', KEYS[1], 'mark', c.mark, 'held', c.held)
-  if c.arriving and call('XLEN', H .. 'runs') == 0 then
-    forget_streams()
-  end
-  return true
-end
 
 -- --- taking in ---
 
@@ -133,7 +63,8 @@ local function arrive(c, confirmed)
     id = c.id, tenant = c.tenant, pipeline = c.pipeline, lane = c.lane, key = c.key, unique = c.unique or nil,
     priority = c.priority, created = c.created, seq = c.seq, state = c.state, epoch = c.epoch, lasts = 0, last = #c.events,
     attempts = c.attempts, limit = c.limit, available = c.available, due = c.available and later + c.delay or nil,
-    worker = c.worker, reason = c.reason, holds = c.holds or nil, bad = c.bad, started = c.started, finished = c.finished,
+    worker = c.worker, reason = c.reason, holds = c.holds or nil, bad = c.bad, started = c.started or 0,
+    finished = c.finished or 0, steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0, cost = 0,
     written = {},
   }
   put(run, 's', pack(c.tenant, c.pipeline, c.lane, c.fingerprint, c.key, c.unique or nil, c.priority, c.parent, c.created,
@@ -143,7 +74,7 @@ local function arrive(c, confirmed)
   tally(run, run.state, 1)
   note_events(run, c, confirmed)
   save(run)
-  to_rebuild[run.id] = WANTED and run.epoch > 0 and (not run.finished or now < run.finished + KEPT) or nil
+  to_rebuild[run.id] = WANTED and run.epoch > 0 and (run.finished == 0 or now < run.finished + KEPT) or nil
   return run
 end
 
@@ -179,7 +110,7 @@ function act.runs(given)
   name_runs(fresh)
   finish()
   for _, run in ipairs(fresh) do
-    if run.finished then
+    if run.finished > 0 then
       call('EXPIRE', PREFIX .. 'pipeline_state:' .. run.id, math.ceil(math.max(1, run.finished + KEPT - now)))
     end
   end
@@ -224,4 +155,4 @@ function act.drain(limit)
   return left
 end
 
-return pack(act[ARGV[2]](decode(ARGV[5])))
+return pack(act[ARGV[4]](decode(ARGV[5])))
