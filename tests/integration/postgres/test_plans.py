@@ -23,7 +23,8 @@ BATCH = 50
 FILL = """
 INSERT INTO requests (id, tenant, pipeline, lane, priority, max_attempts, delay, is_unique, inherits, created, key,
                       fingerprint, input)
-SELECT 'h' || n, 't' || n % 100, CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, 5, 0, false, false, now(), 'k' || n, 'f', '{}'
+SELECT 'h' || n, 't' || n % 100, CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, 5, 0, false, false,
+       now(), 'k' || n, 'f', '{}'
 FROM generate_series(1, COUNT) AS n;
 INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, attempt_limit, started, finished,
                        is_unique)
@@ -150,7 +151,7 @@ def test_lists_are_read_by_index(place: Place, session: Session) -> None:
             assert plan["Actual Rows"] == 1
             assert removed(plan) <= 2_000, name
         for state in ("queued", "running", "paused", "failed", "cancelled"):
-            for where in (RunFilter(state=state), RunFilter(state=state, tenant="t7", pipeline="report", lane="default")):
+            for where in (RunFilter(state=state), RunFilter("t7", "report", state, "default")):
                 assert not scans(explain(connection, found["count"], reads.filtered(where))), where
         for name, values in {
             "run": ["h1"],
