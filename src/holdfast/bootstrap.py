@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
 
 from holdfast.errors import ConfigurationError
-from holdfast.model.clock import Clock
+from holdfast.model.clock import Clock, SystemClock
 from holdfast.ports.analyst import Analyst
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
+from holdfast.ports.health import Findings, found
 from holdfast.ports.store import Store
 from holdfast.settings.secrecy import redacted
 
@@ -98,6 +100,117 @@ def default_blobs(store_url: str) -> str | None:
         return None
     path = Path(_sqlite_path(store_url))
     return f"file:{path.with_name(path.stem + '-files')}"
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def store_health(url: str) -> Findings:
+    """What a store's adapter can say about it before it is opened."""
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
+        from holdfast.adapters.sqlite import health as sqlite
+
+        return sqlite.findings(_sqlite_path(url))
+    if scheme in ("postgresql", "postgres"):
+        _postgres_store(url, SystemClock())  # says which package is missing
+        from holdfast.adapters.postgres import health as postgres
+
+        return postgres.findings(url)
+    if scheme in ("redis", "rediss"):
+        _redis_store(url)
+        from holdfast.adapters.redis import health as redis
+
+        return redis.findings(url)
+    make_store(url, SystemClock())
+    return _fleeting()
+
+
+async def _fleeting() -> Findings:
+    yield found(
+        "permanence",
+        "in the memory of one process",
+        warn=True,
+        why="nothing survives that process, and no other process sees it",
+        fix="use sqlite:///holdfast.db for anything but tests",
+    )
+
+
+def blobs_health(url: str | None, store_url: str) -> Findings:
+    if url is None:
+        return _no_blobs()
+    blobs = make_blobs(url)
+    if not url.startswith("file:"):
+        return _fleeting()
+    from holdfast.adapters.files import health as files
+    from holdfast.adapters.files.blobs import FileBlobs
+
+    assert isinstance(blobs, FileBlobs)
+    return files.findings(blobs.root, many_hosts=store_url.startswith(SERVERS))
+
+
+async def _no_blobs() -> Findings:
+    yield found(
+        "place",
+        "none: the store is a server, and blobs is not set",
+        warn=True,
+        why="values above 32 KiB and artifacts have nowhere to go: their runs fail",
+        fix="set HOLDFAST_BLOBS=file:/a/folder/that/all/workers/mount",
+    )
+
+
+def bus_health(url: str, store_url: str | None) -> Findings:
+    bus = make_bus(url)
+    if bus is None or url.startswith("memory:"):
+        return _said("bus", "none: events stay in the store" if bus is None else "in this process only")
+    from holdfast.adapters.redis import health as redis
+
+    return redis.bus_findings(url, store_url)
+
+
+def analyst_health(name: str) -> Findings:
+    if name in LOCAL:
+        return _local_health()
+    try:
+        from holdfast.adapters.llm import health as llm
+    except ModuleNotFoundError as error:
+        raise _missing_extra(error, "llm", f"llm = {redacted(name)!r}") from error
+    return llm.findings(name)
+
+
+async def _local_health() -> Findings:
+    missing = [name for name in LOCAL_NEEDS if find_spec(name) is None]
+    yield found(
+        "analyst",
+        f"local:, which lacks {', '.join(missing)}" if missing else "local: works offline, without a key",
+        warn=bool(missing),
+        why="reports can't be made; other pipelines do not need it",
+        fix="pip install 'holdfast[report]'",
+    )
+
+
+LOCAL_NEEDS = ("numpy", "scipy", "safetensors", "tokenizers", "wordllama")
+
+
+async def _said(check: str, seen: str) -> Findings:
+    yield found(check, seen)
+
+
+async def repair_store(url: str) -> list[str]:
+    """Set what a server can be told while it runs, then create or migrate the store. What was done."""
+    done: list[str] = []
+    if url.startswith(("redis://", "rediss://")):
+        _redis_store(url)
+        from holdfast.adapters.redis import health as redis
+
+        done += await redis.repair(url)
+    store = make_store(url, SystemClock())
+    await store.open()
+    await store.close()
+    return done
+
+
+# --- the choice -------------------------------------------------------------------------------------------------------
 
 
 def _choose(url: str, setting: str, known: dict[str, Callable[[], T]]) -> T:

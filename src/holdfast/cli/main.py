@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "lanes": "Lanes: what waits, what runs, who leads.",
     "pipelines": "Pipelines: what can be run here.",
     "check": "Check settings and pipelines without running anything.",
+    "doctor": "Check store, blobs, bus, model and runs, live, with why and fix.",
     "config": "Show every setting and where its value comes from.",
     "completion": "Print the script that makes your shell complete holdfast's words.",
     "version": "Show the version of holdfast and of what it uses.",

@@ -121,17 +121,24 @@ class Session:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Store]:
         """The store, for looking at it. Quicker to start than an app."""
-        from holdfast.bootstrap import make_store
-        from holdfast.model.clock import SystemClock
-
-        url = self.store_url
-        self._refuse_missing(url)
-        store = make_store(url, SystemClock()) if url else self.known.app.store
+        self._refuse_missing(self.store_url)
+        store = self.make_store()
         await store.open()
         try:
             yield store
         finally:
             await store.close()
+
+    def make_store(self) -> Store:
+        """The store, not yet open."""
+        from holdfast.bootstrap import make_store
+        from holdfast.model.clock import SystemClock
+
+        url = self.store_url
+        if url is not None:
+            return make_store(url, SystemClock())
+        assert self.known.app is not None, "who has no URL has an app"
+        return self.known.app.store
 
     @asynccontextmanager
     async def client(self, *, create: bool = False) -> AsyncIterator[Holdfast]:

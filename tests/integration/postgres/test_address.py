@@ -76,6 +76,11 @@ def test_listening_can_lead_past_a_pooler_or_nowhere():
     assert "user=ann" in elsewhere
 
 
+def test_a_url_without_a_host_means_a_socket_of_this_machine():
+    assert "dbname=app" in parse("postgresql:///app").conninfo
+    assert "host=/tmp" in parse("postgresql:///app?host=/tmp&pool=2").conninfo
+
+
 def test_several_hosts_are_libpqs_business():
     address = parse("postgresql://ann:pw@one:5432,[::1]:5433,two/app?target_session_attrs=read-write")
     assert "host=one,::1,two" in address.conninfo

@@ -54,7 +54,9 @@ def parse(url: str) -> Address:
     given = [part.partition("=") for part in parts.query.split("&") if part]
     own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
     theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
-    conninfo = _conninfo(parts._replace(scheme="postgresql", query=theirs).geturl(), shown)
+    # Put together by hand: urlunsplit drops the // of a URL without a host, which means a socket of this machine.
+    tail = f"#{parts.fragment}" if parts.fragment else ""
+    conninfo = _conninfo(f"postgresql://{parts.netloc}{parts.path}?{theirs}{tail}", shown)
     if own.get("listen"):
         own["listen"] = _elsewhere(conninfo, own["listen"], shown)
     return Address(conninfo, shown, **own)

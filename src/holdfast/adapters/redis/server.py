@@ -69,7 +69,7 @@ async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> b
             "stops. Set appendonly yes; appendfsync always if not even a power cut may lose anything",
         )
         return False
-    policy = await _setting(wire, "appendfsync")
+    policy = await setting(wire, "appendfsync")
     if policy != "always":
         lost = "a second" if policy == "everysec" else "30 seconds"
         _say(
@@ -86,7 +86,7 @@ def _say(level: int, text: str) -> None:
     log.log(level, text)
 
 
-async def _setting(wire: Wire, name: str) -> str:
+async def setting(wire: Wire, name: str) -> str:
     try:
         found = await ask(wire, "CONFIG", "GET", name)
     except ReplyError:  # hosted servers do not always tell
