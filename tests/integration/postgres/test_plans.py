@@ -30,8 +30,8 @@ INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, a
 SELECT id, seq, tenant, pipeline, lane, CASE WHEN seq % 1000 = 0 THEN 'failed' ELSE 'cancelled' END, 0, 2, 5, now(),
        now(), false
 FROM requests WHERE seq % 1000 IN (0, 1) AND id LIKE 'h%';
-INSERT INTO results (id, epoch, attempts, attempt_limit, started, finished, progress, result)
-SELECT id, 1, 1, 5, now(), now(), '{}', '1' FROM requests WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
+INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, progress, result)
+SELECT id, 5, 1, 1, 5, now(), now(), '{}', '1' FROM requests WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
 INSERT INTO events (run, seq, type, at, data)
 SELECT 'h' || n, s, 'run.queued', now(), '{}' FROM generate_series(1, COUNT) AS n, generate_series(1, 4) AS s;
 INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)

@@ -53,7 +53,7 @@ SELECT coalesce(json_object_agg(state, n), '{}') FROM (
 SELECT coalesce(json_agg(json_build_object(
     'step', step, 'key', key, 'value', value, 'checksum', checksum, 'schema', schema, 'fingerprint', fingerprint,
     'record', record, 'epoch', epoch) ORDER BY step, key), '[]')
-FROM :s.checkpoints WHERE run = $1 AND ($2::text IS NULL OR step = $2)
+FROM :s.all_checkpoints WHERE run = $1 AND ($2::text IS NULL OR step = $2)
 
 -- name: quarantined
 SELECT coalesce(json_agg(json_build_array(step, key, reason) ORDER BY id), '[]') FROM :s.quarantine WHERE run = $1
@@ -61,7 +61,7 @@ SELECT coalesce(json_agg(json_build_array(step, key, reason) ORDER BY id), '[]')
 -- name: history
 SELECT coalesce(json_agg(json_build_array(
     e.run, e.seq, e.type, :s.seconds(e.at), e.data, r.tenant, r.pipeline, e.position) ORDER BY e.seq), '[]')
-FROM :s.events e JOIN :s.requests r ON r.id = e.run WHERE e.run = $1
+FROM :s.all_events e JOIN :s.requests r ON r.id = e.run WHERE e.run = $1
 
 -- name: logs
 SELECT coalesce(json_agg(json_build_array(:s.seconds(at), level, step, message, fields) ORDER BY n), '[]')
@@ -85,7 +85,8 @@ WHERE token IS NOT NULL AND lease_until > present.mono AND lease_until <= presen
 -- name: lanes
 SELECT coalesce(json_agg(json_build_array(
     l.name, l.sort, l.head,
-    (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued'),
+    (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued' AND r.due IS NULL)
+    + (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued' AND r.due IS NOT NULL),
     (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'running'),
     k.owner, coalesce(k.epoch, 0),
     (SELECT r.id FROM :s.open_runs r WHERE r.lane = l.name AND r.holds_lane AND (r.state = 'running' OR r.holds_lane)

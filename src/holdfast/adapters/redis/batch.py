@@ -16,27 +16,27 @@ _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
 
-def encode(commands: Sequence[Command]) -> tuple[bytes, list[bytes]]:
-    """Name, command, name, command, …; and the bytes that are not text, which the script's decoder does not know."""
-    flat: list[Any] = []
-    bodies: list[bytes] = []
-    for command in commands:
-        flat.append(type(command).__name__)
-        if isinstance(command, c.Bury):
-            bodies.append(command.body)
-            flat.append(_letter(command, len(bodies)))
-        else:
-            flat.append(command)
-    return _pack(flat), bodies
+def encode(commands: Sequence[Command]) -> list[bytes]:
+    """Each is its name and then its fields, one after another: an array without its first byte; or a map of them."""
+    return [WRITE[type(command)](command) for command in commands]
 
 
 def decode(commands: Sequence[Command], answer: bytes) -> list[Reply]:
     return [READ[type(command)](command, said) for command, said in zip(commands, _unpack(answer), strict=True)]
 
 
-def _letter(command: c.Bury, body: int) -> tuple[Any, ...]:
+def _writer(kind: type) -> Callable[[Any], bytes]:
+    name = _pack(kind.__name__)
+    start = 1 if kind.__struct_config__.array_like else 0  # type: ignore[attr-defined]
+    return lambda command: name + _pack(command)[start:]
+
+
+def _letter(command: c.Bury) -> bytes:
+    """Its body need not be text: the script's decoder knows strings of bytes, and no other type for them."""
+    body = msgspec.Raw(b"\xdb" + len(command.body).to_bytes(4, "big") + command.body)
     attributes = _json(command.attributes).decode()
-    return command.id, command.source, command.reason, body, attributes, command.tenant
+    fields = (command.id, command.source, command.reason, body, attributes, command.tenant)
+    return _pack("Bury") + _pack(fields)[1:]
 
 
 # --- what the script says, as the port says it ---
@@ -111,3 +111,5 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.ReadOutbox: _events,
     c.ConfirmOutbox: _nothing,
 }
+
+WRITE: dict[type, Callable[[Any], bytes]] = {kind: _writer(kind) for kind in READ} | {c.Bury: _letter}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -22,6 +23,8 @@ _attributes = msgspec.json.Decoder(dict[str, str]).decode
 
 STATES = [RunState.QUEUED, RunState.RUNNING, RunState.PAUSED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED]
 """Their numbers in the store, from 1."""
+FENCE = Struct(">QBQdIddHHHIIIIIQd")
+"""As in `lua/prelude.lua`."""
 
 
 def unpack(count: int, packed: bytes) -> list[Any]:
@@ -32,8 +35,8 @@ def unpack(count: int, packed: bytes) -> list[Any]:
 def run(row: Sequence[Any]) -> Run:
     s, f, r, input, progress, result, error, id = row
     tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)
-    seq, state, epoch, _, _, started, finished, _ = unpack(8, f)
-    attempts, limit, available, _, worker, reason, _, _ = unpack(8, r)
+    seq, state, epoch, _, _, started, finished, *_ = FENCE.unpack(f)
+    attempts, limit, available, _, worker, reason, _ = unpack(7, r)
     return Run(
         id.decode(),
         tenant,
@@ -51,8 +54,8 @@ def run(row: Sequence[Any]) -> Run:
         worker,
         created,
         available,
-        started,
-        finished,
+        started or None,
+        finished or None,
         input.decode(),
         None if result is None else result.decode(),
         _error(error) if error else None,

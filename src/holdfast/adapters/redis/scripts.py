@@ -9,7 +9,7 @@ from importlib import resources
 from msgspec import Struct
 
 LOCKS = ("base", "locks")
-WORK = ("base", "changes", "document", "intake", "execution")
+WORK = ("base", "changes", "document", "intake", "claiming", "execution")
 ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
 
 
@@ -48,8 +48,11 @@ def scripts(clock: str = "clock") -> Scripts:
 
 
 def _script(*names: str) -> Script:
+    """Each file is a function inside the one before: what it takes from outside is then at hand for all functions in
+    it, instead of being looked for among all locals of the script each time that one of them is made."""
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
-    text = "\n".join(folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names)
+    files = [folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names]
+    text = "\nreturn (function()\n".join(files) + "\nend)()" * (len(files) - 1)
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 

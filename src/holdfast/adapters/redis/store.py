@@ -105,8 +105,8 @@ class RedisStore:
         if not commands:
             return []
         link = self._link()
-        payload, bodies = batch.encode(commands)
-        arguments = (self.address.prefix, payload, self._me, self._documents, *bodies, *self._time())
+        encoded = batch.encode(commands)
+        arguments = (self.address.prefix, self._me, self._documents, len(encoded), *encoded, *self._time())
         try:
             wire = await link.command_wire()
             answer = await link.run(wire, self._script(commands), self._meta, *arguments)

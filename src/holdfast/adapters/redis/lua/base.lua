@@ -20,6 +20,6 @@ local function finish()
     call('HSET', KEYS[1], 'wall', now, 'mono', mono, 'later', later)
   end
   if loud then
-    call('PUBLISH', H .. 'bell', ARGV[3])
+    call('PUBLISH', H .. 'bell', ARGV[2])
   end
 end

@@ -2,30 +2,30 @@
 --
 -- KEYS[1]  <prefix>holdfast:meta
 -- ARGV[1]  the prefix
--- ARGV[2]  MessagePack: name of a command, the command, name, command, … Those that are sent often are arrays, the
---          others maps; their fields are those of ports/commands.py
--- ARGV[3]  who sends it: told to those who listen at <prefix>holdfast:bell when there may be something to do
--- ARGV[4]  1 when state documents are wanted
--- ARGV[5…] bodies of dead letters: bytes that are not text
+-- ARGV[2]  who sends it: told to those who listen at <prefix>holdfast:bell when there may be something to do
+-- ARGV[3]  1 when state documents are wanted
+-- ARGV[4]  the number of commands
+-- ARGV[5…] the commands: MessagePack, the name of a command and then what it says. That are its fields one after another
+--          for those that are sent often, and one map of them for the others; they are those of ports/commands.py
 --
 -- Returns MessagePack: one answer for each command, described where the command is. A command that fails (never by
 -- being refused, which is an answer) ends the batch with its error; what was applied before it stays.
 
-local commands = decode(ARGV[2])
 local answers = {}
-local broken
 
-for i = 1, #commands, 2 do
-  local ok, answer = pcall(on[commands[i]], commands[i + 1])
-  if not ok then
-    broken = type(answer) == 'table' and answer.err or answer
-    break
-  end
-  answers[#answers + 1] = answer
+local function apply(name, ...)
+  return on[name](...)
 end
 
+local function apply_all()
+  for i = 1, tonumber(ARGV[4]) do
+    answers[i] = apply(decode(ARGV[4 + i]))
+  end
+end
+
+local ok, failure = pcall(apply_all)
 finish()
-if broken then
-  return redis.error_reply(broken)
+if not ok then
+  return redis.error_reply(type(failure) == 'table' and failure.err or failure)
 end
 return pack(answers)

@@ -26,8 +26,8 @@ end
 -- Note a field to be written with the run.
 local function put(run, field, value)
   local written = run.written
-  written[#written + 1] = field
-  written[#written + 1] = value
+  local count = #written
+  written[count + 1], written[count + 2] = field, value
 end
 
 -- Numbers are slow to be turned into text, and most runs have few events.
@@ -45,8 +45,8 @@ local function event(run, kind, data, step)
 end
 
 local function put_fence(run)
-  put(run, 'f', pack(run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished,
-    run.result_of))
+  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished, run.bad,
+    run.steps, run.results, run.a, run.room, run.begun, run.b, run.size, run.tokens, run.cost))
 end
 
 -- A call takes only so many values: a run that takes over many results is written in pieces.
@@ -61,7 +61,7 @@ end
 local function save(run)
   pending[run.id] = nil
   put_fence(run)
-  put(run, 'r', pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds, run.bad))
+  put(run, 'r', pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds))
   write(run)
 end
 

@@ -1,23 +1,30 @@
 -- The state document: pipeline_state:<run>, the JSON that seed 000's tools read. It appears with the first progress or
 -- result of a run, is brought up to date by every change of the run, and goes a day after the run has ended.
 --
--- It is laid out so that completing a step rewrites only its end, however large the results before it are:
+-- It is laid out so that completing a step writes little, however much there is before it:
 --
---   {"version":…,"completedResults":{…|},"stepAnalytics":{…},"updatedAt":…,"status":…,…}
---                                    a                                                 size
+--   {"version":…,"stepAnalytics":{…|…      },"completedResults":{…|},"updatedAt":…,"status":…,…}
+--                                  a begun                        b                              size
+--                                  <- room ->
 --
--- A new result goes in at a, and everything behind it is written anew; what a shorter end leaves over is blanks. While
--- the run is not over, its field d holds a, size, number of results, tokens, checkpoints in quarantine, cost, started;
--- and then the analytics of the completed steps, as text.
+-- The analytics of a completed step go in at a, where blanks are kept for them; steps that have begun come behind it and
+-- are written anew with every change. A result goes in at b, and everything behind it is written anew; what a shorter
+-- end leaves over is blanks. In the fence of its run there are
+--   steps, results   how many are completed, and how many of these have a result
+--   a, room          where the next analytics go, and the bytes up to the brace behind them
+--   begun            how many of these bytes steps under way take
+--   b, size          where the next result goes, and the size of the whole (0: there is no document)
+--   tokens, cost     of the completed steps
 --
--- ARGV[4]  1 when documents are wanted
+-- ARGV[3]  1 when documents are wanted
 
-local WANTED = ARGV[4] == '1'
+local WANTED = ARGV[3] == '1'
 local KEPT = 86400
-local LAYOUT = '>I8I8I4I8I4dd'
+local ROOM = 1000 -- for four steps, more or less; as much is added when it is used up
+local BETWEEN = '},"completedResults":{'
 local STATUS = {'pending', 'running', 'running', 'completed', 'failed', 'failed'}
 local NOTHING_USED = ',"inputTokens":0,"outputTokens":0,"totalTokens":0,"cost":0}'
-local find_text, match = string.find, string.match
+local find_text, match, floor = string.find, string.match, math.floor
 local moments = {}
 local to_rebuild = {} -- runs whose document is made anew when everything else is written
 
@@ -59,9 +66,13 @@ local function consumption(record)
       .. cjson.encode(failure.name) or '') .. '}', input + output, usage.cost or 0
 end
 
--- When a step began and ended, and how long it took, as far as its record (JSON of StepRecord) tells; and up to where
--- that was read. Plain searches and a match that begins at its place: anything else reads the text many times over.
-local function times(record)
+-- One step of stepAnalytics, its tokens and its cost. `name` and `record` (of StepRecord) are JSON. Plain searches and a
+-- match that begins at its place: anything else reads the text many times over.
+local function analytics(comma, name, status, record)
+  if status == 'pending' then
+    return comma .. name .. ':{"stepName":' .. name .. ',"status":"pending"}', 0, 0
+  end
+  local used, tokens, cost = NOTHING_USED, 0, 0
   local _, at = find_text(record, '"started":', 1, true)
   local from, from_fraction, to, to_fraction, spent, rest
   if at then
@@ -72,36 +83,43 @@ local function times(record)
     from, from_fraction = match(record, '"started":(%d+)(%.?%d*)')
     to, to_fraction = match(record, '"finished":(%d+)(%.?%d*)')
     spent = from and to and math.max(0, (to .. to_fraction) - (from .. from_fraction))
+    rest = 1
   end
-  return (from and ',"startedAt":' .. moment(from) .. from_fraction .. 'Z"' or '')
-    .. (to and ',"completedAt":' .. moment(to) .. to_fraction .. 'Z"' or '')
-    .. (spent and ',"durationMs":' .. (spent + 0 < 0.0015 and '1' or math.floor(1000 * spent + 0.5)) or ''), rest or 1
-end
-
--- One step of stepAnalytics, its tokens and its cost. `name` is JSON.
-local function analytics(name, status, record)
-  local text = name .. ':{"stepName":' .. name .. ',"status":"' .. status .. '"'
-  if status == 'pending' then
-    return text .. '}'
-  end
-  local used, tokens, cost = NOTHING_USED, 0, 0
-  local when, rest = times(record)
   if find_text(record, '"usage":{"', rest, true) or find_text(record, '"error"', rest, true) then
     used, tokens, cost = consumption(cjson.decode(record))
   end
-  return text .. when .. used, tokens, cost
+  return comma .. name .. ':{"stepName":' .. name .. ',"status":"' .. status
+    .. (from and '","startedAt":' .. moment(from) .. from_fraction .. 'Z"' or '"')
+    .. (to and ',"completedAt":' .. moment(to) .. to_fraction .. 'Z"' or '')
+    .. (spent and ',"durationMs":' .. (spent + 0 < 0.0015 and '1' or floor(1000 * spent + 0.5)) or '')
+    .. used, tokens, cost
 end
 
--- Steps that have begun and not completed, which the progress tells of: behind those that have.
+-- Count a completed step. Its analytics and its result, as JSON that follows what is there; a value that is too large to
+-- be here is shown as the name of where it is.
+local function complete(run, step, value, record, skipped)
+  local name = cjson.encode(step)
+  local text, tokens, cost = analytics(run.steps > 0 and ',' or '', name, skipped and 'skipped' or 'completed', record)
+  run.steps, run.tokens, run.cost = run.steps + 1, run.tokens + tokens, run.cost + cost
+  if skipped then
+    return text, ''
+  end
+  run.results = run.results + 1
+  return text, (run.results > 1 and ',' or '') .. name .. ':'
+    .. (string.sub(value, 1, 1) == '@' and cjson.encode(value) or value)
+end
+
+-- Steps that have begun and not completed, which the progress tells of: as JSON that follows the completed ones, which one
+-- is current, and the tokens and the cost of all.
 local function under_way(run, completed)
-  local text, current, tokens, cost = '', nil, 0, 0
+  local text, current, tokens, cost = '', nil, run.tokens, run.cost
   for step, record in pairs(cjson.decode(run.progress).steps or {}) do
     local name = cjson.encode(step)
     if not find_text(completed, name .. ':{"stepName"', 1, true) then
       local waits = record.status == 'in_progress' and run.state ~= RUNNING
       local _, more, price = consumption(record)
-      text = text .. (completed .. text == '' and '' or ',')
-        .. analytics(name, waits and 'pending' or record.status, cjson.encode(record))
+      text = text .. analytics((run.steps > 0 or text ~= '') and ',' or '', name, waits and 'pending' or record.status,
+        cjson.encode(record))
       current = current or not waits and name or nil
       tokens, cost = tokens + more, cost + price
     end
@@ -118,93 +136,62 @@ local function failures(run)
   return cjson.encode(counts)
 end
 
--- Everything behind the analytics of completed steps.
-local function ending(run, layout)
-  local begun, current, tokens, cost = '', nil, layout.tokens, layout.cost
-  if run.progress and run.progress ~= '{}' then
-    local more, price
-    begun, current, more, price = under_way(run, layout.completed)
-    tokens, cost = tokens + more, cost + price
-  end
+-- Everything behind the results.
+local function ending(run, current, tokens, cost)
   local failure = run.failure
   if run.state == CANCELLED then
     failure = cjson.encode({name = 'Cancelled', message = run.reason or 'the run was cancelled'})
   end
-  return begun .. '},"updatedAt":' .. NOW .. ',"status":"' .. STATUS[run.state] .. '","validationFailures":'
-    .. (layout.bad == 0 and '{}' or failures(run)) .. ',"totalTokens":' .. (tokens == 0 and '0' or tokens)
+  local started = run.started > 0 and run.started or now
+  return '},"updatedAt":' .. NOW .. ',"status":"' .. STATUS[run.state] .. '","validationFailures":'
+    .. (run.bad == 0 and '{}' or failures(run)) .. ',"totalTokens":' .. (tokens == 0 and '0' or format('%d', tokens))
     .. ',"totalCost":' .. (cost == 0 and '0' or format('%.17g', cost)) .. ',"totalDurationMs":'
-    .. math.floor(1000 * math.max(0, (run.finished or now) - layout.started) + 0.5)
+    .. floor(1000 * math.max(0, (run.finished > 0 and run.finished or now) - started) + 0.5)
     .. (current and ',"currentStep":' .. current or '') .. (failure and ',"error":' .. failure or '') .. '}'
 end
 
--- Write a document from a on: these results, and what comes behind them.
-local function write_from(run, layout, results)
-  local key = PREFIX .. 'pipeline_state:' .. run.id
-  local text = results .. '},"stepAnalytics":{' .. layout.completed .. ending(run, layout)
-  local size, over = layout.a + #text, run.state >= SUCCEEDED
-  if layout.a == 0 and over then
-    call('SET', key, text, 'EX', KEPT)
-  elseif layout.a == 0 then
-    call('SET', key, text)
-  else
-    call('SETRANGE', key, layout.a, size < layout.size and text .. string.rep(' ', layout.size - size) or text)
-    if over then
-      call('EXPIRE', key, KEPT)
-    end
-  end
-  if not over then
-    put(run, 'd', struct.pack(LAYOUT, layout.a + #results, math.max(size, layout.size), layout.results, layout.tokens,
-      layout.bad, layout.cost, layout.started) .. layout.completed)
-  end
-end
-
--- Add a completed step. What it adds to the results: JSON already, or where it is when it is too large to be here.
-local function add(layout, name, skipped, record, value)
-  local text, tokens, cost = analytics(name, skipped and 'skipped' or 'completed', record)
-  layout.tokens, layout.cost = layout.tokens + tokens, layout.cost + cost
-  layout.completed = layout.completed == '' and text or layout.completed .. ',' .. text
-  if skipped then
-    return ''
-  end
-  layout.results = layout.results + 1
-  return (layout.results > 1 and ',' or '') .. name .. ':'
-    .. (string.sub(value, 1, 1) == '@' and cjson.encode(value) or value)
-end
-
--- A document from its beginning: of a run and its completed steps (name, skipped, record, value).
+-- A document from its beginning: of a run and its completed steps (name, value, record, skipped).
 local function compose(run, steps)
-  local layout = {
-    a = 0, size = 0, results = 0, tokens = 0, bad = run.bad or 0, cost = 0, started = run.started or now, completed = '',
-  }
-  local results = {'{"version":"1.0","reportId":' .. cjson.encode(run.id) .. ',"userId":' .. cjson.encode(run.tenant)
-    .. ',"createdAt":' .. (run.created == now and NOW or iso(run.created)) .. ',"completedResults":{'}
-  for _, step in ipairs(steps) do
-    results[#results + 1] = add(layout, cjson.encode(step[1]), step[2], step[3], step[4])
+  local over, completed, results = run.state >= SUCCEEDED, {}, {}
+  run.steps, run.results, run.tokens, run.cost = 0, 0, 0, 0
+  for i, step in ipairs(steps) do
+    completed[i], results[i] = complete(run, step[1], step[2], step[3], step[4])
   end
-  write_from(run, layout, table.concat(results))
+  local start = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
+    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{' .. table.concat(completed)
+  local begun, current, tokens, cost = '', nil, run.tokens, run.cost
+  if run.progress and run.progress ~= '{}' then
+    begun, current, tokens, cost = under_way(run, start)
+  end
+  local blanks, result = over and '' or string.rep(' ', ROOM), table.concat(results)
+  run.a, run.begun, run.room = #start, #begun, #begun + #blanks
+  run.b = run.a + run.room + #BETWEEN + #result
+  local text = start .. begun .. blanks .. BETWEEN .. result .. ending(run, current, tokens, cost)
+  run.size = #text
+  if over then
+    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
+  else
+    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text)
+  end
 end
 
 -- Make a document anew from all that is stored.
 local function rebuild(id)
   local run, steps = stored(id), {}
-  local all = call('HGETALL', RUN .. id)
-  for i = 1, #all, 2 do
-    local name = match(all[i], '^c(.+)%z$')
+  local found = call('HMGET', RUN .. id, 'p', 'e')
+  run.progress, run.failure = found[1], found[2] or nil
+  for _, field in ipairs(call('HKEYS', RUN .. id)) do
+    local name = match(field, '^c(.+)%z$')
     if name then
-      local value, _, _, _, record = decode(all[i + 1])
-      steps[#steps + 1] = {name, find_text(record, '"status":"skipped"', 1, true), record, value,
+      local value, _, _, _, record = decode(call('HGET', RUN .. id, field))
+      steps[#steps + 1] = {name, value, record, find_text(record, '"status":"skipped"', 1, true),
         tonumber(match(record, '"started":([%d.]+)') or 0)}
-    elseif all[i] == 'p' then
-      run.progress = all[i + 1]
-    elseif all[i] == 'e' then
-      run.failure = all[i + 1]
     end
   end
   table.sort(steps, function(x, y) return x[5] < y[5] end)
   compose(run, steps)
-  if #run.written > 0 then
-    call('HSET', RUN .. id, unpack(run.written))
-  end
+  put_fence(run)
+  write(run)
 end
 
 function write_documents()
@@ -215,31 +202,78 @@ function write_documents()
   end
 end
 
--- Bring the document up to date with a run that has changed, or of which `c` (a SaveCheckpoint) has completed a step.
--- `d` is the run's field; `is_first` says that there was nothing to show before. The run is written by whoever calls.
-local function show(run, d, c, is_first)
+-- Make room for so many bytes of analytics. False when somebody has changed or deleted the document.
+local function widen(run, key, needed)
+  local text = call('GET', key)
+  if not text or #text ~= run.size then
+    return false
+  end
+  local there, more = run.a + run.room, needed + ROOM
+  call('SET', key, string.sub(text, 1, there) .. string.rep(' ', more) .. string.sub(text, there + 1))
+  run.room, run.b, run.size = run.room + more, run.b + more, run.size + more
+  return true
+end
+
+-- Write the analytics of a step that was completed and of those under way. False as above.
+local function update_steps(run, key, completed, begun)
+  local text = completed .. begun
+  if text == '' and run.begun == 0 then
+    return call('STRLEN', key) == run.size
+  end
+  if #text > run.room and not widen(run, key, #text) then
+    return false
+  end
+  if #text < run.begun then
+    text = text .. string.rep(' ', run.begun - #text)
+  end
+  if call('SETRANGE', key, run.a, text) ~= run.size then
+    return false
+  end
+  run.a, run.room, run.begun = run.a + #completed, run.room - #completed, #begun
+  return true
+end
+
+-- Write what has changed. False as above.
+local function update(run, step, value, record, skipped)
+  local key, completed, result = PREFIX .. 'pipeline_state:' .. run.id, '', ''
+  if step then
+    completed, result = complete(run, step, value, record, skipped)
+  end
+  local begun, current, tokens, cost = '', nil, run.tokens, run.cost
+  if run.progress and run.progress ~= '{}' then
+    begun, current, tokens, cost = under_way(run, call('GETRANGE', key, 0, run.a - 1) .. completed)
+  end
+  if not update_steps(run, key, completed, begun) then
+    return false
+  end
+  local text = result .. ending(run, current, tokens, cost)
+  local size = run.b + #text
+  if size < run.size then
+    text, size = text .. string.rep(' ', run.size - size), run.size
+  end
+  call('SETRANGE', key, run.b, text)
+  run.b, run.size = run.b + #result, size
+  if run.state >= SUCCEEDED then
+    call('EXPIRE', key, KEPT)
+  end
+  return true
+end
+
+-- Bring the document up to date with a run that has changed, or of which a step has completed: `again` if it had completed
+-- before. Who calls writes the run afterwards.
+local function show(run, again, step, value, record, skipped)
   if not WANTED or to_rebuild[run.id] then
     return
   end
-  if d then
-    local layout, rest = {}, nil
-    layout.a, layout.size, layout.results, layout.tokens, layout.bad, layout.cost, layout.started, rest =
-      struct.unpack(LAYOUT, d)
-    layout.completed, layout.bad = string.sub(d, rest), run.bad or layout.bad
-    if call('STRLEN', PREFIX .. 'pipeline_state:' .. run.id) ~= layout.size then
-      to_rebuild[run.id] = true -- somebody has changed or deleted it
-    else
-      write_from(run, layout, c and add(layout, cjson.encode(c[3]), c[10], c[9], c[5]) or '')
-    end
-  elseif is_first then
-    if not run.tenant then
-      read_spec(run, call('HGET', RUN .. run.id, 's'))
-    end
-    if run.inherited then
-      to_rebuild[run.id] = true
-    else
-      compose(run, c and {{c[3], c[10], c[9], c[5]}} or {})
-    end
+  if run.size > 0 then
+    to_rebuild[run.id] = again or not update(run, step, value, record, skipped) or nil
+    return
+  end
+  if not run.tenant then
+    read_spec(run, call('HGET', RUN .. run.id, 's'))
+  end
+  if run.is_new and not run.inherited then
+    compose(run, step and {{step, value, record, skipped}} or {})
   else
     to_rebuild[run.id] = true
   end

@@ -43,8 +43,7 @@ local function retry(run, failure, delay)
 end
 
 -- After a hand-over, a pause or a deferred retry the attempt does not count.
-function end_attempt(run, c)
-  local outcome, failure, reason, delay, deferred = c[3], c[5], c[6], c[7], c[10]
+function end_attempt(run, outcome, failure, reason, delay, deferred)
   if outcome == 'failed' or (outcome == 'retry' and not deferred and run.attempts >= run.limit) then
     return fail(run, failure)
   end
@@ -64,16 +63,17 @@ function end_attempt(run, c)
   requeue(run, 'run.handed_over')
 end
 
--- run, epoch, step, key, reason. Answers how many checkpoints of the step are in quarantine, or false. A repeated
+-- Answers how many checkpoints of the step are in quarantine, or false. A repeated
 -- command finds nothing left to take out and only learns the number again.
 on.Quarantine = function(c)
-  local found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'd', 'p')
-  if not found then
+  local run, found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'p')
+  if not run then
     return false
   end
   if found[4] then
-    local run = as_run(c.run, found[2], found[1], found[3])
-    run.progress = found[6]
+    read_spec(run, found[2])
+    read_rest(run, found[3])
+    run.progress = found[5]
     if c.key == '' then
       keep_record(run, c.step, found[4])
     end
@@ -82,7 +82,7 @@ on.Quarantine = function(c)
     call('INCR', PREFIX .. 'pipeline_validation_failure:' .. c.run .. ':' .. c.step)
     run.bad = run.bad + 1
     event(run, 'checkpoint.quarantined', cjson.encode({step = c.step, key = c.key, reason = c.reason}))
-    show(run, c.key ~= '' and found[5])
+    show(run, c.key == '')
     save(run)
   end
   local count = 0
@@ -99,17 +99,14 @@ on.Renew = function(c)
   local lost, lasts = {}, mono + c.ttl
   write_freed()
   for _, pair in ipairs(c.held) do
-    local found = held(pair[1], pair[2])
-    if not found then
+    local run = held(pair[1], pair[2])
+    if not run then
       lost[#lost + 1] = pair
-    else
-      local run = fenced_run(pair[1], found[1])
-      if lasts > run.lasts then
-        run.lasts = lasts
-        put_fence(run)
-        write(run)
-        call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
-      end
+    elseif lasts > run.lasts then
+      run.lasts = lasts
+      put_fence(run)
+      write(run)
+      call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
     end
   end
   return lost

@@ -53,13 +53,12 @@ local function bury_run(run, failure)
   list_letter('open', id, run.tenant, created)
 end
 
--- id, source, reason, which of the bodies in ARGV, attributes (JSON), tenant. Answers whether it is new.
-on.Bury = function(c)
-  local id, tenant = c[1], c[6]
-  if call('HSETNX', H .. 'letter:' .. id, 'm', pack(c[2], c[3], c[5], tenant, now, nil, nil, nil)) == 0 then
+-- `attributes` are JSON. Answers whether it is new.
+on.Bury = function(id, source, reason, body, attributes, tenant)
+  if call('HSETNX', H .. 'letter:' .. id, 'm', pack(source, reason, attributes, tenant, now, nil, nil, nil)) == 0 then
     return false
   end
-  call('HSET', H .. 'letter:' .. id, 'b', ARGV[4 + c[4]])
+  call('HSET', H .. 'letter:' .. id, 'b', body)
   list_letter('all', id, tenant, now)
   list_letter('open', id, tenant, now)
   return true

@@ -28,10 +28,10 @@ local function leave(run)
 end
 
 local function arrived(run)
-  local found = call('HMGET', RUN .. run.id, 'd', 'p', 'e')
-  run.progress, run.failure = found[2], run.failure or found[3] or nil
+  local found = call('HMGET', RUN .. run.id, 'p', 'e')
+  run.progress, run.failure = found[1], run.failure or found[2] or nil
   tally(run, run.state, 1)
-  show(run, found[1])
+  show(run)
   save(run)
   loud = true
   return true
@@ -93,7 +93,7 @@ on.Resume = function(c)
   end
   call('HDEL', RUN .. run.id, 'e')
   call('PERSIST', PREFIX .. 'pipeline_state:' .. run.id)
-  run.limit, run.finished = run.attempts + c.attempts, nil
+  run.limit, run.finished = run.attempts + c.attempts, 0
   requeue(run, 'run.resumed', said(c))
   close_letter('run:' .. run.id, 'redriven')
   note(c.actor, 'run.resume', c.run, '')
@@ -118,7 +118,7 @@ local function ended_in(lane, found)
   end
   local known, next_end = #found, nil
   for _, id in ipairs(call('SMEMBERS', H .. 'leases:' .. lane)) do
-    local number, _, _, lasts = decode(call('HGET', RUN .. id, 'f'))
+    local number, _, _, lasts = unpack_fence(FENCE, call('HGET', RUN .. id, 'f'))
     if lasts <= mono then
       found[#found + 1] = {id = id, seq = number, lasts = lasts}
     end
@@ -197,9 +197,9 @@ end
 -- --- what is collected is written before anybody looks ---
 
 local function after_writing(act)
-  return function(c)
+  return function(...)
     write_runs()
-    return act(c)
+    return act(...)
   end
 end
 

@@ -16,7 +16,7 @@ end
 
 local function event_row(id, run_number, number)
   local found = call('HMGET', RUN .. id, 's', 'e' .. number, 'f')
-  if not found[1] or decode(found[3]) ~= run_number then
+  if not found[1] or unpack_fence(FENCE, found[3]) ~= run_number then
     return nil -- it is gone, only its group is left
   end
   local tenant, pipeline = decode(found[1])

@@ -17,9 +17,8 @@ local function whole(id)
   if not found[1] then
     return nil
   end
-  local step = not found[6] and select(8, decode(found[2]))
-  if step then
-    found[6] = (decode(call('HGET', RUN .. id, 'c' .. step .. '\0')))
+  if found[6] and string.sub(found[6], 1, 1) == '=' then
+    found[6] = (decode(call('HGET', RUN .. id, 'c' .. string.sub(found[6], 2) .. '\0')))
   end
   found[8] = id
   return found
@@ -36,7 +35,7 @@ function read.over(ids)
   local found = {}
   for _, id in ipairs(ids) do
     local fence = call('HGET', RUN .. id, 'f')
-    if fence and select(2, decode(fence)) >= SUCCEEDED then
+    if fence and select(2, unpack_fence(FENCE, fence)) >= SUCCEEDED then
       found[#found + 1] = whole(id)
     end
   end
@@ -166,13 +165,13 @@ end
 
 local function matches(id, number, where)
   local found = call('HMGET', RUN .. id, 's', 'f')
-  if not found[1] or decode(found[2]) ~= number then
+  if not found[1] or unpack_fence(FENCE, found[2]) ~= number then
     return false -- it is gone, only its group is left
   end
   local tenant, pipeline, lane, _, key = decode(found[1])
   return (where.tenant or tenant) == tenant and (where.pipeline or pipeline) == pipeline
     and (where.lane or lane) == lane and (where.key or key) == key
-    and (not where.state or where.state == NAMES[select(2, decode(found[2]))])
+    and (not where.state or where.state == NAMES[select(2, unpack_fence(FENCE, found[2]))])
 end
 
 -- `asked` is where, limit, below (false: from the newest). Returns runs, and below which number to go on (0: the end).
@@ -230,7 +229,7 @@ end
 -- Returns s, and the events: type, at, data, position.
 function read.history(id)
   local found = call('HMGET', RUN .. id, 's', 'f')
-  local events, last = {}, found[1] and select(5, decode(found[2])) or 0
+  local events, last = {}, found[1] and select(5, unpack_fence(FENCE, found[2])) or 0
   for from = 1, last, 1000 do
     local fields = {}
     for number = from, math.min(from + 999, last) do

@@ -1,0 +1,197 @@
+-- Claiming: an attempt at a run begins, under a lease.
+
+local AT_ONCE = 1000 -- runs that one command claims, or whose delay it ends
+
+local function end_delays(lane)
+  local due = call('ZRANGEBYSCORE', H .. 'delayed:' .. lane, '-inf', later, 'LIMIT', 0, AT_ONCE)
+  for _, id in ipairs(due) do
+    local run = find(id)
+    call('ZREM', H .. 'delayed:' .. lane, id)
+    call('ZREM', H .. 'waiting:' .. lane, id)
+    run.available = nil
+    line_up(run)
+    save(run)
+  end
+end
+
+local function contains(list, wanted)
+  for _, value in ipairs(list) do
+    if value == wanted then
+      return true
+    end
+  end
+  return false
+end
+
+-- The ready queues of a lane: priority, pipeline, key of each, the highest priority first.
+local function queues_of(lane, pipelines)
+  local found = {}
+  for _, name in ipairs(call('SMEMBERS', H .. 'queues:' .. lane)) do
+    local priority, pipeline = string.match(name, '^(%Z*)%z(.*)$')
+    if not pipelines or contains(pipelines, pipeline) then
+      found[#found + 1] = {tonumber(priority), pipeline, H .. 'ready:' .. lane .. '\0' .. name}
+    end
+  end
+  table.sort(found, function(a, b) return a[1] > b[1] end)
+  return found
+end
+
+-- The first runs of several queues of one priority, in the order of acceptance. Runs of this batch are the last of
+-- their queues and come as they are; of the others this gives id and number.
+local function first_of(queues, from, to, limit)
+  local found = {}
+  for i = from, to do
+    local key = queues[i][3]
+    local entries = call('ZRANGE', key, 0, limit - 1, 'WITHSCORES')
+    for j = 1, #entries, 2 do
+      found[#found + 1] = {id = entries[j], seq = tonumber(entries[j + 1]), queue = key}
+    end
+    for j = 1, math.min(#(fresh[key] or {}), limit - #entries / 2) do
+      local run = fresh[key][j]
+      run.queue = key
+      found[#found + 1] = run
+    end
+  end
+  if to > from then
+    table.sort(found, function(a, b) return a.seq < b.seq end)
+  end
+  return found
+end
+
+-- The next runs of a parallel lane: by priority, then in the order of acceptance.
+local function next_of(c)
+  local queues, found, from = queues_of(c.lane, c.pipelines), {}, 1
+  while from <= #queues and #found < c.limit do
+    local to = from
+    while queues[to + 1] and queues[to + 1][1] == queues[from][1] do
+      to = to + 1
+    end
+    for _, each in ipairs(first_of(queues, from, to, c.limit - #found)) do
+      if #found < c.limit then
+        found[#found + 1] = each
+      end
+    end
+    from = to + 1
+  end
+  return found
+end
+
+local function leads(c)
+  local found = call('HGET', H .. 'locks', 'lane:' .. c.lane)
+  if not found then
+    return false
+  end
+  local epoch, token, _, _, lasts = decode(found)
+  return token and token == c.token and epoch == c.term and lasts > mono
+end
+
+-- The head of a fifo lane, for its leader, when nothing is under way or in the way. Delayed runs keep their place.
+local function head_of(c)
+  write_queues()
+  if c.limit < 1 or not leads(c) or call('EXISTS', H .. 'leases:' .. c.lane, H .. 'blocked:' .. c.lane) > 0 then
+    return {}
+  end
+  local found = call('ZRANGE', H .. 'waiting:' .. c.lane, 0, 0, 'WITHSCORES')
+  local head, pipeline, number = nil, nil, tonumber(found[2] or math.huge)
+  for _, queue in ipairs(queues_of(c.lane)) do
+    found = call('ZRANGE', queue[3], 0, 0, 'WITHSCORES')
+    if found[1] and tonumber(found[2]) < number then
+      head, pipeline, number = {id = found[1], queue = queue[3]}, queue[2], tonumber(found[2])
+    end
+  end
+  return head and contains(c.pipelines, pipeline) and {head} or {}
+end
+
+-- Take as many runs from the start of each queue.
+local function take(taken)
+  for key, numbers in pairs(taken) do
+    if numbers.old > 0 then
+      call('ZREMRANGEBYRANK', key, 0, numbers.old - 1)
+    end
+    if numbers.new > 0 then
+      local queue = fresh[key]
+      for i = 1, #queue do
+        queue[i] = queue[i + numbers.new]
+      end
+    end
+  end
+end
+
+-- A run with its input: one of this batch, or a stored one.
+local function to_be_started(each)
+  if each.written then
+    return each
+  end
+  if pending[each.id] then
+    save(pending[each.id])
+  end
+  local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
+  local run = as_run(each.id, found[1], found[2], found[3])
+  run.input = found[4]
+  return run
+end
+
+-- What the event and the lock say of a worker: most runs of a claim have the same epoch and attempt.
+local function describe(worker, epoch, attempts)
+  worker.epoch, worker.attempts = epoch, attempts
+  worker.data = format('{"attempt":%d,"worker":%s,"epoch":%d}', attempts, worker.json, epoch)
+  worker.holder = format('%s#%d', worker.name, epoch)
+end
+
+-- Lease a run. What the worker is told.
+local function start(run, c, worker)
+  local again = run.epoch > 0
+  run.epoch, run.attempts, run.state = raised(run.epoch), run.attempts + 1, RUNNING
+  run.worker, run.started, run.lasts, run.reason = c.worker, run.started > 0 and run.started or now, mono + c.ttl, nil
+  tally(run, QUEUED, -1)
+  tally(run, RUNNING, 1)
+  if worker.epoch ~= run.epoch or worker.attempts ~= run.attempts then
+    describe(worker, run.epoch, run.attempts)
+  end
+  event(run, 'run.started', worker.data)
+  if again then
+    run.progress = call('HGET', RUN .. run.id, 'p')
+    if run.size > 0 then
+      show(run)
+    end
+  end
+  save(run)
+  call('SET', PREFIX .. 'pipeline_lock:' .. run.id, worker.holder, 'PX', worker.ttl)
+  return {run.id, run.tenant, run.pipeline, run.lane, run.epoch, run.attempts, run.limit, run.input,
+    run.progress or '{}', again or run.inherited or false}
+end
+
+-- Note which runs are running, and from when on it is worth while to look for leases that have ended.
+local function note_leases(c, ids)
+  local first = call('HGET', H .. 'leases', c.lane)
+  call('SADD', H .. 'leases:' .. c.lane, unpack(ids))
+  if not first or mono + c.ttl < tonumber(first) then
+    call('HSET', H .. 'leases', c.lane, mono + c.ttl)
+  end
+end
+
+on.Claim = function(c)
+  c.limit = math.min(c.limit, AT_ONCE)
+  write_freed()
+  end_delays(c.lane)
+  local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
+  local claimed, taken, started, size = {}, {}, {}, 0
+  local worker = next[1] and {name = c.worker, json = cjson.encode(c.worker), ttl = format('%d', math.max(1, c.ttl * 1000))}
+  for i, each in ipairs(next) do
+    local run = to_be_started(each)
+    size = size + #run.input
+    if i > 1 and size > c.max_bytes then
+      break
+    end
+    claimed[i] = start(run, c, worker)
+    local numbers = within(taken, each.queue)
+    numbers.old = (numbers.old or 0) + (each == run and 0 or 1)
+    numbers.new = (numbers.new or 0) + (each == run and 1 or 0)
+    started[i] = run.id
+  end
+  take(taken)
+  if started[1] then
+    note_leases(c, started)
+  end
+  return claimed
+end
