@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
     """It contradicts what is stored: key reused, run already there, lock lost."""
     NOT_FOUND = 7
     PROBLEMS = 8
-    """`check` found problems, or a run did not end as expected."""
+    """`check` or `doctor` found problems, or a run did not end as expected."""
     INTERRUPTED = 130
     TERMINATED = 143
 
