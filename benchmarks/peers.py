@@ -37,7 +37,8 @@ def ready(environment: str) -> str | None:
     try:
         if stamp.exists() and stamp.read_text() == wanted:
             return None
-        _install_node(folder) if environment == NODE else _install_python(folder, environment)
+        install = _install_node if environment == NODE else _install_python
+        install(folder)
         stamp.write_text(wanted)
     except subprocess.CalledProcessError as error:
         lines = str(error.stderr or error.stdout or error).strip().splitlines()
@@ -81,7 +82,8 @@ def _wanted(environment: str) -> str:
     return f"{sys.version}\n{_pins(environment).read_text()}"
 
 
-def _install_python(folder: Path, environment: str) -> None:
+def _install_python(folder: Path) -> None:
+    environment = folder.name
     _run([sys.executable, "-m", "venv", str(folder)], 120)
     pins = ["--constraint", str(_pins(environment))]
     _run([python(environment), "-m", "pip", "install", "--quiet", *pins, *PACKAGES[environment]], 600)
