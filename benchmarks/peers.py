@@ -71,7 +71,15 @@ def versions() -> str:
         for package in packages:
             name = package.split("[")[0]
             found.setdefault(name, pinned[name])
-    return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
+    found["Node"] = _node_version()
+    return ", ".join(f"{name} {version}" for name, version in sorted(found.items(), key=lambda one: one[0].lower()))
+
+
+def _node_version() -> str:
+    try:
+        return _run(["node", "--version"], 20).strip()
+    except (OSError, subprocess.SubprocessError):
+        return "missing"
 
 
 def _pins(environment: str) -> Path:
@@ -97,5 +105,5 @@ def _install_node(folder: Path) -> None:
     _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder)], 600)
 
 
-def _run(command: list[str], timeout: float) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout)
+def _run(command: list[str], timeout: float) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout).stdout
