@@ -49,7 +49,8 @@ class Server:
 
     def clean(self) -> None:
         """As if nobody had been here before."""
-        _clean_redis(self.url) if self.kind == "redis" else _clean_postgres(self.url)
+        clean = _clean_redis if self.kind == "redis" else _clean_postgres
+        clean(self.url)
 
     def settle(self) -> None:
         """After much was written: the planner should know it, and the disk should be quiet."""

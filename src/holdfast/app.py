@@ -96,11 +96,12 @@ class Holdfast:
         loaded = loaded or load()
         given = loaded.settings
         own = like if loaded.is_default("store") else None
+        store = (own.store_url or own.store) if own else given.store
         return cls(
-            (own.store_url or own.store) if own else given.store,
+            bootstrap.with_options(store, given) if isinstance(store, str) else store,
             pipelines,
             blobs=given.blobs or (own._blobs if own else None),
-            bus=(own.bus if own and loaded.is_default("bus") else given.bus),
+            bus=(own.bus if own and loaded.is_default("bus") else bootstrap.with_options(given.bus, given)),
             worker=_worker_options(loaded, like) if worker else False,
             lease=like._times if like and loaded.is_default("lease") else given.lease,
             retention=like._retention

@@ -19,11 +19,22 @@ from holdfast.ports.health import Findings, found
 from holdfast.ports.mover import Mover
 from holdfast.ports.store import Store
 from holdfast.settings.secrecy import redacted
+from holdfast.settings.values import Settings
 
 T = TypeVar("T")
 
 SERVERS = ("postgresql://", "postgres://", "redis://", "rediss://")
 """Adapters that are reached over the network, and take parameters after `?`."""
+
+
+def with_options(url: str, settings: Settings) -> str:
+    """The URL of a server with the settings for servers in it; what the URL says itself wins."""
+    if not url.startswith(SERVERS):
+        return url
+    said = {part.partition("=")[0] for part in url.partition("?")[2].split("&")}
+    wanted = {"pool": settings.pool.size, "connect": settings.timeout.connect, "timeout": settings.timeout.command}
+    more = [f"{name}={value:g}" for name, value in wanted.items() if value is not None and name not in said]
+    return url + ("&" if "?" in url else "?") + "&".join(more) if more else url
 
 
 def make_store(url: str, clock: Clock) -> Store:
@@ -251,7 +262,9 @@ def missing_file(store_url: str) -> Path | None:
 
 def _sqlite_path(url: str) -> str:
     if not url.startswith("sqlite:///") or len(url) == len("sqlite:///"):
-        raise ConfigurationError(f"store = {url!r}: write sqlite:///file.db, or sqlite:////absolute/path/file.db")
+        raise ConfigurationError(
+            f"store = {redacted(url)!r}: write sqlite:///file.db, or sqlite:////absolute/path/file.db"
+        )
     if url == "sqlite:///:memory:":
         raise ConfigurationError(f"store = {url!r}: use memory: for a store that is not kept")
     return unquote(url[len("sqlite:///") :])

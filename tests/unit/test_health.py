@@ -235,6 +235,17 @@ def test_a_lease_that_no_late_renewal_survives_is_a_warning(tmp_path: Path) -> N
     assert troubles(look(settings.findings(load(env=env, cwd=tmp_path)))) == {"lease": "warn"}
 
 
+def test_time_outs_that_do_not_fit_are_warnings(tmp_path: Path) -> None:
+    server = {"HOLDFAST_STORE": "redis://h"}
+    for env, status in (
+        ({"HOLDFAST_POOL_SIZE": "8"}, "warn"),  # the store is a file
+        (server | {"HOLDFAST_POOL_SIZE": "8"}, "ok"),
+        (server | {"HOLDFAST_TIMEOUT_COMMAND": "20s"}, "warn"),  # a lease lasts 30 s
+        (server | {"HOLDFAST_TIMEOUT_COMMAND": "10s"}, "ok"),
+    ):
+        assert look(settings.findings(load(env=env, cwd=tmp_path)))["servers"].status == status, env
+
+
 @pytest.mark.parametrize("name", [".env", "holdfast.toml"])
 def test_a_password_that_everybody_can_read_is_a_warning(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "a folder"

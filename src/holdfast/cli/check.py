@@ -71,8 +71,8 @@ def _adapters(session: Session) -> str:
     blobs = settings.blobs or bootstrap.default_blobs(store)
     if blobs is not None:
         bootstrap.make_blobs(blobs)
-    bootstrap.make_bus(settings.bus)
-    return ", ".join(bootstrap.redacted(url) for url in (store, blobs or "no blobs", f"bus {settings.bus}"))
+    bootstrap.make_bus(session.bus_url)
+    return ", ".join(bootstrap.redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}"))
 
 
 def _pipelines(session: Session) -> str:

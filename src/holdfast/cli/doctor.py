@@ -127,7 +127,7 @@ async def _blobs(session: Session) -> Findings:
 async def _bus(session: Session) -> Findings:
     from holdfast import bootstrap
 
-    async for finding in bootstrap.bus_health(session.loaded.settings.bus, session.store_url):
+    async for finding in bootstrap.bus_health(session.bus_url, session.store_url):
         yield finding
 
 

@@ -80,7 +80,7 @@ class Places:
         self.blobs_then = _absolute(given or default_blobs(target))
 
     def promotion(self, told: Any) -> Promotion:
-        from holdfast.bootstrap import make_blobs, make_mover
+        from holdfast.bootstrap import make_blobs, make_mover, with_options
         from holdfast.errors import ConfigurationError
         from holdfast.model.clock import SystemClock
         from holdfast.services.inventory import BlobCheck
@@ -91,7 +91,8 @@ class Places:
                 f"{self.source} is given twice: name the store to move, then the one to move it to"
             )
         clock = SystemClock()
-        source, target = [make_mover(url, clock) for url in self.urls]
+        settings = self.session.loaded.settings
+        source, target = [make_mover(with_options(url, settings), clock) for url in self.urls]
         self.check = BlobCheck(make_blobs(self.blobs) if self.blobs else None)
         return Promotion(Place(source, self.source), Place(target, self.target), clock, told, self.check)
 

@@ -104,9 +104,18 @@ class Session:
 
     @property
     def store_url(self) -> str | None:
-        """Where the store is; None when code has made it without a URL."""
+        """Where the store is, and how to talk to it; None when code has made it without a URL."""
+        from holdfast.bootstrap import with_options
+
         own = self._app_in_code
-        return own.store_url if own else self.loaded.settings.store
+        url = own.store_url if own else self.loaded.settings.store
+        return with_options(url, self.loaded.settings) if url else None
+
+    @property
+    def bus_url(self) -> str:
+        from holdfast.bootstrap import with_options
+
+        return with_options(self.loaded.settings.bus, self.loaded.settings)
 
     def _refuse_missing(self, url: str | None) -> None:
         """Looking must not create an empty store: it would hide a mistyped name."""

@@ -30,6 +30,7 @@ def _looked_at(loaded: Loaded) -> Iterator[Finding]:
             fix="remove one of them; `holdfast config show --origin` shows which one counts",
         )
     yield _lease(loaded.settings.lease)
+    yield _servers(loaded)
     yield _secrets(loaded)
 
 
@@ -43,6 +44,34 @@ def _lease(times: LeaseTimes) -> Finding:
         why="one renewal that comes late ends the work under way, and another worker begins it again",
         fix="set lease.renew to about a third of lease.ttl",
     )
+
+
+def _servers(loaded: Loaded) -> Finding:
+    given = [f"{name} {loaded.shown(name)}" for name in SERVERS if not loaded.is_default(name)]
+    if given and not any(_is_server(url) for url in (loaded.settings.store, loaded.settings.bus)):
+        return found(
+            "servers",
+            f"{', '.join(given)}, and there is no server",
+            warn=True,
+            why="they have no effect on a file",
+            fix="remove them, or name a server as the store or the bus",
+        )
+    times = loaded.settings.lease
+    spare = times.ttl - times.margin - times.renew
+    return found(
+        "servers",
+        ", ".join(given) or "pool and time-outs as the adapters find right",
+        warn=(loaded.settings.timeout.command or 0) >= spare,
+        why="a renewal that waits so long for an answer comes too late: the work under way would be given up",
+        fix=f"keep timeout.command below {spare:g} s, or make lease.ttl longer",
+    )
+
+
+SERVERS = ("pool.size", "timeout.connect", "timeout.command")
+
+
+def _is_server(url: str) -> bool:
+    return "://" in url and not url.startswith("sqlite:")
 
 
 def _secrets(loaded: Loaded) -> Finding:

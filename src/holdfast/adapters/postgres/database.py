@@ -51,7 +51,7 @@ async def prepare(address: Address) -> Server:
 async def connect(address: Address, conninfo: str | None = None) -> AsyncConnection:
     """One for looking and migrating; `conninfo` leads elsewhere. Raises ConfigurationError or StoreUnavailable."""
     try:
-        async with asyncio.timeout(address.timeout):
+        async with asyncio.timeout(address.patience):
             return await AsyncConnection.connect(conninfo or address.conninfo, autocommit=True, prepare_threshold=None)
     except (psycopg.Error, OSError, TimeoutError) as error:
         raise explain_connecting(error, address.shown, opening=True) from None

@@ -8,7 +8,6 @@ are under way, so nothing is written after `hold` has answered. A mover's transa
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -44,7 +43,7 @@ class PostgresMover:
     # --- life -----------------------------------------------------------------------------------------------------
 
     async def exists(self) -> bool:
-        self._link = await self._connect()
+        self._link = await database.connect(self.address)
         try:
             return await database.stored_version(self._link, self.address) > 0
         finally:
@@ -52,14 +51,7 @@ class PostgresMover:
 
     async def open(self) -> None:
         self._server = await database.prepare(self.address)
-        self._link = await self._connect()
-
-    async def _connect(self) -> AsyncConnection:
-        try:
-            async with asyncio.timeout(self.address.timeout):
-                return await AsyncConnection.connect(self.address.conninfo, autocommit=True, prepare_threshold=None)
-        except (psycopg.Error, OSError, TimeoutError) as error:
-            raise database.explain_connecting(error, self.address.shown, opening=True) from None
+        self._link = await database.connect(self.address)
 
     async def close(self) -> None:
         await self._link.close()

@@ -178,7 +178,7 @@ async def _elsewhere(wire: Wire, address: Address, host: str) -> tuple[str, int]
 
 
 async def _enter(address: Address, host: str, port: int, pushed: Callable[[Any], None] | None) -> Wire:
-    wire = await connect(host, port, address.timeout, address.tls_context(), pushed)
+    wire = await connect(host, port, address.timeout, address.tls_context(), pushed, address.patience)
     try:
         if address.credentials:
             await ask(wire, "AUTH", *address.credentials)
