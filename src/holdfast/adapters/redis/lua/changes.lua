@@ -15,10 +15,15 @@ local function within(all, name)
   return found
 end
 
--- Count a run of this pipeline, lane and state: by 1 or -1.
-local function tally(run, state, by)
+-- Count a run that has come from one state to another; nil for a run that is new, or gone.
+local function tally(run, from, to)
   local counts = within(within(within(tallies, run.tenant), run.pipeline), run.lane)
-  counts[state] = (counts[state] or 0) + by
+  if from then
+    counts[from] = (counts[from] or 0) - 1
+  end
+  if to then
+    counts[to] = (counts[to] or 0) + 1
+  end
 end
 
 -- --- a run's hash ---
@@ -45,8 +50,8 @@ local function event(run, kind, data, step)
 end
 
 local function put_fence(run)
-  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished, run.bad,
-    run.steps, run.results, run.a, run.room, run.begun, run.b, run.size, run.tokens, run.cost))
+  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished, run.bad)
+    .. run.layout)
 end
 
 -- A call takes only so many values: a run that takes over many results is written in pieces.

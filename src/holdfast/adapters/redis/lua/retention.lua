@@ -42,7 +42,7 @@ local function forget_values(run)
 end
 
 local function forget(run)
-  tally(run, run.state, -1)
+  tally(run, run.state, nil)
   if run.state ~= SUCCEEDED then
     call('ZREM', H .. 'state:' .. NAMES[run.state], run.id)
     call('ZREM', H .. 'failed', run.id)
