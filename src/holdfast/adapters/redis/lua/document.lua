@@ -19,7 +19,7 @@
 -- ARGV[3]  1 when documents are wanted
 
 local WANTED = ARGV[3] == '1'
-local KEPT = 86400
+local KEPT = '86400'
 local ROOM = 1000 -- for four steps, more or less; as much is added when it is used up
 local LAYOUT = '>I2I2I4I4I4I4I4I8d'
 local BETWEEN = '},"completedResults":{'
@@ -96,6 +96,10 @@ local function analytics(comma, name, status, record)
     .. used, tokens, cost
 end
 
+local function new_layout()
+  return {steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0, cost = 0}
+end
+
 local function layout_of(run)
   local steps, results, a, room, begun, b, size, tokens, cost = struct.unpack(LAYOUT, run.layout)
   return {
@@ -163,36 +167,32 @@ local function ending(run, current, tokens, cost)
     .. (failure and ',"error":' .. failure or '') .. '}'
 end
 
--- A document from its beginning: of a run and its completed steps (name, value, record, skipped).
-local function compose(run, steps)
-  local layout = {steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0, cost = 0}
-  local key, over, completed, results = PREFIX .. 'pipeline_state:' .. run.id, run.state >= SUCCEEDED, {}, {}
-  for i, step in ipairs(steps) do
-    completed[i], results[i] = complete(layout, step[1], step[2], step[3], step[4])
-  end
+-- A document from its beginning: of a run, and the analytics and results of its completed steps. One that is over is not
+-- written to again, but made anew if it is resumed: it needs no layout.
+local function compose(run, layout, completed, results)
+  local key, over = PREFIX .. 'pipeline_state:' .. run.id, run.state >= SUCCEEDED
   local start = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
-    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{' .. table.concat(completed)
+    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{' .. completed
   local begun, current, tokens, cost = '', nil, layout.tokens, layout.cost
   if run.progress and run.progress ~= '{}' then
     begun, current, tokens, cost = under_way(run, layout, start)
   end
-  local blanks, result = over and '' or string.rep(' ', ROOM), table.concat(results)
-  local text = start .. begun .. blanks .. BETWEEN .. result .. ending(run, current, tokens, cost)
-  layout.a, layout.begun, layout.room, layout.size = #start, #begun, #begun + #blanks, #text
-  layout.b = layout.a + layout.room + #BETWEEN + #result
-  keep_layout(run, layout)
+  local rest = BETWEEN .. results .. ending(run, current, tokens, cost)
   if over then
-    call('SET', key, text, 'EX', KEPT)
-  else
-    call('SET', key, text)
+    run.layout = ''
+    call('SET', key, start .. begun .. rest, 'EX', KEPT)
+    return
   end
+  layout.a, layout.begun, layout.room = #start, #begun, #begun + ROOM
+  layout.b = layout.a + layout.room + #BETWEEN + #results
+  layout.size = layout.a + layout.room + #rest
+  keep_layout(run, layout)
+  call('SET', key, start .. begun .. string.rep(' ', ROOM) .. rest)
 end
 
--- Make a document anew from all that is stored.
-local function rebuild(id)
-  local run, steps = stored(id), {}
-  local found = call('HMGET', RUN .. id, 'p', 'e')
-  run.progress, run.failure = found[1], found[2] or nil
+-- The steps that a run has completed: name, value, record, skipped, in the order of their start.
+local function steps_of(id)
+  local steps = {}
   for _, field in ipairs(call('HKEYS', RUN .. id)) do
     local name = match(field, '^c(.+)%z$')
     if name then
@@ -202,7 +202,18 @@ local function rebuild(id)
     end
   end
   table.sort(steps, function(x, y) return x[5] < y[5] end)
-  compose(run, steps)
+  return steps
+end
+
+-- Make a document anew from all that is stored.
+local function rebuild(id)
+  local run, layout, completed, results = stored(id), new_layout(), {}, {}
+  local found = call('HMGET', RUN .. id, 'p', 'e')
+  run.progress, run.failure = found[1], found[2] or nil
+  for i, step in ipairs(steps_of(id)) do
+    completed[i], results[i] = complete(layout, step[1], step[2], step[3], step[4])
+  end
+  compose(run, layout, table.concat(completed), table.concat(results))
   put_fence(run)
   write(run)
 end
@@ -293,7 +304,11 @@ local function show(run, again, step, value, record, skipped)
     run.tenant, run.key, run.created, run.inherited = origin_of(run.id)
   end
   if run.is_new and not run.inherited then
-    compose(run, step and {{step, value, record, skipped}} or {})
+    local layout, completed, result = new_layout(), '', ''
+    if step then
+      completed, result = complete(layout, step, value, record, skipped)
+    end
+    compose(run, layout, completed, result)
   else
     to_rebuild[run.id] = true
   end
