@@ -48,8 +48,8 @@ def scripts(clock: str = "clock") -> Scripts:
 
 
 def _script(*names: str) -> Script:
-    """Each file is a function inside the one before: what it takes from outside is then at hand for all functions in it,
-    instead of being looked for among all locals of the script each time that one of them is made."""
+    """Each file is a function inside the one before. What it takes from outside is then at hand for its functions,
+    which are made anew at every call, instead of being looked for among all locals of the script for each of them."""
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
     files = [folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names]
     text = "\nreturn (function()\n".join(files) + "\nend)()" * (len(files) - 1)

@@ -28,7 +28,7 @@ LOUD = frozenset(
 )
 """Commands that may give somebody something to do."""
 
-WORK = frozenset((c.Submit, c.Claim, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+WORK = frozenset((c.Submit, c.Claim, c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 

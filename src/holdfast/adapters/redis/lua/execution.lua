@@ -17,6 +17,25 @@ local function held(id, epoch, ...)
   return state == RUNNING and current == epoch and lasts > mono and found or nil
 end
 
+-- Answers the pairs of run and epoch that are lost.
+on.Renew = function(c)
+  local lost, lasts = {}, mono + c.ttl
+  write_freed()
+  for _, pair in ipairs(c.held) do
+    local found = held(pair[1], pair[2])
+    local run = found and fenced_run(pair[1], found[1])
+    if not run then
+      lost[#lost + 1] = pair
+    elseif lasts > run.lasts then
+      run.lasts = lasts
+      put_fence(run)
+      write(run)
+      call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
+    end
+  end
+  return lost
+end
+
 -- A step's checkpoint is about to go or to be replaced: let the event that refers to its record keep it.
 local function keep_record(run, step, before)
   local record = select(5, decode(before))
