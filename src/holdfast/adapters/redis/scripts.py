@@ -30,10 +30,6 @@ class Scripts(Struct, frozen=True):
     reads: Script
     adopt: Script
 
-    @property
-    def texts(self) -> list[str]:
-        return [self.work.text, self.locks.text, self.all.text, self.reads.text, self.adopt.text]
-
 
 @cache
 def scripts(clock: str = "clock") -> Scripts:
@@ -64,10 +60,6 @@ class BusScripts(Struct, frozen=True):
     take: Script
     finish: Script
     tidy: Script
-
-    @property
-    def texts(self) -> list[str]:
-        return [self.begin.text, self.publish.text, self.take.text, self.finish.text, self.tidy.text]
 
 
 @cache

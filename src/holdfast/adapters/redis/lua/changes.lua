@@ -1,10 +1,10 @@
 -- The few acts that every command on runs is made of. Nothing else writes runs, events or counts.
 --
 -- What the commands of a batch have in common is written once, by `finish`. So are runs that are accepted, which are
--- often claimed in the same batch: who needs such a run by its id calls `find`.
+-- often claimed in the same batch, and items, of which many belong to one run: who looks at a run calls `flush` before.
 
 local accepted, outbox, ended = {}, {}, {now}
-local pending, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}
+local pending, items, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}, {}
 
 local function within(all, name)
   local found = all[name]
@@ -70,10 +70,18 @@ local function save(run)
   write(run)
 end
 
-local function find(id)
+-- Write what is collected of a run.
+local function flush(id)
   if pending[id] then
     save(pending[id])
+  elseif items[id] then
+    write(items[id])
+    items[id] = nil
   end
+end
+
+local function find(id)
+  flush(id)
   return stored(id)
 end
 
@@ -141,6 +149,9 @@ local function write_runs()
   write_queues()
   for _, run in pairs(pending) do
     save(run)
+  end
+  for id in pairs(items) do
+    flush(id)
   end
 end
 

@@ -122,9 +122,7 @@ local function to_be_started(each)
   if each.written then
     return each
   end
-  if pending[each.id] then
-    save(pending[each.id])
-  end
+  flush(each.id)
   local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
   local run = as_run(each.id, found[1], found[2], found[3])
   run.input = found[4]

@@ -6,9 +6,7 @@ local end_attempt -- how an attempt ends that did not succeed: failing.lua
 
 -- Fields of a run, its fence first, if the holder of this epoch may still write to it.
 local function held(id, epoch, ...)
-  if pending[id] then
-    save(pending[id])
-  end
+  flush(id)
   local found = call('HMGET', RUN .. id, 'f', ...)
   if not found[1] then
     return nil
@@ -60,18 +58,33 @@ local function checkpoint(run, before, step, key, value, checksum, schema, finge
   end
 end
 
+-- Nothing but the checkpoint is written, and the fence is asked once for all items of a run that come together.
+local function save_item(id, epoch, ...)
+  local run = items[id]
+  if not run or run.epoch ~= epoch then
+    local found = held(id, epoch)
+    if not found then
+      return false
+    end
+    run = fenced_run(id, found[1])
+    items[id] = run
+  end
+  checkpoint(run, nil, ...)
+  return true
+end
+
 on.SaveCheckpoint = function(id, epoch, step, key, value, checksum, schema, fingerprint, record, skipped)
-  local is_step = key == ''
-  local found = held(id, epoch, is_step and 'c' .. step .. '\0' or '-')
+  if key ~= '' then
+    return save_item(id, epoch, step, key, value, checksum, schema, fingerprint, record)
+  end
+  local found = held(id, epoch, 'c' .. step .. '\0')
   if not found then
     return false
   end
   local run = fenced_run(id, found[1])
   checkpoint(run, found[2], step, key, value, checksum, schema, fingerprint, record, skipped)
-  if is_step then
-    show(run, found[2], step, value, record, skipped)
-    put_fence(run)
-  end
+  show(run, found[2], step, value, record, skipped)
+  put_fence(run)
   write(run)
   return true
 end
