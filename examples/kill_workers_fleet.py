@@ -47,8 +47,8 @@ class Worker:
     def found_nobody(self) -> bool:
         """It was started while the store's server was away, said so and left: whoever watches over it starts it
         again."""
-        said = self._log.read_text().strip()
-        return self.process.returncode == 1 and said.startswith("holdfast: ") and "unexpected" not in said
+        last = self._log.read_text().strip().rpartition("\n")[2]
+        return self.process.returncode == 1 and last.startswith("holdfast: ") and "unexpected" not in last
 
     def kill(self) -> None:
         self.process.kill()
