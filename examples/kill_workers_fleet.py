@@ -48,7 +48,8 @@ class Worker:
         """It was started while the store's server was away, said so and left: whoever watches over it starts it
         again."""
         last = self._log.read_text().strip().rpartition("\n")[2]
-        return self.process.returncode == 1 and last.startswith("holdfast: ") and "unexpected" not in last
+        is_a_bug = last.startswith("holdfast: unexpected ")
+        return self.process.returncode == 1 and last.startswith("holdfast: ") and not is_a_bug
 
     def kill(self) -> None:
         self.process.kill()
