@@ -37,7 +37,8 @@ def ready(environment: str) -> str | None:
     try:
         if stamp.exists() and stamp.read_text() == wanted:
             return None
-        _install_node(folder) if environment == NODE else _install_python(folder, environment)
+        install = _install_node if environment == NODE else _install_python
+        install(folder)
         stamp.write_text(wanted)
     except subprocess.CalledProcessError as error:
         lines = str(error.stderr or error.stdout or error).strip().splitlines()
@@ -70,7 +71,15 @@ def versions() -> str:
         for package in packages:
             name = package.split("[")[0]
             found.setdefault(name, pinned[name])
-    return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
+    found["Node"] = _node_version()
+    return ", ".join(f"{name} {version}" for name, version in sorted(found.items(), key=lambda one: one[0].lower()))
+
+
+def _node_version() -> str:
+    try:
+        return _run(["node", "--version"], 20).strip()
+    except (OSError, subprocess.SubprocessError):
+        return "missing"
 
 
 def _pins(environment: str) -> Path:
@@ -81,7 +90,8 @@ def _wanted(environment: str) -> str:
     return f"{sys.version}\n{_pins(environment).read_text()}"
 
 
-def _install_python(folder: Path, environment: str) -> None:
+def _install_python(folder: Path) -> None:
+    environment = folder.name
     _run([sys.executable, "-m", "venv", str(folder)], 120)
     pins = ["--constraint", str(_pins(environment))]
     _run([python(environment), "-m", "pip", "install", "--quiet", *pins, *PACKAGES[environment]], 600)
@@ -95,5 +105,5 @@ def _install_node(folder: Path) -> None:
     _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder)], 600)
 
 
-def _run(command: list[str], timeout: float) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout)
+def _run(command: list[str], timeout: float) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout).stdout

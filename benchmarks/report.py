@@ -18,7 +18,8 @@ Row = dict[str, Any]
 
 def marks(suite: Suite) -> tuple[str, str]:
     """What the suite's section of the README stands between."""
-    return f"<!-- {suite.name}: begin (written by `python -m benchmarks --readme`) -->", f"<!-- {suite.name}: end -->"
+    command = "python -m benchmarks --servers --readme" if suite.driver else "python -m benchmarks --readme"
+    return f"<!-- {suite.name}: begin (written by `{command}`) -->", f"<!-- {suite.name}: end -->"
 
 
 def number(value: float | None) -> str:

@@ -19,9 +19,9 @@ FILL = 500
 """Runs per round trip while a store is filled."""
 BATCH = 128
 """Runs per round trip while it is measured: what a worker claims at once."""
-TURNS = 5
-SAMPLES = 8
-"""Round trips of each kind per turn; the median of all counts."""
+TURNS = 40
+"""Round trips of each kind per store; the median counts."""
+WARM_UP = 5
 COMMANDS = ("submit", "claim", "list")
 
 Times = dict[str, list[float]]
@@ -95,25 +95,23 @@ async def compare(urls: list[str], sizes: list[int], fill: Fill) -> list[dict[st
     for app, size in zip(apps, sizes, strict=True):
         await app.open()
         await fill(model, app.store, size)
-    await _turn(model, apps[0].store, {name: [] for name in COMMANDS})  # the process's own warm-up
-    for turn in range(TURNS):
+    for turn in range(WARM_UP + TURNS):
         order = list(zip(apps, times, strict=True))
         for app, found in order if turn % 2 == 0 else reversed(order):
             await _turn(model, app.store, found)
     for app in apps:
         await app.close()
-    return [{name: median(seconds) * 1e3 for name, seconds in found.items()} for found in times]
+    return [{name: median(seconds[WARM_UP:]) * 1e3 for name, seconds in found.items()} for found in times]
 
 
 async def _turn(model: Model, store: Store, found: Times) -> None:
     """What comes in goes out, so that the store keeps its size."""
-    for _ in range(SAMPLES):
-        await _timed(found["submit"], store.apply(model.submits(BATCH)))
-        [claimed] = await _timed(found["claim"], store.apply([model.claim(BATCH)]))
-        if len(claimed) != BATCH:
-            raise RuntimeError(f"{len(claimed)} runs were claimed instead of {BATCH}")
-        await store.apply(model.settles(claimed))
-        await _timed(found["list"], store.runs(RunFilter(), limit=50))
+    await _timed(found["submit"], store.apply(model.submits(BATCH)))
+    [claimed] = await _timed(found["claim"], store.apply([model.claim(BATCH)]))
+    if len(claimed) != BATCH:
+        raise RuntimeError(f"{len(claimed)} runs were claimed instead of {BATCH}")
+    await store.apply(model.settles(claimed))
+    await _timed(found["list"], store.runs(RunFilter(), limit=50))
 
 
 async def _timed(found: list[float], call: Awaitable[Any]) -> Any:

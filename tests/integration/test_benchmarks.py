@@ -63,7 +63,7 @@ def test_a_verb_that_fails_says_why(server: stores.Server, tmp_path: Path) -> No
 def test_cleaning_leaves_nothing_for_the_next_measurement(
     server: stores.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(growth, "TURNS", 1)
+    monkeypatch.setattr(growth, "TURNS", 2)
     server.clean()
     urls = growth.side_by_side(server.url, ["small", "large"])
     small, large = common.run(growth.compare(urls, [0, 200], growth.Model.queue), fast=True)

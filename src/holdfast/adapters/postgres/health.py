@@ -192,7 +192,7 @@ async def _connections(link: AsyncConnection, address: Address) -> Finding:
         f"{used} of {most} in use; a process takes up to {needed}, so there is room for {max(0, free) // needed} more",
         warn=free < needed,
         why="a worker that gets no connection accepts nothing and executes nothing",
-        fix="raise max_connections, lower pool.size, start fewer processes, or put a pooler in front",
+        fix="raise max_connections, lower pool= in the URL, start fewer processes, or put a pooler in front",
     )
 
 
@@ -272,9 +272,11 @@ async def _schema(link: AsyncConnection, address: Address) -> Finding:
 
 TABLES = (
     "SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_class c "
-    "WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p') AND c.relname <> 'migrations' "
-    "AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') "
-    "AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))"
+    "WHERE c.relnamespace = to_regnamespace(%s) AND CASE WHEN c.relkind = 'S' THEN "
+    "NOT (has_sequence_privilege(c.oid, 'USAGE') AND has_sequence_privilege(c.oid, 'SELECT')) "
+    "WHEN c.relkind IN ('r', 'p') AND c.relname <> 'migrations' THEN "
+    "NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') "
+    "AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')) END"
 )
 
 
@@ -292,9 +294,10 @@ async def _may_use(link: AsyncConnection, address: Address, user: str) -> Findin
         "rights",
         f"{user} may not use {lacking}" if lacking else f"{user} may use the schema {address.schema}",
         fail=bool(lacking),
-        why="every command reads and writes these tables",
+        why="every command reads and writes these tables and sequences",
         fix=f"as their owner: GRANT USAGE ON SCHEMA {address.quoted_schema} TO {user}; GRANT SELECT, INSERT, UPDATE, "
-        f"DELETE ON ALL TABLES IN SCHEMA {address.quoted_schema} TO {user}",
+        f"DELETE ON ALL TABLES IN SCHEMA {address.quoted_schema} TO {user}; GRANT USAGE, SELECT ON ALL SEQUENCES IN "
+        f"SCHEMA {address.quoted_schema} TO {user}",
     )
 
 

@@ -9,18 +9,9 @@ from holdfast.adapters.postgres.arranging import Part
 from holdfast.ports import commands as c
 
 
-def named(parts: list[Part]) -> dict[str, list[Any]]:
-    """The names by what they are names of, as `0009_apply.sql` lists them; nothing that is empty."""
-    found = Named()
-    for part in parts:
-        collect = COLLECT.get(type(part.commands[0]))
-        if collect is not None:
-            for command in part.commands:
-                collect(found, command)
-    return {name: list(names) for name in Named.__slots__ if (names := getattr(found, name))}
-
-
 class Named:
+    """Names by what they are names of, as `0009_apply.sql` lists them."""
+
     __slots__ = ("lanes", "locks", "new_locks", "resumes", "runs", "slots")
 
     def __init__(self) -> None:
@@ -31,41 +22,38 @@ class Named:
         self.new_locks: set[str] = set()
         self.locks: set[str] = set()
 
-    def submit(self, command: c.Submit) -> None:
-        self.lanes.add(command.lane)
-        if command.unique:
-            self.slots.add((command.tenant, command.pipeline))
+    def submit(self, commands: list[c.Submit]) -> None:
+        self.lanes.update([command.lane for command in commands])
+        self.slots.update([(command.tenant, command.pipeline) for command in commands if command.unique])
 
-    def run(self, command: Any) -> None:
-        self.runs.add(command.run)
+    def run(self, commands: list[Any]) -> None:
+        self.runs.update([command.run for command in commands])
 
-    def resume(self, command: c.Resume) -> None:
-        self.runs.add(command.run)
-        self.resumes.add(command.run)
+    def resume(self, commands: list[c.Resume]) -> None:
+        self.run(commands)
+        self.resumes.update([command.run for command in commands])
 
-    def held(self, command: c.Renew) -> None:
-        self.runs.update([run for run, _ in command.held])
+    def held(self, commands: list[c.Renew]) -> None:
+        self.runs.update([run for command in commands for run, _ in command.held])
 
-    def letter(self, command: c.Discard | c.MarkRedriven) -> None:
-        if command.id.startswith("run:"):
-            self.runs.add(command.id[len("run:") :])
+    def letter(self, commands: list[c.Discard | c.MarkRedriven]) -> None:
+        self.runs.update([command.id[len("run:") :] for command in commands if command.id.startswith("run:")])
 
-    def lane(self, command: c.DefineLane) -> None:
-        self.lanes.add(command.name)
+    def lane(self, commands: list[c.DefineLane]) -> None:
+        self.lanes.update([command.name for command in commands])
 
-    def claim(self, command: c.Claim) -> None:
-        if command.token is not None:
-            self.locks.add(f"lane:{command.lane}")
+    def claim(self, commands: list[c.Claim]) -> None:
+        self.locks.update([f"lane:{command.lane}" for command in commands if command.token is not None])
 
-    def acquire(self, command: c.Acquire) -> None:
-        self.new_locks.add(command.name)
-        self.locks.add(command.name)
+    def acquire(self, commands: list[c.Acquire]) -> None:
+        self.new_locks.update([command.name for command in commands])
+        self.locks.update(self.new_locks)
 
-    def lock(self, command: c.ReleaseLock | c.ForceRelease) -> None:
-        self.locks.add(command.name)
+    def lock(self, commands: list[c.ReleaseLock | c.ForceRelease]) -> None:
+        self.locks.update([command.name for command in commands])
 
-    def held_locks(self, command: c.RenewLocks) -> None:
-        self.locks.update([name for name, _ in command.held])
+    def held_locks(self, commands: list[c.RenewLocks]) -> None:
+        self.locks.update([name for command in commands for name, _ in command.held])
 
 
 COLLECT: dict[type, Callable[[Named, Any], None]] = {
@@ -88,3 +76,12 @@ COLLECT: dict[type, Callable[[Named, Any], None]] = {
     c.MarkRedriven: Named.letter,
     c.Discard: Named.letter,
 }
+
+
+def named(parts: list[Part]) -> dict[str, list[Any]]:
+    """Everything that the parts name; nothing that is empty."""
+    found = Named()
+    for part in parts:
+        if collect := COLLECT.get(type(part.commands[0])):
+            collect(found, part.commands)
+    return {name: list(names) for name in Named.__slots__ if (names := getattr(found, name))}

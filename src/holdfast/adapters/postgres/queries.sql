@@ -31,10 +31,11 @@ SELECT coalesce(json_agg(:s.run_document(r) ORDER BY r.seq DESC), '[]') FROM (
 -- name: count
 -- What has succeeded is what was asked and is not open: one count without a join.
 WITH open AS MATERIALIZED (
-    SELECT o.state, count(*) AS n FROM :s.open_runs o JOIN :s.requests q ON q.id = o.id
-    WHERE ($1::text IS NULL OR q.tenant = $1) AND ($2::text IS NULL OR q.pipeline = $2)
-      AND ($4::text IS NULL OR q.lane = $4) AND ($5::text IS NULL OR q.key = $5)
-      AND ($6::text IS NULL OR q.id >= $6 AND q.id < $6 || U&'\+10FFFF')
+    SELECT o.state, count(*) AS n FROM :s.open_runs o
+    WHERE ($1::text IS NULL OR o.tenant = $1) AND ($2::text IS NULL OR o.pipeline = $2)
+      AND ($4::text IS NULL OR o.lane = $4)
+      AND ($5::text IS NULL OR EXISTS (SELECT FROM :s.requests q WHERE q.id = o.id AND q.key = $5))
+      AND ($6::text IS NULL OR o.id >= $6 AND o.id < $6 || U&'\+10FFFF')
     GROUP BY o.state
 ), total AS (
     SELECT count(*) AS n FROM :s.requests q

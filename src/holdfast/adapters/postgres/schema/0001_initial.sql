@@ -39,6 +39,7 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_seq ON requests (seq);       -- unique by its sequence, and cheaper if nobody checks
 CREATE INDEX requests_tenant ON requests (tenant, seq);
+CREATE INDEX requests_pipeline ON requests (pipeline, seq);
 CREATE UNIQUE INDEX requests_key ON requests (tenant, key) WHERE key IS NOT NULL;
 
 CREATE TABLE open_runs (                           -- all that has not succeeded
@@ -67,7 +68,7 @@ CREATE TABLE open_runs (                           -- all that has not succeeded
     reason        text,
     error         text,
     progress      text NOT NULL DEFAULT '{}'
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.1);
 
 -- lease_until is in no index: renewing a lease does not write any.
