@@ -46,6 +46,12 @@ def test_an_old_server_is_refused() -> None:
         server.refuse_old_version({"redis_version": version}, SOMEWHERE)
 
 
+def test_a_server_that_still_reads_its_data_is_not_judged_yet() -> None:
+    with pytest.raises(StoreUnavailable, match="still reading its data"):
+        server.refuse_loading({"loading": "1", "aof_enabled": "0"}, SOMEWHERE)
+    server.refuse_loading({"loading": "0"}, SOMEWHERE)
+
+
 def test_a_cluster_needs_a_hash_tag_in_the_prefix() -> None:
     for prefix in ("", "shop:", "{}shop:", "{shop"):
         with pytest.raises(ConfigurationError, match=r"prefix=\{holdfast\}:"):

@@ -153,7 +153,11 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
     for host, port in address.hosts:
         try:
             wire = await _enter(address, host, port, pushed)
-            moved = await _elsewhere(wire, address, host)
+            try:
+                moved = await _elsewhere(wire, address, host)
+            except BaseException:  # whoever gives up leaves no connection behind
+                wire.close()
+                raise
             if moved is None:
                 return wire
             wire.close()
