@@ -135,11 +135,16 @@ def explain(error: Exception, address: Address, *, opening: bool = False) -> Hol
         return kind(
             f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and database in the URL"
         )
+    if text.startswith(HELD):
+        return StoreUnavailable(f"{address} {text.removeprefix(HELD)}; nothing was accepted")
     for word, meaning in MEANINGS.items():
         if word in text:
             return StoreUnavailable(f"{address} {meaning}")
     return StoreUnavailable(f"{address} failed: {text}")
 
+
+HELD = "HELD "
+"""How the answer of a store begins that takes part in a move."""
 
 MEANINGS = {
     "OOM ": "has no memory left (maxmemory); nothing was accepted. Give it more, or shorten retention",
