@@ -149,16 +149,16 @@ def store_health(url: str) -> Findings:
 
         return redis.findings(url)
     make_store(url, SystemClock())
-    return _fleeting()
+    return _fleeting("sqlite:///holdfast.db")
 
 
-async def _fleeting() -> Findings:
+async def _fleeting(instead: str) -> Findings:
     yield found(
         "permanence",
         "in the memory of one process",
         warn=True,
         why="nothing survives that process, and no other process sees it",
-        fix="use sqlite:///holdfast.db for anything but tests",
+        fix=f"use {instead} for anything but tests",
     )
 
 
@@ -167,7 +167,7 @@ def blobs_health(url: str | None, store_url: str) -> Findings:
         return _no_blobs()
     blobs = make_blobs(url)
     if not url.startswith("file:"):
-        return _fleeting()
+        return _fleeting("file:./folder")
     from holdfast.adapters.files import health as files
     from holdfast.adapters.files.blobs import FileBlobs
 

@@ -24,8 +24,8 @@ _attributes = msgspec.json.Decoder(dict[str, str]).decode
 
 STATES = [RunState.QUEUED, RunState.RUNNING, RunState.PAUSED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED]
 """Their numbers in the store, from 1."""
-FENCE = Struct(">QBQdIddHHHIIIIIQd")
-"""As in `lua/prelude.lua`."""
+FENCE = Struct(">QBQdIddH")
+"""As in `lua/prelude.lua`; the layout of a state document comes behind it."""
 
 
 def unpack(count: int, packed: bytes) -> list[Any]:
@@ -41,7 +41,7 @@ def packed(*values: Any) -> bytes:
 def run(row: Sequence[Any]) -> Run:
     s, f, r, input, progress, result, error, id = row
     tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)
-    seq, state, epoch, _, _, started, finished, *_ = FENCE.unpack(f)
+    seq, state, epoch, _, _, started, finished, _ = FENCE.unpack_from(f)
     attempts, limit, available, _, worker, reason, _ = unpack(7, r)
     return Run(
         id.decode(),

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import astuple
+
 from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
@@ -29,7 +31,7 @@ LOUD = frozenset(
 )
 """Commands that may give somebody something to do."""
 
-WORK = frozenset((c.Submit, c.Claim, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+WORK = frozenset((c.Submit, c.Claim, c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
@@ -54,7 +56,7 @@ class RedisStore:
         self._documents = int(self.address.documents)
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, "bell", self._heard)
-        self._links = Links(self.address, self._scripts.texts, self._greet)
+        self._links = Links(self.address, astuple(self._scripts), self._greet)
         self._meta = meta_key(self.address)
         self._open = False
 
