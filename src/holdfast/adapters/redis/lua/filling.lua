@@ -70,7 +70,7 @@ local function arrive(c, confirmed)
     c.inherits or nil))
   place[run.state](run, c)
   claim_names(run)
-  tally(run, run.state, 1)
+  tally(run, nil, run.state)
   note_events(run, c, confirmed)
   save(run)
   to_rebuild[run.id] = WANTED and run.epoch > 0 and (run.finished == 0 or now < run.finished + KEPT) or nil
