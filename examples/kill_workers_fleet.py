@@ -47,8 +47,9 @@ class Worker:
     def found_nobody(self) -> bool:
         """It was started while the store's server was away, said so and left: whoever watches over it starts it
         again."""
-        said = self._log.read_text().strip()
-        return self.process.returncode == 1 and said.startswith("holdfast: ") and "unexpected" not in said
+        last = self._log.read_text().strip().rpartition("\n")[2]
+        is_a_bug = last.startswith("holdfast: unexpected ")
+        return self.process.returncode == 1 and last.startswith("holdfast: ") and not is_a_bug
 
     def kill(self) -> None:
         self.process.kill()

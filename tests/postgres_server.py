@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import socket
 from functools import cache
@@ -15,6 +14,7 @@ from holdfast.adapters.postgres import database
 from holdfast.adapters.postgres.address import parse
 from holdfast.testing.servers import postgres
 from holdfast.testing.servers.postgres import unprivileged_user as unprivileged_user
+from tests.endings import at_the_end
 from tests.missing import or_skip
 
 QUICK = ("fsync=off", "full_page_writes=off", "autovacuum=off")
@@ -41,7 +41,7 @@ def free_port() -> int:
 def shared_server() -> PostgresServer:
     """One for all tests of this process; each takes a schema of its own."""
     server = PostgresServer(*QUICK)
-    atexit.register(server.end)
+    at_the_end(server.end)
     server.create()
     return server
 

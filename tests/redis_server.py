@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from functools import cache
 from itertools import count
 
 from holdfast.testing.servers import redis
 from holdfast.testing.servers.redis import free_port as free_port
+from tests.endings import at_the_end
 from tests.missing import or_skip
 
 _numbers = count(1)
@@ -27,7 +27,7 @@ def executable(name: str) -> str:
 def shared_server() -> RedisServer:
     """One for all tests of this process; each takes a prefix of its own."""
     server = RedisServer("--appendonly", "no")
-    atexit.register(server.end)
+    at_the_end(server.end)
     server.start()
     return server
 

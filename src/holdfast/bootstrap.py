@@ -16,6 +16,7 @@ from holdfast.ports.analyst import Analyst
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.health import Findings, found
+from holdfast.ports.mover import Mover
 from holdfast.ports.store import Store
 from holdfast.settings.secrecy import redacted
 from holdfast.settings.values import Settings
@@ -45,6 +46,20 @@ def make_store(url: str, clock: Clock) -> Store:
         "postgres": lambda: _postgres_store(url, clock),
         "redis": lambda: _redis_store(url),
         "rediss": lambda: _redis_store(url),
+    }
+    return _choose(url, "store", known)
+
+
+def make_mover(url: str, clock: Clock) -> Mover:
+    """What reads and fills the store of a URL, past everybody else."""
+    if url.startswith("memory:"):
+        raise ConfigurationError("memory: lives in one process and ends with it: there is nothing to move")
+    known: dict[str, Callable[[], Mover]] = {
+        "sqlite": lambda: _sqlite_mover(url, clock),
+        "postgresql": lambda: _postgres_mover(url, clock),
+        "postgres": lambda: _postgres_mover(url, clock),
+        "redis": lambda: _redis_mover(url),
+        "rediss": lambda: _redis_mover(url),
     }
     return _choose(url, "store", known)
 
@@ -134,16 +149,16 @@ def store_health(url: str) -> Findings:
 
         return redis.findings(url)
     make_store(url, SystemClock())
-    return _fleeting()
+    return _fleeting("sqlite:///holdfast.db")
 
 
-async def _fleeting() -> Findings:
+async def _fleeting(instead: str) -> Findings:
     yield found(
         "permanence",
         "in the memory of one process",
         warn=True,
         why="nothing survives that process, and no other process sees it",
-        fix="use sqlite:///holdfast.db for anything but tests",
+        fix=f"use {instead} for anything but tests",
     )
 
 
@@ -152,7 +167,7 @@ def blobs_health(url: str | None, store_url: str) -> Findings:
         return _no_blobs()
     blobs = make_blobs(url)
     if not url.startswith("file:"):
-        return _fleeting()
+        return _fleeting("file:./folder")
     from holdfast.adapters.files import health as files
     from holdfast.adapters.files.blobs import FileBlobs
 
@@ -276,6 +291,28 @@ def _redis_store(url: str) -> Store:
     except ImportError as error:
         raise _not_installed(url, "redis") from error
     return RedisStore(url)
+
+
+def _sqlite_mover(url: str, clock: Clock) -> Mover:
+    from holdfast.adapters.sqlite.mover import SqliteMover
+
+    return SqliteMover(_sqlite_path(url), clock)
+
+
+def _postgres_mover(url: str, clock: Clock) -> Mover:
+    try:
+        from holdfast.adapters.postgres.mover import PostgresMover
+    except ImportError as error:
+        raise _not_installed(url, "postgres") from error
+    return PostgresMover(url, clock)
+
+
+def _redis_mover(url: str) -> Mover:
+    try:
+        from holdfast.adapters.redis.mover import RedisMover
+    except ImportError as error:
+        raise _not_installed(url, "redis") from error
+    return RedisMover(url)
 
 
 def _redis_bus(url: str) -> Bus:

@@ -151,12 +151,12 @@ def test_who_else_uses_the_file_is_said(path: Path) -> None:
 
 
 def test_a_folder_of_blobs_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
-    url = f"file:{tmp_path}/new"
+    url = f"file:{tmp_path}/some/new"
     assert troubles(look(bootstrap.blobs_health(url, "sqlite:///x.db"))) == {}
     assert list(tmp_path.iterdir()) == []
-    (tmp_path / "new").mkdir()
+    (tmp_path / "some" / "new").mkdir(parents=True)
     assert troubles(look(bootstrap.blobs_health(url, "sqlite:///x.db"))) == {}
-    assert [str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*")] == ["new", "new/.incoming"]
+    assert [str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*")] == ["some", "some/new"]
 
 
 def test_a_folder_that_takes_no_blobs_is_a_failure(tmp_path: Path) -> None:

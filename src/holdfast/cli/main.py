@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "dlq": "Dead letters: list, show, redrive, discard.",
     "locks": "Locks and leaders: who holds what.",
     "lanes": "Lanes: what waits, what runs, who leads.",
+    "promote": "Move everything from one store to another, and check it.",
     "pipelines": "Pipelines: what can be run here.",
     "check": "Check settings and pipelines without running anything.",
     "doctor": "Check store, blobs, bus, model and runs, live, with why and fix.",

@@ -102,6 +102,15 @@ def test_the_document_follows_a_run_step_by_step() -> None:
     asyncio.run(play())
 
 
+def test_a_document_names_its_run_by_the_callers_key() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit("r1", key="order-7"), a_claim(), a_checkpoint("r1", 1)])
+            assert (await check(store))["reportId"] == "order-7"
+
+    asyncio.run(play())
+
+
 def test_a_run_of_one_step_has_its_document_when_it_is_over() -> None:
     async def play() -> None:
         async with a_store() as store:

@@ -6,13 +6,15 @@ import asyncio
 import logging
 
 import pytest
-from tests.integration.redis.scene import a_server, a_submit, opened
+from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
 from tests.redis_server import free_port, fresh_prefix, shared_server
 
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+from holdfast.ports.commands import Prune, Settle, Sweep
+from holdfast.ports.store import RunFilter
 
 SOMEWHERE = Address((("localhost", 6379),))
 
@@ -42,6 +44,12 @@ def test_an_old_server_is_refused() -> None:
             server.refuse_old_version({"redis_version": version}, SOMEWHERE)
     for version in ("6.2.0", "7.0.15", "8.0.1"):
         server.refuse_old_version({"redis_version": version}, SOMEWHERE)
+
+
+def test_a_server_that_still_reads_its_data_is_not_judged_yet() -> None:
+    with pytest.raises(StoreUnavailable, match="still reading its data"):
+        server.refuse_loading({"loading": "1", "aof_enabled": "0"}, SOMEWHERE)
+    server.refuse_loading({"loading": "0"}, SOMEWHERE)
 
 
 def test_a_cluster_needs_a_hash_tag_in_the_prefix() -> None:
@@ -90,8 +98,28 @@ def test_a_password_is_used_and_never_told(caplog: pytest.LogCaptureFixture) -> 
                 with pytest.raises(ConfigurationError, match="check user, password") as refused:
                     open_and_close(f"redis://{who}{place}")
                 assert "s3cret" not in str(refused.value)
-                assert "s3cret" not in repr(RedisStore(f"redis://{who}{place}").address.__str__())
+                assert "s3cret" not in repr(RedisStore(f"redis://{who}{place}").address)
         assert "s3cret" not in caplog.text
+
+
+def test_a_user_needs_few_rights() -> None:
+    """Those that the how-to names: its own keys and channels, and nothing dangerous but INFO."""
+
+    async def play(url: str) -> None:
+        async with opened(RedisStore(url)) as store:
+            await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1)])
+            await store.apply([Settle("r1", 1, "failed", error='{"name":"N","message":""}'), Sweep()])
+            assert len(await store.runs(RunFilter())) == 1
+            [pruned] = await store.apply([Prune(keep=-1.0, keep_failed=-1.0)])
+            assert pruned == [("r1", "acme")]
+
+    with a_server() as redis:
+        rights = ("~shop:*", "resetchannels", "&shop:*", "+@all", "-@dangerous", "+info")
+        redis.call("ACL", "SETUSER", "holdfast", "on", ">s3cret", *rights)
+        place = f"holdfast:s3cret@127.0.0.1:{redis.port}/0"
+        asyncio.run(play(f"redis://{place}?prefix=shop:"))
+        with pytest.raises(ConfigurationError, match="rights"):
+            open_and_close(f"redis://{place}?prefix=other:")
 
 
 # --- warnings ---

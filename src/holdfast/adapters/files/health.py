@@ -27,7 +27,7 @@ async def findings(folder: Path, *, many_hosts: bool) -> Findings:
 
 async def _trial(folder: Path) -> Finding:
     """Raises what any user of the folder would meet."""
-    was_there = await asyncio.to_thread(folder.exists)
+    there = await asyncio.to_thread(disk.nearest, folder)
     blobs, key = FileBlobs(folder), f"{PLACE}/{new_token()}/sample"
     began = time.perf_counter()
     try:
@@ -35,8 +35,7 @@ async def _trial(folder: Path) -> Finding:
         same = await blobs.get(key) == SAMPLE
         await blobs.delete(key.rpartition("/")[0] + "/")
     finally:
-        if not was_there:
-            _remove(folder)
+        _remove(folder, there)
     took = time.perf_counter() - began
     return found(
         "round trip",
@@ -49,9 +48,11 @@ async def _trial(folder: Path) -> Finding:
     )
 
 
-def _remove(folder: Path) -> None:
-    """What a trial has created and nobody has used since."""
-    for path in (folder / INCOMING, folder):
+def _remove(folder: Path, there: Path) -> None:
+    """The folders that a trial has created below one that was there, unless somebody has used them since."""
+    for path in (folder / INCOMING, folder, *folder.parents):
+        if path.absolute() == there.absolute():
+            return
         with suppress(OSError):
             path.rmdir()
 

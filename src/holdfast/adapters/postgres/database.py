@@ -199,6 +199,9 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+HELD = "HF001"
+"""What the triggers of a store raise that takes part in a move: see mover.py."""
+
 CAUSES = {
     "53100": "its disk is full; nothing was accepted. Free some space, then try again",
     "53300": "it has no connection left; nothing was accepted. Raise max_connections, or lower pool= in the URLs",
@@ -216,6 +219,8 @@ def explain(error: ServerError, shown: str, *, opening: bool = False) -> Holdfas
     """What the server refused, and what to do about it. Fail closed: what we do not know is 'unavailable', too."""
     cause = CAUSES.get(error.sqlstate)
     text = _one_line(str(error))
+    if error.sqlstate == HELD:
+        return StoreUnavailable(f"{shown} {text}; nothing was accepted")
     if opening and error.sqlstate[:2] in ("42", "3F", "28"):
         return ConfigurationError(f"{shown} can't be used: {text} ({error.sqlstate})")
     if cause is not None:

@@ -120,6 +120,10 @@ SELECT :s.doorbell()
 -- name: newest
 SELECT last_value + is_called::integer FROM :s.positions
 
+-- name: mark
+-- Whether the store takes part in a move.
+SELECT coalesce((SELECT value FROM :s.meta WHERE name = 'mark'), '')
+
 -- name: forget_old_delays
 -- A delay that ends later than it can was given by a clock that has since been set back: take it as over.
 WITH freed AS (

@@ -45,6 +45,9 @@ class Address(Struct, frozen=True):
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return f"{'rediss' if self.tls else 'redis'}://{hosts}/{self.database}"
 
+    def __repr__(self) -> str:
+        return f"<Address {self}>"
+
     @property
     def patience(self) -> float:
         """Seconds that connecting may take."""

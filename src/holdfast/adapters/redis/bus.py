@@ -20,6 +20,7 @@ from math import ceil
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis import address as addresses
@@ -269,7 +270,7 @@ class RedisBus:
         self.scripts = bus_scripts()
         self.closed = True
         self.channel = f"{self.address.prefix}holdfast:bus"
-        self._links = Links(self.address, self.scripts.texts)
+        self._links = Links(self.address, astuple(self.scripts))
         self._bell = Bell(self.address, "bus", self._rung)
         self._doorbells: dict[str, Doorbell] = {}
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()

@@ -107,6 +107,7 @@ async def _server(address: Address, *, is_store: bool) -> Findings:
 async def _looked_at(wire: Wire, address: Address, connected: float) -> Findings:
     yield await _reachable(wire, connected)
     info = server.parse_info(await ask(wire, "INFO"))
+    server.refuse_loading(info, address)
     yield _version(info, address)
     yield found("role", f"master with {info.get('connected_slaves', '0')} replicas")
     yield open_air(any(is_remote(host) for host, _ in address.hosts), address.tls)

@@ -27,11 +27,11 @@ class Link:
     """Belongs to one event loop, and is closed with it."""
 
     def __init__(
-        self, address: Address, texts: Sequence[str], greet: Greeting, *, ended: Callable[[Link], None]
+        self, address: Address, scripts: Sequence[Script], greet: Greeting, *, ended: Callable[[Link], None]
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.address = address
-        self._texts = texts
+        self._scripts = scripts
         self._greet = greet
         self._ended = ended
         self._wires: list[Wire | None] = [None] * address.pool
@@ -91,7 +91,7 @@ class Link:
             await anext(self._end)
         wire = await find_master(self.address)
         try:
-            await ask_all(wire, [("SCRIPT", "LOAD", text) for text in self._texts])
+            await self._load_scripts(wire)
             await self._greet(self, wire)
         except BaseException:
             wire.close()
@@ -99,13 +99,19 @@ class Link:
         self._wires[index] = wire
         return wire
 
+    async def _load_scripts(self, wire: Wire) -> None:
+        """Only those that the server does not know: what is loaded goes to its log and its replicas, too."""
+        known = await ask(wire, "SCRIPT", "EXISTS", *[script.sha for script in self._scripts])
+        missing = [script.text for script, is_known in zip(self._scripts, known, strict=True) if not is_known]
+        await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
+
 
 class Links:
     """The links of all event loops that use one store or bus."""
 
-    def __init__(self, address: Address, texts: Sequence[str], greet: Greeting = _no_greeting) -> None:
+    def __init__(self, address: Address, scripts: Sequence[Script], greet: Greeting = _no_greeting) -> None:
         self._address = address
-        self._texts = texts
+        self._scripts = scripts
         self._greet = greet
         self._links: dict[asyncio.AbstractEventLoop, Link] = {}
         self._guard = threading.Lock()
@@ -116,7 +122,7 @@ class Links:
         with self._guard:
             link = self._links.get(loop)
             if link is None:
-                link = self._links[loop] = Link(self._address, self._texts, self._greet, ended=self._forget)
+                link = self._links[loop] = Link(self._address, self._scripts, self._greet, ended=self._forget)
             return link
 
     def close(self) -> None:
@@ -147,7 +153,11 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
     for host, port in address.hosts:
         try:
             wire = await _enter(address, host, port, pushed)
-            moved = await _elsewhere(wire, address, host)
+            try:
+                moved = await _elsewhere(wire, address, host)
+            except BaseException:  # whoever gives up leaves no connection behind
+                wire.close()
+                raise
             if moved is None:
                 return wire
             wire.close()

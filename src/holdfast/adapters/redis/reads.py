@@ -13,6 +13,7 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import ErrorInfo, Progress, Run, RunState
+from holdfast.ports.mover import Mark
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, StoredLog
 
 pack = msgspec.msgpack.Encoder().encode
@@ -23,8 +24,8 @@ _attributes = msgspec.json.Decoder(dict[str, str]).decode
 
 STATES = [RunState.QUEUED, RunState.RUNNING, RunState.PAUSED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED]
 """Their numbers in the store, from 1."""
-FENCE = Struct(">QBQdIddHHHIIIIIQd")
-"""As in `lua/prelude.lua`."""
+FENCE = Struct(">QBQdIddH")
+"""As in `lua/prelude.lua`; the layout of a state document comes behind it."""
 
 
 def unpack(count: int, packed: bytes) -> list[Any]:
@@ -32,10 +33,15 @@ def unpack(count: int, packed: bytes) -> list[Any]:
     return _unpack(bytes((0x90 | count,)) + packed)
 
 
+def packed(*values: Any) -> bytes:
+    """The other way round: an array without its first byte."""
+    return pack(values)[1:]
+
+
 def run(row: Sequence[Any]) -> Run:
     s, f, r, input, progress, result, error, id = row
     tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)
-    seq, state, epoch, _, _, started, finished, *_ = FENCE.unpack(f)
+    seq, state, epoch, _, _, started, finished, _ = FENCE.unpack_from(f)
     attempts, limit, available, _, worker, reason, _ = unpack(7, r)
     return Run(
         id.decode(),
@@ -126,6 +132,10 @@ def _lane(
 
 def audit(rows: Sequence[bytes]) -> list[Audit]:
     return [Audit(*unpack(5, row)) for row in rows]
+
+
+def mark(text: bytes | None) -> Mark | None:
+    return msgspec.json.decode(text, type=Mark) if text else None
 
 
 def _pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -30,10 +30,6 @@ class Scripts(Struct, frozen=True):
     reads: Script
     adopt: Script
 
-    @property
-    def texts(self) -> list[str]:
-        return [self.work.text, self.locks.text, self.all.text, self.reads.text, self.adopt.text]
-
 
 @cache
 def scripts(clock: str = "clock") -> Scripts:
@@ -47,9 +43,19 @@ def scripts(clock: str = "clock") -> Scripts:
     )
 
 
+@cache
+def mover_scripts(clock: str = "clock") -> dict[str, Script]:
+    """What only a mover calls: how to hold a store, and how to fill one."""
+    filling = ("base", "changes", "document", "locks")
+    return {
+        "holding": _script("prelude", clock, *ALL, "holding"),
+        "filling": _script("prelude", clock, *filling, "filling"),
+    }
+
+
 def _script(*names: str) -> Script:
-    """Each file is a function inside the one before: what it takes from outside is then at hand for all functions in
-    it, instead of being looked for among all locals of the script each time that one of them is made."""
+    """Each file is a function inside the one before. What it takes from outside is then at hand for its functions,
+    which are made anew at every call, instead of being looked for among all locals of the script for each of them."""
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
     files = [folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names]
     text = "\nreturn (function()\n".join(files) + "\nend)()" * (len(files) - 1)
@@ -64,10 +70,6 @@ class BusScripts(Struct, frozen=True):
     take: Script
     finish: Script
     tidy: Script
-
-    @property
-    def texts(self) -> list[str]:
-        return [self.begin.text, self.publish.text, self.take.text, self.finish.text, self.tidy.text]
 
 
 @cache

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import astuple
+
 from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
@@ -21,6 +23,7 @@ from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports import commands as c
+from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 LOUD = frozenset(
@@ -28,7 +31,7 @@ LOUD = frozenset(
 )
 """Commands that may give somebody something to do."""
 
-WORK = frozenset((c.Submit, c.Claim, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+WORK = frozenset((c.Submit, c.Claim, c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
@@ -53,7 +56,7 @@ class RedisStore:
         self._documents = int(self.address.documents)
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, "bell", self._heard)
-        self._links = Links(self.address, self._scripts.texts, self._greet)
+        self._links = Links(self.address, astuple(self._scripts), self._greet)
         self._meta = meta_key(self.address)
         self._open = False
 
@@ -66,6 +69,7 @@ class RedisStore:
         self._open = True
         try:
             await self._link().command_wire()
+            await self._refuse_marked()
         except (OSError, ReplyError) as error:
             await self.close()
             raise server.explain(error, self.address, opening=True) from error
@@ -86,6 +90,9 @@ class RedisStore:
         asked = (found["master_replid"], server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
         stored = await link.run(wire, self._scripts.adopt, self._meta, self.address.prefix, *asked)
         server.refuse_newer_schema(stored, self.address)
+
+    async def _refuse_marked(self) -> None:
+        refuse_marked(reads.mark(await self._ask("HGET", self._meta, "mark")), str(self.address))
 
     def _link(self) -> Link:
         if not self._open:

@@ -9,8 +9,11 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import msgspec
+
 from holdfast.adapters.disk import NETWORK_FILE_SYSTEMS, file_system_of
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+from holdfast.ports.mover import Mark, refuse_marked
 
 APPLICATION_ID = 0x686F6C64  # "hold"
 BUSY_TIMEOUT = 10.0
@@ -30,6 +33,19 @@ def connect(path: str) -> sqlite3.Connection:
 
 def prepare(path: str, mono: float) -> sqlite3.Connection:
     """Create or migrate the file and return a connection to it. Raises ConfigurationError when it can't be used."""
+    connection = prepare_for_mover(path)
+    try:
+        with translated(path, opening=True):
+            refuse_marked(read_mark(connection), path)
+            forget_old_delays(connection, mono)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def prepare_for_mover(path: str) -> sqlite3.Connection:
+    """The same, whatever mark the store carries."""
     if path != ":memory:":
         refuse_network_file_system(Path(path))
     with translated(path, opening=True):
@@ -38,11 +54,16 @@ def prepare(path: str, mono: float) -> sqlite3.Connection:
             recognise(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection)
-            forget_old_delays(connection, mono)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def read_mark(connection: sqlite3.Connection) -> Mark | None:
+    """Whether the store takes part in a move."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone()
+    return msgspec.json.decode(row[0], type=Mark) if row else None
 
 
 def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
@@ -147,6 +168,8 @@ def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> Holdfa
         return ConfigurationError(
             f"{path} can't be opened ({text}): does its folder exist, and may this user write to it?"
         )
+    if name == "SQLITE_CONSTRAINT_TRIGGER":  # only a store that takes part in a move has triggers
+        return StoreUnavailable(f"{path} {text}; nothing was accepted")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreUnavailable(
             f"{path} stayed locked by another process for {BUSY_TIMEOUT:.0f} s; nothing was accepted. "

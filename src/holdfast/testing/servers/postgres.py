@@ -36,6 +36,11 @@ class PostgresServer:
     def setting(self, name: str) -> str:
         return self._settings[name]
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def program(self, name: str) -> str:
         return executable(name)
 

@@ -29,6 +29,11 @@ class RedisServer:
         given = "&".join(f"{name}={value}" for name, value in {"prefix": prefix, **parameters}.items() if value)
         return f"redis://127.0.0.1:{self.port}/0" + (f"?{given}" if given else "")
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def program(self, name: str) -> str:
         return executable(name)
 

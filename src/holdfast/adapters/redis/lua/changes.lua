@@ -1,10 +1,10 @@
 -- The few acts that every command on runs is made of. Nothing else writes runs, events or counts.
 --
 -- What the commands of a batch have in common is written once, by `finish`. So are runs that are accepted, which are
--- often claimed in the same batch: who needs such a run by its id calls `find`.
+-- often claimed in the same batch, and items, of which many belong to one run: who looks at a run calls `flush` before.
 
 local accepted, outbox, ended = {}, {}, {now}
-local pending, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}
+local pending, items, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}, {}
 
 local function within(all, name)
   local found = all[name]
@@ -15,10 +15,15 @@ local function within(all, name)
   return found
 end
 
--- Count a run of this pipeline, lane and state: by 1 or -1.
-local function tally(run, state, by)
+-- Count a run that has come from one state to another; nil for a run that is new, or gone.
+local function tally(run, from, to)
   local counts = within(within(within(tallies, run.tenant), run.pipeline), run.lane)
-  counts[state] = (counts[state] or 0) + by
+  if from then
+    counts[from] = (counts[from] or 0) - 1
+  end
+  if to then
+    counts[to] = (counts[to] or 0) + 1
+  end
 end
 
 -- --- a run's hash ---
@@ -45,8 +50,8 @@ local function event(run, kind, data, step)
 end
 
 local function put_fence(run)
-  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished, run.bad,
-    run.steps, run.results, run.a, run.room, run.begun, run.b, run.size, run.tokens, run.cost))
+  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished, run.bad)
+    .. run.layout)
 end
 
 -- A call takes only so many values: a run that takes over many results is written in pieces.
@@ -65,10 +70,18 @@ local function save(run)
   write(run)
 end
 
-local function find(id)
+-- Write what is collected of a run.
+local function flush(id)
   if pending[id] then
     save(pending[id])
+  elseif items[id] then
+    write(items[id])
+    items[id] = nil
   end
+end
+
+local function find(id)
+  flush(id)
   return stored(id)
 end
 
@@ -136,6 +149,9 @@ local function write_runs()
   write_queues()
   for _, run in pairs(pending) do
     save(run)
+  end
+  for id in pairs(items) do
+    flush(id)
   end
 end
 

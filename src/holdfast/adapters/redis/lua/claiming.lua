@@ -122,9 +122,7 @@ local function to_be_started(each)
   if each.written then
     return each
   end
-  if pending[each.id] then
-    save(pending[each.id])
-  end
+  flush(each.id)
   local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
   local run = as_run(each.id, found[1], found[2], found[3])
   run.input = found[4]
@@ -143,15 +141,14 @@ local function start(run, c, worker)
   local again = run.epoch > 0
   run.epoch, run.attempts, run.state = raised(run.epoch), run.attempts + 1, RUNNING
   run.worker, run.started, run.lasts, run.reason = c.worker, run.started > 0 and run.started or now, mono + c.ttl, nil
-  tally(run, QUEUED, -1)
-  tally(run, RUNNING, 1)
+  tally(run, QUEUED, RUNNING)
   if worker.epoch ~= run.epoch or worker.attempts ~= run.attempts then
     describe(worker, run.epoch, run.attempts)
   end
   event(run, 'run.started', worker.data)
   if again then
     run.progress = call('HGET', RUN .. run.id, 'p')
-    if run.size > 0 then
+    if run.layout ~= '' then
       show(run)
     end
   end

@@ -9,18 +9,19 @@
 --
 -- The analytics of a completed step go in at a, where blanks are kept for them; steps that have begun come behind it and
 -- are written anew with every change. A result goes in at b, and everything behind it is written anew; what a shorter
--- end leaves over is blanks. In the fence of its run there are
+-- end leaves over is blanks. The layout, behind the fence of its run, is
 --   steps, results   how many are completed, and how many of these have a result
 --   a, room          where the next analytics go, and the bytes up to the brace behind them
 --   begun            how many of these bytes steps under way take
---   b, size          where the next result goes, and the size of the whole (0: there is no document)
+--   b, size          where the next result goes, and the size of the whole
 --   tokens, cost     of the completed steps
 --
 -- ARGV[3]  1 when documents are wanted
 
 local WANTED = ARGV[3] == '1'
-local KEPT = 86400
+local KEPT = '86400'
 local ROOM = 1000 -- for four steps, more or less; as much is added when it is used up
+local LAYOUT = '>I2I2I4I4I4I4I4I8d'
 local BETWEEN = '},"completedResults":{'
 local STATUS = {'pending', 'running', 'running', 'completed', 'failed', 'failed'}
 local NOTHING_USED = ',"inputTokens":0,"outputTokens":0,"totalTokens":0,"cost":0}'
@@ -95,30 +96,46 @@ local function analytics(comma, name, status, record)
     .. used, tokens, cost
 end
 
+local function new_layout()
+  return {steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0, cost = 0}
+end
+
+local function layout_of(run)
+  local steps, results, a, room, begun, b, size, tokens, cost = struct.unpack(LAYOUT, run.layout)
+  return {
+    steps = steps, results = results, a = a, room = room, begun = begun, b = b, size = size, tokens = tokens, cost = cost,
+  }
+end
+
+local function keep_layout(run, layout)
+  run.layout = struct.pack(LAYOUT, layout.steps, layout.results, layout.a, layout.room, layout.begun, layout.b, layout.size,
+    layout.tokens, layout.cost)
+end
+
 -- Count a completed step. Its analytics and its result, as JSON that follows what is there; a value that is too large to
 -- be here is shown as the name of where it is.
-local function complete(run, step, value, record, skipped)
+local function complete(layout, step, value, record, skipped)
   local name = cjson.encode(step)
-  local text, tokens, cost = analytics(run.steps > 0 and ',' or '', name, skipped and 'skipped' or 'completed', record)
-  run.steps, run.tokens, run.cost = run.steps + 1, run.tokens + tokens, run.cost + cost
+  local text, tokens, cost = analytics(layout.steps > 0 and ',' or '', name, skipped and 'skipped' or 'completed', record)
+  layout.steps, layout.tokens, layout.cost = layout.steps + 1, layout.tokens + tokens, layout.cost + cost
   if skipped then
     return text, ''
   end
-  run.results = run.results + 1
-  return text, (run.results > 1 and ',' or '') .. name .. ':'
+  layout.results = layout.results + 1
+  return text, (layout.results > 1 and ',' or '') .. name .. ':'
     .. (string.sub(value, 1, 1) == '@' and cjson.encode(value) or value)
 end
 
 -- Steps that have begun and not completed, which the progress tells of: as JSON that follows the completed ones, which one
 -- is current, and the tokens and the cost of all.
-local function under_way(run, completed)
-  local text, current, tokens, cost = '', nil, run.tokens, run.cost
+local function under_way(run, layout, completed)
+  local text, current, tokens, cost = '', nil, layout.tokens, layout.cost
   for step, record in pairs(cjson.decode(run.progress).steps or {}) do
     local name = cjson.encode(step)
     if not find_text(completed, name .. ':{"stepName"', 1, true) then
       local waits = record.status == 'in_progress' and run.state ~= RUNNING
       local _, more, price = consumption(record)
-      text = text .. analytics((run.steps > 0 or text ~= '') and ',' or '', name, waits and 'pending' or record.status,
+      text = text .. analytics((layout.steps > 0 or text ~= '') and ',' or '', name, waits and 'pending' or record.status,
         cjson.encode(record))
       current = current or not waits and name or nil
       tokens, cost = tokens + more, cost + price
@@ -142,44 +159,40 @@ local function ending(run, current, tokens, cost)
   if run.state == CANCELLED then
     failure = cjson.encode({name = 'Cancelled', message = run.reason or 'the run was cancelled'})
   end
-  local started = run.started > 0 and run.started or now
+  local spent = run.started > 0 and math.max(0, (run.finished > 0 and run.finished or now) - run.started) or 0
   return '},"updatedAt":' .. NOW .. ',"status":"' .. STATUS[run.state] .. '","validationFailures":'
     .. (run.bad == 0 and '{}' or failures(run)) .. ',"totalTokens":' .. (tokens == 0 and '0' or format('%d', tokens))
     .. ',"totalCost":' .. (cost == 0 and '0' or format('%.17g', cost)) .. ',"totalDurationMs":'
-    .. floor(1000 * math.max(0, (run.finished > 0 and run.finished or now) - started) + 0.5)
-    .. (current and ',"currentStep":' .. current or '') .. (failure and ',"error":' .. failure or '') .. '}'
+    .. floor(1000 * spent + 0.5) .. (current and ',"currentStep":' .. current or '')
+    .. (failure and ',"error":' .. failure or '') .. '}'
 end
 
--- A document from its beginning: of a run and its completed steps (name, value, record, skipped).
-local function compose(run, steps)
-  local over, completed, results = run.state >= SUCCEEDED, {}, {}
-  run.steps, run.results, run.tokens, run.cost = 0, 0, 0, 0
-  for i, step in ipairs(steps) do
-    completed[i], results[i] = complete(run, step[1], step[2], step[3], step[4])
-  end
+-- A document from its beginning: of a run, and the analytics and results of its completed steps. One that is over is not
+-- written to again, but made anew if it is resumed: it needs no layout.
+local function compose(run, layout, completed, results)
+  local key, over = PREFIX .. 'pipeline_state:' .. run.id, run.state >= SUCCEEDED
   local start = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
-    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{' .. table.concat(completed)
-  local begun, current, tokens, cost = '', nil, run.tokens, run.cost
+    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{' .. completed
+  local begun, current, tokens, cost = '', nil, layout.tokens, layout.cost
   if run.progress and run.progress ~= '{}' then
-    begun, current, tokens, cost = under_way(run, start)
+    begun, current, tokens, cost = under_way(run, layout, start)
   end
-  local blanks, result = over and '' or string.rep(' ', ROOM), table.concat(results)
-  run.a, run.begun, run.room = #start, #begun, #begun + #blanks
-  run.b = run.a + run.room + #BETWEEN + #result
-  local text = start .. begun .. blanks .. BETWEEN .. result .. ending(run, current, tokens, cost)
-  run.size = #text
+  local rest = BETWEEN .. results .. ending(run, current, tokens, cost)
   if over then
-    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
-  else
-    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text)
+    run.layout = ''
+    call('SET', key, start .. begun .. rest, 'EX', KEPT)
+    return
   end
+  layout.a, layout.begun, layout.room = #start, #begun, #begun + ROOM
+  layout.b = layout.a + layout.room + #BETWEEN + #results
+  layout.size = layout.a + layout.room + #rest
+  keep_layout(run, layout)
+  call('SET', key, start .. begun .. string.rep(' ', ROOM) .. rest)
 end
 
--- Make a document anew from all that is stored.
-local function rebuild(id)
-  local run, steps = stored(id), {}
-  local found = call('HMGET', RUN .. id, 'p', 'e')
-  run.progress, run.failure = found[1], found[2] or nil
+-- The steps that a run has completed: name, value, record, skipped, in the order of their start.
+local function steps_of(id)
+  local steps = {}
   for _, field in ipairs(call('HKEYS', RUN .. id)) do
     local name = match(field, '^c(.+)%z$')
     if name then
@@ -189,7 +202,18 @@ local function rebuild(id)
     end
   end
   table.sort(steps, function(x, y) return x[5] < y[5] end)
-  compose(run, steps)
+  return steps
+end
+
+-- Make a document anew from all that is stored.
+local function rebuild(id)
+  local run, layout, completed, results = stored(id), new_layout(), {}, {}
+  local found = call('HMGET', RUN .. id, 'p', 'e')
+  run.progress, run.failure = found[1], found[2] or nil
+  for i, step in ipairs(steps_of(id)) do
+    completed[i], results[i] = complete(layout, step[1], step[2], step[3], step[4])
+  end
+  compose(run, layout, table.concat(completed), table.concat(results))
   put_fence(run)
   write(run)
 end
@@ -203,60 +227,67 @@ function write_documents()
 end
 
 -- Make room for so many bytes of analytics. False when somebody has changed or deleted the document.
-local function widen(run, key, needed)
+local function widen(layout, key, needed)
   local text = call('GET', key)
-  if not text or #text ~= run.size then
+  if not text or #text ~= layout.size then
     return false
   end
-  local there, more = run.a + run.room, needed + ROOM
+  local there, more = layout.a + layout.room, needed + ROOM
   call('SET', key, string.sub(text, 1, there) .. string.rep(' ', more) .. string.sub(text, there + 1))
-  run.room, run.b, run.size = run.room + more, run.b + more, run.size + more
+  layout.room, layout.b, layout.size = layout.room + more, layout.b + more, layout.size + more
   return true
 end
 
 -- Write the analytics of a step that was completed and of those under way. False as above.
-local function update_steps(run, key, completed, begun)
+local function update_steps(layout, key, completed, begun)
   local text = completed .. begun
-  if text == '' and run.begun == 0 then
-    return call('STRLEN', key) == run.size
+  if text == '' and layout.begun == 0 then
+    return call('STRLEN', key) == layout.size
   end
-  if #text > run.room and not widen(run, key, #text) then
+  if #text > layout.room and not widen(layout, key, #text) then
     return false
   end
-  if #text < run.begun then
-    text = text .. string.rep(' ', run.begun - #text)
+  if #text < layout.begun then
+    text = text .. string.rep(' ', layout.begun - #text)
   end
-  if call('SETRANGE', key, run.a, text) ~= run.size then
+  if call('SETRANGE', key, layout.a, text) ~= layout.size then
     return false
   end
-  run.a, run.room, run.begun = run.a + #completed, run.room - #completed, #begun
+  layout.a, layout.room, layout.begun = layout.a + #completed, layout.room - #completed, #begun
   return true
 end
 
 -- Write what has changed. False as above.
 local function update(run, step, value, record, skipped)
-  local key, completed, result = PREFIX .. 'pipeline_state:' .. run.id, '', ''
+  local key, layout, completed, result = PREFIX .. 'pipeline_state:' .. run.id, layout_of(run), '', ''
   if step then
-    completed, result = complete(run, step, value, record, skipped)
+    completed, result = complete(layout, step, value, record, skipped)
   end
-  local begun, current, tokens, cost = '', nil, run.tokens, run.cost
+  local begun, current, tokens, cost = '', nil, layout.tokens, layout.cost
   if run.progress and run.progress ~= '{}' then
-    begun, current, tokens, cost = under_way(run, call('GETRANGE', key, 0, run.a - 1) .. completed)
+    begun, current, tokens, cost = under_way(run, layout, call('GETRANGE', key, 0, layout.a - 1) .. completed)
   end
-  if not update_steps(run, key, completed, begun) then
+  if not update_steps(layout, key, completed, begun) then
     return false
   end
   local text = result .. ending(run, current, tokens, cost)
-  local size = run.b + #text
-  if size < run.size then
-    text, size = text .. string.rep(' ', run.size - size), run.size
+  local size = layout.b + #text
+  if size < layout.size then
+    text, size = text .. string.rep(' ', layout.size - size), layout.size
   end
-  call('SETRANGE', key, run.b, text)
-  run.b, run.size = run.b + #result, size
+  call('SETRANGE', key, layout.b, text)
+  layout.b, layout.size = layout.b + #result, size
+  keep_layout(run, layout)
   if run.state >= SUCCEEDED then
     call('EXPIRE', key, KEPT)
   end
   return true
+end
+
+-- Tenant and key of a run, when it was created, and whether it takes over results.
+local function origin_of(id)
+  local tenant, _, _, _, key, _, _, _, created, inherited = decode(call('HGET', RUN .. id, 's'))
+  return tenant, key, created, inherited
 end
 
 -- Bring the document up to date with a run that has changed, or of which a step has completed: `again` if it had completed
@@ -265,15 +296,19 @@ local function show(run, again, step, value, record, skipped)
   if not WANTED or to_rebuild[run.id] then
     return
   end
-  if run.size > 0 then
+  if run.layout ~= '' then
     to_rebuild[run.id] = again or not update(run, step, value, record, skipped) or nil
     return
   end
   if not run.tenant then
-    read_spec(run, call('HGET', RUN .. run.id, 's'))
+    run.tenant, run.key, run.created, run.inherited = origin_of(run.id)
   end
   if run.is_new and not run.inherited then
-    compose(run, step and {{step, value, record, skipped}} or {})
+    local layout, completed, result = new_layout(), '', ''
+    if step then
+      completed, result = complete(layout, step, value, record, skipped)
+    end
+    compose(run, layout, completed, result)
   else
     to_rebuild[run.id] = true
   end

@@ -4,17 +4,34 @@
 local LOG_LIMIT = 10000
 local end_attempt -- how an attempt ends that did not succeed: failing.lua
 
--- A run if the holder of this epoch may still write to it, as far as its fence tells, and further fields of it.
+-- Fields of a run, its fence first, if the holder of this epoch may still write to it.
 local function held(id, epoch, ...)
-  if pending[id] then
-    save(pending[id])
-  end
+  flush(id)
   local found = call('HMGET', RUN .. id, 'f', ...)
-  local run = found[1] and fenced_run(id, found[1])
-  if run and run.state == RUNNING and run.epoch == epoch and run.lasts > mono then
-    return run, found
+  if not found[1] then
+    return nil
   end
-  return nil
+  local _, state, current, lasts = unpack_fence(FENCE, found[1])
+  return state == RUNNING and current == epoch and lasts > mono and found or nil
+end
+
+-- Answers the pairs of run and epoch that are lost.
+on.Renew = function(c)
+  local lost, lasts = {}, mono + c.ttl
+  write_freed()
+  for _, pair in ipairs(c.held) do
+    local found = held(pair[1], pair[2])
+    local run = found and fenced_run(pair[1], found[1])
+    if not run then
+      lost[#lost + 1] = pair
+    elseif lasts > run.lasts then
+      run.lasts = lasts
+      put_fence(run)
+      write(run)
+      call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
+    end
+  end
+  return lost
 end
 
 -- A step's checkpoint is about to go or to be replaced: let the event that refers to its record keep it.
@@ -41,26 +58,43 @@ local function checkpoint(run, before, step, key, value, checksum, schema, finge
   end
 end
 
+-- Nothing but the checkpoint is written, and the fence is asked once for all items of a run that come together.
+local function save_item(id, epoch, ...)
+  local run = items[id]
+  if not run or run.epoch ~= epoch then
+    local found = held(id, epoch)
+    if not found then
+      return false
+    end
+    run = fenced_run(id, found[1])
+    items[id] = run
+  end
+  checkpoint(run, nil, ...)
+  return true
+end
+
 on.SaveCheckpoint = function(id, epoch, step, key, value, checksum, schema, fingerprint, record, skipped)
-  local is_step = key == ''
-  local run, found = held(id, epoch, is_step and 'c' .. step .. '\0' or '-')
-  if not run then
+  if key ~= '' then
+    return save_item(id, epoch, step, key, value, checksum, schema, fingerprint, record)
+  end
+  local found = held(id, epoch, 'c' .. step .. '\0')
+  if not found then
     return false
   end
+  local run = fenced_run(id, found[1])
   checkpoint(run, found[2], step, key, value, checksum, schema, fingerprint, record, skipped)
-  if is_step then
-    show(run, found[2], step, value, record, skipped)
-    put_fence(run)
-  end
+  show(run, found[2], step, value, record, skipped)
+  put_fence(run)
   write(run)
   return true
 end
 
 on.SaveProgress = function(id, epoch, progress)
-  local run = held(id, epoch)
-  if not run then
+  local found = held(id, epoch)
+  if not found then
     return false
   end
+  local run = fenced_run(id, found[1])
   run.progress = progress
   put(run, 'p', progress)
   show(run)
@@ -96,11 +130,11 @@ end
 -- `last` is a SaveCheckpoint: run, epoch, step, key, value, checksum, schema, fingerprint, record, skipped.
 on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, last, deferred)
   local step, value = last and last[4] == '' and last[3] or nil, last and last[5]
-  local run, found = held(id, epoch, 's', 'r', 'p', 'e', last and 'c' .. last[3] .. '\0' .. last[4] or '-')
-  if not run then
+  local found = held(id, epoch, 's', 'r', 'p', 'e', last and 'c' .. last[3] .. '\0' .. last[4] or '-')
+  if not found then
     return false
   end
-  read_spec(run, found[2])
+  local run = as_run(id, found[2], found[1], found[3])
   run.progress, run.lasts = progress, 0
   if found[4] or found[5] then
     call('HDEL', RUN .. id, 'p', 'e')
@@ -112,14 +146,12 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     checkpoint(run, found[6], unpack(last, 3, 10))
   end
   set_free(run)
-  tally(run, RUNNING, -1)
   if outcome == 'succeeded' then
     succeed(run, result, step, value)
   else
-    read_rest(run, found[3])
     end_attempt(run, outcome, failure, reason, delay, deferred)
   end
-  tally(run, run.state, 1)
+  tally(run, RUNNING, run.state)
   show(run, found[6], step, value, last and last[9], last and last[10])
   if run.state == SUCCEEDED then
     put_fence(run)

@@ -66,13 +66,12 @@ end
 -- Answers how many checkpoints of the step are in quarantine, or false. A repeated
 -- command finds nothing left to take out and only learns the number again.
 on.Quarantine = function(c)
-  local run, found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'p')
-  if not run then
+  local found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'p')
+  if not found then
     return false
   end
   if found[4] then
-    read_spec(run, found[2])
-    read_rest(run, found[3])
+    local run = as_run(c.run, found[2], found[1], found[3])
     run.progress = found[5]
     if c.key == '' then
       keep_record(run, c.step, found[4])
@@ -92,22 +91,4 @@ on.Quarantine = function(c)
     end
   end
   return count
-end
-
--- Answers the pairs of run and epoch that are lost.
-on.Renew = function(c)
-  local lost, lasts = {}, mono + c.ttl
-  write_freed()
-  for _, pair in ipairs(c.held) do
-    local run = held(pair[1], pair[2])
-    if not run then
-      lost[#lost + 1] = pair
-    elseif lasts > run.lasts then
-      run.lasts = lasts
-      put_fence(run)
-      write(run)
-      call('PEXPIRE', PREFIX .. 'pipeline_lock:' .. run.id, math.max(1, math.floor(c.ttl * 1000)))
-    end
-  end
-  return lost
 end

@@ -57,14 +57,13 @@ on.Submit = function(id, tenant, pipeline, lane, input, fingerprint, key, unique
   local run = {
     id = id, tenant = tenant, pipeline = pipeline, lane = lane, key = key, unique = unique or nil, priority = priority,
     created = now, inherited = inherited, input = input, seq = seq + 1, state = QUEUED, epoch = 0, lasts = 0, last = 0,
-    started = 0, finished = 0, bad = 0, steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0,
-    cost = 0, attempts = 0, limit = limit,
+    started = 0, finished = 0, bad = 0, layout = '', attempts = 0, limit = limit,
     written = {'i', input, 's', pack(tenant, pipeline, lane, fingerprint, key, unique or nil, priority, parent, now,
       inherited)},
   }
   index(run)
   line_up_behind(run, delay)
-  tally(run, QUEUED, 1)
+  tally(run, nil, QUEUED)
   event(run, 'run.queued')
   for _, k in ipairs(checkpoints) do -- taken over from the run that this one reruns
     put(run, 'c' .. k.step .. '\0' .. k.key,

@@ -1,5 +1,8 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every holder.
 
+local is_held = {} -- the locks that this batch wrote: those that are held are listed once, in the end
+local conclude = finish
+
 local function lock_of(name)
   local found = call('HGET', H .. 'locks', name)
   if not found then
@@ -10,7 +13,13 @@ end
 
 local function write_lock(name, epoch, token, owner, acquired, lasts)
   call('HSET', H .. 'locks', name, pack(epoch, token, owner, acquired, lasts))
-  call(token and 'SADD' or 'SREM', H .. 'locks:held', name)
+  is_held[name] = token ~= nil
+end
+
+local function write_held(command, names)
+  if #names > 0 then
+    call(command, H .. 'locks:held', unpack(names))
+  end
 end
 
 -- Answers the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's token (its answer was
@@ -35,7 +44,8 @@ on.RenewLocks = function(c)
   for _, pair in ipairs(c.held) do
     local epoch, token, owner, acquired, lasts = lock_of(pair[1])
     if token == pair[2] and lasts > mono then
-      write_lock(pair[1], epoch, token, owner, acquired, math.max(lasts, mono + c.ttl))
+      lasts = math.max(lasts, mono + c.ttl)
+      call('HSET', H .. 'locks', pair[1], pack(epoch, token, owner, acquired, lasts)) -- it is listed already
     else
       lost[#lost + 1] = pair
     end
@@ -51,4 +61,15 @@ on.ReleaseLock = function(c)
   write_lock(c.name, epoch)
   loud = true
   return true
+end
+
+function finish()
+  local taken, given_back = {}, {}
+  for name, held in pairs(is_held) do
+    local names = held and taken or given_back
+    names[#names + 1] = name
+  end
+  write_held('SADD', taken)
+  write_held('SREM', given_back)
+  conclude()
 end

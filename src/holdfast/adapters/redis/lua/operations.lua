@@ -12,7 +12,7 @@ end
 -- Take a run out of wherever its state has put it.
 local function leave(run)
   local state = run.state
-  tally(run, state, -1)
+  tally(run, state, nil)
   if state == QUEUED and run.available then
     call('ZREM', H .. 'delayed:' .. run.lane, run.id)
     call('ZREM', H .. 'waiting:' .. run.lane, run.id)
@@ -30,7 +30,7 @@ end
 local function arrived(run)
   local found = call('HMGET', RUN .. run.id, 'p', 'e')
   run.progress, run.failure = found[1], run.failure or found[2] or nil
-  tally(run, run.state, 1)
+  tally(run, nil, run.state)
   show(run)
   save(run)
   loud = true

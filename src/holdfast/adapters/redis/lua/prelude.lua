@@ -13,7 +13,8 @@
 --   pipeline_validation_failure:<run>:<step>    integer: checkpoints taken out of use
 --
 -- For us, <prefix>holdfast: and then
---   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock
+--   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock;
+--                       while the store takes part in a move also mark and held: see holding.lua
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log
 --   quarantine:<run>    list: checkpoints taken out of use
@@ -42,6 +43,7 @@
 --   locks               hash: lock -> epoch, token, owner, acquired, lasts
 --   locks:held          set: locks that are held, and some whose holder has vanished
 --   audit               list: interventions, newest first
+--   moving:outbox, moving:ended   sorted sets: what a store that is being filled has yet to put into the streams
 --   bell                channel: rung by whoever did something that others may wait for
 --
 -- Several values in one string are packed one after another (MessagePack), names are joined with a zero byte.
@@ -58,42 +60,37 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 -- A run. In its hash:
 --   s  what never changes   tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited
 --   f  the fence            seq (number of acceptance), state, epoch, lasts (end of the lease), last (newest event),
---                           started and finished (0: not yet), bad (checkpoints in quarantine), and the layout of its
---                           state document: see document.lua. Every write begins with it and many end with it, so it
---                           is not packed like the others but laid out as FENCE says
+--                           started and finished (0: not yet), bad (checkpoints in quarantine): laid out as FENCE says;
+--                           behind them the layout of its state document, if it has one: see document.lua
 --   r  the rest             attempts, limit, available, due, worker, reason, holds (its lane)
 --   i  input    p  progress    e  error    o  result, or = and the step whose value it is
 --   e<number>       an event: type, at, data, position; without data, and with the name of a step behind them, its data
 --                   are the record of that step's checkpoint
 --   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
-local FENCE = '>I8BI8dI4ddI2I2I2I4I4I4I4I4I8d'
-local unpack_fence, pack_fence = struct.unpack, struct.pack
+local FENCE = '>I8BI8dI4ddI2'
+local pack_fence, unpack_fence = struct.pack, struct.unpack
 
--- As much of a run as its fence tells. A new one was queued and perhaps started, no more.
+-- As much of a run as its fence tells. A new one was queued and perhaps started, no more. What is written to a run is
+-- collected; most commands write up to four fields.
 local function fenced_run(id, f)
-  local seq, state, epoch, lasts, last, started, finished, bad, steps, results, a, room, begun, b, size, tokens, cost =
-    unpack_fence(FENCE, f)
+  local seq, state, epoch, lasts, last, started, finished, bad, rest = unpack_fence(FENCE, f)
   return {
     id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started, finished = finished,
-    bad = bad, steps = steps, results = results, a = a, room = room, begun = begun, b = b, size = size, tokens = tokens,
-    cost = cost, is_new = last <= 2, written = {},
+    bad = bad, layout = string.sub(f, rest), is_new = last <= 2, written = {nil, nil, nil, nil, nil, nil, nil, nil},
   }
 end
 
-local function read_spec(run, s)
-  run.tenant, run.pipeline, run.lane, run.fingerprint, run.key, run.unique, run.priority, run.parent, run.created,
-    run.inherited = decode(s)
-end
-
-local function read_rest(run, r)
-  run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds = decode(r)
-end
-
 local function as_run(id, s, f, r)
-  local run = fenced_run(id, f)
-  read_spec(run, s)
-  read_rest(run, r)
-  return run
+  local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
+  local seq, state, epoch, lasts, last, started, finished, bad, rest = unpack_fence(FENCE, f)
+  local attempts, limit, available, due, worker, reason, holds = decode(r)
+  return {
+    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started, finished = finished,
+    bad = bad, layout = string.sub(f, rest), is_new = last <= 2, written = {nil, nil, nil, nil, nil, nil, nil, nil},
+    tenant = tenant, pipeline = pipeline, lane = lane, fingerprint = fingerprint, key = key, unique = unique,
+    priority = priority, parent = parent, created = created, inherited = inherited, attempts = attempts, limit = limit,
+    available = available, due = due, worker = worker, reason = reason, holds = holds,
+  }
 end
 
 local function stored(id)

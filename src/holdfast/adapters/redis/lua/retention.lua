@@ -1,6 +1,6 @@
 -- Deleting finished runs with all that belongs to them, a bounded number at a time.
 
-local SCANNED = 200 -- entries of `ended` that are looked at in one go
+local SCANNED = 200 -- entries of `ended` that one command looks at
 
 local function last_position(run)
   return (select(4, decode(call('HGET', RUN .. run.id, 'e' .. run.last))))
@@ -11,24 +11,32 @@ local function still_needed(run, confirmed)
   return run.holds or (confirmed > 0 and confirmed < last_position(run))
 end
 
+-- The next entry of `ended` behind a place, if it is old enough: the time and the runs that ended then.
+local function next_ended(from, keep)
+  local entry = call('XRANGE', H .. 'ended', from, '+', 'COUNT', 1)[1]
+  local ids = entry and decode(entry[2][2])
+  if ids and ids[1] <= now - keep then
+    return entry[1], ids
+  end
+  return nil
+end
+
 -- Runs that failed long enough ago, and those that ended otherwise with the entries of the stream that name them.
 local function expired(c)
   local found, entries = {}, {}
   for _, id in ipairs(call('ZRANGEBYSCORE', H .. 'failed', '-inf', now - c.keep_failed, 'LIMIT', 0, 2 * c.limit)) do
     found[#found + 1] = find(id)
   end
-  for _, entry in ipairs(call('XRANGE', H .. 'ended', '-', '+', 'COUNT', SCANNED)) do
-    local ids = decode(entry[2][2])
-    if ids[1] > now - c.keep or #found >= 2 * c.limit then
-      break
-    end
-    entries[#entries + 1] = {entry[1], ids}
+  local place, ids = next_ended('-', c.keep)
+  while place and #found < 2 * c.limit and #entries < SCANNED do
+    entries[#entries + 1] = {place, ids}
     for i = 2, #ids do
       local run = find(ids[i])
       if run and run.finished == ids[1] then -- not one that was given the same id later
         found[#found + 1] = run
       end
     end
+    place, ids = next_ended('(' .. place, c.keep)
   end
   return found, entries
 end
@@ -42,7 +50,7 @@ local function forget_values(run)
 end
 
 local function forget(run)
-  tally(run, run.state, -1)
+  tally(run, run.state, nil)
   if run.state ~= SUCCEEDED then
     call('ZREM', H .. 'state:' .. NAMES[run.state], run.id)
     call('ZREM', H .. 'failed', run.id)
