@@ -47,8 +47,15 @@ fix: $(STAMP)  ## let ruff repair what it can
 bench: $(STAMP)  ## measure holdfast beside DBOS and the group-commit bound, on SQLite
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(STAMP)  ## measure holdfast beside ten peers on Redis and PostgreSQL, on servers of its own
+	$(BIN)/python -m benchmarks --servers
+
 soak: $(STAMP)  ## 2,000 runs on one file, workers killed at random
 	$(BIN)/python examples/kill_workers.py --runs 2000
+
+soak-servers: $(STAMP)  ## 5,000 runs, 4 workers, on PostgreSQL and on Redis; workers and server killed at random
+	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),5000) --workers 4 --seconds-limit 1800 --server postgres
+	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),5000) --workers 4 --seconds-limit 1800 --server redis
 
 pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 	uv pip compile pyproject.toml --group dev --extra fast --extra report --extra llm --extra postgres --extra redis \
@@ -58,4 +65,4 @@ pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 clean:  ## remove what was built here
 	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
-.PHONY: help setup demo crash browser test unit check fix bench soak pin clean
+.PHONY: help setup demo crash browser test unit check fix bench bench-peers soak soak-servers pin clean

@@ -1,37 +1,38 @@
-"""What is measured: benchmarks, systems, sizes, and the goals."""
+"""The words in which a suite says what it measures: systems, benchmarks, goals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-HOLDFAST = "holdfast"
-DBOS = "DBOS as shipped"
-DBOS_WAL = "DBOS, file set to WAL"
-BOUND = "group-commit bound"
+from benchmarks.peers import OURS
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Something to measure: a file of `systems/` and the environment that it needs."""
+
+    name: str
+    module: str
+    environment: str = OURS
+    our_ways: tuple[str, ...] = ()
+    """Ways to use it that need our own environment alone."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What its process is told beside the benchmark."""
 
 
 @dataclass(frozen=True)
 class Subject:
     """One system in one benchmark. Of several ways to use it the best median counts."""
 
-    system: str
+    system: System
     count: int
     quick: int
     ways: tuple[str, ...] = ("",)
     row: str | None = None
     """The benchmark's name in the results, where it differs."""
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    name: str
-    unit: str
-    subjects: tuple[Subject, ...]
-    higher_is_better: bool = True
-    flight: int = 256
-    seconds: float = 60.0
-    """No further round begins that would probably end after so long; the first round always runs."""
-    extra: tuple[Extra, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,90 +45,60 @@ class Extra:
     higher_is_better: bool = False
 
 
-def _dbos(count: int, quick: int, *ways: str) -> tuple[Subject, Subject]:
-    return Subject(DBOS, count, quick, ways), Subject(DBOS_WAL, count, quick, ways)
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    unit: str
+    subjects: tuple[Subject, ...]
+    higher_is_better: bool = True
+    flight: int = 256
+    seconds: float = 60.0
+    """No further round begins that would probably end after so long; the first round always runs."""
+    extra: tuple[Extra, ...] = ()
+    store: str = "sqlite"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def narrowed(self, systems: Sequence[str]) -> Benchmark:
+        """The same with those systems alone whose name begins so."""
+        fitting = (one for one in self.subjects if not systems or one.system.name.startswith(tuple(systems)))
+        return replace(self, subjects=tuple(fitting))
 
 
-_LIBRARIES = ("sqlite3", "apsw")
-
-BENCHMARKS = (
-    Benchmark(
-        "noop_runs",
-        "runs/s",
-        (
-            Subject(HOLDFAST, 10_000, 4_000),
-            *_dbos(300, 200, "queue", "thread", "threads", "async"),
-            Subject(BOUND, 40_000, 20_000, _LIBRARIES, row="bound_noop"),
-        ),
-        seconds=140,
-    ),
-    Benchmark(
-        "five_step_runs",
-        "runs/s",
-        (
-            Subject(HOLDFAST, 6_000, 2_500),
-            *_dbos(120, 60, "thread", "threads", "async"),
-            Subject(BOUND, 20_000, 10_000, _LIBRARIES, row="bound_five_step"),
-        ),
-        seconds=140,
-    ),
-    Benchmark(
-        "five_step_p50",
-        "ms",
-        (
-            Subject(HOLDFAST, 300, 150),
-            *_dbos(60, 30, "thread", "async"),
-            Subject(BOUND, 500, 200, _LIBRARIES, row="bound_five_step_p50"),
-        ),
-        higher_is_better=False,
-        flight=1,
-        seconds=120,
-    ),
-    Benchmark("map_items", "items/s", (Subject(HOLDFAST, 50_000, 20_000),), seconds=30),
-    Benchmark("submit", "runs/s", (Subject(HOLDFAST, 20_000, 10_000), *_dbos(400, 150, "queue")), seconds=30),
-    Benchmark(
-        "pickup_p50",
-        "ms",
-        (Subject(HOLDFAST, 100, 40), *_dbos(50, 25, "queue")),
-        higher_is_better=False,
-        flight=1,
-    ),
-    Benchmark("pickup_between_p50", "ms", (Subject(HOLDFAST, 100, 40),), higher_is_better=False, flight=1, seconds=40),
-    Benchmark(
-        "history_growth",
-        "× the time per run on an empty store",
-        (Subject(HOLDFAST, 100_000, 20_000),),
-        higher_is_better=False,
-        seconds=75,
-        extra=(Extra("empty", "history_empty", "runs/s", True), Extra("full", "history_full", "runs/s", True)),
-    ),
-    Benchmark(
-        "worker_start",
-        "s",
-        (Subject(HOLDFAST, 1, 1),),
-        higher_is_better=False,
-        seconds=20,
-        extra=(Extra("rss", "worker_rss", "MB"),),
-    ),
-)
+ANY_PEER = "any peer"
 
 
 @dataclass(frozen=True)
 class Goal:
-    """`ours` is at least `factor` times `theirs`; for latencies, at most that share of it."""
+    """`ours` is at least `factor` times `theirs`; for latencies, at most that share of it.
+
+    `theirs` is a benchmark and a system (or ANY_PEER: the best of all that are not holdfast), or a number.
+    """
 
     text: str
     ours: str
     theirs: tuple[str, str] | float
     factor: float
     higher_is_better: bool = True
+    or_saturated: bool = False
+    """Whether it also counts as reached when the row shows that there was no processor left to use."""
 
 
-GOALS = (
-    Goal("no-op runs: at least 20 × DBOS", "noop_runs", ("noop_runs", DBOS), 20),
-    Goal("five-step runs: at least 30 × DBOS", "five_step_runs", ("five_step_runs", DBOS), 30),
-    Goal("five steps, p50: at most 1/5 of DBOS", "five_step_p50", ("five_step_p50", DBOS), 1 / 5, False),
-    Goal("map: at least 20,000 items/s", "map_items", 20_000, 1),
-    Goal("history of 100,000 runs (--quick: 20,000): at most 1.5 × the time", "history_growth", 1.5, 1, False),
-    Goal("five-step runs: at least 1/4 of the bound", "five_step_runs", ("bound_five_step", BOUND), 1 / 4),
-)
+@dataclass(frozen=True)
+class Suite:
+    """A set of benchmarks that are run and reported together."""
+
+    name: str
+    """Of its results and of its section in the README."""
+    benchmarks: tuple[Benchmark, ...]
+    goals: tuple[Goal, ...]
+    rounds: int
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """Which row of holdfast a bound's row is compared with, where the names differ."""
+    harder: Mapping[str, str] = field(default_factory=dict)
+    """A peer, and the same peer in better circumstances: goals against the first are also shown against the second."""
+    driver: str | None = None
+    """The module, in our own environment, that starts the systems' processes; without one they start by themselves."""
+
+    def environments(self, chosen: tuple[Benchmark, ...]) -> list[str]:
+        systems = (subject.system for benchmark in chosen for subject in benchmark.subjects)
+        return list(dict.fromkeys(system.environment for system in systems))

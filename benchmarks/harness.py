@@ -9,21 +9,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from benchmarks import catalogue, peers
-from benchmarks.catalogue import Benchmark, Subject
+from benchmarks import peers
+from benchmarks.catalogue import Benchmark, Extra, Subject, Suite
 
 TIMEOUT = 120.0
-MODULES = {
-    catalogue.HOLDFAST: "benchmarks.systems.holdfast",
-    catalogue.DBOS: "benchmarks.systems.dbos",
-    catalogue.DBOS_WAL: "benchmarks.systems.dbos",
-    catalogue.BOUND: "benchmarks.systems.bound",
-}
+USAGE = ("server_cpu", "worker_cpu")
+"""What an answer may say beside its figure: processors that were busy."""
 
 Row = dict[str, Any]
 Place = tuple[str, str, str]
@@ -36,14 +32,17 @@ class Failed(Exception):
 
 @dataclass
 class Harness:
-    """How to measure: sizes, rounds, event loop, and whether the peers are there."""
+    """How to measure: sizes, rounds, event loop, and what is missing."""
 
+    suite: Suite
     repeat: int
     bounded: bool
     """Whether a benchmark's time limit may end it before the last round."""
     quick: bool
     uvloop: bool
-    peers_missing: str | None
+    missing: Mapping[str, str]
+    """Environments and servers that are not there, and why."""
+    servers: Mapping[str, Mapping[str, Any]]
     say: Callable[[str], None]
     answers: dict[Place, list[dict[str, Any]]] = field(default_factory=dict)
     failures: dict[Place, list[str]] = field(default_factory=dict)
@@ -65,8 +64,8 @@ class Harness:
         return rounds > 0 and passed + passed / rounds > benchmark.seconds
 
     def _measure_once(self, benchmark: Benchmark, subject: Subject, way: str, round_: int) -> None:
-        place = (benchmark.name, subject.system, way)
-        title = f"{benchmark.name}, {subject.system}{f' ({way})' if way else ''}, round {round_ + 1}"
+        place = (benchmark.name, subject.system.name, way)
+        title = f"{benchmark.name}, {subject.system.name}{f' ({way})' if way else ''}, round {round_ + 1}"
         try:
             found = self._ask(benchmark, subject, way)
         except Failed as error:
@@ -77,9 +76,12 @@ class Harness:
         self.answers.setdefault(place, []).append(found)
 
     def _ask(self, benchmark: Benchmark, subject: Subject, way: str) -> dict[str, Any]:
-        ours = subject.system == catalogue.HOLDFAST or way == "sqlite3"
-        if self.peers_missing and not ours:
-            raise Failed(f"the peers' environment is missing: {self.peers_missing}")
+        system = subject.system
+        environment = peers.OURS if way and way in system.our_ways else system.environment
+        for needed in (environment, benchmark.store):
+            if needed in self.missing:
+                raise Failed(f"{needed} is missing: {self.missing[needed]}")
+        command = peers.command(environment, system.module)
         with tempfile.TemporaryDirectory(prefix="holdfast-benchmark-", ignore_cleanup_errors=True) as folder:
             asked = {
                 "benchmark": subject.row or benchmark.name,
@@ -88,37 +90,42 @@ class Harness:
                 "flight": benchmark.flight,
                 "folder": folder,
                 "uvloop": self.uvloop,
-                "wal": subject.system == catalogue.DBOS_WAL,
+                **benchmark.options,
+                **system.options,
+                **subject.options,
             }
-            python = sys.executable if ours else str(peers.PYTHON)
-            output = ask_process([python, "-m", MODULES[subject.system], json.dumps(asked)])
-        return parse(output, ["value", *(extra.key for extra in benchmark.extra)])
+            if self.suite.driver:
+                asked |= {"command": command, "environment": peers.variables(environment)}
+                asked["server"] = self.servers[benchmark.store]
+                command = [sys.executable, "-m", self.suite.driver]
+            output = ask_process([*command, json.dumps(asked)])
+        return parse(output, ["value"])
 
     def _rows(self, benchmark: Benchmark, subject: Subject) -> list[Row]:
-        name = subject.row or benchmark.name
-        best: Row | None = None
-        for way in subject.ways:
-            answers = self.answers.get((benchmark.name, subject.system, way), [])
-            if answers:
-                row = _row(name, subject.system, benchmark.unit, benchmark.higher_is_better, answers, "value")
-                row["way"] = way
-                best = row if best is None or _better(row, best) else best
+        system, store = subject.system.name, benchmark.store
+        names = [Extra("value", subject.row or benchmark.name, benchmark.unit, benchmark.higher_is_better)]
+        names += [extra for extra in benchmark.extra if subject.row is None]
+        found = [self._best(benchmark, subject, extra) for extra in names]
         reasons = self._reasons(benchmark, subject)
-        if best is None:
-            empty = [_missing(name, subject.system, benchmark.unit, benchmark.higher_is_better)]
-            empty += [_missing(e.row, subject.system, e.unit, e.higher_is_better) for e in benchmark.extra]
-            return [{**row, "failures": reasons} for row in empty]
-        answers = self.answers[benchmark.name, subject.system, best["way"]]
-        if reasons:
-            best["failures"] = reasons
-        further = [_row(e.row, subject.system, e.unit, e.higher_is_better, answers, e.key) for e in benchmark.extra]
-        return [best, *further]
+        rows = [_row(extra, system, store, *best) for extra, best in zip(names, found, strict=True)]
+        return [{**row, "failures": reasons} if reasons else row for row in rows]
+
+    def _best(self, benchmark: Benchmark, subject: Subject, extra: Extra) -> tuple[str, list[dict[str, Any]]]:
+        """The way with the best median of this figure, and what was answered then."""
+        measured = [
+            (way, answers)
+            for way in subject.ways
+            if (answers := self.answers.get((benchmark.name, subject.system.name, way)))
+            and all(extra.key in answer for answer in answers)
+        ]
+        best = max if extra.higher_is_better else min
+        return best(measured, key=lambda one: median(_values(one[1], extra.key)), default=("", []))
 
     def _reasons(self, benchmark: Benchmark, subject: Subject) -> list[str]:
         return [
             f"{way}: {reason}" if way else reason
             for way in subject.ways
-            for reason in dict.fromkeys(self.failures.get((benchmark.name, subject.system, way), []))
+            for reason in dict.fromkeys(self.failures.get((benchmark.name, subject.system.name, way), []))
         ]
 
 
@@ -169,31 +176,23 @@ def parse(output: str, keys: list[str]) -> dict[str, Any]:
     raise Failed(f"its answer is not understood: {(lines or ['nothing'])[-1][:200]}")
 
 
-def _row(name: str, system: str, unit: str, higher_is_better: bool, answers: list[dict[str, Any]], key: str) -> Row:
-    values = [answer[key] for answer in answers]
-    return {
-        "benchmark": name,
-        "system": system,
-        "store": "sqlite",
-        "value": median(values),
-        "unit": unit,
-        "higher_is_better": higher_is_better,
-        "min": min(values),
-        "max": max(values),
-        "repeats": len(values),
-    }
+def _values(answers: list[dict[str, Any]], key: str) -> list[float]:
+    return [answer[key] for answer in answers]
 
 
-def _missing(name: str, system: str, unit: str, higher_is_better: bool) -> Row:
-    return {
-        "benchmark": name,
+def _row(extra: Extra, system: str, store: str, way: str, answers: list[dict[str, Any]]) -> Row:
+    row = {
+        "benchmark": extra.row,
         "system": system,
-        "store": "sqlite",
+        "store": store,
         "value": None,
-        "unit": unit,
-        "higher_is_better": higher_is_better,
+        "unit": extra.unit,
+        "higher_is_better": extra.higher_is_better,
     }
-
-
-def _better(row: Row, other: Row) -> bool:
-    return (row["value"] > other["value"]) == row["higher_is_better"]
+    if not answers:
+        return row
+    values = _values(answers, extra.key)
+    row |= {"value": median(values), "min": min(values), "max": max(values), "repeats": len(values), "way": way}
+    if extra.key == "value":
+        row |= {key: median(_values(answers, key)) for key in USAGE if all(key in answer for answer in answers)}
+    return row

@@ -12,14 +12,15 @@ from pathlib import Path
 
 from holdfast.adapters.sqlite.database import file_system_of
 
+SQLITE = f"SQLite {sqlite3.sqlite_version}, synchronous=FULL"
 
-def describe(*, uvloop: bool) -> str:
+
+def describe(stores: str = SQLITE, *, uvloop: bool) -> str:
     """Hardware, versions, settings, and how long this disk takes to keep a promise."""
     loop = "uvloop" if uvloop else "asyncio's own event loop"
     return (
         f"{date.today()}, {os.cpu_count()} × {_processor()}, {_memory()} GB, "
-        f"{platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, synchronous=FULL, "
+        f"{platform.system()} {platform.release()}, Python {platform.python_version()}, {stores}, "
         f"{_file_system()} with fdatasync {_fdatasync() * 1e6:.0f} µs, holdfast and bound on {loop}"
     )
 

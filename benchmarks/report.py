@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
-from benchmarks import catalogue
-from benchmarks.catalogue import GOALS, Goal
+from benchmarks.catalogue import ANY_PEER, Goal, Suite
 
 README = Path(__file__).with_name("README.md")
-BEGIN = "<!-- figures: begin (written by `python -m benchmarks --readme`) -->"
-END = "<!-- figures: end -->"
+HOLDFAST = "holdfast"
+SATURATED = 0.9
+"""From this share of a processor on there is none left."""
 
 Row = dict[str, Any]
+
+
+def marks(suite: Suite) -> tuple[str, str]:
+    """What the suite's section of the README stands between."""
+    command = "python -m benchmarks --servers --readme" if suite.driver else "python -m benchmarks --readme"
+    return f"<!-- {suite.name}: begin (written by `{command}`) -->", f"<!-- {suite.name}: end -->"
 
 
 def number(value: float | None) -> str:
@@ -23,14 +30,16 @@ def number(value: float | None) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[Row], suite: Suite) -> str:
     """One line per figure; the ratio says how many times better holdfast is."""
-    lines = [("benchmark", "system", "median", "min – max", "rounds", "unit", "holdfast is")]
+    head = ["benchmark", "system", "median", "min – max", "rounds", "unit", "holdfast is"]
+    shows_usage = any("server_cpu" in row for row in rows)
+    lines = [[*head, "processors busy: server + workers (each run)"] if shows_usage else head]
     for row in rows:
         spread = f"{number(row['min'])} – {number(row['max'])}" if row["value"] is not None else ""
         system = row["system"] + (f" ({row['way']})" if row.get("way") else "")
-        rounds = str(row.get("repeats", ""))
-        lines.append((row["benchmark"], system, number(row["value"]), spread, rounds, row["unit"], ratio(rows, row)))
+        cells = [row["benchmark"], system, number(row["value"]), spread, str(row.get("repeats", "")), row["unit"]]
+        lines.append([*cells, ratio(rows, row, suite), *([usage(row)] if shows_usage else [])])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     texts = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
@@ -39,19 +48,21 @@ def table(rows: list[Row]) -> str:
     return "\n".join(texts)
 
 
-OURS = {
-    "bound_noop": "noop_runs",
-    "bound_five_step": "five_step_runs",
-    "bound_five_step_p50": "five_step_p50",
-}
-
-
-def ratio(rows: list[Row], row: Row) -> str:
-    ours = value(rows, OURS.get(row["benchmark"], row["benchmark"]), catalogue.HOLDFAST)
-    if row["system"] == catalogue.HOLDFAST or not row["value"] or not ours:
+def ratio(rows: list[Row], row: Row, suite: Suite) -> str:
+    ours = value(rows, suite.bounds.get(row["benchmark"], row["benchmark"]), HOLDFAST)
+    if row["system"] == HOLDFAST or not row["value"] or not ours:
         return ""
     times = ours / row["value"] if row["higher_is_better"] else row["value"] / ours
     return f"{times:.2f} × as fast" if times < 10 else f"{times:.0f} × as fast"
+
+
+def usage(row: Row) -> str:
+    """How many processors were busy meanwhile, and how long for each run: where the time went."""
+    if "server_cpu" not in row:
+        return ""
+    server, workers = row["server_cpu"], row["worker_cpu"]
+    each = 1e6 / row["value"]
+    return f"{server:.2f} + {workers:.2f} ({server * each:,.0f} + {workers * each:,.0f} µs)"
 
 
 def failures(rows: list[Row]) -> str:
@@ -64,46 +75,70 @@ def failures(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def find(rows: list[Row], benchmark: str, system: str) -> Row | None:
+    """The row of a system; for ANY_PEER the best one that is not ours."""
+    fitting = [row for row in rows if row["benchmark"] == benchmark and row["value"] is not None]
+    if system != ANY_PEER:
+        return next((row for row in fitting if row["system"] == system), None)
+    peers = [row for row in fitting if row["system"] != HOLDFAST]
+    best = max if peers and peers[0]["higher_is_better"] else min
+    return best(peers, key=lambda row: row["value"], default=None)
+
+
 def value(rows: list[Row], benchmark: str, system: str) -> float | None:
-    for row in rows:
-        if row["benchmark"] == benchmark and row["system"] == system:
-            return row["value"]
-    return None
+    row = find(rows, benchmark, system)
+    return row["value"] if row else None
 
 
-def goals(rows: list[Row]) -> str:
-    """Each goal with what was reached, and the same against DBOS on a file that was set to WAL by hand."""
-    lines = ["| goal | reached | met | against DBOS, file set to WAL |", "|---|---|---|---|"]
-    for goal in GOALS:
-        reached, met = _judge(rows, goal, goal.theirs)
-        beside = ""
-        if isinstance(goal.theirs, tuple) and goal.theirs[1] == catalogue.DBOS:
-            beside, _ = _judge(rows, goal, (goal.theirs[0], catalogue.DBOS_WAL))
-        lines.append(f"| {goal.text} | {reached} | {met} | {beside} |")
+def goals(rows: list[Row], suite: Suite) -> str:
+    """Each goal with what was reached, and the same against a peer in better circumstances where there is one."""
+    head = ["goal", "reached", "met", *(f"against {name}" for name in suite.harder.values())]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for goal in suite.goals:
+        cells = [goal.text, *_judge(rows, goal, goal.theirs)]
+        for peer, harder in suite.harder.items():
+            against = isinstance(goal.theirs, tuple) and goal.theirs[1] == peer
+            cells.append(_judge(rows, goal, (goal.theirs[0], harder))[0] if against else "")  # type: ignore[index]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _judge(rows: list[Row], goal: Goal, theirs: tuple[str, str] | float) -> tuple[str, str]:
-    ours = value(rows, goal.ours, catalogue.HOLDFAST)
+    ours = find(rows, goal.ours, HOLDFAST)
     other = value(rows, *theirs) if isinstance(theirs, tuple) else theirs
     if ours is None or not other:
         return "not measured", "not judged"
-    share = ours / other
+    share = ours["value"] / other
     met = share >= goal.factor if goal.higher_is_better else share <= goal.factor
-    text = f"{share:.2f} ×" if isinstance(theirs, tuple) else number(ours)
-    return text, "yes" if met else "**no**"
+    text = f"{share:.2f} ×" if isinstance(theirs, tuple) else number(ours["value"])
+    if isinstance(theirs, tuple) and theirs[1] == ANY_PEER:
+        text += f" {find(rows, *theirs)['system']}"  # type: ignore[index]
+    return text, "yes" if met else (goal.or_saturated and saturated(ours)) or "**no**"
 
 
-def rewrite_readme(rows: list[Row], readme: Path | None = None) -> None:
+def saturated(row: Row) -> str | None:
+    """What had nothing left to give while the row was measured. Redis executes commands in one thread."""
+    if "server_cpu" not in row:
+        return None
+    busy = f"{row['server_cpu']:.2f} + {row['worker_cpu']:.2f} processors"
+    if row["store"] == "redis" and row["server_cpu"] >= SATURATED:
+        return f"the server is the bound ({busy})"
+    if row["server_cpu"] + row["worker_cpu"] >= SATURATED * (os.cpu_count() or 1):
+        return f"the machine is the bound ({busy} of {os.cpu_count()})"
+    return None
+
+
+def rewrite_readme(rows: list[Row], suite: Suite, readme: Path | None = None) -> None:
     """Put a stored run's figures between the README's two marks."""
     readme = readme or README
+    begin, end = marks(suite)
     text = readme.read_text()
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise SystemExit(f"{readme} has lost its marks; these two lines belong there:\n{BEGIN}\n{END}")
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    parts = [rows[0]["machine"], table(rows), goals(rows)]
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise SystemExit(f"{readme} has lost its marks; these two lines belong there:\n{begin}\n{end}")
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    parts = [rows[0]["machine"], table(rows, suite), goals(rows, suite)]
     if lost := failures(rows):
         parts.append("\n".join(f"- {line}" for line in lost.splitlines()))
     section = "\n\n".join(parts)
-    readme.write_text(f"{before}{BEGIN}\n\n{section}\n\n{END}{after}")
+    readme.write_text(f"{before}{begin}\n\n{section}\n\n{end}{after}")

@@ -20,6 +20,19 @@ from holdfast.model.run import Run
 from holdfast.ports.store import RunFilter, Store
 from holdfast.testing.invariants import check_store
 
+PROMISES = {
+    "I1": "under each epoch only the worker worked that the store had given the run to",
+    "I2": "every run that was accepted is there, once, and succeeded",
+    "I3": "no step ran again after its checkpoint was stored, and none was stored twice",
+    "I4": "every run ended once, with the right result",
+    "I10": "every history is gap-free and follows the declared transitions",
+    "I11": "what the histories say is what really happened",
+    "I12": "no dead letter appears twice",
+    "L1": "work went on by itself until all of it was done",
+    "L4": "workers that were told to stop went in time",
+}
+"""What is looked at; problems begin with these names."""
+
 
 class Trace(NamedTuple):
     """One execution of a step."""
@@ -36,6 +49,7 @@ class Figures(NamedTuple):
     """Executions beyond one per step: work that was cut off before it had a checkpoint."""
     takeovers: int
     """Attempts that began where a vanished worker had stopped."""
+    events: int
 
 
 def read_traces(path: Path) -> list[Trace]:
@@ -50,13 +64,14 @@ async def check(store: Store, traces: Sequence[Trace], runs: int, steps: int) ->
         by_run[trace.run].append(trace)
     found = await store.runs(RunFilter(pipeline="soak"), limit=runs + 1)
     problems = [] if len(found) == runs else [f"I2: {runs} runs were accepted, the store has {len(found)}"]
-    lost = 0
+    lost = events = 0
     for run in found:
         story = Story(run, await store.history(run.id), by_run[run.id], steps)
         problems += story.problems()
+        events += len(story.history)
         lost += sum(event.type == "run.worker_lost" for event in story.history)
     problems += await check_store(store)
-    return Figures(len(traces), len(traces) - len({(t.run, t.step) for t in traces}), lost), problems
+    return Figures(len(traces), len(traces) - len({(t.run, t.step) for t in traces}), lost, events), problems
 
 
 class Story:

@@ -12,12 +12,9 @@ from typing import Any
 
 from benchmarks.systems import common
 from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, task
+from benchmarks.systems.growth import Model
 from holdfast import Context, Holdfast, Pipeline, WorkerOptions
-from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.ids import new_id
-from holdfast.model.run import Run
-from holdfast.ports.commands import Claim, SaveCheckpoint, Settle, Submit
-from holdfast.ports.store import RunFilter, Store
+from holdfast.ports.store import RunFilter
 
 noop = Pipeline("noop")
 five = Pipeline("five")
@@ -162,7 +159,6 @@ async def work(asked: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-HISTORY_BATCH = 500
 HISTORY_PAIRS = 5
 HISTORY_WARM_UP = 1_000
 HISTORY_SAMPLE = 5_000
@@ -193,46 +189,13 @@ async def _rate(asked: dict[str, Any], name: str) -> float:
 
 
 async def write_history(folder: str, count: int) -> None:
-    """Finished runs, written by the store's own commands: each row is one that a worker would have written."""
-    async with open_app(folder, name="full") as app:
-        handle = await app.submit(noop)
-        await handle.result()
-        run, [checkpoint] = await handle.info(), await app.store.checkpoints(handle.id)
+    """Finished runs: each row is one that a worker would have written."""
+    model = await Model.made_on(f"sqlite:///{folder}/full.db")
     async with open_app(folder, name="full", worker=False) as app:
-        for start in range(1, count, HISTORY_BATCH):
-            await _finish(app.store, run, checkpoint, min(HISTORY_BATCH, count - start))
+        await model.finish(app.store, count - 1)
         found = await app.store.count(RunFilter())
     if found != {"succeeded": count}:
         raise RuntimeError(f"the history should be {count} finished runs and is {found}")
-
-
-async def _finish(store: Store, run: Run, like: Checkpoint, count: int) -> None:
-    ids = [new_id(time.time()) for _ in range(count)]
-    digest = "0" * 32
-    await store.apply([Submit(id, run.tenant, run.pipeline, run.lane, run.input, digest) for id in ids])
-    [claimed] = await store.apply([Claim("history", run.lane, [run.pipeline], count, 30.0)])
-    await store.apply(
-        [
-            Settle(
-                one.run,
-                one.epoch,
-                "succeeded",
-                result=run.result,
-                last=SaveCheckpoint(
-                    one.run,
-                    one.epoch,
-                    like.step,
-                    like.key,
-                    like.value,
-                    like.checksum,
-                    like.schema,
-                    like.fingerprint,
-                    like.record,
-                ),
-            )
-            for one in claimed
-        ]
-    )
 
 
 PROGRAM = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -96,11 +96,12 @@ class Holdfast:
         loaded = loaded or load()
         given = loaded.settings
         own = like if loaded.is_default("store") else None
+        store = (own.store_url or own.store) if own else given.store
         return cls(
-            (own.store_url or own.store) if own else given.store,
+            bootstrap.with_options(store, given) if isinstance(store, str) else store,
             pipelines,
             blobs=given.blobs or (own._blobs if own else None),
-            bus=(own.bus if own and loaded.is_default("bus") else given.bus),
+            bus=(own.bus if own and loaded.is_default("bus") else bootstrap.with_options(given.bus, given)),
             worker=_worker_options(loaded, like) if worker else False,
             lease=like._times if like and loaded.is_default("lease") else given.lease,
             retention=like._retention
@@ -194,6 +195,24 @@ class Holdfast:
         await self.open()
         return await Intake(self.runtime).submit(
             found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
+        )
+
+    async def submit_many(
+        self,
+        pipeline: Pipeline[In] | str,
+        inputs: Iterable[In | Any],
+        *,
+        tenant: str = "default",
+        keys: Sequence[str] | None = None,
+        priority: int = 0,
+        delay: Duration = 0,
+    ) -> list[RunHandle]:
+        """Accept a run for each input, in their order, in as few commits as possible. All are durable when this
+        returns; if one input is not valid, none was accepted."""
+        found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        await self.open()
+        return await Intake(self.runtime).submit_many(
+            found, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
         )
 
     async def run(self, run_id: str) -> RunHandle:

@@ -436,7 +436,7 @@ def test_check_finds_problems_before_anything_runs(stage):
     assert "✔ pipelines" in stage.here("check").out
     _put_broken_files(stage.folder)
     problems = stage.here("check", "--app", "broken.py", "--store", "foo:", "--json", code=8).json["items"]
-    assert [one["check"] for one in problems if not one["ok"]] == ["adapters", "pipelines"]
+    assert [one["check"] for one in problems if one["status"] != "ok"] == ["adapters", "pipelines"]
     assert stage.here("check", "--profile", "nonsense", code=8).out.startswith("✘ settings")
 
 

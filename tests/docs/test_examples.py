@@ -27,7 +27,9 @@ PARTS = {
     "crash_pipeline.py": "crash.py",
     "crash_summary.py": "crash.py",
     "kill_workers_check.py": "kill_workers.py",
+    "kill_workers_fleet.py": "kill_workers.py",
     "kill_workers_pipeline.py": "kill_workers.py",
+    "kill_workers_server.py": "kill_workers.py",
 }
 """Files that another example imports."""
 

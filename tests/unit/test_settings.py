@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import Holdfast
+from holdfast.bootstrap import make_bus, make_store, with_options
 from holdfast.errors import ConfigurationError
+from holdfast.model.clock import SystemClock
 from holdfast.settings import FIELDS, Settings, load, redacted
 from holdfast.settings.places import SECRETS
 
@@ -285,3 +288,77 @@ def test_an_app_declared_in_code_keeps_what_the_settings_leave_open(tmp_path, mo
     assert app.runtime.times.ttl == 3
     assert app._retention.finished == 5.0
     assert (app._worker_options.concurrency, app._worker_options.poll) == (7, 9.0)
+
+
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+def test_pool_and_time_outs_may_be_given_in_every_place(place):
+    place.write("holdfast.toml", "[pool]\nsize = 8\n[timeout]\ncommand = '3s'")
+    loaded = place.load(HOLDFAST_TIMEOUT_CONNECT="500ms")
+    assert (loaded.settings.pool.size, loaded.settings.timeout.command, loaded.settings.timeout.connect) == (
+        8,
+        3.0,
+        0.5,
+    )
+    assert [loaded.shown(name) for name in ("pool.size", "timeout.command", "timeout.connect")] == ["8", "3s", "0.5s"]
+    assert place.load(HOLDFAST_POOL_SIZE="9").settings.pool.size == 9
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("HOLDFAST_POOL_SIZE", "0", "pool.size .*whole number above zero"),
+        ("HOLDFAST_POOL_SIZE", "many", "pool.size .*whole number above zero"),
+        ("HOLDFAST_POOL_SIZE", "2000", "pool.size .*from 1 to 1000"),
+        ("HOLDFAST_TIMEOUT_COMMAND", "soon", "timeout.command .*'soon' is not a duration"),
+        ("HOLDFAST_TIMEOUT_COMMAND", "10ms", "timeout.command .*from 100ms to 1h"),
+        ("HOLDFAST_TIMEOUT_CONNECT", "2h", "timeout.connect .*from 100ms to 1h"),
+        ("HOLDFAST_TIMEOUT_READ", "2s", "HOLDFAST_TIMEOUT_READ is not a setting"),
+    ],
+)
+def test_what_is_wrong_with_them_is_said(place, variable, value, says):
+    with pytest.raises(ConfigurationError, match=says):
+        place.load(**{variable: value})
+
+
+def test_they_reach_the_adapter_and_the_url_wins(place):
+    settings = place.load(
+        HOLDFAST_POOL_SIZE="8", HOLDFAST_TIMEOUT_CONNECT="500ms", HOLDFAST_TIMEOUT_COMMAND="3s"
+    ).settings
+    for url in ("postgresql://db/app", "postgresql://db/app?sslmode=require", "redis://h", "rediss://h/0?prefix=x:"):
+        address = make_store(with_options(url, settings), SystemClock()).address
+        assert (address.pool, address.timeout, address.patience) == (8, 3.0, 0.5)
+    address = make_bus(with_options("redis://h/0?pool=3&timeout=2s", settings)).address
+    assert (address.pool, address.timeout, address.patience) == (3, 2.0, 0.5)
+    assert with_options("sqlite:///x.db", settings) == "sqlite:///x.db"
+    assert with_options("redis://h", Settings()) == "redis://h"
+
+
+def test_an_app_made_from_settings_has_them(place):
+    env = {"HOLDFAST_STORE": "redis://h", "HOLDFAST_BUS": "redis://h", "HOLDFAST_POOL_SIZE": "7"}
+    app = Holdfast.from_settings(place.load(**env), worker=False)
+    assert (app.store.address.pool, app.bus.address.pool) == (7, 7)
+    own = Holdfast("redis://h?timeout=2s", worker=False)
+    app = Holdfast.from_settings(place.load(HOLDFAST_POOL_SIZE="7"), like=own, worker=False)
+    assert (app.store.address.pool, app.store.address.timeout) == (7, 2.0)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://ann:s3cret@h/0",
+        "redis://:s3cret@h/0",
+        "redis://ann:s3/s3cret@h/0",
+        "redis://ann:s3?s3cret@h/0",
+        "redis://ann:s3#s3cret@h/0",
+        "redis://ann:s3@s3cret@h/0",
+        "redis://ann:s3 s3cret@h/0",
+        "postgresql://db/app?sslpassword=s3cret&pool=3",
+        "postgresql://db/app?user=ann&password=s3cret",
+    ],
+)
+def test_no_password_is_shown_however_it_is_written(url):
+    assert "s3cret" not in redacted(url)
+    assert "s3cret" not in redacted(f"store = {url!r} is wrong")
+    assert redacted(url).startswith(url.partition("://")[0])

@@ -148,7 +148,7 @@ def test_a_file_that_another_process_prepares_at_the_same_moment_is_not_foreign(
             return SimpleNamespace(fetchone=lambda: found[0] if found else None, fetchall=lambda: found)
 
     slow = Slow()
-    database._recognise(slow, path)
+    database.recognise(slow, path)
     slow.connection.close()
 
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import click
-from msgspec import Struct
 
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session
 from holdfast.errors import HoldfastError
-
-
-class Finding(Struct):
-    check: str
-    ok: bool
-    detail: str
+from holdfast.ports.health import Finding, found
 
 
 @click.command(cls=Command)
@@ -32,27 +26,31 @@ def command(session: Session) -> int:
 
     findings = _findings(session)
     session.out.items(findings, lambda: render.findings(findings))
-    return ExitCode.OK if all(finding.ok for finding in findings) else ExitCode.PROBLEMS
+    return ExitCode.OK if all(map(_is_ok, findings)) else ExitCode.PROBLEMS
 
 
 def _findings(session: Session) -> list[Finding]:
     """Each check builds on those before it, so the first problem of a kind ends the list."""
-    found = [_try("settings", lambda: _settings(session))]
-    if found[-1].ok:
-        found += [
+    findings = [_try("settings", lambda: _settings(session))]
+    if _is_ok(findings[-1]):
+        findings += [
             _try("adapters", lambda: _adapters(session)),
             _try("pipelines", lambda: _pipelines(session)),
         ]
-    if found[-1].ok:
-        found.append(_try("lanes", lambda: _lanes(session)))
-    return found
+    if _is_ok(findings[-1]):
+        findings.append(_try("lanes", lambda: _lanes(session)))
+    return findings
+
+
+def _is_ok(finding: Finding) -> bool:
+    return finding.status == "ok"
 
 
 def _try(name: str, look: Callable[[], str]) -> Finding:
     try:
-        return Finding(name, True, look())
+        return found(name, look())
     except HoldfastError as error:
-        return Finding(name, False, str(error))
+        return found(name, str(error), fail=True)
 
 
 def _settings(session: Session) -> str:
@@ -69,12 +67,12 @@ def _adapters(session: Session) -> str:
     store = session.store_url
     if store is None:
         return "made in code"
-    blobs = settings.blobs or bootstrap.default_blobs(store)
     bootstrap.make_store(store, SystemClock())
+    blobs = settings.blobs or bootstrap.default_blobs(store)
     if blobs is not None:
         bootstrap.make_blobs(blobs)
-    bootstrap.make_bus(settings.bus)
-    return ", ".join(bootstrap.redacted(url) for url in (store, blobs or "no blobs", f"bus {settings.bus}"))
+    bootstrap.make_bus(session.bus_url)
+    return ", ".join(bootstrap.redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}"))
 
 
 def _pipelines(session: Session) -> str:

@@ -22,7 +22,7 @@ class ExitCode(IntEnum):
     """It contradicts what is stored: key reused, run already there, lock lost."""
     NOT_FOUND = 7
     PROBLEMS = 8
-    """`check` found problems, or a run did not end as expected."""
+    """`check` or `doctor` found problems, a run did not end as expected, or what was moved is not the same."""
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -48,7 +48,7 @@ class RunEnded(errors.HoldfastError):
 
 
 class Unexpected(errors.HoldfastError):
-    """The run did not end as `--expect` said."""
+    """The run did not end as `--expect` said, or what was moved is not the same."""
 
 
 _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (

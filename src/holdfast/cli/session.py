@@ -104,9 +104,18 @@ class Session:
 
     @property
     def store_url(self) -> str | None:
-        """Where the store is; None when code has made it without a URL."""
+        """Where the store is, and how to talk to it; None when code has made it without a URL."""
+        from holdfast.bootstrap import with_options
+
         own = self._app_in_code
-        return own.store_url if own else self.loaded.settings.store
+        url = own.store_url if own else self.loaded.settings.store
+        return with_options(url, self.loaded.settings) if url else None
+
+    @property
+    def bus_url(self) -> str:
+        from holdfast.bootstrap import with_options
+
+        return with_options(self.loaded.settings.bus, self.loaded.settings)
 
     def _refuse_missing(self, url: str | None) -> None:
         """Looking must not create an empty store: it would hide a mistyped name."""
@@ -121,17 +130,24 @@ class Session:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Store]:
         """The store, for looking at it. Quicker to start than an app."""
-        from holdfast.bootstrap import make_store
-        from holdfast.model.clock import SystemClock
-
-        url = self.store_url
-        self._refuse_missing(url)
-        store = make_store(url, SystemClock()) if url else self.known.app.store
+        self._refuse_missing(self.store_url)
+        store = self.make_store()
         await store.open()
         try:
             yield store
         finally:
             await store.close()
+
+    def make_store(self) -> Store:
+        """The store, not yet open."""
+        from holdfast.bootstrap import make_store
+        from holdfast.model.clock import SystemClock
+
+        url = self.store_url
+        if url is not None:
+            return make_store(url, SystemClock())
+        assert self.known.app is not None, "who has no URL has an app"
+        return self.known.app.store
 
     @asynccontextmanager
     async def client(self, *, create: bool = False) -> AsyncIterator[Holdfast]:

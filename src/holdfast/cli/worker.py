@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,7 @@ async def _work(session: Session, pipelines: list[Pipeline[Any]], once: bool) ->
 
     settings = session.loaded.settings
     set_up(settings.log)
+    _collect_garbage_seldom()
     holdfast = session.app(pipelines, worker=True)
     async with StopSignal() as stop:
         try:
@@ -75,6 +77,13 @@ async def _work(session: Session, pipelines: list[Pipeline[Any]], once: bool) ->
         finally:
             drained = await _drain(holdfast, stop, settings.grace)
     return ExitCode.OK if drained else stop.code
+
+
+def _collect_garbage_seldom() -> None:
+    """A worker keeps thousands of small objects for milliseconds, and hardly one of them is part of a cycle: at
+    Python's own pace the collector takes a seventh of its time to find nothing."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def _say_hello(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:

@@ -7,6 +7,7 @@ taken off the loop's heap for nothing; here all deadlines of a loop share one ti
 from __future__ import annotations
 
 import asyncio
+from math import inf
 from types import TracebackType
 
 PRECISION = 0.001
@@ -52,13 +53,14 @@ class Deadlines:
         self.loop = asyncio.get_running_loop()
         self._open: dict[Deadline, None] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._next = inf
 
     def within(self, seconds: float) -> Deadline:
         return Deadline(self, seconds)
 
     def add(self, deadline: Deadline) -> None:
         self._open[deadline] = None
-        if self._timer is None or deadline.when < self._timer.when():
+        if deadline.when < self._next:
             self._set_timer(deadline.when)
 
     def remove(self, deadline: Deadline) -> None:
@@ -67,11 +69,12 @@ class Deadlines:
     def _set_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._next = when
         self._timer = self.loop.call_at(when, self._strike)
 
     def _strike(self) -> None:
         """Cancel what is over, and set the timer for the next; most of those it was set for are long gone."""
-        self._timer = None
+        self._timer, self._next = None, inf
         now = self.loop.time() + PRECISION
         for deadline in [deadline for deadline in self._open if deadline.when <= now]:
             self.remove(deadline)

@@ -60,8 +60,8 @@ class Execution:
         self.draining = False
         self.ended = False
         self.drained = asyncio.Event()
+        self.plan = plan
         self._finished_before: dict[str, StepRecord] = {}
-        self._plan = plan
         self._missing = dict(plan.missing)
         self._group: asyncio.TaskGroup | None = None
 
@@ -156,10 +156,12 @@ class Execution:
     # --- executing ---------------------------------------------------------------------------------------------
 
     async def _execute(self) -> None:
+        if self.plan.is_chain:  # most pipelines: they need no group of tasks
+            await self._advance(self._spawn_all_but_one(self.plan.first))
+            return
         async with asyncio.TaskGroup() as group:
             self._group = group
-            first = self._spawn_all_but_one(list(self._plan.first))
-            await self._advance(first)
+            await self._advance(self._spawn_all_but_one(self.plan.first))
 
     async def _advance(self, name: str | None) -> None:
         """Execute a step, then one that it made ready, and so on; further ready ones get tasks of their own."""
@@ -170,7 +172,7 @@ class Execution:
                 return
             if feed := self.feeds.get(name):
                 feed.close()
-            name = self._spawn_all_but_one(self._made_ready(self._plan.after_end[name]))
+            name = self._spawn_all_but_one(self._made_ready(self.plan.after_end[name]))
 
     def _spawn_all_but_one(self, ready: list[str]) -> str | None:
         if self.draining or not ready:
@@ -194,7 +196,7 @@ class Execution:
     def step_started(self, step: Step, fingerprint: str) -> None:
         """Let those begin that stream this step's items."""
         self.fingerprints[step.name] = fingerprint
-        followers = self._plan.after_start[step.name]
+        followers = self.plan.after_start[step.name]
         if not followers:
             return
         self.feeds[step.name] = Feed(step.name)

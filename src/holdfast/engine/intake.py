@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.engine.handle import RunHandle
@@ -38,12 +39,36 @@ class Intake:
 
         The same key with the same input gives the same run; with another input it raises Conflict.
         """
-        checked = pipeline.input.validate(value)
-        if key is None and pipeline.key is not None:
-            key = pipeline.key(checked)
-        _check_names(tenant, key)
-        text = pipeline.input.encode(checked)
-        return await self._accept(pipeline, text, tenant=tenant, key=key, priority=priority, delay=delay)
+        text, key = _checked(pipeline, value, tenant, key)
+        command = await self._command(pipeline, text, tenant=tenant, key=key, priority=priority, delay=delay)
+        return await self._accept(pipeline, command)
+
+    async def submit_many(
+        self,
+        pipeline: Pipeline[In],
+        values: Iterable[Any],
+        *,
+        tenant: str = "default",
+        keys: Sequence[str] | None = None,
+        priority: int = 0,
+        delay: float = 0.0,
+    ) -> list[RunHandle]:
+        """Accept many runs at once, in their order. Nothing is accepted unless every input is valid.
+
+        A key that belongs to other work raises Conflict, once the others have been accepted.
+        """
+        values = list(values)
+        if keys is not None and len(keys) != len(values):
+            raise InvalidInput(f"there are {len(values)} inputs and {len(keys)} keys: give each input a key of its own")
+        checked = [
+            _numbered(number, pipeline, value, tenant, keys[number - 1] if keys else None)
+            for number, value in enumerate(values, 1)
+        ]
+        commands = [
+            await self._command(pipeline, text, tenant=tenant, key=key, priority=priority, delay=delay)
+            for text, key in checked
+        ]
+        return await self._accept_all(pipeline, commands)
 
     async def rerun(self, pipeline: Pipeline[Any], run: Run, *, from_step: str | None = None) -> RunHandle:
         """The same input as a new run, linked to the old one; results of steps that do not depend on `from_step`
@@ -55,11 +80,35 @@ class Intake:
         run_id = new_id(self._runtime.clock.now())
         if from_step is not None:
             checkpoints = await self._taken_over(pipeline, run, from_step, run_id)
-        return await self._accept(
+        command = await self._command(
             pipeline, text, tenant=run.tenant, parent=run.id, checkpoints=checkpoints, run_id=run_id
         )
+        return await self._accept(pipeline, command)
 
-    async def _accept(
+    async def _accept(self, pipeline: Pipeline[Any], command: Submit) -> RunHandle:
+        if not command.delay:
+            self._runtime.expect_work(pipeline.lane.name)
+        return self._handle(pipeline, command, await self._runtime.committer.send(command))
+
+    async def _accept_all(self, pipeline: Pipeline[Any], commands: list[Submit]) -> list[RunHandle]:
+        answers = [self._runtime.committer.send(command) for command in commands]
+        handles: list[RunHandle] = []
+        conflicts: list[Conflict] = []
+        try:
+            for command, answer in zip(commands, answers, strict=True):
+                try:
+                    handles.append(self._handle(pipeline, command, await answer))
+                except Conflict as conflict:
+                    conflicts.append(conflict)
+        finally:
+            for answer in answers:  # of which nobody will hear any more
+                if not answer.cancel() and not answer.cancelled():
+                    answer.exception()
+        if conflicts:
+            raise Conflict(f"{conflicts[0]} ({len(handles)} of {len(commands)} were accepted)", conflicts[0].run_id)
+        return handles
+
+    async def _command(
         self,
         pipeline: Pipeline[Any],
         text: str,
@@ -71,34 +120,32 @@ class Intake:
         parent: str | None = None,
         checkpoints: list[Checkpoint] | None = None,
         run_id: str | None = None,
-    ) -> RunHandle:
+    ) -> Submit:
         run_id = run_id or new_id(self._runtime.clock.now())
         stored = text
         if not self._runtime.payloads.fits_inline(text):
             stored = await self._runtime.payloads.stow(text, f"{tenant}/{run_id}/input")
-        if not delay:
-            self._runtime.expect_work(pipeline.lane.name)
-        reply: Submitted = await self._runtime.committer.send(
-            Submit(
-                run_id,
-                tenant,
-                pipeline.name,
-                pipeline.lane.name,
-                stored,
-                digest(pipeline.name, text),
-                key,
-                pipeline.unique,
-                priority,
-                delay,
-                pipeline.max_attempts,
-                parent,
-                checkpoints or [],
-            )
+        return Submit(
+            run_id,
+            tenant,
+            pipeline.name,
+            pipeline.lane.name,
+            stored,
+            digest(pipeline.name, text),
+            key,
+            pipeline.unique,
+            priority,
+            delay,
+            pipeline.max_attempts,
+            parent,
+            checkpoints or [],
         )
+
+    def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
         if reply.conflict:
             raise Conflict(
-                f"key {key!r} of tenant {tenant!r} belongs to run {reply.run}, which has another input or pipeline; "
-                "use a new key for new work",
+                f"key {command.key!r} of tenant {command.tenant!r} belongs to run {reply.run}, which has another input "
+                "or pipeline; use a new key for new work",
                 reply.run,
             )
         return RunHandle(self._runtime, reply.run, pipeline, created=reply.created)
@@ -129,6 +176,22 @@ def downstream(pipeline: Pipeline[Any], step: str) -> set[str]:
         if found & (other.waits_for | set(other.streams)):
             found.add(name)
     return found
+
+
+def _numbered(number: int, pipeline: Pipeline[Any], value: Any, tenant: str, key: str | None) -> tuple[str, str | None]:
+    try:
+        return _checked(pipeline, value, tenant, key)
+    except InvalidInput as error:
+        raise InvalidInput(f"input {number}: {error}; none of them was accepted") from error
+
+
+def _checked(pipeline: Pipeline[Any], value: Any, tenant: str, key: str | None) -> tuple[str, str | None]:
+    """The input as JSON, and the key that it goes by."""
+    checked = pipeline.input.validate(value)
+    if key is None and pipeline.key is not None:
+        key = pipeline.key(checked)
+    _check_names(tenant, key)
+    return pipeline.input.encode(checked), key
 
 
 def _check_names(tenant: str, key: str | None) -> None:

@@ -24,3 +24,6 @@ class Plan:
             for source in step.streams:
                 self.after_start[source].append(name)
         self.first = [name for name, count in self.missing.items() if count == 0]
+        followers = [self.first, *self.after_end.values()]
+        self.is_chain = all(len(names) <= 1 for names in followers) and not any(self.after_start.values())
+        """One step at a time: nothing ever runs beside it."""

@@ -71,7 +71,7 @@ def _succeeded(execution: Execution) -> Settle:
         execution.claimed.run,
         execution.lease.epoch,
         "succeeded",
-        result=execution.results[execution.pipeline.result_step.name].stored,
+        result=execution.results[execution.plan.result].stored,
         progress=execution.progress_text(),
         last=execution.last,
     )

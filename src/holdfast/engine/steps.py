@@ -17,7 +17,7 @@ from holdfast.errors import InvalidInput, Permanent, StepTimeout, Stop
 from holdfast.model.checkpoint import Checkpoint, checksum, is_item, is_outdated, step_fingerprint, what_is_broken
 from holdfast.model.duration import humanise
 from holdfast.model.items import Items
-from holdfast.model.pipeline import Step
+from holdfast.model.pipeline import Condition, Step
 from holdfast.model.retry import is_retryable
 from holdfast.model.run import ErrorInfo, StepRecord, StepStatus
 from holdfast.ports.commands import SaveCheckpoint
@@ -51,7 +51,7 @@ class StepRunner:
     async def run(self) -> Result:
         self.execution.step_started(self.step, self.fingerprint)
         self._begun = self.clock.monotonic()
-        if not await self._wanted():
+        if self.step.when is not None and not await self._wanted(self.step.when):
             return await self._skip()
         found = self.execution.stored.get((self.step.name, ""))
         if found is not None and (result := await self._reuse(found)) is not None:
@@ -69,10 +69,7 @@ class StepRunner:
 
     # --- skipping and reusing ----------------------------------------------------------------------------------
 
-    async def _wanted(self) -> bool:
-        when = self.step.when
-        if when is None:
-            return True
+    async def _wanted(self, when: Condition) -> bool:
         arguments = {name: self.execution.results[name].value for name in when.needs}
         if when.takes_input:
             arguments[when.takes_input] = self.execution.input

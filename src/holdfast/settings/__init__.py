@@ -8,7 +8,7 @@ from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.loading import Loaded, load
 from holdfast.settings.places import CONFIG, PROFILE, SECRETS
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Keep, Logs, Settings
+from holdfast.settings.values import Keep, Logs, Pool, Settings, Timeouts
 
 __all__ = [
     "CONFIG",
@@ -19,7 +19,9 @@ __all__ = [
     "Keep",
     "Loaded",
     "Logs",
+    "Pool",
     "Settings",
+    "Timeouts",
     "load",
     "redacted",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from holdfast.settings.parsing import Parser, choice, count, duration, size, text, texts
+from holdfast.settings.parsing import Parser, choice, connections, count, duration, patience, size, text, texts
 from holdfast.settings.values import Settings
 
 PREFIX = "HOLDFAST_"
@@ -73,6 +73,23 @@ FIELDS: tuple[Field, ...] = (
     Field("lease.sweep", "How often the runs of vanished workers are looked for.", duration),
     Field("retention.finished", "How long succeeded and cancelled runs are kept.", duration),
     Field("retention.failed", "How long failed runs and open dead letters are kept.", duration),
+    Field(
+        "pool.size",
+        "Connections that a process keeps to the server of its store or bus, unless the URL says pool=. Default: 4 to "
+        "PostgreSQL, 2 to Redis.",
+        connections,
+    ),
+    Field(
+        "timeout.connect",
+        "How long connecting to a server may take, unless the URL says connect=. Default: as timeout.command.",
+        patience,
+    ),
+    Field(
+        "timeout.command",
+        "How long a server may take to answer before it counts as away, unless the URL says timeout=. Default: 10s for "
+        "PostgreSQL, 5s for Redis.",
+        patience,
+    ),
     Field(
         "log.level",
         "What the program logs: debug, info, warning or error.",

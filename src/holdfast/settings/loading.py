@@ -21,7 +21,7 @@ from holdfast.settings import places
 from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.places import Given, Layer
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Keep, Logs, Settings
+from holdfast.settings.values import Keep, Logs, Pool, Settings, Timeouts
 
 DEFAULT = "default"
 
@@ -182,5 +182,7 @@ def _build(values: dict[str, Any]) -> Settings:
         **plain,
         lease=LeaseTimes(**table("lease")),
         retention=Keep(**table("retention")),
+        pool=Pool(**table("pool")),
+        timeout=Timeouts(**table("timeout")),
         log=Logs(**table("log")),
     )

@@ -39,6 +39,12 @@ def count(value: Any) -> int:
     return number
 
 
+def connections(value: Any) -> int:
+    if (number := count(value)) > 1000:
+        raise ConfigurationError(f"{value!r} connections are too many: write a number from 1 to 1000")
+    return number
+
+
 def size(value: Any) -> int:
     """Bytes: a number, or a text such as '500MiB'."""
     found = _SIZE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
@@ -53,6 +59,13 @@ def duration(value: Any) -> float:
     found = seconds(value)
     if not 0 <= found < float("inf"):
         raise ConfigurationError(f"{value!r} is not a duration: it must not be negative or endless")
+    return found
+
+
+def patience(value: Any) -> float:
+    """How long somebody else may take: seconds, long enough to happen and short enough to end."""
+    if not 0.1 <= (found := duration(value)) <= 3600:
+        raise ConfigurationError(f"{value!r} is no time to wait for a server: write a duration from 100ms to 1h")
     return found
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-_USER_INFO = re.compile(r"(?<=://)([^/?#@\s]*?):([^/?#\s]*)@")
-_PARAMETER = re.compile(r"(?i)([?&](?:password|passwd|pwd|secret|token|key|api_key|apikey)=)[^&#\s]*")
+_USER_INFO = re.compile(r"(?<=://)([^:/?#@\s]*):.*@")
+"""Up to the last @ of the line: a password with characters in it that should have been encoded is hidden, too."""
+_PARAMETER = re.compile(r"(?i)([?&][a-z_]*(?:password|passwd|pwd|secret|token|key)=)[^&#\s]*")
 
 
 def redacted(text: str) -> str:

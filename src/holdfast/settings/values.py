@@ -16,6 +16,19 @@ class Keep(Struct, frozen=True):
     failed: float = 90 * DAY
 
 
+class Pool(Struct, frozen=True):
+    """How a process shares its connections to a server; None is what the adapter finds right."""
+
+    size: int | None = None
+
+
+class Timeouts(Struct, frozen=True):
+    """How long a server may take, in seconds; None is what the adapter finds right."""
+
+    connect: float | None = None
+    command: float | None = None
+
+
 class Logs(Struct, frozen=True):
     """How the program's own log reads; it goes to standard error."""
 
@@ -37,5 +50,7 @@ class Settings(Struct, frozen=True):
     grace: float = 5.0
     lease: LeaseTimes = LeaseTimes()
     retention: Keep = Keep()
+    pool: Pool = Pool()
+    timeout: Timeouts = Timeouts()
     log: Logs = Logs()
     profile: str | None = None

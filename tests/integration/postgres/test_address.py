@@ -25,6 +25,12 @@ def test_defaults_are_modest_and_can_be_overruled():
     assert "keepalives_idle=15" in address.conninfo
 
 
+def test_connecting_may_take_another_time():
+    assert parse("postgresql://db/app?timeout=3s").patience == 3.0
+    address = parse("postgresql://db/app?timeout=3s&connect=500ms")
+    assert (address.timeout, address.patience) == (3.0, 0.5)
+
+
 def test_a_password_is_used_and_never_shown():
     address = parse("postgresql://ann:s3cret@db/app?sslpassword=s3cret")
     assert "s3cret" in address.conninfo
@@ -74,6 +80,11 @@ def test_listening_can_lead_past_a_pooler_or_nowhere():
     assert "host=db" in elsewhere
     assert "port=5432" in elsewhere
     assert "user=ann" in elsewhere
+
+
+def test_a_url_without_a_host_means_a_socket_of_this_machine():
+    assert "dbname=app" in parse("postgresql:///app").conninfo
+    assert "host=/tmp" in parse("postgresql:///app?host=/tmp&pool=2").conninfo
 
 
 def test_several_hosts_are_libpqs_business():

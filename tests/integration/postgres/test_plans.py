@@ -23,15 +23,16 @@ BATCH = 50
 FILL = """
 INSERT INTO requests (id, tenant, pipeline, lane, priority, max_attempts, delay, is_unique, inherits, created, key,
                       fingerprint, input)
-SELECT 'h' || n, 't' || n % 100, 'report', 'default', 0, 5, 0, false, false, now(), 'k' || n, 'f', '{}'
+SELECT 'h' || n, 't' || n % 100, CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, 5, 0, false, false,
+       now(), 'k' || n, 'f', '{}'
 FROM generate_series(1, COUNT) AS n;
 INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, attempt_limit, started, finished,
                        is_unique)
 SELECT id, seq, tenant, pipeline, lane, CASE WHEN seq % 1000 = 0 THEN 'failed' ELSE 'cancelled' END, 0, 2, 5, now(),
        now(), false
 FROM requests WHERE seq % 1000 IN (0, 1) AND id LIKE 'h%';
-INSERT INTO results (id, epoch, attempts, attempt_limit, started, finished, progress, result)
-SELECT id, 1, 1, 5, now(), now(), '{}', '1' FROM requests WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
+INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, progress, result)
+SELECT id, 5, 1, 1, 5, now(), now(), '{}', '1' FROM requests WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
 INSERT INTO events (run, seq, type, at, data)
 SELECT 'h' || n, s, 'run.queued', now(), '{}' FROM generate_series(1, COUNT) AS n, generate_series(1, 4) AS s;
 INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
@@ -65,6 +66,8 @@ def every_command(mark: str) -> list[list[c.Command]]:
         [c.Settle(runs[-2], 1, "retry", error=an_error("no"), delay=60.0), c.PauseRun(runs[-1], "ann")],
         [c.Resume(runs[-1], "ann"), c.Cancel(runs[-1], "ann"), c.Discard(f"run:{runs[half]}", "ann", "")],
         [c.Sweep(), c.ReleaseLock("lane:line", mark), c.MarkRedriven(f"run:{runs[half + 1]}", "ann")],
+        [c.ReadOutbox(20)],
+        [c.Prune(3600.0, 3600.0, 20)],
     ]
 
 
@@ -124,6 +127,14 @@ FILTERS: dict[str, RunFilter] = {
     "succeeded": RunFilter(state="succeeded"),
     "key": RunFilter(tenant="t7", key="k7"),
     "prefix": RunFilter(id_prefix="h1234"),
+    "pipeline": RunFilter(pipeline="report"),
+    "rare pipeline": RunFilter(pipeline="rare"),
+    "no pipeline": RunFilter(pipeline="nothing"),
+    "lane": RunFilter(lane="default"),
+    "queued of a lane": RunFilter(lane="default", state="queued"),
+    "failed of a tenant": RunFilter(tenant="t0", state="failed"),
+    "queued of a tenant": RunFilter(tenant="t7", state="queued"),
+    "queued of a pipeline": RunFilter(pipeline="report", lane="default", state="queued"),
 }
 
 
@@ -139,6 +150,9 @@ def test_lists_are_read_by_index(place: Place, session: Session) -> None:
             assert not scans(plan), name
             assert plan["Actual Rows"] == 1
             assert removed(plan) <= 2_000, name
+        for state in ("queued", "running", "paused", "failed", "cancelled"):
+            for where in (RunFilter(state=state), RunFilter("t7", "report", state, "default")):
+                assert not scans(explain(connection, found["count"], reads.filtered(where))), where
         for name, values in {
             "run": ["h1"],
             "history": ["h1"],

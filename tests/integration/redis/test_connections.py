@@ -14,6 +14,8 @@ import pytest
 from tests.integration.redis.scene import Network, a_checkpoint, a_claim, a_server, a_store, a_submit, opened
 from tests.redis_server import fresh_prefix, shared_server
 
+from holdfast.adapters.redis import link
+from holdfast.adapters.redis.address import parse
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.commands import Acquire, Acquired, Held, Settle, Submitted
@@ -189,6 +191,27 @@ def test_calls_that_are_given_up_do_not_disturb_the_others() -> None:
             assert await store.run("r9") is not None
 
     asyncio.run(play())
+
+
+def test_whoever_gives_up_connecting_leaves_no_connection_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        reached = asyncio.Event()
+
+        async def hang(*_: object) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(link, "_elsewhere", hang)
+        task = asyncio.create_task(link.find_master(parse(redis.url())))
+        await reached.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        async with asyncio.timeout(10):
+            while "connected_clients:1\n" not in await asyncio.to_thread(redis.call, "INFO", "clients"):
+                pass
+
+    with a_server() as redis:
+        asyncio.run(play())
 
 
 def test_loops_come_and_go() -> None:

@@ -46,6 +46,12 @@ def test_an_old_server_is_refused() -> None:
         server.refuse_old_version({"redis_version": version}, SOMEWHERE)
 
 
+def test_a_server_that_still_reads_its_data_is_not_judged_yet() -> None:
+    with pytest.raises(StoreUnavailable, match="still reading its data"):
+        server.refuse_loading({"loading": "1", "aof_enabled": "0"}, SOMEWHERE)
+    server.refuse_loading({"loading": "0"}, SOMEWHERE)
+
+
 def test_a_cluster_needs_a_hash_tag_in_the_prefix() -> None:
     for prefix in ("", "shop:", "{}shop:", "{shop"):
         with pytest.raises(ConfigurationError, match=r"prefix=\{holdfast\}:"):
@@ -162,8 +168,9 @@ def test_every_part_of_an_address_is_understood() -> None:
         ("redis://h:port/0", "'h:port' is not host:port"),
         ("redis://:6379/0", "names no host"),
         ("redis://h/0?pools=3", "'pools' is not known; there are prefix, pool"),
-        ("redis://h/0?pool=0", "at least 1"),
+        ("redis://h/0?pool=0", "from 1 to 1000"),
         ("redis://h/0?timeout=soon", "timeout='soon'"),
+        ("redis://h/0?connect=0", "from 100ms to 1h"),
         ("redis://h/0?documents=maybe", "yes or no"),
         ("rediss://h/0?ca=/nowhere.pem", "/nowhere.pem can't be read"),
     ],
@@ -171,6 +178,22 @@ def test_every_part_of_an_address_is_understood() -> None:
 def test_what_is_wrong_with_an_address_is_named(url: str, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         parse(url).tls_context()
+
+
+def test_connecting_may_take_another_time() -> None:
+    assert parse("redis://h/0?timeout=3s").patience == 3.0
+    found = parse("redis://h/0?timeout=3s&connect=500ms")
+    assert (found.timeout, found.patience) == (3.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["redis://ann:s3c/ret@h/0", "redis://ann:s3c?ret@h/0", "redis://ann:s3c#ret@h/0", "redis://ann:s3c#ret"],
+)
+def test_a_password_that_should_have_been_encoded_is_not_shown_either(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="percent-encoded") as refused:
+        parse(url)
+    assert "s3c" not in str(refused.value)
 
 
 def test_prefixes_keep_stores_apart() -> None:

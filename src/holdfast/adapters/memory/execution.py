@@ -24,6 +24,7 @@ from holdfast.ports.commands import (
     Settle,
     Stale,
 )
+from holdfast.ports.mover import Quarantined
 from holdfast.ports.store import StoredLog
 
 LOG_LIMIT = 10_000
@@ -80,7 +81,7 @@ def _claimable(state: State, row: StoredRun, command: Claim) -> bool:
 
 def _start(state: State, row: StoredRun, command: Claim) -> Claimed:
     run = row.run
-    resumed = run.epoch > 0 or bool(row.checkpoints)
+    resumed = run.epoch > 0 or row.inherits
     run.epoch += 1
     run.attempts += 1
     data = {"attempt": run.attempts, "worker": command.worker, "epoch": run.epoch}
@@ -148,11 +149,12 @@ def quarantine(state: State, command: Quarantine) -> int | Stale:
     if row is None:
         return STALE
     # A repeated command finds nothing left to take out, and only learns the number again.
-    if row.checkpoints.pop((command.step, command.key), None):
-        row.quarantined.append((command.step, command.key, command.reason))
+    if bad := row.checkpoints.pop((command.step, command.key), None):
+        aside = Quarantined(command.step, command.key, command.reason, bad.value, state.clock.now())
+        row.quarantine.append(aside)
         data = {"step": command.step, "key": command.key, "reason": command.reason}
         state.record(row, EventType.CHECKPOINT_QUARANTINED, data)
-    return sum(step == command.step for step, _, _ in row.quarantined)
+    return sum(bad.step == command.step for bad in row.quarantine)
 
 
 def save_progress(state: State, command: SaveProgress) -> Stale | None:

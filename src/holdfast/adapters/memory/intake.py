@@ -56,4 +56,4 @@ def _accept(state: State, command: Submit, run: Run) -> None:
         state.unique_slots[run.tenant, run.pipeline] = run.id
     copied = {(found.step, found.key): replace(found, epoch=0) for found in command.checkpoints}
     due = state.clock.monotonic() + command.delay
-    state.add(StoredRun(run, unique=command.unique, due=due, checkpoints=copied))
+    state.add(StoredRun(run, unique=command.unique, due=due, inherits=bool(copied), checkpoints=copied))

@@ -14,6 +14,7 @@ from holdfast.model.clock import Clock
 from holdfast.model.event import STATE_AFTER, Event, EventType
 from holdfast.model.lane import Lane
 from holdfast.model.run import Progress, Run, RunState
+from holdfast.ports.mover import Mark, Quarantined
 from holdfast.ports.store import Audit, DeadLetter, RunFilter, StoredLog
 
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
@@ -35,8 +36,10 @@ class StoredRun(Struct):
     """When a delayed run may be claimed, on the monotonic clock; `run.available` says it to people."""
     holds_lane: bool = False
     """It failed at the head of a lane with policy `block`, and nobody has resumed or discarded it yet."""
+    inherits: bool = False
+    """It began with checkpoints of another run."""
     checkpoints: dict[tuple[str, str], Checkpoint] = field(default_factory=dict)
-    quarantined: list[tuple[str, str, str]] = field(default_factory=list)
+    quarantine: list[Quarantined] = field(default_factory=list)
     history: list[Event] = field(default_factory=list)
     logs: list[StoredLog] = field(default_factory=list)
 
@@ -73,6 +76,7 @@ class State:
         self.last_position = 0
         self.confirmed = 0
         self.version = 0
+        self.mark: Mark | None = None
         self._by_lane: defaultdict[tuple[str, RunState], dict[str, StoredRun]] = defaultdict(dict)
 
     # --- the fence ---
@@ -90,9 +94,13 @@ class State:
     # --- changes ---
 
     def add(self, row: StoredRun) -> None:
+        self.place(row)
+        self.record(row, EventType.QUEUED, {})
+
+    def place(self, row: StoredRun) -> None:
+        """Put a run where its state belongs, without a word."""
         self.runs[row.run.id] = row
         self._by_lane[row.run.lane, row.run.state][row.run.id] = row
-        self.record(row, EventType.QUEUED, {})
 
     def forget(self, row: StoredRun) -> None:
         run = row.run

@@ -16,12 +16,14 @@ from typing import Any
 from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.memory import deadletters, execution, intake, locks, operations, outbox
 from holdfast.adapters.memory.state import FINISHED, State
+from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run, RunState
 from holdfast.ports import commands as c
+from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 HANDLERS: dict[type, Callable[[State, Any], c.Reply]] = {
@@ -62,13 +64,16 @@ class MemoryStore:
         self._doorbell = Doorbell()
 
     async def open(self) -> None:
-        """Nothing to open."""
+        """Nothing to open, if nobody has moved it away."""
+        refuse_marked(self._state.mark, "this memory")
 
     async def close(self) -> None:
         """Nothing to close; what it holds can still be read."""
 
     async def apply(self, commands: Sequence[c.Command]) -> list[c.Reply]:
         with self._guard:
+            if self._state.mark is not None:
+                raise StoreUnavailable(f"this memory {self._state.mark.meaning}")
             before = self._state.version
             replies = [HANDLERS[type(command)](self._state, command) for command in commands]
             changed = self._state.version != before
@@ -113,7 +118,7 @@ class MemoryStore:
     async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
         with self._guard:
             row = self._state.runs.get(run)
-            return list(row.quarantined) if row else []
+            return [(bad.step, bad.key, bad.reason) for bad in row.quarantine] if row else []
 
     async def history(self, run: str) -> list[Event]:
         with self._guard:

@@ -33,6 +33,8 @@ class Address(Struct, frozen=True):
     schema: str = "holdfast"
     pool: int = 4
     timeout: float = 10.0
+    connect: float | None = None
+    """How long connecting may take, in seconds; None for as long as anything else."""
     listen: str | None = None
     """Where to listen for wake-ups: None for the same server, "" for nowhere, else a conninfo of its own."""
 
@@ -40,12 +42,17 @@ class Address(Struct, frozen=True):
     def quoted_schema(self) -> str:
         return '"' + self.schema.replace('"', '""') + '"'
 
+    @property
+    def patience(self) -> float:
+        """How long connecting may take, in seconds."""
+        return self.timeout if self.connect is None else self.connect
+
     def __repr__(self) -> str:
         return f"Address({self.shown})"
 
 
 def parse(url: str) -> Address:
-    """`postgresql://user:password@host:5432/database?pool=4&timeout=10s&schema=holdfast&listen=…&sslmode=…`.
+    """`postgresql://user:password@host:5432/database?pool=4&timeout=10s&connect=10s&schema=holdfast&listen=…`.
 
     What is not ours goes to libpq, which knows TLS (`sslmode`, `sslrootcert`), several hosts and much else.
     """
@@ -54,7 +61,9 @@ def parse(url: str) -> Address:
     given = [part.partition("=") for part in parts.query.split("&") if part]
     own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
     theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
-    conninfo = _conninfo(parts._replace(scheme="postgresql", query=theirs).geturl(), shown)
+    # Put together by hand: urlunsplit drops the // of a URL without a host, which means a socket of this machine.
+    tail = f"#{parts.fragment}" if parts.fragment else ""
+    conninfo = _conninfo(f"postgresql://{parts.netloc}{parts.path}?{theirs}{tail}", shown)
     if own.get("listen"):
         own["listen"] = _elsewhere(conninfo, own["listen"], shown)
     return Address(conninfo, shown, **own)
@@ -120,7 +129,13 @@ def _place(text: str) -> str | None:
     return {"on": None, "off": ""}.get(text, text)
 
 
-OWN: dict[str, Callable[[str], Any]] = {"pool": _whole, "timeout": _patience, "schema": _name, "listen": _place}
+OWN: dict[str, Callable[[str], Any]] = {
+    "pool": _whole,
+    "timeout": _patience,
+    "connect": _patience,
+    "schema": _name,
+    "listen": _place,
+}
 """The parameters that are ours, and how each is read."""
 
 

@@ -70,7 +70,7 @@ class Connection:
         conninfo: str | None = None,
     ) -> Connection:
         """Connect. Raises psycopg.Error or TimeoutError."""
-        async with asyncio.timeout(address.timeout):
+        async with asyncio.timeout(address.patience):
             link = await AsyncConnection.connect(conninfo or address.conninfo, autocommit=True, prepare_threshold=None)
         return cls(link, address, on_idle, on_lost)
 

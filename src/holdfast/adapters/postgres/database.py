@@ -36,13 +36,9 @@ class Server:
 
 async def prepare(address: Address) -> Server:
     """Check the server and bring the schema up to date. Raises ConfigurationError when it can't be used."""
+    link = await connect(address)
     try:
-        async with asyncio.timeout(address.timeout):
-            link = await AsyncConnection.connect(address.conninfo, autocommit=True, prepare_threshold=None)
-    except (psycopg.Error, OSError, TimeoutError) as error:
-        raise explain_connecting(error, address.shown, opening=True) from None
-    try:
-        server = await _look_at(link, address)
+        server = await look_at(link, address)
         await migrate(link, address)
         return server
     except psycopg.Error as error:
@@ -50,6 +46,15 @@ async def prepare(address: Address) -> Server:
         raise explain(problem, address.shown, opening=True) from None
     finally:
         await link.close()
+
+
+async def connect(address: Address, conninfo: str | None = None) -> AsyncConnection:
+    """One for looking and migrating; `conninfo` leads elsewhere. Raises ConfigurationError or StoreUnavailable."""
+    try:
+        async with asyncio.timeout(address.patience):
+            return await AsyncConnection.connect(conninfo or address.conninfo, autocommit=True, prepare_threshold=None)
+    except (psycopg.Error, OSError, TimeoutError) as error:
+        raise explain_connecting(error, address.shown, opening=True) from None
 
 
 SETTINGS = (
@@ -62,7 +67,7 @@ SETTINGS = (
 )
 
 
-async def _look_at(link: AsyncConnection, address: Address) -> Server:
+async def look_at(link: AsyncConnection, address: Address) -> Server:
     cursor = await link.execute("SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)])
     server = Server({str(name): str(value) for name, value in await cursor.fetchall()})
     _refuse_unsafe(server.settings, address.shown)
@@ -105,14 +110,14 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
     """
     known = scripts()
     newest = known[-1][0]
-    if await _version(link, address) == newest:
+    if await stored_version(link, address) == newest:
         return
     async with link.transaction(), link.cursor() as cursor:
         await cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATING, address.schema))
         await cursor.execute("SET LOCAL lock_timeout = '5s'")
-        version = await _version(link, address)
+        version = await stored_version(link, address)
         if version > newest:
-            await _refuse_newer(cursor, address, version, newest)
+            await refuse_newer(cursor, address, version, newest)
         if version == 0:
             await _create(cursor, address)
         await cursor.execute(f"SET LOCAL search_path TO {address.quoted_schema}, pg_temp")  # type: ignore[arg-type]
@@ -128,7 +133,7 @@ _IS_THERE = (
 )
 
 
-async def _version(link: AsyncConnection, address: Address) -> int:
+async def stored_version(link: AsyncConnection, address: Address) -> int:
     """The number of the newest migration that was applied; 0 for a schema that holds none."""
     cursor = await link.execute(_IS_THERE, [address.schema])  # not to_regclass: it may answer from before the lock
     if await cursor.fetchone() is None:
@@ -156,7 +161,7 @@ async def _create(cursor: AsyncCursor, address: Address) -> None:
     )
 
 
-async def _refuse_newer(cursor: AsyncCursor, address: Address, version: int, newest: int) -> None:
+async def refuse_newer(cursor: AsyncCursor, address: Address, version: int, newest: int) -> None:
     """Newer schemas say which older programs may still use them."""
     await cursor.execute(
         f"SELECT value FROM {address.quoted_schema}.meta WHERE name = 'oldest_usable_schema'"  # type: ignore[arg-type]
@@ -194,6 +199,9 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+HELD = "HF001"
+"""What the triggers of a store raise that takes part in a move: see mover.py."""
+
 CAUSES = {
     "53100": "its disk is full; nothing was accepted. Free some space, then try again",
     "53300": "it has no connection left; nothing was accepted. Raise max_connections, or lower pool= in the URLs",
@@ -211,6 +219,8 @@ def explain(error: ServerError, shown: str, *, opening: bool = False) -> Holdfas
     """What the server refused, and what to do about it. Fail closed: what we do not know is 'unavailable', too."""
     cause = CAUSES.get(error.sqlstate)
     text = _one_line(str(error))
+    if error.sqlstate == HELD:
+        return StoreUnavailable(f"{shown} {text}; nothing was accepted")
     if opening and error.sqlstate[:2] in ("42", "3F", "28"):
         return ConfigurationError(f"{shown} can't be used: {text} ({error.sqlstate})")
     if cause is not None:

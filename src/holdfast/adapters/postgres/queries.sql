@@ -31,10 +31,11 @@ SELECT coalesce(json_agg(:s.run_document(r) ORDER BY r.seq DESC), '[]') FROM (
 -- name: count
 -- What has succeeded is what was asked and is not open: one count without a join.
 WITH open AS MATERIALIZED (
-    SELECT o.state, count(*) AS n FROM :s.open_runs o JOIN :s.requests q ON q.id = o.id
-    WHERE ($1::text IS NULL OR q.tenant = $1) AND ($2::text IS NULL OR q.pipeline = $2)
-      AND ($4::text IS NULL OR q.lane = $4) AND ($5::text IS NULL OR q.key = $5)
-      AND ($6::text IS NULL OR q.id >= $6 AND q.id < $6 || U&'\+10FFFF')
+    SELECT o.state, count(*) AS n FROM :s.open_runs o
+    WHERE ($1::text IS NULL OR o.tenant = $1) AND ($2::text IS NULL OR o.pipeline = $2)
+      AND ($4::text IS NULL OR o.lane = $4)
+      AND ($5::text IS NULL OR EXISTS (SELECT FROM :s.requests q WHERE q.id = o.id AND q.key = $5))
+      AND ($6::text IS NULL OR o.id >= $6 AND o.id < $6 || U&'\+10FFFF')
     GROUP BY o.state
 ), total AS (
     SELECT count(*) AS n FROM :s.requests q
@@ -53,7 +54,7 @@ SELECT coalesce(json_object_agg(state, n), '{}') FROM (
 SELECT coalesce(json_agg(json_build_object(
     'step', step, 'key', key, 'value', value, 'checksum', checksum, 'schema', schema, 'fingerprint', fingerprint,
     'record', record, 'epoch', epoch) ORDER BY step, key), '[]')
-FROM :s.checkpoints WHERE run = $1 AND ($2::text IS NULL OR step = $2)
+FROM :s.all_checkpoints WHERE run = $1 AND ($2::text IS NULL OR step = $2)
 
 -- name: quarantined
 SELECT coalesce(json_agg(json_build_array(step, key, reason) ORDER BY id), '[]') FROM :s.quarantine WHERE run = $1
@@ -61,7 +62,7 @@ SELECT coalesce(json_agg(json_build_array(step, key, reason) ORDER BY id), '[]')
 -- name: history
 SELECT coalesce(json_agg(json_build_array(
     e.run, e.seq, e.type, :s.seconds(e.at), e.data, r.tenant, r.pipeline, e.position) ORDER BY e.seq), '[]')
-FROM :s.events e JOIN :s.requests r ON r.id = e.run WHERE e.run = $1
+FROM :s.all_events e JOIN :s.requests r ON r.id = e.run WHERE e.run = $1
 
 -- name: logs
 SELECT coalesce(json_agg(json_build_array(:s.seconds(at), level, step, message, fields) ORDER BY n), '[]')
@@ -85,7 +86,8 @@ WHERE token IS NOT NULL AND lease_until > present.mono AND lease_until <= presen
 -- name: lanes
 SELECT coalesce(json_agg(json_build_array(
     l.name, l.sort, l.head,
-    (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued'),
+    (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued' AND r.due IS NULL)
+    + (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'queued' AND r.due IS NOT NULL),
     (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'running'),
     k.owner, coalesce(k.epoch, 0),
     (SELECT r.id FROM :s.open_runs r WHERE r.lane = l.name AND r.holds_lane AND (r.state = 'running' OR r.holds_lane)
@@ -115,6 +117,10 @@ SELECT :s.doorbell()
 
 -- name: newest
 SELECT last_value + is_called::integer FROM :s.positions
+
+-- name: mark
+-- Whether the store takes part in a move.
+SELECT coalesce((SELECT value FROM :s.meta WHERE name = 'mark'), '')
 
 -- name: forget_old_delays
 -- A delay that ends later than it can was given by a clock that has since been set back: take it as over.

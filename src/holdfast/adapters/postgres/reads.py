@@ -12,6 +12,7 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
+from holdfast.ports.mover import Mark
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
 ASIDE = ("paused", "failed", "cancelled")
@@ -98,3 +99,7 @@ def lanes(answer: bytes) -> list[LaneInfo]:
 
 def audits(answer: bytes) -> list[Audit]:
     return [Audit(*row) for row in _audits(unseal(answer))]
+
+
+def mark(answer: bytes) -> Mark | None:
+    return msgspec.json.decode(unseal(answer), type=Mark) if answer else None

@@ -26,6 +26,7 @@ from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.commands import Command, Reply
+from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 R = TypeVar("R")
@@ -44,7 +45,7 @@ class PostgresStore:
     The present is the server's clock; only a test passes one that it moves.
     """
 
-    features = Features("postgres", durable=True, shared=True, batches_in_flight=2)
+    features = Features("postgres", durable=True, shared=True, batches_in_flight=3)
 
     def __init__(self, url: str | Address, clock: Clock | None = None) -> None:
         self.address = url if isinstance(url, Address) else parse(url)
@@ -70,6 +71,7 @@ class PostgresStore:
         self._loop = asyncio.get_running_loop()
         self._home = self._client(server, self.address.pool)
         try:
+            refuse_marked(reads.mark(await self._home.read("mark")), self.address.shown)
             await self._home.read("forget_old_delays", self._home.present())
         except BaseException:
             await self._home.close()

@@ -31,3 +31,8 @@ def unseal(body: bytes) -> bytes:
 def seal_text(text: str) -> str:
     """A plain parameter of a read."""
     return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")
+
+
+def unseal_text(text: str) -> str:
+    """The plain text that was sealed."""
+    return text.replace("\uffff0", "\0").replace("\uffff1", "\uffff") if "\uffff" in text else text

@@ -1,4 +1,4 @@
-"""Where the server is: `redis://user:password@host:port/database?prefix=…&pool=…&timeout=…`."""
+"""Where the server is: `redis://user:password@host:port/database?prefix=…&pool=2&timeout=5s&connect=5s`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from msgspec import Struct
 
 from holdfast.errors import ConfigurationError
+from holdfast.model.duration import seconds
 
 PORT = 6379
 POOL = 2
 TIMEOUT = 5.0
 EXAMPLE = "redis://localhost:6379/0"
+WHOLE = "redis://user:password@host:6379/0"
 
 
 class Address(Struct, frozen=True):
@@ -33,6 +35,8 @@ class Address(Struct, frozen=True):
     """Connections per event loop: one for commands, the others for reads."""
     timeout: float = TIMEOUT
     """Seconds that the server may take to answer."""
+    connect: float | None = None
+    """Seconds that connecting may take; None for as long as an answer."""
     documents: bool = True
     """Whether `pipeline_state:<run>` is kept up to date."""
 
@@ -43,6 +47,11 @@ class Address(Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<Address {self}>"
+
+    @property
+    def patience(self) -> float:
+        """Seconds that connecting may take."""
+        return self.timeout if self.connect is None else self.connect
 
     @property
     def credentials(self) -> tuple[str, ...]:
@@ -63,6 +72,8 @@ class Address(Struct, frozen=True):
 def parse(url: str) -> Address:
     """Errors name the part that is wrong, never the password."""
     parts = urlsplit(url)
+    if "@" in parts.path + parts.query + parts.fragment or parts.fragment:
+        raise ConfigurationError(f"the Redis URL is not understood; write {WHOLE}, special characters percent-encoded")
     who, _, where = parts.netloc.rpartition("@")
     user, _, password = who.partition(":")
     return Address(
@@ -97,14 +108,16 @@ def _database(path: str) -> int:
     return int(name or 0)
 
 
-def _number(kind: type[int] | type[float], least: float) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        value = kind(text)
-        if not value >= least:
-            raise ValueError(f"at least {least:g}")
-        return value
+def _whole(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:
+        raise ValueError("write a number from 1 to 1000")
+    return int(text)
 
-    return read
+
+def _patience(text: str) -> float:
+    if not 0.1 <= (value := seconds(text)) <= 3600:
+        raise ValueError("write a duration from 100ms to 1h")
+    return value
 
 
 def _truth(text: str) -> bool:
@@ -115,8 +128,9 @@ def _truth(text: str) -> bool:
 
 PARAMETERS: dict[str, Callable[[str], Any]] = {
     "prefix": str,
-    "pool": _number(int, 1),
-    "timeout": _number(float, 0.1),
+    "pool": _whole,
+    "timeout": _patience,
+    "connect": _patience,
     "ca": str,
     "documents": _truth,
 }
@@ -130,6 +144,6 @@ def _parameters(query: str) -> dict[str, Any]:
             raise ConfigurationError(f"the Redis parameter {name!r} is not known; there are {known}")
         try:
             found[name] = PARAMETERS[name](value)
-        except ValueError as error:
+        except (ValueError, ConfigurationError) as error:
             raise ConfigurationError(f"the Redis parameter {name}={value!r} can't be used: {error}") from error
     return found

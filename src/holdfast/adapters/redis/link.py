@@ -153,7 +153,11 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
     for host, port in address.hosts:
         try:
             wire = await _enter(address, host, port, pushed)
-            moved = await _elsewhere(wire, address, host)
+            try:
+                moved = await _elsewhere(wire, address, host)
+            except BaseException:  # whoever gives up leaves no connection behind
+                wire.close()
+                raise
             if moved is None:
                 return wire
             wire.close()
@@ -184,7 +188,7 @@ async def _elsewhere(wire: Wire, address: Address, host: str) -> tuple[str, int]
 
 
 async def _enter(address: Address, host: str, port: int, pushed: Callable[[Any], None] | None) -> Wire:
-    wire = await connect(host, port, address.timeout, address.tls_context(), pushed)
+    wire = await connect(host, port, address.timeout, address.tls_context(), pushed, address.patience)
     try:
         if address.credentials:
             await ask(wire, "AUTH", *address.credentials)

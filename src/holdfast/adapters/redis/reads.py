@@ -13,6 +13,7 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import ErrorInfo, Progress, Run, RunState
+from holdfast.ports.mover import Mark
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, StoredLog
 
 pack = msgspec.msgpack.Encoder().encode
@@ -30,6 +31,11 @@ FENCE = Struct(">QBQdIddH")
 def unpack(count: int, packed: bytes) -> list[Any]:
     """`count` values that were packed one after another: with this in front they are an array."""
     return _unpack(bytes((0x90 | count,)) + packed)
+
+
+def packed(*values: Any) -> bytes:
+    """The other way round: an array without its first byte."""
+    return pack(values)[1:]
 
 
 def run(row: Sequence[Any]) -> Run:
@@ -126,6 +132,10 @@ def _lane(
 
 def audit(rows: Sequence[bytes]) -> list[Audit]:
     return [Audit(*unpack(5, row)) for row in rows]
+
+
+def mark(text: bytes | None) -> Mark | None:
+    return msgspec.json.decode(text, type=Mark) if text else None
 
 
 def _pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:

@@ -43,6 +43,16 @@ def scripts(clock: str = "clock") -> Scripts:
     )
 
 
+@cache
+def mover_scripts(clock: str = "clock") -> dict[str, Script]:
+    """What only a mover calls: how to hold a store, and how to fill one."""
+    filling = ("base", "changes", "document", "locks")
+    return {
+        "holding": _script("prelude", clock, *ALL, "holding"),
+        "filling": _script("prelude", clock, *filling, "filling"),
+    }
+
+
 def _script(*names: str) -> Script:
     """Each file is a function inside the one before. What it takes from outside is then at hand for its functions,
     which are made anew at every call, instead of being looked for among all locals of the script for each of them."""

@@ -28,10 +28,17 @@ def parse_info(text: bytes) -> dict[str, str]:
 async def examine(wire: Wire, address: Address) -> bool:
     """Refuse a server that would lose or forget what it is given. Whether what it answers survives a crash of it."""
     found = parse_info(await ask(wire, "INFO"))
+    refuse_loading(found, address)
     refuse_old_version(found, address)
     refuse_eviction(found, address)
     refuse_scattered_keys(found, address)
     return await _persistence(wire, found, address)
+
+
+def refuse_loading(found: dict[str, str], address: Address) -> None:
+    """Until it has read its data it takes no commands, and does not even say how it keeps them."""
+    if found.get("loading") == "1":
+        raise StoreUnavailable(f"{address} {MEANINGS['LOADING']}")
 
 
 def refuse_old_version(found: dict[str, str], address: Address) -> None:
@@ -69,7 +76,7 @@ async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> b
             "stops. Set appendonly yes; appendfsync always if not even a power cut may lose anything",
         )
         return False
-    policy = await _setting(wire, "appendfsync")
+    policy = await setting(wire, "appendfsync")
     if policy != "always":
         lost = "a second" if policy == "everysec" else "30 seconds"
         _say(
@@ -86,7 +93,7 @@ def _say(level: int, text: str) -> None:
     log.log(level, text)
 
 
-async def _setting(wire: Wire, name: str) -> str:
+async def setting(wire: Wire, name: str) -> str:
     try:
         found = await ask(wire, "CONFIG", "GET", name)
     except ReplyError:  # hosted servers do not always tell
@@ -128,11 +135,16 @@ def explain(error: Exception, address: Address, *, opening: bool = False) -> Hol
         return kind(
             f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and database in the URL"
         )
+    if text.startswith(HELD):
+        return StoreUnavailable(f"{address} {text.removeprefix(HELD)}; nothing was accepted")
     for word, meaning in MEANINGS.items():
         if word in text:
             return StoreUnavailable(f"{address} {meaning}")
     return StoreUnavailable(f"{address} failed: {text}")
 
+
+HELD = "HELD "
+"""How the answer of a store begins that takes part in a move."""
 
 MEANINGS = {
     "OOM ": "has no memory left (maxmemory); nothing was accepted. Give it more, or shorten retention",

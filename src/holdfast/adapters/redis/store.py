@@ -23,6 +23,7 @@ from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports import commands as c
+from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 LOUD = frozenset(
@@ -68,6 +69,7 @@ class RedisStore:
         self._open = True
         try:
             await self._link().command_wire()
+            await self._refuse_marked()
         except (OSError, ReplyError) as error:
             await self.close()
             raise server.explain(error, self.address, opening=True) from error
@@ -88,6 +90,9 @@ class RedisStore:
         asked = (found["master_replid"], server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
         stored = await link.run(wire, self._scripts.adopt, self._meta, self.address.prefix, *asked)
         server.refuse_newer_schema(stored, self.address)
+
+    async def _refuse_marked(self) -> None:
+        refuse_marked(reads.mark(await self._ask("HGET", self._meta, "mark")), str(self.address))
 
     def _link(self) -> Link:
         if not self._open:

@@ -116,11 +116,12 @@ async def connect(
     timeout: float,
     tls: ssl.SSLContext | None = None,
     pushed: Callable[[Any], None] | None = None,
+    patience: float | None = None,
 ) -> Wire:
-    """Raises OSError, TimeoutError included."""
+    """`patience` is the time-out of connecting, if it is another. Raises OSError, TimeoutError included."""
     name = f"{host}:{port}"
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(timeout):
+    async with asyncio.timeout(timeout if patience is None else patience):
         _, wire = await loop.create_connection(lambda: Wire(name, timeout, pushed), host, port, ssl=tls)
     return wire
 

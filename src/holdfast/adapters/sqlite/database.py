@@ -6,24 +6,16 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import msgspec
+
+from holdfast.adapters.disk import NETWORK_FILE_SYSTEMS, file_system_of
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+from holdfast.ports.mover import Mark, refuse_marked
 
 APPLICATION_ID = 0x686F6C64  # "hold"
-NETWORK_FILE_SYSTEMS = {
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "9p",
-    "afs",
-    "ceph",
-    "glusterfs",
-    "fuse.sshfs",
-    "lustre",
-}
 BUSY_TIMEOUT = 10.0
 
 
@@ -41,19 +33,37 @@ def connect(path: str) -> sqlite3.Connection:
 
 def prepare(path: str, mono: float) -> sqlite3.Connection:
     """Create or migrate the file and return a connection to it. Raises ConfigurationError when it can't be used."""
+    connection = prepare_for_mover(path)
+    try:
+        with translated(path, opening=True):
+            refuse_marked(read_mark(connection), path)
+            forget_old_delays(connection, mono)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def prepare_for_mover(path: str) -> sqlite3.Connection:
+    """The same, whatever mark the store carries."""
     if path != ":memory:":
         refuse_network_file_system(Path(path))
     with translated(path, opening=True):
         connection = connect(path)
         try:
-            _recognise(connection, path)
+            recognise(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
             migrate(connection)
-            forget_old_delays(connection, mono)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def read_mark(connection: sqlite3.Connection) -> Mark | None:
+    """Whether the store takes part in a move."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone()
+    return msgspec.json.decode(row[0], type=Mark) if row else None
 
 
 def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
@@ -63,20 +73,22 @@ def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
     )
 
 
+def scripts() -> list[tuple[int, Traversable]]:
+    """The numbered files, oldest first."""
+    folder = resources.files("holdfast.adapters.sqlite").joinpath("schema")
+    return sorted((int(entry.name.split("_")[0]), entry) for entry in folder.iterdir() if entry.name.endswith(".sql"))
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the schema up to date; concurrent openers wait for the first."""
-    scripts = sorted(
-        (int(entry.name.split("_")[0]), entry)
-        for entry in resources.files("holdfast.adapters.sqlite").joinpath("schema").iterdir()
-        if entry.name.endswith(".sql")
-    )
-    newest = scripts[-1][0]
+    known = scripts()
+    newest = known[-1][0]
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > newest:
-            _refuse_newer(connection, version, newest)
-        for number, script in scripts:
+            refuse_newer(connection, version, newest)
+        for number, script in known:
             if number > version:
                 _execute_script(connection, script.read_text())
                 connection.execute(f"PRAGMA user_version = {number}")
@@ -97,7 +109,7 @@ def _execute_script(connection: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def _recognise(connection: sqlite3.Connection, path: str) -> None:
+def recognise(connection: sqlite3.Connection, path: str) -> None:
     # In this order: another opener may create everything, application id included, in between.
     empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     application = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -108,7 +120,7 @@ def _recognise(connection: sqlite3.Connection, path: str) -> None:
         )
 
 
-def _refuse_newer(connection: sqlite3.Connection, version: int, newest: int) -> None:
+def refuse_newer(connection: sqlite3.Connection, version: int, newest: int) -> None:
     """Newer schemas say which older programs may still use them."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'oldest_usable_schema'").fetchone()
     if row is None or int(row[0]) > newest:
@@ -125,22 +137,6 @@ def refuse_network_file_system(path: Path) -> None:
             f"{path} is on a network file system ({kind}), where SQLite's locks are not reliable. "
             "Put the file on a local disk, or use a PostgreSQL or Redis store to share work between machines"
         )
-
-
-def file_system_of(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str | None:
-    """The type of the file system that holds a path, where the system tells."""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return None
-    target = path.resolve()
-    best: tuple[int, str] = (-1, "")
-    for line in lines:
-        fields = line.split(" ")
-        point = Path(fields[1].replace("\\040", " "))
-        if target.is_relative_to(point):
-            best = max(best, (len(point.parts), fields[2]))
-    return best[1] or None
 
 
 @contextmanager
@@ -172,6 +168,8 @@ def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> Holdfa
         return ConfigurationError(
             f"{path} can't be opened ({text}): does its folder exist, and may this user write to it?"
         )
+    if name == "SQLITE_CONSTRAINT_TRIGGER":  # only a store that takes part in a move has triggers
+        return StoreUnavailable(f"{path} {text}; nothing was accepted")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreUnavailable(
             f"{path} stayed locked by another process for {BUSY_TIMEOUT:.0f} s; nothing was accepted. "

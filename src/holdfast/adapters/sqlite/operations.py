@@ -59,6 +59,8 @@ def resume(tx: Transaction, command: Resume) -> Refused | None:
             "AND o.state IN ('queued', 'running', 'paused') WHERE r.id = ?",
             command.run,
         )
+        if other is None:  # refused for another reason
+            raise
         return Refused(state, other)
     close(tx, f"run:{command.run}", "redriven")
     append_event(tx, command.run, EventType.RESUMED, {"actor": command.actor, "reason": ""})

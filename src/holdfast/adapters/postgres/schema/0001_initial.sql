@@ -7,17 +7,21 @@
 -- text, byte for byte; the views at the end of this folder show it as json.
 -- U+0000, which PostgreSQL can't store, is kept as U+FFFF followed by 0 (and U+FFFF as U+FFFF 1).
 
-CREATE SEQUENCE run_numbers;  -- order of acceptance
-CREATE SEQUENCE positions;    -- order of the outbox; see reserve_positions()
+-- The order of acceptance and of the outbox; see reserve_positions(). By two: a run that succeeds has two events to place.
+CREATE SEQUENCE positions INCREMENT BY 2;
 
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 
 -- A run is in three tables, because PostgreSQL writes a row anew, in every index, whenever it changes: what was asked is
 -- written once; what changes is in a small table that a run leaves when it has succeeded; then its result is written
 -- once. The view `runs` puts them together.
+--
+-- For the same reason an event has a row of its own only if no other row says it: a request says that its run was
+-- queued, a checkpoint that its step completed, a result that the run completed and which step came last. The views
+-- `all_events` and `all_checkpoints` put them together.
 
 CREATE TABLE requests (
-    seq          bigint NOT NULL DEFAULT nextval('run_numbers'),
+    seq          bigint NOT NULL DEFAULT nextval('positions'),  -- also the position of `run.queued`, its event 1
     id           text COLLATE "C" PRIMARY KEY,
     tenant       text COLLATE "C" NOT NULL,
     pipeline     text COLLATE "C" NOT NULL,
@@ -35,6 +39,7 @@ CREATE TABLE requests (
 );
 CREATE INDEX requests_seq ON requests (seq);       -- unique by its sequence, and cheaper if nobody checks
 CREATE INDEX requests_tenant ON requests (tenant, seq);
+CREATE INDEX requests_pipeline ON requests (pipeline, seq);
 CREATE UNIQUE INDEX requests_key ON requests (tenant, key) WHERE key IS NOT NULL;
 
 CREATE TABLE open_runs (                           -- all that has not succeeded
@@ -47,6 +52,7 @@ CREATE TABLE open_runs (                           -- all that has not succeeded
     priority      bigint NOT NULL,
     size          bigint NOT NULL,                 -- of the input, in bytes
     epoch         bigint NOT NULL DEFAULT 0,
+    events        bigint NOT NULL DEFAULT 1,       -- how many it has: the number of the last one
     attempts      bigint NOT NULL DEFAULT 0,
     attempt_limit bigint NOT NULL,
     lease_until   timestamptz,
@@ -62,7 +68,7 @@ CREATE TABLE open_runs (                           -- all that has not succeeded
     reason        text,
     error         text,
     progress      text NOT NULL DEFAULT '{}'
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.1);
 
 -- lease_until is in no index: renewing a lease does not write any.
@@ -70,12 +76,14 @@ CREATE UNIQUE INDEX open_unique ON open_runs (tenant, pipeline)
     WHERE is_unique AND state IN ('queued', 'running', 'paused');
 CREATE INDEX open_ready ON open_runs (lane, priority DESC, seq) WHERE state = 'queued' AND due IS NULL;
 CREATE INDEX open_delayed ON open_runs (due) WHERE state = 'queued' AND due IS NOT NULL;
-CREATE INDEX open_waiting ON open_runs (lane, seq) WHERE state = 'queued';
+CREATE INDEX open_later ON open_runs (lane, seq) WHERE state = 'queued' AND due IS NOT NULL;
 CREATE INDEX open_active ON open_runs (lane) WHERE state = 'running' OR holds_lane;
 CREATE INDEX open_aside ON open_runs (state, seq) WHERE state IN ('paused', 'failed', 'cancelled');
 
 CREATE TABLE results (                             -- of runs that succeeded
     id            text COLLATE "C" PRIMARY KEY,
+    position      bigint NOT NULL DEFAULT nextval('positions'),  -- of `run.completed`; the last step's is one lower
+    events        bigint NOT NULL,                 -- how many it has: the number of `run.completed`
     epoch         bigint NOT NULL,
     attempts      bigint NOT NULL,
     attempt_limit bigint NOT NULL,
@@ -83,9 +91,17 @@ CREATE TABLE results (                             -- of runs that succeeded
     finished      timestamptz NOT NULL,
     worker        text,
     progress      text NOT NULL,
-    result        text
+    result        text,
+    -- The checkpoint of the step that came last, unless it was stored before; then all of these are NULL.
+    step          text COLLATE "C",
+    skipped       boolean,
+    value         text,                            -- NULL: the result itself
+    checksum      text,
+    schema        text,
+    fingerprint   text,
+    record        text
 );
-CREATE INDEX results_finished ON results (finished);
+CREATE UNIQUE INDEX results_position ON results (position);
 
 CREATE TABLE checkpoints (
     run         text COLLATE "C" NOT NULL,
@@ -97,8 +113,13 @@ CREATE TABLE checkpoints (
     schema      text NOT NULL,
     fingerprint text NOT NULL,
     record      text NOT NULL,
-    PRIMARY KEY (run, step, key)
+    event       bigint,                            -- the number of its event; NULL: it has none, or a row of its own
+    position    bigint,
+    at          timestamptz,
+    skipped     boolean,
+    PRIMARY KEY (run, key, step)                   -- the steps of a run are found without its items
 );
+CREATE UNIQUE INDEX checkpoints_position ON checkpoints (position) WHERE position IS NOT NULL;
 
 CREATE TABLE quarantine (
     id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -111,10 +132,10 @@ CREATE TABLE quarantine (
 );
 CREATE INDEX quarantine_run ON quarantine (run, step);
 
-CREATE TABLE events (
+CREATE TABLE events (                              -- those that no other row says
     position bigint NOT NULL DEFAULT nextval('positions'),
     run      text COLLATE "C" NOT NULL,
-    seq      bigint NOT NULL,
+    seq      bigint NOT NULL,                      -- 2 is the first: 1 is `run.queued`
     type     text NOT NULL,
     at       timestamptz NOT NULL,
     data     text NOT NULL,
@@ -172,3 +193,30 @@ CREATE TABLE audit (
     target text NOT NULL,
     reason text NOT NULL
 );
+
+-- Every event and every checkpoint, whichever table says it.
+
+CREATE FUNCTION step_event(skipped boolean) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT CASE WHEN skipped THEN 'step.skipped' ELSE 'step.completed' END $$;
+
+CREATE FUNCTION final_events(s results) RETURNS TABLE ("position" bigint, seq bigint, type text, data text)
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT f.* FROM (VALUES
+        (s.position - 1, s.events - 1, CASE WHEN s.skipped THEN 'step.skipped' ELSE 'step.completed' END, s.record),
+        (s.position, s.events, 'run.completed', '{}')) AS f (position, seq, type, data) WHERE f.data IS NOT NULL
+$$;
+
+CREATE VIEW all_events AS
+SELECT position, run, seq, type, at, data FROM events
+UNION ALL
+SELECT seq, id, 1, 'run.queued', created, '{}' FROM requests
+UNION ALL
+SELECT position, run, event, step_event(skipped), at, record FROM checkpoints WHERE key = '' AND event IS NOT NULL
+UNION ALL
+SELECT f.position, s.id, f.seq, f.type, s.finished, f.data FROM results s, final_events(s) AS f;
+
+CREATE VIEW all_checkpoints AS
+SELECT run, step, key, epoch, value, checksum, schema, fingerprint, record FROM checkpoints
+UNION ALL
+SELECT id, step, '', epoch, coalesce(value, result), checksum, schema, fingerprint, record FROM results
+WHERE step IS NOT NULL;

@@ -32,9 +32,19 @@ CREATE FUNCTION append_event(of_run text, kind text, wall timestamptz, content t
 LANGUAGE plpgsql AS $$
 DECLARE
     reserved boolean := reserve_positions();
+    number bigint := next_event(of_run);
 BEGIN
-    INSERT INTO events (run, seq, type, at, data)
-    SELECT of_run, coalesce(max(seq), 0) + 1, kind, wall, content FROM events WHERE run = of_run;
+    INSERT INTO events (run, seq, type, at, data) VALUES (of_run, number, kind, wall, content);
+END $$;
+
+-- The number of the next event of a run whose row is locked; it is taken now.
+CREATE FUNCTION next_event(of_run text) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    number bigint;
+BEGIN
+    UPDATE open_runs SET events = events + 1 WHERE id = of_run RETURNING events INTO number;
+    RETURN number;
 END $$;
 
 CREATE FUNCTION write_audit(wall timestamptz, by_actor text, what text, which text, why text) RETURNS void

@@ -12,7 +12,7 @@ DECLARE
     reserved boolean := reserve_positions();
 BEGIN
     WITH asked AS (
-        SELECT nextval('run_numbers') AS seq, c FROM jsonb_array_elements(given) AS g (c)
+        SELECT nextval('positions') AS seq, c FROM jsonb_array_elements(given) AS g (c)
     ), made AS (
         INSERT INTO requests (seq, id, tenant, pipeline, lane, input, fingerprint, key, is_unique, priority, delay,
                               max_attempts, parent, inherits, created)
@@ -29,9 +29,6 @@ BEGIN
                CASE WHEN delay > 0 THEN wall + span(delay) END, CASE WHEN delay > 0 THEN mono + span(delay) END,
                CASE WHEN delay > 0 THEN span(delay) END
         FROM made
-    ), told AS (
-        INSERT INTO events (run, seq, type, at, data)
-        SELECT id, 1, 'run.queued', wall, '{}' FROM made ORDER BY made.seq
     )
     SELECT coalesce(array_agg(id), '{}') INTO made_ids FROM made;
     IF inherits THEN

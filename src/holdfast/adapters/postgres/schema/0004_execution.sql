@@ -17,24 +17,19 @@ CREATE FUNCTION claim(given jsonb, wall timestamptz, mono timestamptz) RETURNS t
 LANGUAGE plpgsql AS $$
 DECLARE
     of_lane text := given->>'lane';
-    worker_name text := quoted(given->>'worker');
+    by_worker text := given->>'worker';
     ttl interval := span((given->>'ttl')::double precision);
-    head text;
-    answer text;
     is_due boolean;
     is_fifo boolean;
-    first_seq bigint;
+    head text;
+    chosen tid[];
     reserved boolean;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
-           EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo'),
-           (SELECT seq FROM open_runs WHERE lane = of_lane AND state = 'queued' AND due IS NULL
-            ORDER BY priority DESC, seq LIMIT 1)
-    INTO is_due, is_fifo, first_seq;
+           EXISTS (SELECT FROM lanes WHERE name = of_lane AND sort = 'fifo')
+    INTO is_due, is_fifo;
     IF is_due THEN
         PERFORM promote_delayed(mono);
-    ELSIF first_seq IS NULL THEN
-        RETURN '[]';
     END IF;
     IF is_fifo THEN
         head := fifo_head(given, mono);
@@ -42,7 +37,6 @@ BEGIN
             RETURN '[]';
         END IF;
     END IF;
-    reserved := reserve_positions();
     WITH found AS MATERIALIZED (
         SELECT ctid AS tid, priority, seq, size FROM open_runs
         WHERE lane = of_lane AND state = 'queued' AND due IS NULL
@@ -51,26 +45,42 @@ BEGIN
         ORDER BY priority DESC, seq
         LIMIT (given->>'limit')::bigint
         FOR NO KEY UPDATE SKIP LOCKED
-    ), chosen AS (
-        SELECT tid, n FROM (
-            SELECT tid, row_number() OVER line AS n, sum(size) OVER line AS total
-            FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
-        WHERE n = 1 OR total <= (given->>'max_bytes')::numeric
-    ), leased AS (
-        UPDATE open_runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = given->>'worker',
-                          lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall), reason = NULL
-        FROM chosen WHERE r.ctid = chosen.tid
-        RETURNING chosen.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.progress
+    )
+    SELECT array_agg(tid ORDER BY n) INTO chosen FROM (
+        SELECT tid, row_number() OVER line AS n, sum(size) OVER line AS total
+        FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
+    WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
+    IF chosen IS NULL THEN
+        RETURN '[]';
+    END IF;
+    reserved := reserve_positions();
+    RETURN lease(chosen, by_worker, ttl, wall, mono);
+END $$;
+
+-- Give these rows, which are queued and locked, to a worker. Answers them as `claim` does.
+CREATE FUNCTION lease(chosen tid[], by_worker text, ttl interval, wall timestamptz, mono timestamptz) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    worker_name text := quoted(by_worker);
+    answer text;
+BEGIN
+    WITH leased AS (
+        UPDATE open_runs r SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
+                          lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall), reason = NULL,
+                          events = r.events + 1
+        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
+        RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit, r.progress,
+                  r.events
     ), told AS (
         INSERT INTO events (run, seq, type, at, data)
-        SELECT id, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = id) + 1, 'run.started', wall,
+        SELECT id, events, 'run.started', wall,
                '{"attempt":' || attempts || ',"worker":' || worker_name || ',"epoch":' || epoch || '}'
         FROM leased ORDER BY n
     )
     SELECT json_agg(json_build_array(id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
                                      epoch > 1 OR inherits) ORDER BY n)
     INTO answer FROM leased l, LATERAL (SELECT q.input, q.inherits FROM requests q WHERE q.id = l.id OFFSET 0) AS asked;
-    RETURN coalesce(answer, '[]');
+    RETURN answer;
 END $$;
 
 -- Delays that are over: from now on these runs are found by the index of those that are ready.
@@ -97,7 +107,21 @@ BEGIN
     IF EXISTS (SELECT FROM open_runs WHERE lane = given->>'lane' AND (state = 'running' OR holds_lane)) THEN
         RETURN NULL;
     END IF;
-    RETURN (SELECT id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' ORDER BY seq LIMIT 1);
+    RETURN (
+        WITH RECURSIVE firsts (priority, seq, id) AS (  -- of each priority, which means nothing here
+            (SELECT priority, seq, id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' AND due IS NULL
+             ORDER BY priority DESC, seq LIMIT 1)
+            UNION ALL
+            SELECT lower.* FROM firsts f, LATERAL (
+                SELECT r.priority, r.seq, r.id FROM open_runs r
+                WHERE r.lane = given->>'lane' AND r.state = 'queued' AND r.due IS NULL AND r.priority < f.priority
+                ORDER BY r.priority DESC, r.seq LIMIT 1) AS lower
+        ), later AS (
+            SELECT seq, id FROM open_runs WHERE lane = given->>'lane' AND state = 'queued' AND due IS NOT NULL
+            ORDER BY seq LIMIT 1
+        )
+        SELECT id FROM (SELECT seq, id FROM firsts UNION ALL SELECT seq, id FROM later) AS heads ORDER BY seq LIMIT 1
+    );
 END $$;
 
 -- Extend leases that are still held: elements of `given` are [run, epoch]. Answers the places of the lost ones.
@@ -127,38 +151,39 @@ END $$;
 
 -- Store results of steps and items; no two of one group are for the same (run, step, key). Elements of `given`:
 --   0 run, 1 epoch, 2 step, 3 key, 4 value, 5 checksum, 6 schema, 7 fingerprint, 8 record, 9 skipped
--- A step writes one event per attempt: a repeated request writes none. Answers the places of the stale ones.
+-- Answers the places of the stale ones.
 CREATE FUNCTION save_checkpoints(given jsonb, wall timestamptz, mono timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     accepted bigint[];
-    repeated bigint[];
+    repeated boolean;
     reserved boolean := reserve_positions();
 BEGIN
-    WITH asked AS MATERIALIZED (
-        SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c->>2 AS step, c->>3 AS key, c
-        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
-    ), held AS MATERIALIZED (
-        SELECT a.*, old.tid AS old, old.epoch AS old_epoch FROM asked a, LATERAL (
-            SELECT r.ctid AS tid FROM open_runs r WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
-               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
+    WITH held AS MATERIALIZED (
+        SELECT n, c, fence.tid, fence.events AS before, old.tid IS NOT NULL AS is_there
+        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
+            SELECT r.ctid AS tid, r.events FROM open_runs r
+            WHERE r.id = c->>0 AND r.epoch = (c->>1)::bigint AND coalesce(r.state) = 'running'
+              AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS fence
         LEFT JOIN LATERAL (
-            SELECT p.ctid AS tid, p.epoch FROM checkpoints p
-            WHERE p.run = a.run AND p.step = a.step AND p.key = a.key OFFSET 0) AS old ON true
-    ), told AS (
-        INSERT INTO events (run, seq, type, at, data)
-        SELECT run, before + row_number() OVER (PARTITION BY run ORDER BY n),
-               CASE WHEN (c->>9)::boolean THEN 'step.skipped' ELSE 'step.completed' END, wall, c->>8
-        FROM (SELECT h.*, (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = h.run) AS before FROM held h
-              WHERE h.key = '' AND h.old_epoch IS DISTINCT FROM h.epoch) AS completed
-        ORDER BY n
+            SELECT p.ctid AS tid FROM checkpoints p
+            WHERE p.run = c->>0 AND p.step = c->>2 AND p.key = c->>3 OFFSET 0) AS old ON true
+    ), fresh AS (
+        SELECT tid, c, CASE WHEN is_step THEN before + row_number() OVER (PARTITION BY tid, is_step ORDER BY n) END AS event
+        FROM (SELECT *, c->>3 = '' AS is_step FROM held) AS h WHERE NOT EXISTS (SELECT FROM held WHERE is_there)
+    ), counted AS (
+        UPDATE open_runs r SET events = told.last
+        FROM (SELECT tid, max(event) AS last FROM fresh WHERE event IS NOT NULL GROUP BY tid) AS told WHERE r.ctid = told.tid
     ), saved AS (
-        INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
-        SELECT run, step, key, epoch, c->>4, c->>5, c->>6, c->>7, c->>8 FROM held WHERE old IS NULL
+        INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record, event, position, at,
+                                 skipped)
+        SELECT c->>0, c->>2, c->>3, (c->>1)::bigint, c->>4, c->>5, c->>6, c->>7, c->>8, event,
+               CASE WHEN event IS NOT NULL THEN nextval('positions') END, wall, (c->>9)::boolean
+        FROM fresh
     )
-    SELECT array_agg(n), array_agg(n) FILTER (WHERE old IS NOT NULL) INTO accepted, repeated FROM held;
-    IF repeated IS NOT NULL THEN
-        PERFORM replace_checkpoints(jsonb_agg(given->(n - 1)::integer)) FROM unnest(repeated) AS n;
+    SELECT array_agg(n), bool_or(is_there) INTO accepted, repeated FROM held;
+    IF repeated THEN
+        PERFORM save_checkpoint(given->(n - 1)::integer, wall) FROM unnest(accepted) AS n;
     END IF;
     IF cardinality(accepted) = jsonb_array_length(given) THEN
         RETURN '[]';
@@ -166,16 +191,34 @@ BEGIN
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
--- The same for results that are there already, of an earlier attempt or of the same request: the new ones count.
-CREATE FUNCTION replace_checkpoints(given jsonb) RETURNS void
+-- The same for one of a group in which some are there already, of an earlier attempt or of the same request: the new ones
+-- count. A step writes one event per attempt, so a repeated request writes none.
+CREATE FUNCTION save_checkpoint(c jsonb, wall timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    old checkpoints := take_checkpoint(c->>0, c->>2, c->>3);
+    number bigint;
 BEGIN
-    UPDATE checkpoints p SET epoch = (c->>1)::bigint, value = c->>4, checksum = c->>5, schema = c->>6,
-                             fingerprint = c->>7, record = c->>8
-    FROM (SELECT c, old.tid FROM jsonb_array_elements(given) AS g (c), LATERAL (
-              SELECT s.ctid AS tid FROM checkpoints s
-              WHERE s.run = c->>0 AND s.step = c->>2 AND s.key = c->>3 OFFSET 0) AS old) AS found
-    WHERE p.ctid = found.tid;
+    IF c->>3 = '' AND old.epoch IS DISTINCT FROM (c->>1)::bigint THEN
+        number := next_event(c->>0);
+    END IF;
+    INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record, event, position, at, skipped)
+    VALUES (c->>0, c->>2, c->>3, (c->>1)::bigint, c->>4, c->>5, c->>6, c->>7, c->>8, number,
+            CASE WHEN number IS NOT NULL THEN nextval('positions') END, wall, (c->>9)::boolean);
+END $$;
+
+-- Take a checkpoint away. Its event stays: it gets a row of its own.
+CREATE FUNCTION take_checkpoint(of_run text, of_step text, of_key text) RETURNS checkpoints
+LANGUAGE plpgsql AS $$
+DECLARE
+    gone checkpoints;
+BEGIN
+    DELETE FROM checkpoints WHERE run = of_run AND step = of_step AND key = of_key RETURNING * INTO gone;
+    IF gone.event IS NOT NULL THEN
+        INSERT INTO events (position, run, seq, type, at, data)
+        VALUES (gone.position, gone.run, gone.event, step_event(gone.skipped), gone.at, gone.record);
+    END IF;
+    RETURN gone;
 END $$;
 
 -- Elements of `given`: 0 run, 1 epoch, 2 progress; each run once. Answers the places of the stale ones.
@@ -241,9 +284,8 @@ BEGIN
     IF NOT holds(given->>'run', (given->>'epoch')::bigint, mono) THEN
         RETURN 'null';
     END IF;
-    DELETE FROM checkpoints WHERE run = given->>'run' AND step = given->>'step' AND key = given->>'key'
-    RETURNING * INTO bad;
-    IF FOUND THEN
+    bad := take_checkpoint(given->>'run', given->>'step', given->>'key');
+    IF bad.run IS NOT NULL THEN
         INSERT INTO quarantine (run, step, key, reason, value, at)
         VALUES (bad.run, bad.step, bad.key, given->>'reason', bad.value, wall);
         PERFORM append_event(bad.run, 'checkpoint.quarantined', wall, '{"step":' || quoted(bad.step) || ',"key":'

@@ -7,47 +7,44 @@ CREATE FUNCTION succeed(given jsonb, wall timestamptz, mono timestamptz) RETURNS
 LANGUAGE plpgsql AS $$
 DECLARE
     accepted bigint[];
-    repeated bigint[];
+    known bigint[];  -- whose last checkpoint is not just a new one
     reserved boolean := reserve_positions();
 BEGIN
-    WITH asked AS MATERIALIZED (
-        SELECT n, c->>0 AS run, (c->>1)::bigint AS epoch, c, nullif(c->8, 'null') AS p
-        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
-    ), held AS MATERIALIZED (
-        SELECT a.*, r.*, old.tid AS old, (a.p->>3 = '' AND old.epoch IS DISTINCT FROM a.epoch) IS TRUE AS completes,
-               (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.run = a.run) AS before
-        FROM asked a, LATERAL (
-            SELECT r.ctid AS tid, r.attempts, r.attempt_limit, r.started, r.worker FROM open_runs r
-            WHERE r.id = a.run AND r.epoch = a.epoch AND coalesce(r.state) = 'running'
+    WITH held AS MATERIALIZED (
+        SELECT n, c, nullif(c->8, 'null') AS p, r.*, (old.tid IS NOT NULL OR c->8->>3 <> '') IS TRUE AS is_known
+        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
+            SELECT r.ctid AS tid, r.events, r.attempts, r.attempt_limit, r.started, r.worker FROM open_runs r
+            WHERE r.id = c->>0 AND r.epoch = (c->>1)::bigint AND coalesce(r.state) = 'running'
               AND r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl OFFSET 0) AS r
         LEFT JOIN LATERAL (
-            SELECT s.ctid AS tid, s.epoch FROM checkpoints s
-            WHERE s.run = a.run AND s.step = a.p->>2 AND s.key = a.p->>3 OFFSET 0) AS old ON true
+            SELECT s.ctid AS tid FROM checkpoints s
+            WHERE s.run = c->>0 AND s.step = c->8->>2 AND s.key = c->8->>3 OFFSET 0) AS old ON true
     ), closed AS (
-        DELETE FROM open_runs o USING (SELECT tid FROM held) AS ended WHERE o.ctid = ended.tid
+        DELETE FROM open_runs o USING (SELECT tid FROM held WHERE NOT is_known) AS ended WHERE o.ctid = ended.tid
     ), done AS (
-        INSERT INTO results (id, epoch, attempts, attempt_limit, started, finished, worker, progress, result)
-        SELECT run, epoch, attempts, attempt_limit, started, wall, worker, c->>7, c->>3 FROM held
-    ), saved AS (
-        INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
-        SELECT run, p->>2, p->>3, epoch, p->>4, p->>5, p->>6, p->>7, p->>8 FROM held WHERE p IS NOT NULL AND old IS NULL
-    ), told AS (
-        INSERT INTO events (run, seq, type, at, data)
-        SELECT h.run, h.before + CASE WHEN last THEN 1 + h.completes::integer ELSE 1 END,
-               CASE WHEN last THEN 'run.completed' WHEN (h.p->>9)::boolean THEN 'step.skipped' ELSE 'step.completed' END,
-               wall, CASE WHEN last THEN '{}' ELSE h.p->>8 END
-        FROM held h, (VALUES (false), (true)) AS facts (last)
-        WHERE last OR h.completes
-        ORDER BY h.n, last
+        INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, worker, progress, result,
+                             step, skipped, value, checksum, schema, fingerprint, record)
+        SELECT c->>0, events + CASE WHEN p IS NULL THEN 1 ELSE 2 END, (c->>1)::bigint, attempts, attempt_limit, started,
+               wall, worker, c->>7, c->>3, p->>2, (p->>9)::boolean, nullif(p->>4, c->>3), p->>5, p->>6, p->>7, p->>8
+        FROM held WHERE NOT is_known
     )
-    SELECT array_agg(n), array_agg(n) FILTER (WHERE old IS NOT NULL) INTO accepted, repeated FROM held;
-    IF repeated IS NOT NULL THEN
-        PERFORM replace_checkpoints(jsonb_agg(given->(n - 1)::integer->8)) FROM unnest(repeated) AS n;
+    SELECT array_agg(n) FILTER (WHERE NOT is_known), array_agg(n) FILTER (WHERE is_known) INTO accepted, known FROM held;
+    IF known IS NOT NULL THEN
+        PERFORM succeed_after(given->(n - 1)::integer, wall, mono) FROM unnest(known) AS n;
+        accepted := accepted || known;
     END IF;
     IF cardinality(accepted) = jsonb_array_length(given) THEN
         RETURN '[]';
     END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
+END $$;
+
+-- The same for one whose last checkpoint is stored like any other first.
+CREATE FUNCTION succeed_after(c jsonb, wall timestamptz, mono timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM save_checkpoints(jsonb_build_array(c->8), wall, mono);
+    PERFORM succeed(jsonb_build_array(jsonb_set(c, '{8}', 'null')), wall, mono);
 END $$;
 
 -- Attempts that ended otherwise; each run once. Elements of `given` are objects with the fields of Settle and `why`: what a

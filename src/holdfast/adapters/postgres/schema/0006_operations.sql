@@ -107,10 +107,10 @@ DECLARE
     answer text;
 BEGIN
     SELECT array_agg(id) INTO succeeded FROM (
-        SELECT s.id FROM results s
-        WHERE s.finished <= wall - keep AND NOT is_unsent(s.id, confirmed)
-        ORDER BY s.finished LIMIT most
-        FOR UPDATE SKIP LOCKED) AS found;
+        SELECT s.id, s.finished FROM results s
+        WHERE confirmed = 0 OR s.position <= confirmed
+        ORDER BY s.position LIMIT most
+        FOR UPDATE SKIP LOCKED) AS oldest WHERE finished <= wall - keep;
     SELECT array_agg(id) INTO others FROM (
         SELECT o.id FROM open_runs o
         WHERE o.state IN ('failed', 'cancelled') AND NOT o.holds_lane

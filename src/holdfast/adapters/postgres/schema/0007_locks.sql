@@ -1,27 +1,32 @@
 -- Locks: an owner, a time, and an epoch that rises at every acquisition. lock_rows() has locked the rows that a batch
 -- names, and created those that were missing, with epoch 0 and free.
 
--- Answers [epoch], or [owner, seconds left, epoch] of who holds it.
+-- Elements of `given` are Acquires; each lock once. Answers each in its place: [epoch], or [owner, seconds left, epoch] of
+-- who holds it.
 CREATE FUNCTION acquire(given jsonb, wall timestamptz, mono timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    ttl interval := span((given->>'ttl')::double precision);
-    k locks;
-    is_held boolean;
+    answer text;
 BEGIN
-    SELECT * INTO k FROM locks WHERE name = given->>'name';
-    is_held := (k.token IS NOT NULL AND k.lease_until > mono AND k.lease_until <= mono + k.lease_ttl) IS TRUE;
-    IF is_held AND k.token <> given->>'token' THEN
-        RETURN json_build_array(k.owner, seconds(k.lease_until) - seconds(mono), k.epoch);
-    ELSIF is_held THEN
-        UPDATE locks SET lease_until = greatest(lease_until, mono + ttl), lease_ttl = greatest(lease_ttl, ttl)
-        WHERE name = k.name;
-    ELSE
-        UPDATE locks SET epoch = epoch + 1, token = given->>'token', owner = given->>'owner', acquired = wall,
-                         lease_until = mono + ttl, lease_ttl = ttl
-        WHERE name = k.name RETURNING * INTO k;
-    END IF;
-    RETURN json_build_array(k.epoch);
+    WITH found AS MATERIALIZED (
+        SELECT n, c->>'token' AS token, c->>'owner' AS owner, span((c->>'ttl')::double precision) AS ttl,
+               k.tid, k.epoch, k.holder, k.lease_until, k.is_held, k.is_held AND k.of_token = c->>'token' AS is_own
+        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
+            SELECT k.ctid AS tid, k.epoch, k.token AS of_token, k.owner AS holder, k.lease_until,
+                   (k.token IS NOT NULL AND k.lease_until > mono AND k.lease_until <= mono + k.lease_ttl) IS TRUE AS is_held
+            FROM locks k WHERE k.name = c->>'name' OFFSET 0) AS k
+    ), taken AS (
+        UPDATE locks k SET epoch = k.epoch + 1, token = f.token, owner = f.owner, acquired = wall,
+                           lease_until = mono + f.ttl, lease_ttl = f.ttl
+        FROM found f WHERE k.ctid = f.tid AND NOT f.is_held
+    ), kept AS (
+        UPDATE locks k SET lease_until = greatest(k.lease_until, mono + f.ttl), lease_ttl = greatest(k.lease_ttl, f.ttl)
+        FROM found f WHERE k.ctid = f.tid AND f.is_own
+    )
+    SELECT json_agg(CASE WHEN NOT is_held THEN json_build_array(epoch + 1) WHEN is_own THEN json_build_array(epoch)
+                         ELSE json_build_array(holder, seconds(lease_until) - seconds(mono), epoch) END ORDER BY n)
+    INTO answer FROM found;
+    RETURN answer;
 END $$;
 
 -- Elements of `given`: [name, token]. Answers the places of the lost ones.
@@ -48,16 +53,26 @@ BEGIN
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
+-- Elements of `given` are ReleaseLocks; each lock once. Answers the places of those that were still held.
 -- nextval: those who listen by polling notice that a position was taken.
-CREATE FUNCTION release_lock(given jsonb, mono timestamptz) RETURNS text
+CREATE FUNCTION release(given jsonb, mono timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
+DECLARE
+    freed jsonb;
 BEGIN
-    UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL
-    WHERE name = given->>'name' AND token = given->>'token' AND lease_until > mono AND lease_until <= mono + lease_ttl;
-    IF FOUND THEN
-        PERFORM nextval('positions');
+    WITH held AS MATERIALIZED (
+        SELECT n, k.tid FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
+            SELECT k.ctid AS tid FROM locks k WHERE k.name = c->>'name' AND k.token = c->>'token'
+               AND k.lease_until > mono AND k.lease_until <= mono + k.lease_ttl OFFSET 0) AS k
+    ), ended AS (
+        UPDATE locks k SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL FROM held h WHERE k.ctid = h.tid
+    )
+    SELECT jsonb_agg(n - 1) INTO freed FROM held;
+    IF freed IS NULL THEN
+        RETURN '[]';
     END IF;
-    RETURN FOUND;
+    PERFORM nextval('positions');
+    RETURN freed;
 END $$;
 
 CREATE FUNCTION force_release(given jsonb, wall timestamptz, mono timestamptz) RETURNS text

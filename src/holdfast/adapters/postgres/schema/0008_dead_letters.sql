@@ -54,14 +54,32 @@ BEGIN
     SELECT min(highest - ((highest - objid::bigint) & 2147483647)) INTO lowest FROM pg_locks
     WHERE locktype = 'advisory' AND classid = 'events'::regclass::oid AND objsubid = 2
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid();
-    SELECT json_agg(json_build_array(run, seq, type, seconds(at), data, tenant, pipeline,
-                                     position) ORDER BY position)
-    INTO answer FROM (
-        SELECT e.run, e.seq, e.type, e.at, e.data, q.tenant, q.pipeline, e.position
-        FROM events e JOIN requests q ON q.id = e.run
-        WHERE e.position > confirmed AND e.position <= least(highest, coalesce(lowest, highest))
-        ORDER BY e.position LIMIT (given->>'limit')::bigint) AS waiting;
+    SELECT json_agg(json_build_array(e.run, e.seq, e.type, seconds(e.at), e.data, q.tenant, q.pipeline, e.position)
+                    ORDER BY e.position)
+    INTO answer FROM next_events(confirmed, least(highest, lowest), (given->>'limit')::bigint) AS e,
+                     LATERAL (SELECT r.tenant, r.pipeline FROM requests r WHERE r.id = e.run OFFSET 0) AS q;
     RETURN coalesce(answer, '[]');
+END $$;
+
+-- The first `most` events above `after` and not above `upto`, as all_events shows them. Each table is read by its index,
+-- which is why the view itself is not asked. (No result has only one of its positions above `upto`: that is a number of
+-- the sequence, which never stops between the two.)
+CREATE FUNCTION next_events(after bigint, upto bigint, most bigint) RETURNS SETOF all_events
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT found.* FROM (
+        (SELECT e.* FROM events e WHERE e.position > after AND e.position <= upto ORDER BY e.position LIMIT most)
+        UNION ALL
+        (SELECT q.seq, q.id, 1::bigint, 'run.queued', q.created, '{}' FROM requests q
+         WHERE q.seq > after AND q.seq <= upto ORDER BY q.seq LIMIT most)
+        UNION ALL
+        (SELECT p.position, p.run, p.event, step_event(p.skipped), p.at, p.record FROM checkpoints p
+         WHERE p.position > after AND p.position <= upto ORDER BY p.position LIMIT most)
+        UNION ALL
+        SELECT f.position, s.id, f.seq, f.type, s.finished, f.data
+        FROM (SELECT * FROM results r WHERE r.position > after AND r.position <= upto ORDER BY r.position LIMIT most) AS s,
+             final_events(s) AS f WHERE f.position > after
+    ) AS found ORDER BY found.position LIMIT most;
 END $$;
 
 CREATE FUNCTION confirm_outbox(given jsonb) RETURNS text

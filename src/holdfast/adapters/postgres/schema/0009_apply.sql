@@ -54,7 +54,7 @@ BEGIN
             WHEN 'put_aside' THEN answer := put_aside(part->1, wall, mono);
             WHEN 'acquire' THEN answer := acquire(part->1, wall, mono);
             WHEN 'renew_locks' THEN answer := renew_locks(part->1, (part->>2)::double precision, mono);
-            WHEN 'release_lock' THEN answer := release_lock(part->1, mono); loud := loud OR answer = 'true';
+            WHEN 'release' THEN answer := release(part->1, mono); loud := loud OR answer <> '[]';
             WHEN 'force_release' THEN answer := force_release(part->1, wall, mono); loud := loud OR answer = 'true';
             WHEN 'sweep' THEN answer := sweep(part->1, wall, mono); loud := loud OR answer <> '[]';
             WHEN 'prune' THEN answer := prune(part->1, wall);

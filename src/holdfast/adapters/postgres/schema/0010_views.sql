@@ -36,11 +36,11 @@ CREATE VIEW steps AS
 SELECT run, step, r->>'status' AS status, to_timestamp((r->>'started')::double precision) AS started,
        to_timestamp((r->>'finished')::double precision) AS finished, (r->>'duration')::double precision AS seconds,
        coalesce((r->>'attempts')::bigint, 1) AS attempts, (r->>'done')::bigint AS items, r->'usage' AS usage, epoch, value
-FROM (SELECT run, step, epoch, value, readable(record) AS r FROM checkpoints WHERE key = '') AS completed;
+FROM (SELECT run, step, epoch, value, readable(record) AS r FROM all_checkpoints WHERE key = '') AS completed;
 
 CREATE VIEW history AS
 SELECT e.run, e.seq, e.type, e.at, readable(e.data) AS data, r.tenant, r.pipeline, e.position
-FROM events e JOIN requests r ON r.id = e.run;
+FROM all_events e JOIN requests r ON r.id = e.run;
 
 -- The tables of the job worker that this store may replace, under their names and with their words.
 
@@ -53,7 +53,7 @@ $$;
 CREATE VIEW jobs AS
 SELECT r.id, r.tenant AS user_id, r.input AS content, r.pipeline AS preset, job_state(r.state) AS state,
        r.created AS created_at,
-       (SELECT e.at FROM events e WHERE e.run = r.id ORDER BY e.seq DESC LIMIT 1) AS updated_at,
+       (SELECT e.at FROM all_events e WHERE e.run = r.id ORDER BY e.seq DESC LIMIT 1) AS updated_at,
        r.started AS started_at, r.finished AS completed_at,
        json_build_object('lane', r.lane, 'priority', r.priority, 'attempts', r.attempts, 'key', r.key,
                          'parent', r.parent, 'reason', r.reason) AS job_metadata
@@ -66,7 +66,7 @@ FROM (
     SELECT e.*, CASE e.type
         WHEN 'run.started' THEN 'processing' WHEN 'run.paused' THEN 'processing' WHEN 'run.completed' THEN 'completed'
         WHEN 'run.failed' THEN 'failed' WHEN 'run.cancelled' THEN 'cancelled' ELSE 'pending' END AS state
-    FROM events e WHERE e.type LIKE 'run.%') AS changes;
+    FROM all_events e WHERE e.type LIKE 'run.%') AS changes;
 
 CREATE VIEW job_results AS
 SELECT id AS job_id,

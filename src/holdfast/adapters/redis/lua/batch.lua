@@ -9,7 +9,12 @@
 --          another for commands that are sent often, one map of them for the others
 --
 -- Returns MessagePack: one answer for each command, described where the command is. A command that fails (never by
--- being refused, which is an answer) ends the batch with its error; what was applied before it stays.
+-- being refused, which is an answer) ends the batch with its error; what was applied before it stays. A store that takes
+-- part in a move (holding.lua) applies nothing: the error HELD says why.
+
+if meta[7] then
+  return redis.error_reply('HELD ' .. meta[7])
+end
 
 local answers = {}
 

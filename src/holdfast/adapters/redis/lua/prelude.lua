@@ -13,7 +13,8 @@
 --   pipeline_validation_failure:<run>:<step>    integer: checkpoints taken out of use
 --
 -- For us, <prefix>holdfast: and then
---   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock
+--   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock;
+--                       while the store takes part in a move also mark and held: see holding.lua
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log
 --   quarantine:<run>    list: checkpoints taken out of use
@@ -42,6 +43,7 @@
 --   locks               hash: lock -> epoch, token, owner, acquired, lasts
 --   locks:held          set: locks that are held, and some whose holder has vanished
 --   audit               list: interventions, newest first
+--   moving:outbox, moving:ended   sorted sets: what a store that is being filled has yet to put into the streams
 --   bell                channel: rung by whoever did something that others may wait for
 --
 -- Several values in one string are packed one after another (MessagePack), names are joined with a zero byte.

@@ -1,0 +1,184 @@
+"""The workers of kill_workers.py: always as many as were asked for, whatever happens to them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kill_workers_pipeline import TRACES
+
+TTL = 2.0
+LEASE = {"TTL": f"{TTL}s", "RENEW": "500ms", "MARGIN": "500ms", "SWEEP": "300ms"}
+OVERSLEEP = (TTL + 0.5, TTL + 1.5)
+PAUSE_EVERY = 5
+"""One strike in so many is a pause rather than a kill."""
+EARLY_SHARE = 0.1
+"""How many strikes may hit a worker that has not done anything yet."""
+DRAIN = 20.0
+
+
+class Worker:
+    """A worker process of ours."""
+
+    def __init__(self, folder: Path, number: int, environment: dict[str, str], store: str) -> None:
+        command = [sys.executable, "-m", "holdfast", "--store", store]
+        command += ["--app", str(Path(__file__).resolve().with_name("kill_workers_pipeline.py")), "worker"]
+        self._log = folder / f"worker-{number:04}.log"
+        with open(self._log, "wb") as log:
+            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+        self.wakes_at: float | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def is_up(self) -> bool:
+        """It has said hello: from then on it listens to signals."""
+        return self._log.stat().st_size > 0
+
+    @property
+    def found_nobody(self) -> bool:
+        """It was started while the store's server was away, said so and left: whoever watches over it starts it
+        again."""
+        last = self._log.read_text().strip().rpartition("\n")[2]
+        is_a_bug = last.startswith("holdfast: unexpected ")
+        return self.process.returncode == 1 and last.startswith("holdfast: ") and not is_a_bug
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self, seconds: float) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        self.wakes_at = time.monotonic() + seconds
+
+    def wake(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+        self.wakes_at = None
+
+    def stop(self) -> int:
+        """Ask it to hand everything over and to go. The exit code."""
+        self.wake()
+        self.process.terminate()
+        try:
+            return self.process.wait(DRAIN)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return -signal.SIGKILL
+
+
+class Fleet:
+    """So many workers, whatever happens to them."""
+
+    def __init__(self, folder: Path, asked: argparse.Namespace) -> None:
+        self.kills = self.pauses = self.turned_away = 0
+        self.problems: list[str] = []
+        self._folder = folder
+        self._store: str = asked.store
+        self._size: int = asked.workers
+        self._chance = random.Random(asked.seed)
+        self._strikes: int | None = asked.strikes
+        self._every: tuple[float, float] = tuple(asked.every)
+        self._environment = environment_of(asked)
+        self._workers: list[Worker] = []
+        self._started = 0
+        self._next_strike = 0.0
+        self._at_work = Witness(folder / TRACES)
+
+    def step(self) -> None:
+        """Keep the fleet complete, wake those who overslept, and strike when it is time."""
+        now = time.monotonic()
+        self._bury_the_dead()
+        while len(self._workers) < self._size:
+            self._started += 1
+            self._workers.append(Worker(self._folder, self._started, self._environment, self._store))
+        for worker in self._workers:
+            if worker.wakes_at is not None and worker.wakes_at <= now:
+                worker.wake()
+        calm = self._strikes is not None and self.kills + self.pauses >= self._strikes
+        if not calm and now >= self._next_strike and self._strike():
+            self._next_strike = now + self._chance.uniform(*self._every)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether anybody has executed anything yet."""
+        return bool(self._at_work.pids())
+
+    def _bury_the_dead(self) -> None:
+        for worker in [worker for worker in self._workers if worker.process.poll() is not None]:
+            if worker.found_nobody:
+                self.turned_away += 1
+            else:
+                self.problems.append(f"worker {worker.pid} ended by itself with code {worker.process.returncode}")
+            self._workers.remove(worker)
+
+    def _strike(self) -> bool:
+        """Hit somebody who is at work: killing processes that only start proves little. False: not now."""
+        busy = self._at_work.pids()
+        early = self._chance.random() < EARLY_SHARE
+        awake = [worker for worker in self._workers if worker.wakes_at is None]
+        victims = [worker for worker in awake if early or worker.pid in busy]
+        if not victims:
+            return False
+        victim = self._chance.choice(victims)
+        if (self.kills + self.pauses) % PAUSE_EVERY == PAUSE_EVERY // 2:
+            self.pauses += 1
+            victim.pause(self._chance.uniform(*OVERSLEEP))
+        else:
+            self.kills += 1
+            self._workers.remove(victim)
+            victim.kill()
+        return True
+
+    def drain(self) -> None:
+        """The end: everybody is asked to go, and must."""
+        for worker in self._workers:
+            was_up = worker.is_up
+            if (code := worker.stop()) != 0 and was_up:
+                self.problems.append(f"L4: worker {worker.pid} was told to stop and ended with code {code}")
+        self._workers.clear()
+
+    def leases_given_up(self) -> int:
+        """How often a worker noticed that its lease was gone, and wrote nothing."""
+        return sum(log.read_text().count(": lease lost") for log in self._folder.glob("worker-*.log"))
+
+    def kill_all(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+
+
+class Witness:
+    """Knows which processes have executed something, by reading on where it stopped."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._pids: set[int] = set()
+
+    def pids(self) -> set[int]:
+        if self._path.exists():
+            with open(self._path, "rb") as file:
+                file.seek(self._read)
+                lines = file.read().splitlines(keepends=True)
+            for line in lines:
+                if line.endswith(b"\n"):
+                    self._read += len(line)
+                    self._pids.add(int(line.split()[2]))
+        return self._pids
+
+
+def environment_of(asked: argparse.Namespace) -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    environment |= {f"HOLDFAST_LEASE_{name}": value for name, value in LEASE.items()}
+    return environment | {
+        "HOLDFAST_CONCURRENCY": str(asked.concurrency),
+        "SOAK_STEPS": str(asked.steps),
+        "SOAK_STEP_SECONDS": str(asked.step_seconds),
+    }

@@ -1,0 +1,97 @@
+"""The server of kill_workers.py: a private PostgreSQL or Redis that is killed with SIGKILL and started again."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.servers.redis import RedisServer
+
+AWAY = (0.0, 1.0)
+"""Seconds between a kill and the start after it."""
+DURABLE = {
+    "postgres": {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
+    "redis": {"appendonly": "yes", "appendfsync": "always"},
+}
+"""What makes an answer survive even a power cut."""
+
+
+class Killable(Protocol):
+    def kill(self) -> None: ...
+    def start(self) -> object: ...
+    def end(self) -> None: ...
+
+
+class Server:
+    """Started when entered, gone with all its data when left; its settings are durable unless told otherwise."""
+
+    def __init__(self, kind: str, changes: dict[str, str]) -> None:
+        settings = DURABLE[kind] | changes
+        self.description = f"{kind} with {', '.join(f'{name} {value}' for name, value in settings.items())}"
+        if kind == "postgres":
+            postgres = PostgresServer(*[f"{name}={value}" for name, value in settings.items()])
+            self._process: Killable = postgres
+            self._begin: Callable[[], object] = postgres.create
+            self.url = postgres.url(timeout="2s")
+        else:
+            redis = RedisServer(*[word for name, value in settings.items() for word in (f"--{name}", value)])
+            self._process = redis
+            self._begin = redis.start
+            self.url = redis.url(timeout="2")
+
+    def __enter__(self) -> Server:
+        self._begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.end()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def start(self) -> None:
+        self._process.start()
+
+
+class Storm:
+    """Strikes a server, beside everything else, as soon as there is work to disturb and until it is calmed."""
+
+    def __init__(self, server: Server, asked: argparse.Namespace, is_at_work: Callable[[], bool]) -> None:
+        self.kills = 0
+        self.problems: list[str] = []
+        self._server = server
+        self._every: tuple[float, float] = tuple(asked.server_every)
+        self._strikes: int | None = asked.server_strikes
+        self._chance = random.Random(asked.seed + 1)
+        self._is_at_work = is_at_work
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._rage, name="storm")
+        self._thread.start()
+
+    def calm(self) -> None:
+        """End it. The server is up afterwards."""
+        self._over.set()
+        self._thread.join()
+
+    def _rage(self) -> None:
+        try:
+            while not self._over.wait(self._chance.uniform(*self._every)):
+                if self._is_at_work() and (self._strikes is None or self.kills < self._strikes):
+                    self._strike()
+        except Exception as error:  # whatever it is: the proof has failed, and the figures say why
+            self.problems.append(f"the server did not come back: {error}")
+
+    def _strike(self) -> None:
+        self._server.kill()
+        self.kills += 1
+        self._over.wait(self._chance.uniform(*AWAY))
+        self._server.start()
+
+
+def pairs(words: list[str]) -> dict[str, str]:
+    """`NAME=VALUE` words as names and values."""
+    return {name: value for name, _, value in (word.partition("=") for word in words)}

