@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import shutil
 import signal
 import subprocess
@@ -345,6 +347,76 @@ def test_a_killed_command_goes_on_when_it_is_started_again(
     assert "19 of 19 runs moved" in told.err
     assert "the same on both sides" in told.out
     assert can_be_opened(target)
+
+
+# --- the command ------------------------------------------------------------------------------------------------
+
+
+def command(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the caller's own settings is heard."""
+    for name in [name for name in os.environ if name.startswith("HOLDFAST_") or name == "DATABASE_URL"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("_alone")
+def test_the_command_tells_what_there_is_and_what_to_set(
+    source: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = redis_url(tmp_path)
+    assert command("promote", source, target, "--dry-run", "--json") == 0
+    planned = json.loads(capfd.readouterr().out)
+    assert (planned["moved"], planned["target_is"], planned["obstacles"]) == (False, "new", [])
+    assert command("promote", source, target, "--json") == 0
+    told = json.loads(capfd.readouterr().out)
+    assert (told["moved"], told["keys"], sum(told["runs"].values())) == (True, 2, 19)
+    digests = [{kind["kind"]: kind["digest"] for kind in each["kinds"]} for each in (planned, told)]
+    assert digests[0] == digests[1]
+    folder = source.removeprefix("sqlite:///").removesuffix(".db") + "-files"
+    assert told["blobs"] == {"values": 1, "missing": 1, "place": f"file:{folder}", "set": f"file:{folder}"}
+    assert command("promote", source, target) == 6
+    assert f"were moved to {target}" in capfd.readouterr().err
+    assert command("runs", "list", "--store", source) == 2
+    assert command("promote", source, target, "--undo") == 0
+    assert command("runs", "list", "--store", source) == 0
+
+
+@pytest.mark.usefixtures("_alone")
+def test_the_target_may_come_from_the_settings_and_no_password_is_shown(
+    source: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOLDFAST_STORE", "postgresql://ann:secret@127.0.0.1:1/app")
+    assert command("promote", source) == 1
+    told = capfd.readouterr()
+    assert "127.0.0.1:1/app can't be reached" in told.err
+    assert "secret" not in told.err + told.out
+    assert can_be_opened(source)
+
+
+@pytest.mark.usefixtures("_alone")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("memory:", "sqlite:///new.db"), 2, "nothing to move"),
+        (("sqlite:///new.db", "sqlite:///new.db"), 2, "given twice"),
+        (("sqlite:///missing.db", "sqlite:///new.db"), 7, "no store at"),
+        (("sqlite:///missing.db", "oracle://new"), 2, "known are"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert command("promote", *words) == code
+    assert said in capfd.readouterr().err
+    assert not list(tmp_path.glob("*.db"))
 
 
 # --- the work goes on -------------------------------------------------------------------------------------------

@@ -69,32 +69,30 @@ class Places:
     """The two stores and their blobs."""
 
     def __init__(self, session: Session, source: str, target: str) -> None:
-        from holdfast.bootstrap import default_blobs
+        from holdfast.bootstrap import default_blobs, make_mover, with_options
+        from holdfast.errors import ConfigurationError
+        from holdfast.model.clock import SystemClock
         from holdfast.settings import redacted
 
         self.session = session
-        self.urls = source, target
+        self.clock = SystemClock()
         self.source, self.target = redacted(source), redacted(target)
-        given = session.loaded.settings.blobs
+        settings = session.loaded.settings
+        self.movers = [make_mover(with_options(url, settings), self.clock) for url in (source, target)]
+        if source == target:
+            raise ConfigurationError(f"{self.source} is given twice: name the store to move, then where to move it")
+        given = settings.blobs
         self.blobs = _absolute(given or default_blobs(source))
         self.blobs_then = _absolute(given or default_blobs(target))
 
     def promotion(self, told: Any) -> Promotion:
-        from holdfast.bootstrap import make_blobs, make_mover, with_options
-        from holdfast.errors import ConfigurationError
-        from holdfast.model.clock import SystemClock
+        from holdfast.bootstrap import make_blobs
         from holdfast.services.inventory import BlobCheck
         from holdfast.services.promotion import Place, Promotion
 
-        if self.urls[0] == self.urls[1]:
-            raise ConfigurationError(
-                f"{self.source} is given twice: name the store to move, then the one to move it to"
-            )
-        clock = SystemClock()
-        settings = self.session.loaded.settings
-        source, target = [make_mover(with_options(url, settings), clock) for url in self.urls]
+        source, target = self.movers
         self.check = BlobCheck(make_blobs(self.blobs) if self.blobs else None)
-        return Promotion(Place(source, self.source), Place(target, self.target), clock, told, self.check)
+        return Promotion(Place(source, self.source), Place(target, self.target), self.clock, told, self.check)
 
     def view(self, outlook: Outlook, moved: bool, took: float) -> PromotionView:
         inventory = outlook.inventory

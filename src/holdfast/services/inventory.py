@@ -32,10 +32,12 @@ class Amount(Struct):
     bytes: int = 0
     _sum: int = 0
 
-    def add(self, count: int, encoded: bytes) -> None:
+    def add(self, count: int, encoded: bytes) -> bytes:
+        digest = blake2b(encoded, digest_size=16).digest()
         self.count += count
         self.bytes += len(encoded)
-        self._sum += int.from_bytes(blake2b(encoded, digest_size=16).digest())
+        self._sum += int.from_bytes(digest)
+        return digest
 
     @property
     def digest(self) -> str:
@@ -51,15 +53,17 @@ class Inventory(Struct):
     values: int = 0
     """How many inputs, results and checkpoints are kept in the blob store."""
 
-    def add(self, record: Any) -> None:
+    def add(self, record: Any) -> bytes:
+        """What the record hashes to: the same for the same record only."""
+        digest = b""
         for name, owner, parts in _parts(record):
             amount = self.amounts.setdefault(name, Amount())
-            if parts:
-                amount.add(len(parts), _encode((owner, parts)))
+            digest += amount.add(len(parts), _encode((owner, parts))) if parts else b"-"
         if isinstance(record, RunRecord):
             self.states[str(record.run.state)] += 1
             self.keys += record.run.key is not None
             self.values += sum(1 for _ in blobs_of(record))
+        return digest
 
     def differences(self, other: Inventory) -> list[str]:
         """The kinds that are not the same."""
@@ -87,11 +91,6 @@ def _parts(record: Any) -> Iterator[tuple[str, str, list[Any]]]:
             yield "audit entries", "", [record]
         case _:
             yield ("locks" if hasattr(record, "epoch") else "lanes"), "", [record]
-
-
-def fingerprint(record: RunRecord) -> bytes:
-    """What a run and all that belongs to it hashes to."""
-    return blake2b(_encode(list(_parts(record))), digest_size=16).digest()
 
 
 def blobs_of(record: RunRecord) -> Iterator[str]:

@@ -24,7 +24,7 @@ from holdfast.errors import ConfigurationError, Conflict, HoldfastError, NotFoun
 from holdfast.model.clock import Clock
 from holdfast.model.ids import new_id
 from holdfast.ports.mover import KINDS, AuditRecord, Mark, Mover, RunRecord, Standing
-from holdfast.services.inventory import BlobCheck, Inventory, fingerprint, others, pages, records
+from holdfast.services.inventory import BlobCheck, Inventory, others, pages, records
 
 NAMED = 5
 """How many of many are named in a message."""
@@ -173,10 +173,8 @@ class Promotion:
         copies = records(self._target.mover, "runs")
         async for record in records(self._source.mover, "runs"):
             copy: RunRecord | None = await anext(copies, None)
-            there.add(record)
-            if copy is not None:
-                here.add(copy)
-            if copy is None or fingerprint(copy) != fingerprint(record):
+            digest = there.add(record)
+            if copy is None or here.add(copy) != digest:
                 differing.append(record.run.id)
             await self._blobs.look(record)
             self._told("compared", next(done), total)
