@@ -127,6 +127,7 @@ FILTERS: dict[str, RunFilter] = {
     "succeeded": RunFilter(state="succeeded"),
     "key": RunFilter(tenant="t7", key="k7"),
     "prefix": RunFilter(id_prefix="h1234"),
+    "long prefix": RunFilter(id_prefix="h12345"),
     "pipeline": RunFilter(pipeline="report"),
     "rare pipeline": RunFilter(pipeline="rare"),
     "no pipeline": RunFilter(pipeline="nothing"),

@@ -9,9 +9,9 @@
 CREATE FUNCTION span(seconds double precision) RETURNS interval
 LANGUAGE sql IMMUTABLE AS $$ SELECT make_interval(secs => greatest(0, least(seconds, 3.2e9))) $$;
 
--- Text as JSON, with the stand-in for U+0000 spelt as JSON spells it.
+-- Text as JSON, with the stand-in for U+0000 spelt as JSON spells it. (STABLE as to_json is: or it would not be inlined.)
 CREATE FUNCTION quoted(given text) RETURNS text
-LANGUAGE sql IMMUTABLE AS $$ SELECT coalesce(replace(to_json(given)::text, U&'\FFFF' || '0', '\u0000'), 'null') $$;
+LANGUAGE sql STABLE AS $$ SELECT coalesce(replace(to_json(given)::text, U&'\FFFF' || '0', '\u0000'), 'null') $$;
 
 -- A moment as seconds since 1970.
 CREATE FUNCTION seconds(moment timestamptz) RETURNS double precision

@@ -30,7 +30,7 @@ $$;
 
 -- Stored JSON for reading: `data->>'error'` and so on. A NUL that a client wrote is shown as U+FFFD.
 CREATE FUNCTION readable(given text) RETURNS json
-LANGUAGE sql IMMUTABLE AS $$ SELECT replace(given, '\u0000', '\ufffd')::json $$;
+LANGUAGE sql STABLE AS $$ SELECT replace(given, '\u0000', '\ufffd')::json $$;
 
 CREATE VIEW steps AS
 SELECT run, step, r->>'status' AS status, to_timestamp((r->>'started')::double precision) AS started,

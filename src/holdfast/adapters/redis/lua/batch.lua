@@ -5,8 +5,8 @@
 -- ARGV[2]  who sends it: told to those who listen at <prefix>holdfast:bell when there may be something to do
 -- ARGV[3]  1 when state documents are wanted
 -- ARGV[4]  the number of commands
--- ARGV[5…] the commands: MessagePack, the name of a command and then what it says. That are its fields one after another
---          for those that are sent often, and one map of them for the others; they are those of ports/commands.py
+-- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of ports/commands.py: one after
+--          another for commands that are sent often, one map of them for the others
 --
 -- Returns MessagePack: one answer for each command, described where the command is. A command that fails (never by
 -- being refused, which is an answer) ends the batch with its error; what was applied before it stays. A store that takes

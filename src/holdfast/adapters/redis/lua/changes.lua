@@ -50,8 +50,8 @@ local function event(run, kind, data, step)
 end
 
 local function put_fence(run)
-  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished, run.bad)
-    .. run.layout)
+  put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished,
+    run.bad) .. run.layout)
 end
 
 -- A call takes only so many values: a run that takes over many results is written in pieces.

@@ -173,7 +173,8 @@ on.Claim = function(c)
   end_delays(c.lane)
   local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
   local claimed, taken, started, size = {}, {}, {}, 0
-  local worker = next[1] and {name = c.worker, json = cjson.encode(c.worker), ttl = format('%d', math.max(1, c.ttl * 1000))}
+  local ttl = format('%d', math.max(1, c.ttl * 1000))
+  local worker = {name = c.worker, json = cjson.encode(c.worker), ttl = ttl}
   for i, each in ipairs(next) do
     local run = to_be_started(each)
     size = size + #run.input

@@ -7,9 +7,10 @@
 --                                  a begun                        b                              size
 --                                  <- room ->
 --
--- The analytics of a completed step go in at a, where blanks are kept for them; steps that have begun come behind it and
--- are written anew with every change. A result goes in at b, and everything behind it is written anew; what a shorter
--- end leaves over is blanks. The layout, behind the fence of its run, is
+-- The analytics of a completed step go in at a, where blanks are kept for them; steps that have begun come behind it
+-- and are written anew with every change. A result goes in at b, and everything behind it is written anew; what a
+-- shorter end leaves over is blanks. When the run is over, the whole is written without them. The layout, which is
+-- behind the fence of its run, is
 --   steps, results   how many are completed, and how many of these have a result
 --   a, room          where the next analytics go, and the bytes up to the brace behind them
 --   begun            how many of these bytes steps under way take
@@ -67,8 +68,8 @@ local function consumption(record)
       .. cjson.encode(failure.name) or '') .. '}', input + output, usage.cost or 0
 end
 
--- One step of stepAnalytics, its tokens and its cost. `name` and `record` (of StepRecord) are JSON. Plain searches and a
--- match that begins at its place: anything else reads the text many times over.
+-- One step of stepAnalytics, its tokens and its cost. `name` and `record` (of StepRecord) are JSON. Plain searches and
+-- a match that begins at its place: anything else reads the text many times over.
 local function analytics(comma, name, status, record)
   if status == 'pending' then
     return comma .. name .. ':{"stepName":' .. name .. ',"status":"pending"}', 0, 0
@@ -103,20 +104,21 @@ end
 local function layout_of(run)
   local steps, results, a, room, begun, b, size, tokens, cost = struct.unpack(LAYOUT, run.layout)
   return {
-    steps = steps, results = results, a = a, room = room, begun = begun, b = b, size = size, tokens = tokens, cost = cost,
+    steps = steps, results = results, a = a, room = room, begun = begun, b = b, size = size, tokens = tokens,
+    cost = cost,
   }
 end
 
 local function keep_layout(run, layout)
-  run.layout = struct.pack(LAYOUT, layout.steps, layout.results, layout.a, layout.room, layout.begun, layout.b, layout.size,
-    layout.tokens, layout.cost)
+  run.layout = struct.pack(LAYOUT, layout.steps, layout.results, layout.a, layout.room, layout.begun, layout.b,
+    layout.size, layout.tokens, layout.cost)
 end
 
--- Count a completed step. Its analytics and its result, as JSON that follows what is there; a value that is too large to
--- be here is shown as the name of where it is.
+-- Count a completed step. Its analytics and its result, as JSON that follows what is there; a value that is too large
+-- to be here is shown as the name of where it is.
 local function complete(layout, step, value, record, skipped)
-  local name = cjson.encode(step)
-  local text, tokens, cost = analytics(layout.steps > 0 and ',' or '', name, skipped and 'skipped' or 'completed', record)
+  local name, status = cjson.encode(step), skipped and 'skipped' or 'completed'
+  local text, tokens, cost = analytics(layout.steps > 0 and ',' or '', name, status, record)
   layout.steps, layout.tokens, layout.cost = layout.steps + 1, layout.tokens + tokens, layout.cost + cost
   if skipped then
     return text, ''
@@ -126,8 +128,8 @@ local function complete(layout, step, value, record, skipped)
     .. (string.sub(value, 1, 1) == '@' and cjson.encode(value) or value)
 end
 
--- Steps that have begun and not completed, which the progress tells of: as JSON that follows the completed ones, which one
--- is current, and the tokens and the cost of all.
+-- Steps that have begun and not completed, which the progress tells of: as JSON that follows the completed ones, which
+-- one is current, and the tokens and the cost of all.
 local function under_way(run, layout, completed)
   local text, current, tokens, cost = '', nil, layout.tokens, layout.cost
   for step, record in pairs(cjson.decode(run.progress).steps or {}) do
@@ -135,8 +137,8 @@ local function under_way(run, layout, completed)
     if not find_text(completed, name .. ':{"stepName"', 1, true) then
       local waits = record.status == 'in_progress' and run.state ~= RUNNING
       local _, more, price = consumption(record)
-      text = text .. analytics((layout.steps > 0 or text ~= '') and ',' or '', name, waits and 'pending' or record.status,
-        cjson.encode(record))
+      local comma = (layout.steps > 0 or text ~= '') and ',' or ''
+      text = text .. analytics(comma, name, waits and 'pending' or record.status, cjson.encode(record))
       current = current or not waits and name or nil
       tokens, cost = tokens + more, cost + price
     end
@@ -167,8 +169,8 @@ local function ending(run, current, tokens, cost)
     .. (failure and ',"error":' .. failure or '') .. '}'
 end
 
--- A document from its beginning: of a run, and the analytics and results of its completed steps. One that is over is not
--- written to again, but made anew if it is resumed: it needs no layout.
+-- A document from its beginning: of a run, and the analytics and results of its completed steps. That of a run that is
+-- over is not written to again, but made anew if the run is resumed: it needs no layout.
 local function compose(run, layout, completed, results)
   local key, over = PREFIX .. 'pipeline_state:' .. run.id, run.state >= SUCCEEDED
   local start = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
@@ -257,6 +259,29 @@ local function update_steps(layout, key, completed, begun)
   return true
 end
 
+-- Write the results behind b, and the end.
+local function update_results(layout, key, result, rest)
+  local text = result .. rest
+  local size = layout.b + #text
+  if size < layout.size then
+    text, size = text .. string.rep(' ', layout.size - size), layout.size
+  end
+  call('SETRANGE', key, layout.b, text)
+  layout.b, layout.size = layout.b + #result, size
+end
+
+-- Write the document of a run that is over as a whole: without blanks, and without a layout. False as above.
+local function close(run, layout, key, steps, rest)
+  local text = call('GET', key)
+  if not text or #text ~= layout.size then
+    return false
+  end
+  local start, results = string.sub(text, 1, layout.a), string.sub(text, layout.a + layout.room + 1, layout.b)
+  call('SET', key, start .. steps .. results .. rest, 'EX', KEPT)
+  run.layout = ''
+  return true
+end
+
 -- Write what has changed. False as above.
 local function update(run, step, value, record, skipped)
   local key, layout, completed, result = PREFIX .. 'pipeline_state:' .. run.id, layout_of(run), '', ''
@@ -267,20 +292,15 @@ local function update(run, step, value, record, skipped)
   if run.progress and run.progress ~= '{}' then
     begun, current, tokens, cost = under_way(run, layout, call('GETRANGE', key, 0, layout.a - 1) .. completed)
   end
+  local rest = ending(run, current, tokens, cost)
+  if run.state >= SUCCEEDED then
+    return close(run, layout, key, completed .. begun, result .. rest)
+  end
   if not update_steps(layout, key, completed, begun) then
     return false
   end
-  local text = result .. ending(run, current, tokens, cost)
-  local size = layout.b + #text
-  if size < layout.size then
-    text, size = text .. string.rep(' ', layout.size - size), layout.size
-  end
-  call('SETRANGE', key, layout.b, text)
-  layout.b, layout.size = layout.b + #result, size
+  update_results(layout, key, result, rest)
   keep_layout(run, layout)
-  if run.state >= SUCCEEDED then
-    call('EXPIRE', key, KEPT)
-  end
   return true
 end
 
@@ -290,8 +310,8 @@ local function origin_of(id)
   return tenant, key, created, inherited
 end
 
--- Bring the document up to date with a run that has changed, or of which a step has completed: `again` if it had completed
--- before. Who calls writes the run afterwards.
+-- Bring the document up to date with a run that has changed, or of which a step has completed: `again` if it had
+-- completed before. Who calls writes the run afterwards.
 local function show(run, again, step, value, record, skipped)
   if not WANTED or to_rebuild[run.id] then
     return

@@ -109,8 +109,8 @@ local function by_lease(a, b)
   return a.seq < b.seq
 end
 
--- The runs of a lane whose lease has ended: id, seq, lasts. The lane is looked at when one can have, and not again before
--- the next can.
+-- The runs of a lane whose lease has ended: id, seq, lasts. The lane is looked at when one can have, and not again
+-- before the next can.
 local function ended_in(lane, found)
   local first = call('HGET', H .. 'leases', lane)
   if mono < tonumber(first) then
@@ -165,8 +165,8 @@ on.Sweep = function(c)
       requeue(run, 'run.worker_lost', '{"attempt":' .. run.attempts .. '}')
     else
       call('HDEL', RUN .. run.id, 'e')
-      fail(run, '{"name":"WorkerLost","message":"the worker vanished ' .. run.attempts .. ' times while it had this run; '
-        .. 'look at what kills it, then resume the run"}')
+      fail(run, '{"name":"WorkerLost","message":"the worker vanished ' .. run.attempts
+        .. ' times while it had this run; look at what kills it, then resume the run"}')
     end
     swept[i] = {run.id, NAMES[run.state]}
     arrived(run)

@@ -70,13 +70,14 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 local FENCE = '>I8BI8dI4ddI2'
 local pack_fence, unpack_fence = struct.pack, struct.unpack
 
--- As much of a run as its fence tells. A new one was queued and perhaps started, no more. What is written to a run is
--- collected; most commands write up to four fields.
+-- As much of a run as its fence tells. A new one was queued and perhaps started, no more. In `written` the fields that
+-- are to be written and their values are collected: it begins with space for four of them, which most commands need.
 local function fenced_run(id, f)
   local seq, state, epoch, lasts, last, started, finished, bad, rest = unpack_fence(FENCE, f)
   return {
-    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started, finished = finished,
-    bad = bad, layout = string.sub(f, rest), is_new = last <= 2, written = {nil, nil, nil, nil, nil, nil, nil, nil},
+    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
+    finished = finished, bad = bad, layout = string.sub(f, rest), is_new = last <= 2,
+    written = {nil, nil, nil, nil, nil, nil, nil, nil},
   }
 end
 
@@ -85,8 +86,9 @@ local function as_run(id, s, f, r)
   local seq, state, epoch, lasts, last, started, finished, bad, rest = unpack_fence(FENCE, f)
   local attempts, limit, available, due, worker, reason, holds = decode(r)
   return {
-    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started, finished = finished,
-    bad = bad, layout = string.sub(f, rest), is_new = last <= 2, written = {nil, nil, nil, nil, nil, nil, nil, nil},
+    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
+    finished = finished, bad = bad, layout = string.sub(f, rest), is_new = last <= 2,
+    written = {nil, nil, nil, nil, nil, nil, nil, nil},
     tenant = tenant, pipeline = pipeline, lane = lane, fingerprint = fingerprint, key = key, unique = unique,
     priority = priority, parent = parent, created = created, inherited = inherited, attempts = attempts, limit = limit,
     available = available, due = due, worker = worker, reason = reason, holds = holds,
