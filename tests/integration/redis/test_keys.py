@@ -77,6 +77,9 @@ async def check(store: RedisStore, run: str = "r1") -> dict[str, Any]:
 
 # --- the state document ---
 
+WORD = SaveProgress("r1", 1, "{}")
+"""The worker's word on its progress, which comes at most half a second after a step was completed."""
+
 
 def test_the_document_follows_a_run_step_by_step() -> None:
     async def play() -> None:
@@ -86,11 +89,13 @@ def test_the_document_follows_a_run_step_by_step() -> None:
             await store.apply([SaveProgress("r1", 1, UNDER_WAY)])
             found = await check(store)
             assert (found["status"], found["currentStep"]) == ("running", "t")
-            await store.apply([a_checkpoint("r1", 1, "s", value='{"a":"☃"}')])
+            await store.apply([a_checkpoint("r1", 1, "s", value='{"a":"☃"}'), WORD])
             found = await document(store)
             assert found["completedResults"] == {"s": {"a": "☃"}}
             assert found["stepAnalytics"]["s"]["durationMs"] == 1250
             await store.apply([a_checkpoint("r1", 1, "t", value="[1,2]"), a_checkpoint("r1", 1, "u", value="@blob:x")])
+            assert list((await document(store))["completedResults"]) == ["s"]
+            await store.apply([WORD])
             found = await document(store)
             assert list(found["completedResults"]) == ["s", "t", "u"]
             last = a_checkpoint("r1", 1, "v", value='"end"')
@@ -105,7 +110,7 @@ def test_the_document_follows_a_run_step_by_step() -> None:
 def test_a_document_names_its_run_by_the_callers_key() -> None:
     async def play() -> None:
         async with a_store() as store:
-            await store.apply([a_submit("r1", key="order-7"), a_claim(), a_checkpoint("r1", 1)])
+            await store.apply([a_submit("r1", key="order-7"), a_claim(), a_checkpoint("r1", 1), WORD])
             assert (await check(store))["reportId"] == "order-7"
 
     asyncio.run(play())
@@ -175,10 +180,10 @@ def test_a_result_made_again_replaces_the_old_one() -> None:
             await store.apply([Quarantine("r1", 1, "s", "", "damaged")])
             found = await document(store)
             assert (list(found["completedResults"]), found["validationFailures"]) == (["t"], {"s": 1})
-            await store.apply([a_checkpoint("r1", 1, "s", value="2")])
+            await store.apply([a_checkpoint("r1", 1, "s", value="2"), WORD])
             found = await check(store)
             assert found["completedResults"] == {"t": 1, "s": 2}
-            await store.apply([a_checkpoint("r1", 1, "s", value="3")])
+            await store.apply([a_checkpoint("r1", 1, "s", value="3"), WORD])
             assert (await check(store))["completedResults"]["s"] == 3
 
     asyncio.run(play())
@@ -188,7 +193,7 @@ def test_results_taken_over_are_shown() -> None:
     async def play() -> None:
         async with a_store() as store:
             copied = [Checkpoint("a", "", '"old"', "c", "t", "f", RECORD)]
-            await store.apply([a_submit("r1", checkpoints=copied), a_claim(), a_checkpoint("r1", 1, "s")])
+            await store.apply([a_submit("r1", checkpoints=copied), a_claim(), a_checkpoint("r1", 1, "s"), WORD])
             assert (await check(store))["completedResults"] == {"a": "old", "s": 1}
 
     asyncio.run(play())
@@ -200,7 +205,7 @@ def test_skipped_steps_have_no_result() -> None:
             record = RECORD.replace("completed", "skipped")
             skipped = a_checkpoint("r1", 1, "s", value="null")
             skipped = type(skipped)("r1", 1, "s", "", "null", "c", "t", "f", record, skipped=True)
-            await store.apply([a_submit("r1"), a_claim(), skipped, a_checkpoint("r1", 1, "t")])
+            await store.apply([a_submit("r1"), a_claim(), skipped, a_checkpoint("r1", 1, "t"), WORD])
             found = await check(store)
             assert (found["completedResults"], found["stepAnalytics"]["s"]["status"]) == ({"t": 1}, "skipped")
 
@@ -210,9 +215,9 @@ def test_skipped_steps_have_no_result() -> None:
 def test_a_document_that_somebody_deleted_is_made_again() -> None:
     async def play() -> None:
         async with a_store() as store:
-            await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1, "s")])
+            await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1, "s"), WORD])
             await raw(store, "DEL", "pipeline_state:r1")
-            await store.apply([a_checkpoint("r1", 1, "t")])
+            await store.apply([a_checkpoint("r1", 1, "t"), WORD])
             assert sorted((await check(store))["completedResults"]) == ["s", "t"]
 
     asyncio.run(play())
@@ -225,6 +230,7 @@ def test_many_large_results_are_not_written_again_and_again() -> None:
             value = json.dumps("x" * 30_000)
             for number in range(50):
                 await store.apply([a_checkpoint("r1", 1, f"s{number}", value=value)])
+            await store.apply([WORD])
             assert len((await document(store))["completedResults"]) == 50
 
     asyncio.run(play())

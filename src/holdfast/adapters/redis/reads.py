@@ -25,7 +25,7 @@ _attributes = msgspec.json.Decoder(dict[str, str]).decode
 STATES = [RunState.QUEUED, RunState.RUNNING, RunState.PAUSED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED]
 """Their numbers in the store, from 1."""
 FENCE = Struct(">QBQdIddH")
-"""As in `lua/prelude.lua`; the layout of a state document comes behind it."""
+"""As in `lua/prelude.lua`."""
 
 
 def unpack(count: int, packed: bytes) -> list[Any]:

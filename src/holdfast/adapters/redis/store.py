@@ -77,7 +77,6 @@ class RedisStore:
             await self.close()
             raise
         self.features = Features("redis", durable=durable, shared=True, batches_in_flight=2)
-        self._bell.listen()
 
     async def close(self) -> None:
         self._open = False
@@ -140,7 +139,7 @@ class RedisStore:
 
     async def wait(self, since: int, timeout: float) -> int:
         if self._open:
-            self._bell.listen()
+            self._bell.listen()  # only now: who never waits need not be told either
         return await self._doorbell.wait(since, timeout)
 
     # --- reads ---

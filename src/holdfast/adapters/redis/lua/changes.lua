@@ -51,7 +51,7 @@ end
 
 local function put_fence(run)
   put(run, 'f', pack_fence(FENCE, run.seq, run.state, run.epoch, run.lasts, run.last, run.started, run.finished,
-    run.bad) .. run.layout)
+    run.bad))
 end
 
 -- A call takes only so many values: a run that takes over many results is written in pieces.

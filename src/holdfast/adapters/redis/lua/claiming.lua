@@ -148,9 +148,7 @@ local function start(run, c, worker)
   event(run, 'run.started', worker.data)
   if again then
     run.progress = call('HGET', RUN .. run.id, 'p')
-    if run.layout ~= '' then
-      show(run)
-    end
+    show(run)
   end
   save(run)
   call('SET', PREFIX .. 'pipeline_lock:' .. run.id, worker.holder, 'PX', worker.ttl)

@@ -1,34 +1,18 @@
--- The state document: pipeline_state:<run>, the JSON that seed 000's tools read. It appears with the first progress or
--- result of a run, is brought up to date by every change of the run, and goes a day after the run has ended.
+-- The state document: pipeline_state:<run>, the JSON that seed 000's tools read. It appears with the first progress of a
+-- run or with its end, follows every change of its state, and goes a day after the run has ended.
 --
--- It is laid out so that completing a step writes little, however much there is before it:
---
---   {"version":…,"stepAnalytics":{…|…      },"completedResults":{…|},"updatedAt":…,"status":…,…}
---                                  a begun                        b                              size
---                                  <- room ->
---
--- The analytics of a completed step go in at a, where blanks are kept for them; steps that have begun come behind it
--- and are written anew with every change. A result goes in at b, and everything behind it is written anew; what a
--- shorter end leaves over is blanks. When the run is over, the whole is written without them. The layout, which is
--- behind the fence of its run, is
---   steps, results   how many are completed, and how many of these have a result
---   a, room          where the next analytics go, and the bytes up to the brace behind them
---   begun            how many of these bytes steps under way take
---   b, size          where the next result goes, and the size of the whole
---   tokens, cost     of the completed steps
+-- It is always written as a whole. A step that is completed does not write it: the worker's next word on its progress
+-- does, half a second later at most, or the end of the attempt.
 --
 -- ARGV[3]  1 when documents are wanted
 
 local WANTED = ARGV[3] == '1'
 local KEPT = '86400'
-local ROOM = 1000 -- for four steps, more or less; as much is added when it is used up
-local LAYOUT = '>I2I2I4I4I4I4I4I8d'
-local BETWEEN = '},"completedResults":{'
 local STATUS = {'pending', 'running', 'running', 'completed', 'failed', 'failed'}
 local NOTHING_USED = ',"inputTokens":0,"outputTokens":0,"totalTokens":0,"cost":0}'
 local find_text, match, floor = string.find, string.match, math.floor
 local moments = {}
-local to_rebuild = {} -- runs whose document is made anew when everything else is written
+local to_show = {} -- runs whose document is written after everything else
 
 -- A second since 1970 as the start of an RFC 3339 time. Most steps of a batch end in the same few seconds.
 local function moment(second)
@@ -97,47 +81,29 @@ local function analytics(comma, name, status, record)
     .. used, tokens, cost
 end
 
-local function new_layout()
-  return {steps = 0, results = 0, a = 0, room = 0, begun = 0, b = 0, size = 0, tokens = 0, cost = 0}
-end
-
-local function layout_of(run)
-  local steps, results, a, room, begun, b, size, tokens, cost = struct.unpack(LAYOUT, run.layout)
-  return {
-    steps = steps, results = results, a = a, room = room, begun = begun, b = b, size = size, tokens = tokens,
-    cost = cost,
-  }
-end
-
-local function keep_layout(run, layout)
-  run.layout = struct.pack(LAYOUT, layout.steps, layout.results, layout.a, layout.room, layout.begun, layout.b,
-    layout.size, layout.tokens, layout.cost)
-end
-
--- Count a completed step. Its analytics and its result, as JSON that follows what is there; a value that is too large
--- to be here is shown as the name of where it is.
-local function complete(layout, step, value, record, skipped)
+-- Count a completed step into what is said of all of them. A value that is too large to be here is shown as the name
+-- of where it is.
+local function complete(done, step, value, record, skipped)
   local name, status = cjson.encode(step), skipped and 'skipped' or 'completed'
-  local text, tokens, cost = analytics(layout.steps > 0 and ',' or '', name, status, record)
-  layout.steps, layout.tokens, layout.cost = layout.steps + 1, layout.tokens + tokens, layout.cost + cost
-  if skipped then
-    return text, ''
+  local text, tokens, cost = analytics(done.steps[1] and ',' or '', name, status, record)
+  done.steps[#done.steps + 1], done.tokens, done.cost = text, done.tokens + tokens, done.cost + cost
+  done.names[step] = true
+  if not skipped then
+    done.results[#done.results + 1] = (done.results[1] and ',' or '') .. name .. ':'
+      .. (string.sub(value, 1, 1) == '@' and cjson.encode(value) or value)
   end
-  layout.results = layout.results + 1
-  return text, (layout.results > 1 and ',' or '') .. name .. ':'
-    .. (string.sub(value, 1, 1) == '@' and cjson.encode(value) or value)
 end
 
 -- Steps that have begun and not completed, which the progress tells of: as JSON that follows the completed ones, which
 -- one is current, and the tokens and the cost of all.
-local function under_way(run, layout, completed)
-  local text, current, tokens, cost = '', nil, layout.tokens, layout.cost
+local function under_way(run, done)
+  local text, current, tokens, cost = '', nil, done.tokens, done.cost
   for step, record in pairs(cjson.decode(run.progress).steps or {}) do
-    local name = cjson.encode(step)
-    if not find_text(completed, name .. ':{"stepName"', 1, true) then
+    if not done.names[step] then
+      local name = cjson.encode(step)
       local waits = record.status == 'in_progress' and run.state ~= RUNNING
       local _, more, price = consumption(record)
-      local comma = (layout.steps > 0 or text ~= '') and ',' or ''
+      local comma = (done.steps[1] or text ~= '') and ',' or ''
       text = text .. analytics(comma, name, waits and 'pending' or record.status, cjson.encode(record))
       current = current or not waits and name or nil
       tokens, cost = tokens + more, cost + price
@@ -169,167 +135,101 @@ local function ending(run, current, tokens, cost)
     .. (failure and ',"error":' .. failure or '') .. '}'
 end
 
--- A document from its beginning: of a run, and the analytics and results of its completed steps. That of a run that is
--- over is not written to again, but made anew if the run is resumed: it needs no layout.
-local function compose(run, layout, completed, results)
-  local key, over = PREFIX .. 'pipeline_state:' .. run.id, run.state >= SUCCEEDED
-  local start = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
-    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{' .. completed
-  local begun, current, tokens, cost = '', nil, layout.tokens, layout.cost
-  if run.progress and run.progress ~= '{}' then
-    begun, current, tokens, cost = under_way(run, layout, start)
-  end
-  local rest = BETWEEN .. results .. ending(run, current, tokens, cost)
-  if over then
-    run.layout = ''
-    call('SET', key, start .. begun .. rest, 'EX', KEPT)
-    return
-  end
-  layout.a, layout.begun, layout.room = #start, #begun, #begun + ROOM
-  layout.b = layout.a + layout.room + #BETWEEN + #results
-  layout.size = layout.a + layout.room + #rest
-  keep_layout(run, layout)
-  call('SET', key, start .. begun .. string.rep(' ', ROOM) .. rest)
-end
-
--- The steps that a run has completed: name, value, record, skipped, in the order of their start.
-local function steps_of(id)
-  local steps = {}
-  for _, field in ipairs(call('HKEYS', RUN .. id)) do
-    local name = match(field, '^c(.+)%z$')
-    if name then
-      local value, _, _, _, record = decode(call('HGET', RUN .. id, field))
-      steps[#steps + 1] = {name, value, record, find_text(record, '"status":"skipped"', 1, true),
-        tonumber(match(record, '"started":([%d.]+)') or 0)}
+-- Fields of a run, however many.
+local function fields_of(id, names)
+  local found = {}
+  for from = 1, #names, 1000 do
+    local values = call('HMGET', RUN .. id, unpack(names, from, math.min(from + 999, #names)))
+    for i = 1, #values do
+      found[from + i - 1] = values[i]
     end
   end
-  table.sort(steps, function(x, y) return x[5] < y[5] end)
-  return steps
+  return found
 end
 
--- Make a document anew from all that is stored.
-local function rebuild(id)
-  local run, layout, completed, results = stored(id), new_layout(), {}, {}
-  local found = call('HMGET', RUN .. id, 'p', 'e')
-  run.progress, run.failure = found[1], found[2] or nil
-  for i, step in ipairs(steps_of(id)) do
-    completed[i], results[i] = complete(layout, step[1], step[2], step[3], step[4])
+-- Checkpoints of steps that were taken over from another run, which no event tells of.
+local function inherited_steps(id)
+  local fields = {}
+  for _, field in ipairs(call('HKEYS', RUN .. id)) do
+    if match(field, '^c.+%z$') then
+      fields[#fields + 1] = field
+    end
   end
-  compose(run, layout, table.concat(completed), table.concat(results))
-  put_fence(run)
-  write(run)
+  return fields
+end
+
+-- Checkpoints of the steps that the first `count` events of a run tell of. The two before them are of its beginning.
+local function completed_steps(id, count)
+  local numbers, fields, named = {}, {}, {}
+  for number = 3, count do
+    numbers[number - 2] = EVENT_FIELDS[number] or 'e' .. number
+  end
+  for _, event in ipairs(fields_of(id, numbers)) do
+    local kind, _, data, _, step = decode(event)
+    step = step or match(kind, '^step%.') and cjson.decode(data).name
+    if step and not named[step] then
+      named[step], fields[#fields + 1] = true, 'c' .. step .. '\0'
+    end
+  end
+  return fields
+end
+
+-- What is said of the steps that a run has completed, in the order of their start. `last`, a SaveCheckpoint of a step
+-- that is being written, is the last one.
+local function steps_of(run, count, last)
+  local done = {steps = {}, results = {}, names = {}, tokens = 0, cost = 0}
+  local fields = run.inherited and inherited_steps(run.id) or count > 2 and completed_steps(run.id, count) or {}
+  local found = {}
+  for i, packed in ipairs(fields_of(run.id, fields)) do
+    local name = match(fields[i], '^c(.+)%z$')
+    if packed and not (last and last[3] == name) then
+      local value, _, _, _, record = decode(packed)
+      found[#found + 1] = {name, value, record, tonumber(match(record, '"started":([%d.]+)') or 0)}
+    end
+  end
+  table.sort(found, function(x, y) return x[4] < y[4] end)
+  for _, step in ipairs(found) do
+    complete(done, step[1], step[2], step[3], find_text(step[3], '"status":"skipped"', 1, true))
+  end
+  if last then
+    complete(done, last[3], last[5], last[9], last[10])
+  end
+  return done
+end
+
+-- Write the document of a run of which everything is known. Its first `count` events are stored; `last` as above.
+local function show_now(run, count, last)
+  if not WANTED then
+    return
+  end
+  local done = steps_of(run, count, last)
+  local begun, current, tokens, cost = '', nil, done.tokens, done.cost
+  if run.progress and run.progress ~= '{}' then
+    begun, current, tokens, cost = under_way(run, done)
+  end
+  local text = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
+    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{'
+    .. table.concat(done.steps) .. begun .. '},"completedResults":{' .. table.concat(done.results)
+    .. ending(run, current, tokens, cost)
+  if run.state >= SUCCEEDED then
+    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
+  else
+    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text)
+  end
+end
+
+-- Write it when everything else is written.
+local function show(run)
+  to_show[run.id] = WANTED or nil
 end
 
 function write_documents()
-  for id in pairs(to_rebuild) do
-    if call('EXISTS', RUN .. id) == 1 then
-      rebuild(id)
+  for id in pairs(to_show) do
+    local run = stored(id)
+    if run then
+      local found = call('HMGET', RUN .. id, 'p', 'e')
+      run.progress, run.failure = found[1], found[2] or nil
+      show_now(run, run.last)
     end
-  end
-end
-
--- Make room for so many bytes of analytics. False when somebody has changed or deleted the document.
-local function widen(layout, key, needed)
-  local text = call('GET', key)
-  if not text or #text ~= layout.size then
-    return false
-  end
-  local there, more = layout.a + layout.room, needed + ROOM
-  call('SET', key, string.sub(text, 1, there) .. string.rep(' ', more) .. string.sub(text, there + 1))
-  layout.room, layout.b, layout.size = layout.room + more, layout.b + more, layout.size + more
-  return true
-end
-
--- Write the analytics of a step that was completed and of those under way. False as above.
-local function update_steps(layout, key, completed, begun)
-  local text = completed .. begun
-  if text == '' and layout.begun == 0 then
-    return call('STRLEN', key) == layout.size
-  end
-  if #text > layout.room and not widen(layout, key, #text) then
-    return false
-  end
-  if #text < layout.begun then
-    text = text .. string.rep(' ', layout.begun - #text)
-  end
-  if call('SETRANGE', key, layout.a, text) ~= layout.size then
-    return false
-  end
-  layout.a, layout.room, layout.begun = layout.a + #completed, layout.room - #completed, #begun
-  return true
-end
-
--- Write the results behind b, and the end.
-local function update_results(layout, key, result, rest)
-  local text = result .. rest
-  local size = layout.b + #text
-  if size < layout.size then
-    text, size = text .. string.rep(' ', layout.size - size), layout.size
-  end
-  call('SETRANGE', key, layout.b, text)
-  layout.b, layout.size = layout.b + #result, size
-end
-
--- Write the document of a run that is over as a whole: without blanks, and without a layout. False as above.
-local function close(run, layout, key, steps, rest)
-  local text = call('GET', key)
-  if not text or #text ~= layout.size then
-    return false
-  end
-  local start, results = string.sub(text, 1, layout.a), string.sub(text, layout.a + layout.room + 1, layout.b)
-  call('SET', key, start .. steps .. results .. rest, 'EX', KEPT)
-  run.layout = ''
-  return true
-end
-
--- Write what has changed. False as above.
-local function update(run, step, value, record, skipped)
-  local key, layout, completed, result = PREFIX .. 'pipeline_state:' .. run.id, layout_of(run), '', ''
-  if step then
-    completed, result = complete(layout, step, value, record, skipped)
-  end
-  local begun, current, tokens, cost = '', nil, layout.tokens, layout.cost
-  if run.progress and run.progress ~= '{}' then
-    begun, current, tokens, cost = under_way(run, layout, call('GETRANGE', key, 0, layout.a - 1) .. completed)
-  end
-  local rest = ending(run, current, tokens, cost)
-  if run.state >= SUCCEEDED then
-    return close(run, layout, key, completed .. begun, result .. rest)
-  end
-  if not update_steps(layout, key, completed, begun) then
-    return false
-  end
-  update_results(layout, key, result, rest)
-  keep_layout(run, layout)
-  return true
-end
-
--- Tenant and key of a run, when it was created, and whether it takes over results.
-local function origin_of(id)
-  local tenant, _, _, _, key, _, _, _, created, inherited = decode(call('HGET', RUN .. id, 's'))
-  return tenant, key, created, inherited
-end
-
--- Bring the document up to date with a run that has changed, or of which a step has completed: `again` if it had
--- completed before. Who calls writes the run afterwards.
-local function show(run, again, step, value, record, skipped)
-  if not WANTED or to_rebuild[run.id] then
-    return
-  end
-  if run.layout ~= '' then
-    to_rebuild[run.id] = again or not update(run, step, value, record, skipped) or nil
-    return
-  end
-  if not run.tenant then
-    run.tenant, run.key, run.created, run.inherited = origin_of(run.id)
-  end
-  if run.is_new and not run.inherited then
-    local layout, completed, result = new_layout(), '', ''
-    if step then
-      completed, result = complete(layout, step, value, record, skipped)
-    end
-    compose(run, layout, completed, result)
-  else
-    to_rebuild[run.id] = true
   end
 end

@@ -40,7 +40,7 @@ local function keep_record(run, step, before)
   for number = run.last, 1, -1 do
     local kind, at, data, place, of = decode(call('HGET', RUN .. run.id, 'e' .. number))
     if of == step and not data then
-      call('HSET', RUN .. run.id, 'e' .. number, pack(kind, at, record, place))
+      call('HSET', RUN .. run.id, 'e' .. number, pack(kind, at, record, place, step))
       return
     end
   end
@@ -83,23 +83,17 @@ on.SaveCheckpoint = function(id, epoch, step, key, value, checksum, schema, fing
   end
   local run = fenced_run(id, found[1])
   checkpoint(run, found[2], step, key, value, checksum, schema, fingerprint, record, skipped)
-  show(run, found[2], step, value, record, skipped)
   put_fence(run)
   write(run)
   return true
 end
 
 on.SaveProgress = function(id, epoch, progress)
-  local found = held(id, epoch)
-  if not found then
+  if not held(id, epoch) then
     return false
   end
-  local run = fenced_run(id, found[1])
-  run.progress = progress
-  put(run, 'p', progress)
-  show(run)
-  put_fence(run)
-  write(run)
+  call('HSET', RUN .. id, 'p', progress)
+  to_show[id] = WANTED or nil
   return true
 end
 
@@ -142,6 +136,7 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
   if progress ~= '{}' then
     put(run, 'p', progress)
   end
+  local events = run.last
   if last then
     checkpoint(run, found[6], unpack(last, 3, 10))
   end
@@ -152,7 +147,7 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     end_attempt(run, outcome, failure, reason, delay, deferred)
   end
   tally(run, RUNNING, run.state)
-  show(run, found[6], step, value, last and last[9], last and last[10])
+  show_now(run, events, step and last)
   if run.state == SUCCEEDED then
     put_fence(run)
     write(run)

@@ -64,7 +64,7 @@ local function arrive(c, confirmed)
     priority = c.priority, created = c.created, seq = c.seq, state = c.state, epoch = c.epoch, lasts = 0, last = #c.events,
     attempts = c.attempts, limit = c.limit, available = c.available, due = c.available and later + c.delay or nil,
     worker = c.worker, reason = c.reason, holds = c.holds or nil, bad = c.bad, started = c.started or 0,
-    finished = c.finished or 0, layout = '', written = {},
+    finished = c.finished or 0, written = {},
   }
   put(run, 's', pack(c.tenant, c.pipeline, c.lane, c.fingerprint, c.key, c.unique or nil, c.priority, c.parent, c.created,
     c.inherits or nil))
@@ -73,7 +73,7 @@ local function arrive(c, confirmed)
   tally(run, nil, run.state)
   note_events(run, c, confirmed)
   save(run)
-  to_rebuild[run.id] = WANTED and run.epoch > 0 and (run.finished == 0 or now < run.finished + KEPT) or nil
+  to_show[run.id] = WANTED and run.epoch > 0 and (run.finished == 0 or now < run.finished + KEPT) or nil
   return run
 end
 

@@ -57,7 +57,7 @@ on.Submit = function(id, tenant, pipeline, lane, input, fingerprint, key, unique
   local run = {
     id = id, tenant = tenant, pipeline = pipeline, lane = lane, key = key, unique = unique or nil, priority = priority,
     created = now, inherited = inherited, input = input, seq = seq + 1, state = QUEUED, epoch = 0, lasts = 0, last = 0,
-    started = 0, finished = 0, bad = 0, layout = '', attempts = 0, limit = limit,
+    started = 0, finished = 0, bad = 0, attempts = 0, limit = limit,
     written = {'i', input, 's', pack(tenant, pipeline, lane, fingerprint, key, unique or nil, priority, parent, now,
       inherited)},
   }

@@ -60,34 +60,33 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 -- A run. In its hash:
 --   s  what never changes   tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited
 --   f  the fence            seq (number of acceptance), state, epoch, lasts (end of the lease), last (newest event),
---                           started and finished (0: not yet), bad (checkpoints in quarantine): laid out as FENCE says;
---                           behind them the layout of its state document, if it has one: see document.lua
+--                           started and finished (0: not yet), bad (checkpoints in quarantine): laid out as FENCE says
 --   r  the rest             attempts, limit, available, due, worker, reason, holds (its lane)
 --   i  input    p  progress    e  error    o  result, or = and the step whose value it is
---   e<number>       an event: type, at, data, position; without data, and with the name of a step behind them, its data
+--   e<number>       an event: type, at, data, position, and perhaps the step that it tells of; without data, its data
 --                   are the record of that step's checkpoint
 --   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
 local FENCE = '>I8BI8dI4ddI2'
 local pack_fence, unpack_fence = struct.pack, struct.unpack
 
--- As much of a run as its fence tells. A new one was queued and perhaps started, no more. In `written` the fields that
--- are to be written and their values are collected: it begins with space for four of them, which most commands need.
+-- As much of a run as its fence tells. In `written` the fields that are to be written and their values are collected: it
+-- begins with space for four of them, which most commands need.
 local function fenced_run(id, f)
-  local seq, state, epoch, lasts, last, started, finished, bad, rest = unpack_fence(FENCE, f)
+  local seq, state, epoch, lasts, last, started, finished, bad = unpack_fence(FENCE, f)
   return {
     id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
-    finished = finished, bad = bad, layout = string.sub(f, rest), is_new = last <= 2,
+    finished = finished, bad = bad,
     written = {nil, nil, nil, nil, nil, nil, nil, nil},
   }
 end
 
 local function as_run(id, s, f, r)
   local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
-  local seq, state, epoch, lasts, last, started, finished, bad, rest = unpack_fence(FENCE, f)
+  local seq, state, epoch, lasts, last, started, finished, bad = unpack_fence(FENCE, f)
   local attempts, limit, available, due, worker, reason, holds = decode(r)
   return {
     id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
-    finished = finished, bad = bad, layout = string.sub(f, rest), is_new = last <= 2,
+    finished = finished, bad = bad,
     written = {nil, nil, nil, nil, nil, nil, nil, nil},
     tenant = tenant, pipeline = pipeline, lane = lane, fingerprint = fingerprint, key = key, unique = unique,
     priority = priority, parent = parent, created = created, inherited = inherited, attempts = attempts, limit = limit,
