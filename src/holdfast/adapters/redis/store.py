@@ -46,7 +46,7 @@ PIECE = 1000
 class RedisStore:
     """A `Store` on a server. Time is the server's, unless a test brings its own clock."""
 
-    features = Features("redis", durable=True, shared=True, batches_in_flight=2)
+    features = Features("redis", durable=True, shared=True, batches_in_flight=3)
 
     def __init__(self, url: str, *, test_clock: Clock | None = None) -> None:
         self.address = addresses.parse(url)
@@ -76,7 +76,7 @@ class RedisStore:
         except BaseException:
             await self.close()
             raise
-        self.features = Features("redis", durable=durable, shared=True, batches_in_flight=2)
+        self.features = Features("redis", durable=durable, shared=True, batches_in_flight=3)
 
     async def close(self) -> None:
         self._open = False
