@@ -69,6 +69,7 @@ def test_what_is_nobodys_business_is_not_announced(place: Place) -> None:
     async def story() -> None:
         async with place.store() as ours, place.store() as theirs:
             await hears(ours)
+            await hears(theirs)
             await theirs.apply([a_submit("r1"), a_claim()])
             heard = await quiet(ours)
             await theirs.apply([a_checkpoint("r1", 1), SaveProgress("r1", 1, "{}"), a_claim()])

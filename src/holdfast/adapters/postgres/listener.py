@@ -78,7 +78,7 @@ class Listener:
         def heard(payload: bytes) -> None:
             if payload == self._probe:
                 probed.set()
-            elif payload != self._own_name:
+            elif payload != self._own_name and not payload.endswith(b"?"):  # which is another one's probe
                 self._ring()
 
         channel = (await self._client.read("doorbell")).decode()
