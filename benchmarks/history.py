@@ -8,7 +8,7 @@ import time
 
 from benchmarks import stores
 from benchmarks.systems import common
-from benchmarks.systems.growth import COMMANDS, Model, compare, side_by_side
+from benchmarks.systems.growth import COMMANDS, Model, compare
 
 ALLOWED = 1.5
 
@@ -23,8 +23,7 @@ def arguments() -> argparse.Namespace:
 def measure(server: stores.Server, runs: int) -> list[str]:
     start = time.monotonic()
     server.clean()
-    urls = side_by_side(server.url, ["empty", "full"])
-    empty, full = common.run(compare(urls, [0, runs], Model.finish), fast=common.has_uvloop())
+    empty, full = common.run(compare(server.url, [0, runs], Model.finish), fast=common.has_uvloop())
     print(f"{server.describe()}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     return [line(server.kind, name, empty[name], full[name]) for name in COMMANDS]
 

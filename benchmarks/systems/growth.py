@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from typing import Any
 
+import psycopg
+
 from benchmarks.systems import jobs
 from holdfast import Holdfast, Pipeline
 from holdfast.model.checkpoint import Checkpoint
@@ -87,14 +89,16 @@ class Model:
 Fill = Callable[[Model, Store, int], Awaitable[None]]
 
 
-async def compare(urls: list[str], sizes: list[int], fill: Fill) -> list[dict[str, float]]:
-    """Milliseconds per command on stores of these sizes, which take turns."""
+async def compare(server: str, sizes: list[int], fill: Fill) -> list[dict[str, float]]:
+    """Milliseconds per command on stores of these sizes, side by side on one server, which take turns."""
+    urls = side_by_side(server, [f"s{size}" for size in sizes])
     model = await Model.made_on(urls[0])
     apps = [Holdfast(url, worker=False) for url in urls]
     times: list[Times] = [{name: [] for name in COMMANDS} for _ in apps]
     for app, size in zip(apps, sizes, strict=True):
         await app.open()
         await fill(model, app.store, size)
+    await _vacuum(server)
     for turn in range(WARM_UP + TURNS):
         order = list(zip(apps, times, strict=True))
         for app, found in order if turn % 2 == 0 else reversed(order):
@@ -102,6 +106,13 @@ async def compare(urls: list[str], sizes: list[int], fill: Fill) -> list[dict[st
     for app in apps:
         await app.close()
     return [{name: median(seconds[WARM_UP:]) * 1e3 for name, seconds in found.items()} for found in times]
+
+
+async def _vacuum(server: str) -> None:
+    """As autovacuum does within minutes: a history was not drained a moment ago."""
+    if server.startswith("postgres"):
+        async with await psycopg.AsyncConnection.connect(server, autocommit=True) as connection:
+            await connection.execute("VACUUM (ANALYZE)")
 
 
 async def _turn(model: Model, store: Store, found: Times) -> None:
@@ -130,7 +141,7 @@ def side_by_side(url: str, names: list[str]) -> list[str]:
 async def _growth(count: int, fill: Fill) -> dict[str, float]:
     """How many times as long the slowest grown command takes with 10 and 100 times as many runs."""
     sizes = [count // 100, count // 10, count]
-    small, ten, hundred = await compare(side_by_side(jobs.STORE, ["x1", "x10", "x100"]), sizes, fill)
+    small, ten, hundred = await compare(jobs.STORE, sizes, fill)
     ratios = {name: hundred[name] / small[name] for name in COMMANDS}
     return {"value": max(ratios.values()), "x10": max(ten[name] / small[name] for name in COMMANDS), **ratios}
 
