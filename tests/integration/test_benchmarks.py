@@ -67,10 +67,11 @@ def test_cleaning_leaves_nothing_for_the_next_measurement(
     server.clean()
     small, large = common.run(growth.compare(server.url, [0, 200], growth.Model.queue), fast=True)
     assert set(small) == set(large) == set(growth.COMMANDS)
-    with drive.pending_of(driver(replace(server, url=urls[1]), tmp_path, count=0)) as pending:
+    [full] = growth.side_by_side(server.url, ["s200"])
+    with drive.pending_of(driver(replace(server, url=full), tmp_path, count=0)) as pending:
         assert pending() == 200
     server.clean()
-    with drive.pending_of(driver(replace(server, url=urls[1]), tmp_path, count=0)) as pending:
+    with drive.pending_of(driver(replace(server, url=full), tmp_path, count=0)) as pending:
         assert pending() == 0
 
 
