@@ -96,7 +96,7 @@ def untimed(text: str, at: str) -> list[str]:
     return [TAKEN.sub("…", line) for line in lines if '"made"' not in line]
 
 
-TAKEN = re.compile(r"\d[\d.,]*\s?(?:ms|s|min)\b")
+TAKEN = re.compile(r"\d[\d.,]*\s?(?:ms|s|min)\b|\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d UTC")
 
 
 @pytest.mark.parametrize("votes", [False, True])
