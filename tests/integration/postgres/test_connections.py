@@ -59,6 +59,7 @@ def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
             for round in range(5):
                 await store.apply([a_submit(f"r{round}")])
                 await until(partial(ended, place, cut(place)))
+                await until(lambda: not store._home.pool._all)  # the farewell has arrived
                 assert await store.run(f"r{round}") is not None
 
     asyncio.run(story())
