@@ -13,52 +13,18 @@ from typing import Any
 from benchmarks.systems import common
 from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, task
 from benchmarks.systems.growth import Model
-from holdfast import Context, Holdfast, Pipeline, WorkerOptions
+from benchmarks.systems.pipelines import five_steps, mapper
+from holdfast import Holdfast, Pipeline, WorkerOptions
 from holdfast.ports.store import RunFilter
 
 noop = Pipeline("noop")
-five = Pipeline("five")
-mapper = Pipeline("mapper")
+five = five_steps()
 stopwatch = Pipeline("stopwatch")
 
 
 @noop.step
 async def only(input: None) -> dict:
     return {"i": 1, "ok": True}
-
-
-@five.step
-async def first(input: None) -> dict:
-    return {"i": 1, "ok": True}
-
-
-@five.step
-async def second(first: dict) -> dict:
-    return {"i": 2, "ok": True}
-
-
-@five.step
-async def third(second: dict) -> dict:
-    return {"i": 3, "ok": True}
-
-
-@five.step
-async def fourth(third: dict) -> dict:
-    return {"i": 4, "ok": True}
-
-
-@five.step
-async def fifth(fourth: dict) -> dict:
-    return {"i": 5, "ok": True}
-
-
-async def square(number: int) -> int:
-    return number * number
-
-
-@mapper.step
-async def squares(input: int, ctx: Context) -> int:
-    return len(await ctx.map(square, range(input), concurrency=256))
 
 
 @stopwatch.step

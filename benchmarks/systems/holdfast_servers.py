@@ -8,46 +8,21 @@ from typing import Any
 
 from benchmarks.systems import jobs
 from benchmarks.systems.common import latency, one_at_a_time
-from benchmarks.systems.holdfast import complete, mapper
+from benchmarks.systems.holdfast import complete
+from benchmarks.systems.pipelines import five_steps, mapper
 from holdfast import Holdfast, Pipeline, WorkerOptions
 from holdfast.ports.store import RunFilter
 
 BULK = 1000
 
 noop = Pipeline("noop")
-five = Pipeline("five")
+five = five_steps(jobs.executed.add)
 
 
 @noop.step
 async def only(input: float | None) -> dict:
     jobs.done(input)
     return {"ok": True}
-
-
-@five.step
-async def first(input: None) -> dict:
-    return {"i": 1, "ok": True}
-
-
-@five.step
-async def second(first: dict) -> dict:
-    return {"i": 2, "ok": True}
-
-
-@five.step
-async def third(second: dict) -> dict:
-    return {"i": 3, "ok": True}
-
-
-@five.step
-async def fourth(third: dict) -> dict:
-    return {"i": 4, "ok": True}
-
-
-@five.step
-async def fifth(fourth: dict) -> dict:
-    jobs.executed.add()
-    return {"i": 5, "ok": True}
 
 
 pipelines = [noop, five, mapper]
