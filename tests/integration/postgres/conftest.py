@@ -57,11 +57,13 @@ class Session:
     def __init__(self, place: Place) -> None:
         self._connection = psycopg.connect(place.server.url())
         self._connection.execute(f'SET search_path TO "{place.schema}"')
-        self._apply = statements.load(parse(place.url()))["apply"].decode().replace("$1", "%s")
+        self._statements = statements.load(parse(place.url()))
 
     def apply(self, *commands: Command) -> list[Reply]:
         batch = Batch(commands)
-        row = self._connection.execute(self._apply, [batch.body({"wait": "5000"}).decode()]).fetchone()  # type: ignore[arg-type]
+        sql = self._statements[batch.statement].decode().replace("$1", "%s").replace("$2", "%s")
+        given = [parameter.decode() for parameter in batch.parameters({"wait": "5000"})]
+        row = self._connection.execute(sql, given).fetchone()  # type: ignore[arg-type]
         assert row is not None
         return batch.replies(row[0].encode())
 

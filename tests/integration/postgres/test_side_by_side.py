@@ -105,7 +105,32 @@ def test_numbers_of_events_have_no_gap_when_two_transactions_write_to_one_run(pl
             await in_the_way(place, saving)
             other.commit()
             assert await saving is None
-            assert [event.seq for event in await store.history("r1")] == [1, 2, 3, 4]
+            assert await one(store, a_checkpoint("r1", 1, "c")) is None
+            assert [event.seq for event in await store.history("r1")] == [1, 2, 3, 4, 5]
+
+    asyncio.run(story())
+
+
+LATE = {
+    "a lone checkpoint": [a_checkpoint("r1", 1)],
+    "a lone success": [Settle("r1", 1, "succeeded", result="1", last=a_checkpoint("r1", 1))],
+    "a group": [a_checkpoint("r1", 1, "a"), a_checkpoint("r1", 1, "b")],
+}
+
+
+@pytest.mark.parametrize("batch", LATE.values(), ids=LATE.keys())
+def test_a_lease_that_ends_while_its_row_is_waited_for_has_ended(place, sessions, batch):
+    async def story():
+        async with place.store() as store:
+            await store.apply([a_submit("r1"), a_claim(ttl=0.3)])
+            other = begin(place, sessions)
+            other.execute("SELECT FROM open_runs FOR UPDATE")
+            late = asyncio.create_task(store.apply(batch))
+            await in_the_way(place, late)
+            await until(lambda: place.value("SELECT lease_until <= clock_timestamp() FROM open_runs"))
+            other.commit()
+            assert await late == [STALE] * len(batch)
+            assert await store.checkpoints("r1") == []
 
     asyncio.run(story())
 

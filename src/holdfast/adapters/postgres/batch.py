@@ -56,14 +56,24 @@ class Batch:
         self._size = len(commands)
         self.parts = arrange(commands)
         self.loud = any(part.kind in LOUD for part in self.parts)
+        self.statement = _lone(commands[0]) if len(commands) == 1 else "apply"
+        """Which one it is for."""
+
+    def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
+        """What the statement is given; `envelope` is what the client adds."""
+        if self.statement == "apply":
+            return [self.body(envelope)]
+        return [seal(encode(self.parts[0].commands[0])), encode(envelope)]
 
     def body(self, envelope: dict[str, Any]) -> bytes:
-        """What `apply` is given; `envelope` is what the client adds."""
+        """What `apply` is given."""
         envelope |= named(self.parts)
         envelope["parts"] = [_payload(part) for part in self.parts]
         return seal(encode(envelope))
 
     def replies(self, answer: bytes) -> list[Reply]:
+        if self.statement != "apply":
+            return MANY[self.parts[0].kind](self.parts[0].commands, Raw(unseal(answer)))
         replies: list[Reply] = [None] * self._size
         for part, raw in zip(self.parts, _answers(unseal(answer)), strict=True):
             if read := MANY.get(part.kind):
@@ -72,6 +82,18 @@ class Batch:
             else:
                 replies[part.places[0]] = ONE[part.kind](part.commands[0], raw)
         return replies
+
+
+def _lone(command: Command) -> str:
+    """The statement for the only command of a batch."""
+    match command:
+        case c.Submit(unique=False, checkpoints=[]):
+            return "lone_submit"
+        case c.SaveCheckpoint():
+            return "lone_checkpoint"
+        case c.Settle(outcome="succeeded"):
+            return "lone_success"
+    return "apply"
 
 
 def _payload(part: Part) -> list[Any]:

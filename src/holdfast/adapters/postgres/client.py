@@ -47,15 +47,15 @@ class Client:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
         if batch.loud and (ring := self._ringer.ring()):
             envelope["ring"] = ring
-        answer = await self._send(batch.body(envelope))
+        answer = await self._send(batch.statement, batch.parameters(envelope))
         return batch.replies(answer)
 
-    async def _send(self, body: bytes) -> bytes:
+    async def _send(self, statement: str, parameters: list[bytes]) -> bytes:
         """Send until nobody else is in the way. Only what certainly was not written is sent again."""
         tries = 0
         while True:
             try:
-                return await self._one("apply", body)
+                return await self._one(statement, *parameters)
             except ServerError as error:
                 tries += 1
                 if tries == TRIES:

@@ -11,10 +11,11 @@ _NAMED = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 def load(address: Address) -> dict[str, bytes]:
-    """All of queries.sql by name, and `apply`."""
+    """All of queries.sql by name, and those that write."""
     text = resources.files("holdfast.adapters.postgres").joinpath("queries.sql").read_text()
     _, *parts = _NAMED.split(text)
     schema = address.quoted_schema
     found = {name: sql.strip().replace(":s.", f"{schema}.") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
     found["apply"] = f"SELECT {schema}.apply($1)"
+    found |= {name: f"SELECT {schema}.{name}($1, $2)" for name in ("lone_submit", "lone_checkpoint", "lone_success")}
     return {name: sql.encode() for name, sql in found.items()}
