@@ -13,7 +13,7 @@ from tests import postgres_server
 
 from holdfast.adapters.postgres import statements
 from holdfast.adapters.postgres.address import parse
-from holdfast.adapters.postgres.batch import Batch
+from holdfast.adapters.postgres.batch import batch_of
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.ports.commands import Command, Reply
 
@@ -60,7 +60,7 @@ class Session:
         self._statements = statements.load(parse(place.url()))
 
     def apply(self, *commands: Command) -> list[Reply]:
-        batch = Batch(commands)
+        batch = batch_of(commands)
         sql = self._statements[batch.statement].decode().replace("$1", "%s").replace("$2", "%s")
         given = [parameter.decode() for parameter in batch.parameters({"wait": "5000"})]
         row = self._connection.execute(sql, given).fetchone()  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """A batch of commands as one JSON value for the server's function `apply`, and its answer as the commands' replies.
 
 Commands of one kind go together into one statement wherever nobody can tell the difference; `0009_apply.sql` says
-what the envelope holds.
+what the envelope holds. Batches of one command that a run waits for have functions of their own.
 """
 
 from __future__ import annotations
@@ -49,31 +49,30 @@ LOUD = frozenset(
 wake each other for ever."""
 
 
+def batch_of(commands: Sequence[Command]) -> Batch | Lone:
+    """The way to the server and back that suits these commands."""
+    if len(commands) == 1 and (kind := _alone(commands[0])) is not None:
+        return Lone(commands, kind)
+    return Batch(commands)
+
+
 class Batch:
     """Commands on their way to the server and back."""
+
+    statement = "apply"
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self._size = len(commands)
         self.parts = arrange(commands)
         self.loud = any(part.kind in LOUD for part in self.parts)
-        self.statement = _lone(commands[0]) if len(commands) == 1 else "apply"
-        """Which one it is for."""
 
     def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
         """What the statement is given; `envelope` is what the client adds."""
-        if self.statement == "apply":
-            return [self.body(envelope)]
-        return [seal(encode(self.parts[0].commands[0])), encode(envelope)]
-
-    def body(self, envelope: dict[str, Any]) -> bytes:
-        """What `apply` is given."""
         envelope |= named(self.parts)
         envelope["parts"] = [_payload(part) for part in self.parts]
-        return seal(encode(envelope))
+        return [seal(encode(envelope))]
 
     def replies(self, answer: bytes) -> list[Reply]:
-        if self.statement != "apply":
-            return MANY[self.parts[0].kind](self.parts[0].commands, Raw(unseal(answer)))
         replies: list[Reply] = [None] * self._size
         for part, raw in zip(self.parts, _answers(unseal(answer)), strict=True):
             if read := MANY.get(part.kind):
@@ -84,16 +83,36 @@ class Batch:
         return replies
 
 
-def _lone(command: Command) -> str:
-    """The statement for the only command of a batch."""
+class Lone:
+    """A command that is the only one of its batch and has a statement of its own, as `0011_lone.sql` says."""
+
+    def __init__(self, commands: Sequence[Command], kind: str) -> None:
+        self._commands = list(commands)
+        self._kind = kind
+        self.statement = LONE[kind]
+        self.loud = kind in LOUD
+
+    def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
+        return [seal(encode(self._commands[0])), encode(envelope)]
+
+    def replies(self, answer: bytes) -> list[Reply]:
+        return MANY[self._kind](self._commands, Raw(unseal(answer)))
+
+
+LONE = {"submit": "lone_submit", "save_checkpoints": "lone_checkpoint", "succeed": "lone_success"}
+"""The statement for a lone command, by its kind."""
+
+
+def _alone(command: Command) -> str | None:
+    """The kind of a command that has a statement of its own, else None."""
     match command:
-        case c.Submit(unique=False, checkpoints=[]):
-            return "lone_submit"
         case c.SaveCheckpoint():
-            return "lone_checkpoint"
+            return "save_checkpoints"
         case c.Settle(outcome="succeeded"):
-            return "lone_success"
-    return "apply"
+            return "succeed"
+        case c.Submit(unique=False, checkpoints=[]):
+            return "submit"
+    return None
 
 
 def _payload(part: Part) -> list[Any]:

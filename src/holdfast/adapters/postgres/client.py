@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from holdfast.adapters.postgres.address import Address
-from holdfast.adapters.postgres.batch import Batch
+from holdfast.adapters.postgres.batch import Batch, Lone
 from holdfast.adapters.postgres.connection import ServerError
 from holdfast.adapters.postgres.database import Server, explain
 from holdfast.adapters.postgres.pool import Pool
@@ -41,21 +41,21 @@ class Client:
         if server.must_ask_for_sync:
             self._envelope["sync"] = True
 
-    async def apply(self, batch: Batch) -> list[Reply]:
+    async def apply(self, batch: Batch | Lone) -> list[Reply]:
         envelope = dict(self._envelope)
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
         if batch.loud and (ring := self._ringer.ring()):
             envelope["ring"] = ring
-        answer = await self._send(batch.statement, batch.parameters(envelope))
+        answer = await self._send(self._statements[batch.statement], batch.parameters(envelope))
         return batch.replies(answer)
 
-    async def _send(self, statement: str, parameters: list[bytes]) -> bytes:
+    async def _send(self, sql: bytes, parameters: list[bytes]) -> bytes:
         """Send until nobody else is in the way. Only what certainly was not written is sent again."""
         tries = 0
         while True:
             try:
-                return await self._one(statement, *parameters)
+                return await self.pool.call(sql, parameters)
             except ServerError as error:
                 tries += 1
                 if tries == TRIES:
@@ -63,12 +63,7 @@ class Client:
             await asyncio.sleep(random.uniform(0, 0.005) * 2**tries)
 
     async def read(self, name: str, *values: Any) -> bytes:
-        return await self._one(name, *[parameter(value) for value in values])
-
-    async def _one(self, name: str, *parameters: bytes | None) -> bytes:
-        answer = await self.pool.call(self._statements[name], parameters)
-        assert answer is not None, f"{name} answers exactly one value"
-        return answer
+        return await self.pool.call(self._statements[name], [parameter(value) for value in values])
 
     async def close(self) -> None:
         self._ringer.stop()

@@ -20,6 +20,8 @@ from holdfast.adapters.postgres.address import Address
 from holdfast.errors import StoreUnavailable
 
 Parameters = Sequence[bytes | None]
+TRUSTED = 0.01
+"""How long a connection is taken to be alive after an answer, in seconds."""
 _GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 
 
@@ -52,7 +54,9 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._reply: asyncio.Future[bytes | None] | None = None
         self._result: pq.abc.PGresult | None = None
-        self._overdue: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._overdue = 0.0
+        self._answered = 0.0
         self._writing = False
         self.on_notice: Callable[[bytes], None] | None = None
         """Told the payload of every notification."""
@@ -81,17 +85,23 @@ class Connection:
         self._result = None
         try:
             self._pq.send_query_params(sql, parameters)
-            self._overdue = self._loop.call_later(self._address.timeout, self._time_out)
             self._flush()
+            self._overdue = self._loop.time() + self._address.timeout
+            if self._timer is None:
+                self._timer = self._loop.call_at(self._overdue, self._look_at_the_clock)
         except psycopg.Error as error:
             self._lose(str(error))
         return reply
 
     def is_alive(self) -> bool:
-        """Whether an idle connection can be used, as far as the socket knows: a restart of the server shows here."""
-        self._readable()  # a farewell, perhaps
-        if self.open:
-            self._readable()  # and the end after it
+        """Whether an idle connection can be used, as far as the socket knows: a restart of the server shows here.
+
+        One that has just answered is trusted: asking takes as long as a small batch takes to send.
+        """
+        if self._loop.time() - self._answered > TRUSTED:
+            self._readable()  # a farewell, perhaps
+            if self.open:
+                self._readable()  # and the end after it
         return self.open
 
     def close(self) -> None:
@@ -139,8 +149,7 @@ class Connection:
     def _answer(self) -> None:
         reply, result = self._reply, self._result
         self._reply = self._result = None
-        if self._overdue is not None:
-            self._overdue.cancel()
+        self._answered = self._loop.time()
         if self._pq.status != pq.ConnStatus.OK or result is None:
             self._reply = reply
             self._lose(_text(result) or "the server closed the connection")
@@ -152,8 +161,15 @@ class Connection:
                 reply.set_exception(ServerError(_sqlstate(result), _text(result)))
         self._on_idle(self)
 
-    def _time_out(self) -> None:
-        self._lose(f"no answer within {self._address.timeout:g} s")
+    def _look_at_the_clock(self) -> None:
+        """One timer serves many calls: it is set anew when it goes off, not with every call."""
+        self._timer = None
+        if self._reply is None:
+            return
+        if self._loop.time() < self._overdue:
+            self._timer = self._loop.call_at(self._overdue, self._look_at_the_clock)
+        else:
+            self._lose(f"no answer within {self._address.timeout:g} s")
 
     def _lose(self, why: str) -> None:
         """This connection is over. Whether the server did what it was asked to is not known."""
@@ -163,8 +179,8 @@ class Connection:
         if not self._loop.is_closed():
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
-        if self._overdue is not None:
-            self._overdue.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._pq.finish()
         reply, self._reply = self._reply, None
         if reply is not None and not reply.done():

@@ -104,7 +104,8 @@ class PostgresMover:
         envelope: dict[str, Any] = {"wait": "0"}
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        await cursor.execute("SELECT apply(%s::jsonb)", [Batch([Sweep(limit=1 << 60)]).body(envelope).decode()])
+        [given] = Batch([Sweep(limit=1 << 60)]).parameters(envelope)
+        await cursor.execute("SELECT apply(%s::jsonb)", [given.decode()])
 
     async def release(self) -> None:
         async with self._transaction() as cursor:

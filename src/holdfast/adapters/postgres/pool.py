@@ -26,17 +26,22 @@ class Pool:
         self._closed = False
         self._empty: asyncio.Event | None = None
 
-    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes | None:
-        """Execute one statement in a transaction of its own. Raises ServerError for what `retry` is for."""
-        connection = await self._take()
+    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
+        """Execute one statement, which answers one value, in a transaction of its own.
+
+        Raises ServerError for what is worth another try.
+        """
+        connection = self._idle_one() or await self._take()
         try:
-            return await connection.call(sql, parameters)
+            answer = await connection.call(sql, parameters)
         except ServerError as error:
             if error.sqlstate in FATAL:
                 connection.close()
             if error.sqlstate in CONFLICTS:
                 raise
             raise explain(error, self._address.shown) from None
+        assert answer is not None, "every statement answers a value"
+        return answer
 
     async def close(self) -> None:
         """Let what is under way end, then close every connection."""
@@ -55,15 +60,19 @@ class Pool:
         for connection in list(self._all):
             connection.close()
 
+    def _idle_one(self) -> Connection | None:
+        while self._idle:
+            idle = self._idle.pop()
+            if idle.is_alive():
+                return idle
+        return None
+
     async def _take(self) -> Connection:
         while True:
             if self._closed:
                 raise StoreUnavailable(f"the store {self._address.shown} is closed")
-            if self._idle:
-                idle = self._idle.pop()
-                if idle.is_alive():
-                    return idle
-                continue
+            if idle := self._idle_one():
+                return idle
             if len(self._all) + self._connecting < self._size:
                 return await self._connect()
             lent = await self._wait()

@@ -6,6 +6,7 @@ import re
 from importlib import resources
 
 from holdfast.adapters.postgres.address import Address
+from holdfast.adapters.postgres.batch import LONE
 
 _NAMED = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
@@ -17,5 +18,5 @@ def load(address: Address) -> dict[str, bytes]:
     schema = address.quoted_schema
     found = {name: sql.strip().replace(":s.", f"{schema}.") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
     found["apply"] = f"SELECT {schema}.apply($1)"
-    found |= {name: f"SELECT {schema}.{name}($1, $2)" for name in ("lone_submit", "lone_checkpoint", "lone_success")}
+    found |= {name: f"SELECT {schema}.{name}($1, $2)" for name in LONE.values()}
     return {name: sql.encode() for name, sql in found.items()}

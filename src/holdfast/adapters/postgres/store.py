@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
-from holdfast.adapters.postgres.batch import Batch
+from holdfast.adapters.postgres.batch import batch_of
 from holdfast.adapters.postgres.beside import Beside
 from holdfast.adapters.postgres.client import Client
 from holdfast.adapters.postgres.listener import Listener
@@ -105,7 +105,7 @@ class PostgresStore:
         self._refuse_when_closed()
         if not commands:
             return []
-        batch = Batch(commands)
+        batch = batch_of(commands)
         if asyncio.get_running_loop() is self._loop:
             replies = await self._home.apply(batch)
         else:
