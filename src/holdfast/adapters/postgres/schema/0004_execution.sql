@@ -17,12 +17,13 @@ CREATE FUNCTION claim(given jsonb, wall timestamptz, mono timestamptz) RETURNS t
 LANGUAGE plpgsql AS $$
 DECLARE
     of_lane text := given->>'lane';
-    by_worker text := given->>'worker';
-    ttl interval := span((given->>'ttl')::double precision);
+    pipelines jsonb := given->'pipelines';
     is_due boolean;
     is_fifo boolean;
     head text;
     chosen tid[];
+    sizes bigint[];
+    total numeric;
     reserved boolean;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
@@ -37,24 +38,25 @@ BEGIN
             RETURN '[]';
         END IF;
     END IF;
-    WITH found AS MATERIALIZED (
-        SELECT ctid AS tid, priority, seq, size FROM open_runs
+    SELECT array_agg(tid), array_agg(size), sum(size) INTO chosen, sizes, total FROM (  -- in the order of what is found
+        SELECT ctid AS tid, size FROM open_runs
         WHERE lane = of_lane AND state = 'queued' AND due IS NULL
-          AND pipeline = ANY (ARRAY(SELECT jsonb_array_elements_text(given->'pipelines')))
-          AND (head IS NULL OR id = head)
+          AND pipelines ? pipeline AND (head IS NULL OR id = head)
         ORDER BY priority DESC, seq
         LIMIT (given->>'limit')::bigint
-        FOR NO KEY UPDATE SKIP LOCKED
-    )
-    SELECT array_agg(tid ORDER BY n) INTO chosen FROM (
-        SELECT tid, row_number() OVER line AS n, sum(size) OVER line AS total
-        FROM found WINDOW line AS (ORDER BY priority DESC, seq)) AS summed
-    WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
+        FOR NO KEY UPDATE SKIP LOCKED) AS found;
     IF chosen IS NULL THEN
         RETURN '[]';
     END IF;
+    WHILE total > (given->>'max_bytes')::numeric AND cardinality(chosen) > 1 LOOP
+        total := total - sizes[cardinality(chosen)];
+        chosen := chosen[: cardinality(chosen) - 1];
+    END LOOP;
     reserved := reserve_positions();
-    RETURN lease(chosen, by_worker, ttl, wall, mono);
+    IF cardinality(chosen) = 1 THEN
+        RETURN lease_one(chosen[1], given->>'worker', span((given->>'ttl')::double precision), wall, mono);
+    END IF;
+    RETURN lease(chosen, given->>'worker', span((given->>'ttl')::double precision), wall, mono);
 END $$;
 
 -- Give these rows, which are queued and locked, to a worker. Answers them as `claim` does.
@@ -81,6 +83,26 @@ BEGIN
                                      epoch > 1 OR inherits) ORDER BY n)
     INTO answer FROM leased l, LATERAL (SELECT q.input, q.inherits FROM requests q WHERE q.id = l.id OFFSET 0) AS asked;
     RETURN answer;
+END $$;
+
+-- The same for one row, in plain statements: see submit_one().
+CREATE FUNCTION lease_one(chosen tid, by_worker text, ttl interval, wall timestamptz, mono timestamptz) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+    asked record;
+BEGIN
+    UPDATE open_runs SET state = 'running', epoch = epoch + 1, attempts = attempts + 1, worker = by_worker,
+                         lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(started, wall), reason = NULL,
+                         events = events + 1
+    WHERE ctid = chosen
+    RETURNING id, tenant, pipeline, lane, epoch, attempts, attempt_limit, progress, events INTO r;
+    INSERT INTO events (run, seq, type, at, data)
+    VALUES (r.id, r.events, 'run.started', wall,
+            '{"attempt":' || r.attempts || ',"worker":' || quoted(by_worker) || ',"epoch":' || r.epoch || '}');
+    SELECT input, inherits INTO asked FROM requests WHERE id = r.id;
+    RETURN json_build_array(json_build_array(r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
+                                             asked.input, r.progress, r.epoch > 1 OR asked.inherits));
 END $$;
 
 -- Delays that are over: from now on these runs are found by the index of those that are ready.
