@@ -23,6 +23,7 @@ from holdfast.ports.commands import (
     RenewLocks,
     Reply,
     Settle,
+    Submitted,
 )
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit, an_error
 
@@ -59,6 +60,18 @@ def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> N
             (take("t4"), Acquired(5)),
         ]
         assert await store.apply([command for command, _ in expected]) == [reply for _, reply in expected]
+
+    play(place, story)
+
+
+def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(place: Place) -> None:
+    async def story(store: PostgresStore) -> None:
+        await one(store, a_submit("r2"))
+        group = [a_submit("r1"), a_submit("r2"), a_submit("r3", delay=60.0), a_submit("r1")]
+        assert await store.apply(group) == [Submitted(submit.id, True, "queued") for submit in group]
+        assert [len(await store.history(run)) for run in ("r1", "r2", "r3")] == [1, 1, 1]
+        [claimed] = await store.apply([a_claim(limit=9)])
+        assert {run.run for run in claimed} == {"r1", "r2"}
 
     play(place, story)
 

@@ -121,7 +121,9 @@ def _payload(part: Part) -> list[Any]:
         case "save_checkpoints" | "save_progress" | "succeed" | "acquire" | "release":
             return [part.kind, part.commands]
         case "submit":
-            return [part.kind, part.commands, any(command.checkpoints for command in part.commands)]
+            inherits = any([command.checkpoints for command in part.commands])
+            keyed = any([command.key is not None for command in part.commands])
+            return [part.kind, part.commands, inherits, keyed]
         case "append_logs":
             return [part.kind, part.commands, MAX_LOG_LINES]
         case "end_attempts":

@@ -3,9 +3,9 @@
 -- Each element of `given` is a Submit:
 --   0 id, 1 tenant, 2 pipeline, 3 lane, 4 input, 5 fingerprint, 6 key, 7 unique, 8 priority, 9 delay,
 --   10 max_attempts, 11 parent, 12 checkpoints
--- None of them is unique. `inherits` says whether any of them brings checkpoints.
+-- None of them is unique. `inherits` says whether any of them brings checkpoints, `keyed` whether any has a key.
 -- Answers those that were not created as [place, run, created, state, conflict]; all others were.
-CREATE FUNCTION submit(given jsonb, inherits boolean, wall timestamptz, mono timestamptz) RETURNS text
+CREATE FUNCTION submit(given jsonb, inherits boolean, keyed boolean, wall timestamptz, mono timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     made_ids text[];
@@ -15,6 +15,9 @@ BEGIN
         RETURN submit_one(given->0, wall, mono);
     END IF;
     reserved := reserve_positions();
+    IF NOT inherits AND NOT keyed AND submit_new(given, wall, mono) THEN
+        RETURN '[]';
+    END IF;
     WITH asked AS (
         SELECT nextval('positions') AS seq, c FROM jsonb_array_elements(given) AS g (c)
     ), made AS (
@@ -53,6 +56,28 @@ BEGIN
     );
 END $$;
 
+-- The same for a group without keys and checkpoints. Its ids are new unless a request is repeated, so it is cheaper to
+-- find out by trying than to ask for each: answers whether it did, and if it did not, nothing was written.
+CREATE FUNCTION submit_new(given jsonb, wall timestamptz, mono timestamptz) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    numbers bigint[] := ARRAY(SELECT nextval('positions') FROM generate_series(1, jsonb_array_length(given)));
+BEGIN
+    INSERT INTO requests (seq, id, tenant, pipeline, lane, input, fingerprint, is_unique, priority, delay, max_attempts,
+                          parent, inherits, created)
+    SELECT numbers[n], c->>0, c->>1, c->>2, c->>3, c->>4, c->>5, false, (c->>8)::bigint, (c->>9)::double precision,
+           (c->>10)::bigint, c->>11, false, wall
+    FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n);
+    INSERT INTO open_runs (id, seq, tenant, pipeline, lane, priority, size, attempt_limit, is_unique, available, due, delay)
+    SELECT c->>0, numbers[n], c->>1, c->>2, c->>3, (c->>8)::bigint, octet_length(c->>4), (c->>10)::bigint, false,
+           wall + wait, mono + wait, wait
+    FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
+        SELECT CASE WHEN (c->>9)::double precision > 0 THEN span((c->>9)::double precision) END AS wait) AS delayed;
+    RETURN true;
+EXCEPTION WHEN unique_violation THEN
+    RETURN false;
+END $$;
+
 -- The same for a group of one without checkpoints, in plain statements: a call that waits for one run feels the
 -- machinery of those that can take many.
 CREATE FUNCTION submit_one(c jsonb, wall timestamptz, mono timestamptz) RETURNS text
@@ -87,7 +112,7 @@ BEGIN
     IF answer IS NOT NULL THEN
         RETURN answer;
     END IF;
-    answer := submit(jsonb_build_array(c), true, wall, mono)::jsonb;  -- which comes back here if somebody was faster
+    answer := submit(jsonb_build_array(c), true, true, wall, mono)::jsonb;  -- which comes back here if somebody was faster
     RETURN CASE WHEN answer = '[]' THEN jsonb_build_array(c->>0, true, 'queued', false) ELSE (answer->0) - 0 END;
 END $$;
 
