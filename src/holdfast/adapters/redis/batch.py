@@ -15,6 +15,8 @@ _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
+_ACQUIRE, _RELEASE = _pack("Acquire"), _pack("ReleaseLock")
+
 
 def encode(commands: Sequence[Command]) -> list[bytes]:
     """Each is its name and then its fields, one after another: an array without its first byte; or a map of them."""
@@ -29,6 +31,14 @@ def _writer(kind: type) -> Callable[[Any], bytes]:
     name = _pack(kind.__name__)
     start = 1 if kind.__struct_config__.array_like else 0  # type: ignore[attr-defined]
     return lambda command: name + _pack(command)[start:]
+
+
+def _acquire(command: c.Acquire) -> bytes:
+    return _ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:]
+
+
+def _release(command: c.ReleaseLock) -> bytes:
+    return _RELEASE + _pack((command.name, command.token))[1:]
 
 
 def _letter(command: c.Bury) -> bytes:
@@ -112,4 +122,8 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.ConfirmOutbox: _nothing,
 }
 
-WRITE: dict[type, Callable[[Any], bytes]] = {kind: _writer(kind) for kind in READ} | {c.Bury: _letter}
+WRITE: dict[type, Callable[[Any], bytes]] = {kind: _writer(kind) for kind in READ} | {
+    c.Acquire: _acquire,
+    c.ReleaseLock: _release,
+    c.Bury: _letter,
+}

@@ -41,7 +41,7 @@
 --   letter:<id>         hash: a dead letter
 --   letters:all, letters:open, and both with :<tenant>   sorted sets: dead letters, by creation
 --   locks               hash: lock -> epoch, token, owner, acquired, lasts
---   locks:held          set: locks that are held, and some whose holder has vanished
+--   locks:held          set: locks that are held, and some that were until lately
 --   audit               list: interventions, newest first
 --   moving:outbox, moving:ended   sorted sets: what a store that is being filled has yet to put into the streams
 --   bell                channel: rung by whoever did something that others may wait for
