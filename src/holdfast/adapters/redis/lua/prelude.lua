@@ -18,6 +18,7 @@
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log
 --   quarantine:<run>    list: checkpoints taken out of use
+--   inbox               stream: submits that have come and are yet to be taken in: see inbox.lua
 --   runs                stream: ids of the runs that one batch accepted; its id is the last one's number of acceptance
 --   tenant:<tenant>     stream: number, id, number, id, … of a tenant; likewise
 --   tenants             set: tenants that had runs
