@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import embedded, machine, peers, report, servers, stores
+from benchmarks import embedded, judge, machine, peers, report, servers, stores
 from benchmarks.catalogue import Benchmark, Suite
 from benchmarks.harness import Harness
 from benchmarks.systems.common import has_uvloop
@@ -131,7 +131,7 @@ def main() -> None:
     path = asked.json or (complete.with_stem(f"{suite.name}-trial") if partial else complete)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(rows, indent=2) + "\n")
-    print(f"\n{report.table(rows, suite)}\n\n{report.goals(rows, suite)}")
+    print(f"\n{report.table(rows, suite)}\n\n{judge.goals(rows, suite)}")
     if lost := report.failures(rows):
         print(f"\n{lost}")
     print(f"\nrows: {path}, measured in {(time.monotonic() - start) / 60:.1f} minutes")

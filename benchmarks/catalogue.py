@@ -80,7 +80,10 @@ class Goal:
     factor: float
     higher_is_better: bool = True
     or_saturated: bool = False
-    """Whether it also counts as reached when the row shows that there was no processor left to use."""
+    """Whether it also counts as reached when the row shows that the server or the machine had nothing left to give."""
+
+    def allows(self, share: float) -> bool:
+        return share >= self.factor if self.higher_is_better else share <= self.factor
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 import psycopg
 
+from benchmarks.bounds import Bounds
 from benchmarks.stores import Server, cpu_seconds, family, memory
 from benchmarks.systems.common import answer, task
 from benchmarks.systems.jobs import Counter
@@ -106,12 +107,13 @@ class Watch:
             found, now = self._driver.executed.total(), time.perf_counter()
             if found and not self.seen:
                 self.start, self.seen, self._cpu = now, found, self._usage()
+                self._bounds = Bounds(self._driver.server.only_thread)
             if found > before:
                 before, last = found, now
             elif now - last > STALLED:
                 raise RuntimeError(f"no job for {STALLED:.0f} s after {found:,} of {count:,}")
             self._driver.check(self._processes)
-            time.sleep(TICK)
+            self._tick()
         self.end = last
 
     def until_settled(self, pending: Callable[[], int]) -> None:
@@ -121,18 +123,24 @@ class Watch:
             self.end = time.perf_counter()
             if not pending():
                 return
-            time.sleep(TICK)
+            self._tick()
         raise RuntimeError(f"executed, but not settled in the store within {STALLED:.0f} s")
 
     def figures(self, count: int) -> dict[str, float]:
         seconds = self.end - self.start
-        server, workers = (after - before for before, after in zip(self._cpu, self._usage(), strict=True))
-        busy = {"server_cpu": server / seconds, "worker_cpu": workers / seconds}
-        return {"value": (count - self.seen) / seconds, **busy}
+        spent = [after - before for before, after in zip(self._cpu, self._usage(), strict=True)]
+        busy = {"server_cpu": spent[0] / seconds, "worker_cpu": spent[1] / seconds}
+        return {"value": (count - self.seen) / seconds, **busy, **self._bounds.shares(sum(spent))}
 
-    def _usage(self) -> tuple[float, float]:
+    def _tick(self) -> None:
+        if self.seen:
+            self._bounds.look()
+        time.sleep(TICK)
+
+    def _usage(self) -> tuple[float, float, float]:
+        """Seconds of processor time: the server, the workers, and whoever watches them."""
         workers = (cpu_seconds(pid) for top in self._pids for pid in family(top))
-        return self._driver.server.cpu() or 0.0, sum(workers)
+        return self._driver.server.cpu() or 0.0, sum(workers), time.process_time()
 
 
 def drain(driver: Driver) -> dict[str, Any]:

@@ -18,12 +18,14 @@ from benchmarks import peers
 from benchmarks.catalogue import Benchmark, Extra, Subject, Suite
 
 TIMEOUT = 120.0
-USAGE = ("server_cpu", "worker_cpu")
-"""What an answer may say beside its figure: processors that were busy."""
+USAGE = ("server_cpu", "worker_cpu", "server_occupied", "machine_occupied", "others_occupied")
+"""What an answer may say beside its figure: processors that were busy, and what had nothing left to give."""
 
 Row = dict[str, Any]
 Place = tuple[str, str, str]
 """Benchmark, system, way."""
+Ways = dict[str, list[dict[str, Any]]]
+"""What was answered, round after round, for each way to use a system."""
 
 
 class Failed(Exception):
@@ -105,21 +107,18 @@ class Harness:
         system, store = subject.system.name, benchmark.store
         names = [Extra("value", subject.row or benchmark.name, benchmark.unit, benchmark.higher_is_better)]
         names += [extra for extra in benchmark.extra if subject.row is None]
-        found = [self._best(benchmark, subject, extra) for extra in names]
+        found = [self._answered(benchmark, subject, extra) for extra in names]
         reasons = self._reasons(benchmark, subject)
-        rows = [_row(extra, system, store, *best) for extra, best in zip(names, found, strict=True)]
+        rows = [_row(extra, system, store, ways) for extra, ways in zip(names, found, strict=True)]
         return [{**row, "failures": reasons} if reasons else row for row in rows]
 
-    def _best(self, benchmark: Benchmark, subject: Subject, extra: Extra) -> tuple[str, list[dict[str, Any]]]:
-        """The way with the best median of this figure, and what was answered then."""
-        measured = [
-            (way, answers)
+    def _answered(self, benchmark: Benchmark, subject: Subject, extra: Extra) -> Ways:
+        return {
+            way: answers
             for way in subject.ways
             if (answers := self.answers.get((benchmark.name, subject.system.name, way)))
             and all(extra.key in answer for answer in answers)
-        ]
-        best = max if extra.higher_is_better else min
-        return best(measured, key=lambda one: median(_values(one[1], extra.key)), default=("", []))
+        }
 
     def _reasons(self, benchmark: Benchmark, subject: Subject) -> list[str]:
         return [
@@ -180,7 +179,8 @@ def _values(answers: list[dict[str, Any]], key: str) -> list[float]:
     return [answer[key] for answer in answers]
 
 
-def _row(extra: Extra, system: str, store: str, way: str, answers: list[dict[str, Any]]) -> Row:
+def _row(extra: Extra, system: str, store: str, ways: Ways) -> Row:
+    """The way with the best median counts; the others are told beside it."""
     row = {
         "benchmark": extra.row,
         "system": system,
@@ -189,10 +189,14 @@ def _row(extra: Extra, system: str, store: str, way: str, answers: list[dict[str
         "unit": extra.unit,
         "higher_is_better": extra.higher_is_better,
     }
-    if not answers:
+    if not ways:
         return row
+    medians = {way: median(_values(answers, extra.key)) for way, answers in ways.items()}
+    way = (max if extra.higher_is_better else min)(medians, key=medians.__getitem__)
+    answers = ways[way]
     values = _values(answers, extra.key)
-    row |= {"value": median(values), "min": min(values), "max": max(values), "repeats": len(values), "way": way}
+    row |= {"value": medians[way], "min": min(values), "max": max(values), "repeats": len(values), "values": values}
+    row |= {"way": way, "ways": medians} if len(medians) > 1 else {"way": way}
     if extra.key == "value":
         row |= {key: median(_values(answers, key)) for key in USAGE if all(key in answer for answer in answers)}
     return row

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.catalogue import ANY_PEER, Goal, Suite
+from benchmarks.catalogue import Suite
+from benchmarks.judge import HOLDFAST, goals, number, value
 
 README = Path(__file__).with_name("README.md")
-HOLDFAST = "holdfast"
-SATURATED = 0.9
-"""From this share of a processor on there is none left."""
 
 Row = dict[str, Any]
+Column = tuple[str, Callable[[Row], str]]
 
 
 def marks(suite: Suite) -> tuple[str, str]:
@@ -22,24 +21,16 @@ def marks(suite: Suite) -> tuple[str, str]:
     return f"<!-- {suite.name}: begin (written by `{command}`) -->", f"<!-- {suite.name}: end -->"
 
 
-def number(value: float | None) -> str:
-    if value is None:
-        return "missing"
-    if value >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
 def table(rows: list[Row], suite: Suite) -> str:
     """One line per figure; the ratio says how many times better holdfast is."""
+    shown = [(head, cell) for head, cell in WHERE_TIME_WENT if any(cell(row) for row in rows)]
     head = ["benchmark", "system", "median", "min – max", "rounds", "unit", "holdfast is"]
-    shows_usage = any("server_cpu" in row for row in rows)
-    lines = [[*head, "processors busy: server + workers (each run)"] if shows_usage else head]
+    lines = [[*head, *(title for title, _ in shown)]]
     for row in rows:
         spread = f"{number(row['min'])} – {number(row['max'])}" if row["value"] is not None else ""
         system = row["system"] + (f" ({row['way']})" if row.get("way") else "")
         cells = [row["benchmark"], system, number(row["value"]), spread, str(row.get("repeats", "")), row["unit"]]
-        lines.append([*cells, ratio(rows, row, suite), *([usage(row)] if shows_usage else [])])
+        lines.append([*cells, ratio(rows, row, suite), *(cell(row) for _, cell in shown)])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     texts = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
@@ -65,6 +56,20 @@ def usage(row: Row) -> str:
     return f"{server:.2f} + {workers:.2f} ({server * each:,.0f} + {workers * each:,.0f} µs)"
 
 
+def occupied(row: Row) -> str:
+    """What had how little left to give; only Redis has one thread for everybody."""
+    if "machine_occupied" not in row:
+        return ""
+    thread = f"{row['server_occupied']:.2f}" if "server_occupied" in row else "–"
+    return f"{thread}, {row['machine_occupied']:.2f} ({row['others_occupied']:.2f})"
+
+
+WHERE_TIME_WENT: tuple[Column, ...] = (
+    ("processors busy: server + workers (each run)", usage),
+    ("occupied: server's thread, machine (others)", occupied),
+)
+
+
 def failures(rows: list[Row]) -> str:
     """What could not be measured, and why; empty when everything was."""
     lines = []
@@ -73,59 +78,6 @@ def failures(rows: list[Row]) -> str:
             state = "missing" if row["value"] is None else "failed in part"
             lines.append(f"{row['benchmark']}, {row['system']}: {state}: {reason}")
     return "\n".join(lines)
-
-
-def find(rows: list[Row], benchmark: str, system: str) -> Row | None:
-    """The row of a system; for ANY_PEER the best one that is not ours."""
-    fitting = [row for row in rows if row["benchmark"] == benchmark and row["value"] is not None]
-    if system != ANY_PEER:
-        return next((row for row in fitting if row["system"] == system), None)
-    peers = [row for row in fitting if row["system"] != HOLDFAST]
-    best = max if peers and peers[0]["higher_is_better"] else min
-    return best(peers, key=lambda row: row["value"], default=None)
-
-
-def value(rows: list[Row], benchmark: str, system: str) -> float | None:
-    row = find(rows, benchmark, system)
-    return row["value"] if row else None
-
-
-def goals(rows: list[Row], suite: Suite) -> str:
-    """Each goal with what was reached, and the same against a peer in better circumstances where there is one."""
-    head = ["goal", "reached", "met", *(f"against {name}" for name in suite.harder.values())]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for goal in suite.goals:
-        cells = [goal.text, *_judge(rows, goal, goal.theirs)]
-        for peer, harder in suite.harder.items():
-            against = isinstance(goal.theirs, tuple) and goal.theirs[1] == peer
-            cells.append(_judge(rows, goal, (goal.theirs[0], harder))[0] if against else "")  # type: ignore[index]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _judge(rows: list[Row], goal: Goal, theirs: tuple[str, str] | float) -> tuple[str, str]:
-    ours = find(rows, goal.ours, HOLDFAST)
-    other = value(rows, *theirs) if isinstance(theirs, tuple) else theirs
-    if ours is None or not other:
-        return "not measured", "not judged"
-    share = ours["value"] / other
-    met = share >= goal.factor if goal.higher_is_better else share <= goal.factor
-    text = f"{share:.2f} ×" if isinstance(theirs, tuple) else number(ours["value"])
-    if isinstance(theirs, tuple) and theirs[1] == ANY_PEER:
-        text += f" {find(rows, *theirs)['system']}"  # type: ignore[index]
-    return text, "yes" if met else (goal.or_saturated and saturated(ours)) or "**no**"
-
-
-def saturated(row: Row) -> str | None:
-    """What had nothing left to give while the row was measured. Redis executes commands in one thread."""
-    if "server_cpu" not in row:
-        return None
-    busy = f"{row['server_cpu']:.2f} + {row['worker_cpu']:.2f} processors"
-    if row["store"] == "redis" and row["server_cpu"] >= SATURATED:
-        return f"the server is the bound ({busy})"
-    if row["server_cpu"] + row["worker_cpu"] >= SATURATED * (os.cpu_count() or 1):
-        return f"the machine is the bound ({busy} of {os.cpu_count()})"
-    return None
 
 
 def rewrite_readme(rows: list[Row], suite: Suite, readme: Path | None = None) -> None:

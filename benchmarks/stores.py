@@ -58,6 +58,11 @@ class Server:
     def describe(self) -> str:
         return _describe_redis(self.url) if self.kind == "redis" else _describe_postgres(self.url)
 
+    @property
+    def only_thread(self) -> int | None:
+        """The process whose main thread serves everybody: Redis has one, PostgreSQL a process for each connection."""
+        return self.pid if self.kind == "redis" else None
+
     def cpu(self) -> float | None:
         """Seconds of processor time that the server has used, with all its processes."""
         return None if self.pid is None else sum(cpu_seconds(pid) for pid in family(self.pid))

@@ -9,7 +9,7 @@ from tests.acceptance.conftest import Cli
 from tests.integration.redis.scene import a_server
 from tests.postgres_server import fresh_schema, shared_server
 
-from holdfast.cli.render import finding
+from holdfast.cli.render.findings import finding_text
 from holdfast.errors import HoldfastError
 from holdfast.ports.health import found
 
@@ -66,7 +66,7 @@ def test_a_whole_server_is_looked_at(cli: Cli) -> None:
 
 def test_lines_fit_the_terminal() -> None:
     long = found("check", "seen " * 40, warn=True, why="why " * 40, fix="fix " * 40)
-    lines = finding(long, True, 80).plain.splitlines()
+    lines = finding_text(long, True, 80).plain.splitlines()
     assert max(map(len, lines)) <= 80
     assert not any(line.endswith(" ") for line in lines)
 

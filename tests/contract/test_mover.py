@@ -20,7 +20,8 @@ from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.mover import Mover
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.mover import MoverContract, Place
+from holdfast.testing.contracts.mover import MoverContract
+from holdfast.testing.contracts.mover_topics.stage import Place
 
 
 class InMemory:

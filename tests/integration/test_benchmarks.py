@@ -40,6 +40,9 @@ def test_a_drain_ends_when_everything_is_settled(server: stores.Server, tmp_path
     assert found["value"] > 0
     assert found["submit"] > 0
     assert found["worker_cpu"] > 0
+    assert 0 <= found["others_occupied"] <= found["machine_occupied"] <= 1
+    assert ("server_occupied" in found) is (server.kind == "redis")
+    assert 0 <= found.get("server_occupied", 0) <= 1
 
 
 def test_a_pick_up_is_measured_between_two_processes(server: stores.Server, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from holdfast.services import inventory
 from holdfast.services.inventory import BlobCheck, records
 from holdfast.services.promotion import Different, Place, Promotion
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.mover import fill
+from holdfast.testing.contracts.mover_topics.filling import fill
 from holdfast.testing.contracts.store_topics.scene import Scene
 
 _numbers = count(1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import embedded, harness, peers, report, servers
+from benchmarks import embedded, harness, judge, peers, report, servers
+from benchmarks.bounds import Bounds, Processors, Thread, waits_for_work
 from benchmarks.catalogue import ANY_PEER, Benchmark, Extra, Goal, Subject, Suite, System
 from benchmarks.harness import Failed, Harness, ask_process, parse
 
@@ -111,6 +113,14 @@ def test_the_best_way_counts_with_its_median_and_spread() -> None:
     assert (row["value"], row["min"], row["max"], row["way"], row["repeats"]) == (4, 3, 5, "stream", 3)
 
 
+def test_what_counts_does_not_hide_the_other_ways() -> None:
+    [row] = measured(("list", "stream"), {"list": [{"value": 1}, {"value": 2}], "stream": [{"value": 3}, {"value": 4}]})
+    assert row["ways"] == {"list": 1.5, "stream": 3.5}
+    assert row["values"] == [3, 4]
+    [only] = measured(("",), {"": [{"value": 1}]})
+    assert "ways" not in only
+
+
 def test_further_figures_of_an_answer_are_rows_of_their_own() -> None:
     answers = {"": [{"value": 2, "p99": 7, "server_cpu": 0.5, "worker_cpu": 1.0}]}
     row, tail = measured(("",), answers, higher_is_better=False, extra=(Extra("p99", "jobs_p99", "ms"),))
@@ -132,6 +142,41 @@ def test_an_environment_that_is_missing_fails_its_systems_alone() -> None:
     assert row["failures"] == ["redis is missing: no network"]
 
 
+# --- bounds ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "waits"), [("S", True), ("R", False), ("D", False)])
+def test_only_an_interruptible_sleep_waits_for_work(state: str, waits: bool) -> None:
+    assert waits_for_work(f"12 (a ) S (name) {state} 1 12 12 0 -1".encode()) is waits
+
+
+def test_a_thread_is_occupied_as_often_as_it_is_not_seen_waiting() -> None:
+    busy = "print('busy', flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        thread = Thread(process.pid)
+        for _ in range(5):
+            thread.look()
+        process.kill()
+    assert thread.occupied == 1.0
+
+
+def test_processors_are_occupied_when_they_are_used_or_stolen() -> None:
+    ticks = os.sysconf("SC_CLK_TCK")
+    before = Processors.parse("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n")
+    fields = " ".join(str(seconds * ticks) for seconds in (30, 5, 10, 15, 5, 2, 3, 30, 99, 99))
+    after = Processors.parse(f"cpu  {fields}\ncpu0 {fields}\n")
+    shares = (after - before).shares(measured=40)
+    assert shares == {"machine_occupied": 0.8, "others_occupied": 0.1}
+
+
+def test_a_server_that_is_not_ours_to_look_at_is_not_called_occupied() -> None:
+    bounds = Bounds(None)
+    bounds.look()
+    assert "server_occupied" not in bounds.shares(measured=0)
+
+
 # --- report ----------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +195,7 @@ def row(benchmark: str, system: str, value: float | None, **more: Any) -> dict[s
 
 
 def judged(goal: Goal, *rows: dict[str, Any]) -> str:
-    return report.goals(list(rows), Suite("test", (), (goal,), 1)).splitlines()[-1]
+    return judge.goals(list(rows), Suite("test", (), (goal,), 1)).splitlines()[-1]
 
 
 def test_a_goal_is_a_ratio_of_two_rows() -> None:
@@ -166,15 +211,64 @@ def test_a_goal_against_any_peer_names_the_best() -> None:
     assert judged(goal, *rows) == "| ahead | 0.50 × quick | **no** |"
 
 
+def test_a_goal_is_also_told_against_the_other_ways_to_use_a_peer() -> None:
+    goal = Goal("ahead", "jobs", ("jobs", "peer"), 4)
+    peer = row("jobs", "peer", 5, way="4 threads", ways={"1 thread": 2, "4 threads": 5})
+    assert judged(goal, row("jobs", "holdfast", 10), peer) == "| ahead | 2.00 × (1 thread: 5.00 ×) | **no** |"
+
+
+def test_a_goal_that_some_rounds_reach_and_some_do_not_says_so() -> None:
+    goal = Goal("ahead", "jobs", ("jobs", "peer"), 1)
+    ours = row("jobs", "holdfast", 10, values=[9, 11])
+    unsure = judged(goal, ours, row("jobs", "peer", 10, values=[10, 10]))
+    assert unsure == "| ahead | 1.00 × (rounds: 0.90 × to 1.10 ×) | yes |"
+    # Both were slower in the second round: whoever compares round by round sees that holdfast was always ahead.
+    certain = judged(goal, row("jobs", "holdfast", 8, values=[11, 5]), row("jobs", "peer", 7, values=[10, 4]))
+    assert certain == "| ahead | 1.14 × | yes |"
+    a_round_lost = judged(goal, ours, row("jobs", "peer", 10, values=[10]))
+    assert a_round_lost == "| ahead | 1.00 × | yes |"
+
+
+def test_a_plain_number_is_judged_round_by_round_too() -> None:
+    goal = Goal("quick", "jobs", 20_000, 1)
+    found = judged(goal, row("jobs", "holdfast", 19_500, values=[19_000, 19_500, 21_000]))
+    assert found == "| quick | 19,500 (rounds: 19,000 to 21,000) | **no** |"
+
+
+TWO_WORKERS = Goal("more", "jobs_2", ("jobs", "holdfast"), 1.6, or_saturated=True)
+
+
+def judged_two(runs: float, server: float, machine: float, others: float) -> str:
+    shares = {"server_occupied": server, "machine_occupied": machine, "others_occupied": others}
+    return judged(TWO_WORKERS, row("jobs", "holdfast", 10), row("jobs_2", "holdfast", runs, **shares))
+
+
 def test_two_workers_may_find_the_server_or_the_machine_at_its_limit() -> None:
-    goal = Goal("more", "jobs_2", ("jobs", "holdfast"), 1.6, or_saturated=True)
-    busy = row("jobs_2", "holdfast", 12, server_cpu=0.97, worker_cpu=0.4)
-    assert "the server is the bound (0.97 + 0.40 processors)" in judged(goal, row("jobs", "holdfast", 10), busy)
-    processors = os.cpu_count() or 1
-    full = row("jobs_2", "holdfast", 12, server_cpu=0.5, worker_cpu=processors - 0.55)
-    assert "the machine is the bound" in judged(goal, row("jobs", "holdfast", 10), full)
-    idle = row("jobs_2", "holdfast", 12, server_cpu=0.3, worker_cpu=0.3)
-    assert "**no**" in judged(goal, row("jobs", "holdfast", 10), idle)
+    told = "1.20 × (occupied: Redis' thread 0.97, processors 0.80, by others 0.02)"
+    assert judged_two(12, 0.97, 0.8, 0.02) == f"| more | {told} | yes: the server is the bound |"
+    assert judged_two(12, 0.5, 0.95, 0.02).endswith("| yes: the machine is the bound |")
+    assert judged_two(17, 0.5, 0.5, 0.02).endswith("| yes |")
+
+
+@pytest.mark.parametrize(
+    ("server", "machine", "others"),
+    [(0.89, 0.89, 0.0), (0.97, 0.97, 0.3), (0.3, 0.3, 0.0)],
+    ids=["nearly at the limit", "at the limit because of others", "idle"],
+)
+def test_two_workers_that_had_room_left_do_not_reach_the_goal(server: float, machine: float, others: float) -> None:
+    assert judged_two(12, server, machine, others).endswith("| **no** |")
+
+
+def test_two_workers_are_no_excuse_without_evidence() -> None:
+    busy = row("jobs_2", "holdfast", 12, server_cpu=0.99, worker_cpu=1.0)
+    assert judged(TWO_WORKERS, row("jobs", "holdfast", 10), busy) == "| more | 1.20 × | **no** |"
+
+
+def test_that_the_server_was_occupied_with_one_worker_is_no_excuse_for_two() -> None:
+    full = {"server_occupied": 0.99, "machine_occupied": 0.99, "others_occupied": 0.0}
+    free = {"server_occupied": 0.50, "machine_occupied": 0.70, "others_occupied": 0.0}
+    found = judged(TWO_WORKERS, row("jobs", "holdfast", 10, **full), row("jobs_2", "holdfast", 12, **free))
+    assert found.endswith("| **no** |")
 
 
 def test_the_table_shows_ratios_and_processors() -> None:
@@ -182,6 +276,15 @@ def test_the_table_shows_ratios_and_processors() -> None:
     table = report.table(rows, Suite("test", (), (), 1))
     assert "10 × as fast" in table
     assert "0.50 + 1.00 (500 + 1,000 µs)" in table
+    assert "occupied" not in table
+
+
+def test_the_table_shows_what_was_occupied() -> None:
+    shares = {"server_occupied": 0.971, "machine_occupied": 0.9, "others_occupied": 0.02}
+    rows = [row("jobs", "holdfast", 1000, **shares), row("jobs", "slow", 100)]
+    assert "| 0.97, 0.90 (0.02) " in report.table(rows, Suite("test", (), (), 1))
+    del rows[0]["server_occupied"]
+    assert "| –, 0.90 (0.02) " in report.table(rows, Suite("test", (), (), 1))
 
 
 def test_figures_go_between_their_suite_s_marks_in_the_readme(tmp_path: Path) -> None:

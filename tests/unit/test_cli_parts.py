@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from holdfast import errors
-from holdfast.cli import render, timeline
 from holdfast.cli.exits import ExitCode, code_for
 from holdfast.cli.inputs import NOTHING, read_input
 from holdfast.cli.main import COMMANDS, load_command, root
+from holdfast.cli.render import timeline
+from holdfast.cli.render.runs import run_table
 from holdfast.errors import InvalidInput
 from holdfast.model.run import StepStatus
 from holdfast.services.steps import StepView
@@ -101,18 +102,18 @@ def drawn(renderable, width):
 @pytest.mark.parametrize("width", [30, 60, 80, 200])
 def test_ids_are_never_cut_however_narrow_the_terminal(width):
     run = summary_of(reason="a very long reason " * 20)
-    assert run.id in drawn(render.runs([run]), width)
+    assert run.id in drawn(run_table([run]), width)
 
 
 def test_a_run_takes_one_line_however_long_its_reason():
-    lines = drawn(render.runs([summary_of(reason="a very long reason " * 20)]), 80).splitlines()
+    lines = drawn(run_table([summary_of(reason="a very long reason " * 20)]), 80).splitlines()
     assert len(lines) == 2
     assert lines[1].rstrip().endswith("…")
 
 
 def test_when_nobody_looks_nothing_is_cut_off():
     reason = "a very long reason " * 20
-    assert reason.strip() in drawn(render.runs([summary_of(reason=reason)]), 10_000)
+    assert reason.strip() in drawn(run_table([summary_of(reason=reason)]), 10_000)
 
 
 # --- exit codes -------------------------------------------------------------------------------------------

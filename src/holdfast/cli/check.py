@@ -22,10 +22,10 @@ def command(session: Session) -> int:
     Example:
       holdfast --app pipelines.py check
     """
-    from holdfast.cli import render
+    from holdfast.cli.render.findings import check_lines
 
     findings = _findings(session)
-    session.out.items(findings, lambda: render.findings(findings))
+    session.out.items(findings, lambda: check_lines(findings))
     return ExitCode.OK if all(map(_is_ok, findings)) else ExitCode.PROBLEMS
 
 

@@ -32,7 +32,7 @@ def show(session: Session, origin: bool) -> None:
     Example:
       holdfast config show --origin
     """
-    from holdfast.cli import render
+    from holdfast.cli.render.settings import setting_table
     from holdfast.settings import FIELDS
 
     loaded = session.loaded
@@ -40,4 +40,4 @@ def show(session: Session, origin: bool) -> None:
         Setting(field.name, loaded.shown(field.name), loaded.origins[field.name], field.environment, field.help)
         for field in FIELDS
     ]
-    session.out.items(items, lambda: render.settings(items, origin))
+    session.out.items(items, lambda: setting_table(items, origin))

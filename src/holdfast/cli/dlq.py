@@ -54,7 +54,7 @@ def list_(session: Session, tenant: str | None, all: bool, limit: int, cursor: s
 
 
 async def _list(session: Session, tenant: str | None, all: bool, limit: int, cursor: str | None) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.letters import letter_table
     from holdfast.services.views import dead_letter_view
 
     async with session.reading() as store:
@@ -62,7 +62,7 @@ async def _list(session: Session, tenant: str | None, all: bool, limit: int, cur
     if cursor is not None:
         found = found[next((i + 1 for i, letter in enumerate(found) if letter.id == cursor), len(found)) :]
     items = [dead_letter_view(letter) for letter in found[:limit]]
-    session.out.items(items, lambda: render.dead_letters(items), items[-1].id if len(found) > limit else None)
+    session.out.items(items, lambda: letter_table(items), items[-1].id if len(found) > limit else None)
 
 
 @command.command()
@@ -79,13 +79,13 @@ def show(session: Session, id: str) -> None:
 
 
 async def _show(session: Session, id: str) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.letters import letter_page
     from holdfast.services.views import dead_letter_body, dead_letter_view
 
     async with session.client() as holdfast:
         letter = await holdfast.operations.dead_letter(await _full_id(holdfast.store, id))
     view, body = dead_letter_view(letter), dead_letter_body(letter)
-    session.out.value({"dead_letter": view, **body}, lambda: render.dead_letter(view, body))
+    session.out.value({"dead_letter": view, **body}, lambda: letter_page(view, body))
 
 
 async def _full_id(store: Store, id: str) -> str:

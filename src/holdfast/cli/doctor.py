@@ -45,21 +45,21 @@ def command(session: Session, fix: bool) -> int:
 
 async def _collect(session: Session, fix: bool) -> list[Finding]:
     """People see each finding as soon as it is there."""
-    from holdfast.cli import render
+    from holdfast.cli.render.findings import finding_text
 
     findings: list[Finding] = []
     async for finding in _everything(session, fix):
         if session.out.for_people:
             is_first = not findings or findings[-1].area != finding.area
-            session.out.console.print(render.finding(finding, is_first, session.out.console.width))
+            session.out.console.print(finding_text(finding, is_first, session.out.console.width))
         findings.append(finding)
     return findings
 
 
 def _print_sum(session: Session, findings: list[Finding]) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.findings import sum_of_findings
 
-    session.out.console.print(render.sum_of_findings(findings))
+    session.out.console.print(sum_of_findings(findings))
 
 
 # --- what is looked at ------------------------------------------------------------------------------------------------

@@ -97,9 +97,9 @@ async def _watch(session: Session, store: Store, run: Run) -> RunView:
 
 
 def _print_end(session: Session, view: RunView) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.runs import summary_line
 
-    session.out.value(view, lambda: render.summary_line(view))
+    session.out.value(view, lambda: summary_line(view))
 
 
 def _judge(view: RunView, expect: str | None) -> None:

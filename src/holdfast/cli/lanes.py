@@ -26,8 +26,8 @@ def list_(session: Session) -> None:
 
 
 async def _list(session: Session) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.lanes import lane_table
 
     async with session.reading() as store:
         items = await store.lanes()
-    session.out.items(items, lambda: render.lanes(items))
+    session.out.items(items, lambda: lane_table(items))

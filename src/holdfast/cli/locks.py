@@ -27,12 +27,12 @@ def list_(session: Session) -> None:
 
 
 async def _list(session: Session) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.locks import lock_table
     from holdfast.services.views import lock_view
 
     async with session.reading() as store:
         items = [lock_view(lock) for lock in await store.locks()]
-    session.out.items(items, lambda: render.locks(items))
+    session.out.items(items, lambda: lock_table(items))
 
 
 @command.command()

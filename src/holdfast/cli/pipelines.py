@@ -22,12 +22,12 @@ def list_(session: Session) -> None:
     Example:
       holdfast --app pipelines.py pipelines list
     """
-    from holdfast.cli import render
+    from holdfast.cli.render.pipelines import pipeline_table
     from holdfast.services.catalogue import pipeline_view
 
     found = session.found
     items = [pipeline_view(pipeline, found.origins[name]) for name, pipeline in found.pipelines.items()]
-    session.out.items(items, lambda: render.pipelines(items))
+    session.out.items(items, lambda: pipeline_table(items))
 
 
 @command.command()
@@ -42,14 +42,14 @@ def graph(session: Session, pipeline: str, mermaid: bool) -> None:
       holdfast pipelines graph report
       holdfast pipelines graph report --mermaid > report.mmd
     """
-    from holdfast.cli import render
+    from holdfast.cli.render.pipelines import pipeline_graph
     from holdfast.services.catalogue import as_mermaid, pipeline_view
 
     view = pipeline_view(session.pipeline(pipeline), session.found.origins[pipeline])
     if mermaid:
         session.out.line(as_mermaid(view))
     else:
-        session.out.value(view, lambda: render.graph(view))
+        session.out.value(view, lambda: pipeline_graph(view))
 
 
 @command.command()

@@ -38,9 +38,9 @@ class LivePage:
         self._live.stop()
 
     def show(self, view: RunView) -> None:
-        from holdfast.cli.render import steps
+        from holdfast.cli.render.steps import step_bars
 
-        self._live.update(steps(view, self._console.width))
+        self._live.update(step_bars(view, self._console.width))
 
 
 class Lines:

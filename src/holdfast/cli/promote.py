@@ -123,7 +123,7 @@ def _absolute(blobs: str | None) -> str | None:
 
 async def _promote(places: Places, dry_run: bool, force: bool) -> int:
     from holdfast.cli.moving import progress_on
-    from holdfast.cli.render_promotion import promotion_page
+    from holdfast.cli.render.promotion import promotion_page
 
     began = time.monotonic()
     with progress_on(places.session.out) as progress:

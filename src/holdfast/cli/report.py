@@ -176,14 +176,14 @@ def estimate(session: Session, file: str, **wish: Any) -> None:
       holdfast report estimate comments.csv --model openai:gpt-4o-mini --cruxes
     """
     from holdfast.bootstrap import ShippedAnalysts, make_blobs
-    from holdfast.cli import render
+    from holdfast.cli.render.estimate import estimate_page
     from holdfast.services.reports import comments_in
 
     asked = asked_for(session, wish)
     with opened(file) as source:
         comments, brief = comments_in(file, source.read(), asked)
     found = ShippedAnalysts(make_blobs("memory:")).named(asked["model"]).estimate(comments, brief, asked["cruxes"])
-    session.out.value(found, lambda: render.estimate(found))
+    session.out.value(found, lambda: estimate_page(found))
 
 
 # --- looking at reports ---------------------------------------------------------------------------------------

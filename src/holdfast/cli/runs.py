@@ -76,14 +76,14 @@ def _position(cursor: str | None) -> int | None:
 
 
 async def _list(session: Session, where: Any, limit: int, before: int | None) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.runs import run_table
     from holdfast.services.views import summary
 
     async with session.reading() as store:
         found = await store.runs(where, limit=limit + 1, before=before)
     page = found[:limit]
     items = [summary(run, time.time()) for run in page]
-    session.out.items(items, lambda: render.runs(items), str(page[-1].seq) if len(found) > limit else None)
+    session.out.items(items, lambda: run_table(items), str(page[-1].seq) if len(found) > limit else None)
 
 
 @command.command()
@@ -108,11 +108,11 @@ def show(session: Session, run: str, format: str) -> None:
 
 
 async def _show(session: Session, run: str) -> None:
-    from holdfast.cli import render
+    from holdfast.cli.render.runs import run_page
 
     async with session.reading() as store:
         view = await _view(session, store, await _find(store, run))
-    session.out.value(view, lambda: render.run_page(view, min(120, session.out.console.width)))
+    session.out.value(view, lambda: run_page(view, min(120, session.out.console.width)))
 
 
 async def _show_state(session: Session, run: str) -> None:
@@ -184,8 +184,8 @@ def events(session: Session, run: str, follow: bool) -> None:
 
 
 async def _events(session: Session, run_id: str, follow: bool) -> None:
-    from holdfast.cli import render
     from holdfast.cli.following import Tail
+    from holdfast.cli.render.runs import event_line
     from holdfast.services.views import event_view
 
     async def fetch(store: Store, run: str, after: int) -> list[Any]:
@@ -193,7 +193,7 @@ async def _events(session: Session, run_id: str, follow: bool) -> None:
 
     async with session.reading() as store:
         run = await _find(store, run_id)
-        await Tail(session.out, store, fetch, render.event_line).print(run, follow)
+        await Tail(session.out, store, fetch, event_line).print(run, follow)
 
 
 @command.command()
@@ -212,8 +212,8 @@ def logs(session: Session, run: str, follow: bool) -> None:
 
 
 async def _logs(session: Session, run_id: str, follow: bool) -> None:
-    from holdfast.cli import render
     from holdfast.cli.following import Tail
+    from holdfast.cli.render.runs import log_line
     from holdfast.services.views import log_view
 
     async def fetch(store: Store, run: str, after: int) -> list[Any]:
@@ -221,7 +221,7 @@ async def _logs(session: Session, run_id: str, follow: bool) -> None:
 
     async with session.reading() as store:
         run = await _find(store, run_id)
-        await Tail(session.out, store, fetch, render.log_line).print(run, follow)
+        await Tail(session.out, store, fetch, log_line).print(run, follow)
 
 
 @command.command()

@@ -39,6 +39,7 @@ class Lock:
         self._wait = wait
         self._runtime = runtime
         self._lease: Lease | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
         self._lost = asyncio.Event()
 
@@ -48,38 +49,28 @@ class Lock:
 
     async def try_acquire(self) -> bool:
         """Take the lock if it is free."""
-        loop = asyncio.get_running_loop()
-        token = new_token()
-
-        def on_lost() -> None:
-            loop.call_soon_threadsafe(self._on_lost)
-
-        start = self._runtime.clock.monotonic()
-        reply = await self._runtime.committer.send(Acquire(self.name, token, self.owner, self._runtime.times.ttl))
+        runtime, token = self._runtime, new_token()
+        start = runtime.clock.monotonic()
+        reply = await runtime.committer.send(Acquire(self.name, token, self.owner, runtime.times.ttl))
         if not isinstance(reply, Acquired):
             self.holder = reply
             return False
         self.token, self.epoch, self.holder = token, reply.epoch, None
+        self._loop = asyncio.get_running_loop()
         self._lost.clear()
-        self._lease = Lease(
-            self.name,
-            reply.epoch,
-            self._runtime.times.trusted_until(start),
-            self._runtime.clock,
-            on_lost,
-            token,
-        )
-        await self._runtime.keeper.start()
-        self._runtime.keeper.keep(self._lease)
+        trusted_until = runtime.times.trusted_until(start)
+        self._lease = Lease(self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token)
+        await runtime.keeper.start()
+        runtime.keeper.keep(self._lease)
         return True
 
     async def acquire(self, timeout: float | None = None) -> bool:
         """Wait for the lock, at most `timeout` seconds. Waiters are woken when it is released."""
-        loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
+        time = asyncio.get_running_loop().time
+        deadline = None if timeout is None else time() + timeout
         change = 0
         while not await self.try_acquire():
-            left = POLL if deadline is None else min(POLL, deadline - loop.time())
+            left = POLL if deadline is None else min(POLL, deadline - time())
             if left <= 0:
                 return False
             change = await self._runtime.store.wait(change, left)
@@ -117,6 +108,11 @@ class Lock:
             if body is not None and kind is not None:
                 body.uncancel()
             raise LeaseLost(f"lock {self.name!r} (epoch {self.epoch}) was lost while it was in use")
+
+    def _tell_lost(self) -> None:
+        """Called by the keeper, in its thread."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._on_lost)
 
     def _on_lost(self) -> None:
         self._lost.set()

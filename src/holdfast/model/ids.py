@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
@@ -17,4 +16,4 @@ def new_id(now: float) -> str:
 
 def new_token() -> str:
     """A secret that proves ownership of one acquisition. Never derived, never reused."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()

@@ -54,7 +54,7 @@ def test_a_lease_ends_in_the_end() -> None:
             await store.apply([a_submit("r1"), a_claim()])
             for _ in range(6):
                 await jump(store, 6.0)
-                await store.apply([a_submit("other")])
+                await store.apply([a_claim()])
             assert await store.apply([Sweep()]) == [[("r1", "queued")]]
 
     asyncio.run(play())

@@ -117,8 +117,9 @@ def test_a_master_that_becomes_a_replica_is_left() -> None:
             one.call("REPLICAOF", "127.0.0.1", str(other.port))
             replies = await when_it_is_back(store, a_submit("r2"))
             assert replies == [Submitted("r2", True, "queued")]
-            assert other.call("EXISTS", "holdfast:run:r2") == "1"
             assert await store.run("r1") is not None
+            assert await store.run("r2") is not None
+            assert other.call("EXISTS", "holdfast:run:r2") == "1"
 
     with a_server() as one, a_server("--replicaof", "127.0.0.1", str(one.port)) as other:
         until(lambda: "master_link_status:up" in other.call("INFO", "replication"))

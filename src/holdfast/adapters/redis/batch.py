@@ -15,6 +15,8 @@ _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
+_ACQUIRE, _RELEASE, _SAVE, _SETTLE = map(_pack, ("Acquire", "ReleaseLock", "SaveCheckpoint", "Settle"))
+
 
 def encode(commands: Sequence[Command]) -> list[bytes]:
     """Each is its name and then its fields, one after another: an array without its first byte; or a map of them."""
@@ -31,9 +33,39 @@ def _writer(kind: type) -> Callable[[Any], bytes]:
     return lambda command: name + _pack(command)[start:]
 
 
+def _save(command: c.SaveCheckpoint) -> bytes:
+    return _SAVE + _pack((command.run, command.epoch, *_stored(command)))[1:]
+
+
+def _settle(command: c.Settle) -> bytes:
+    last, result = command.last, command.result
+    if last is not None and not last.key and last.value == result:
+        result = f"={last.step}"  # it need not be stored twice
+    fields = (command.run, command.epoch, command.outcome, result, command.error, command.reason, command.delay)
+    return _SETTLE + _pack((*fields, command.progress, command.deferred, *(_stored(last) if last else ())))[1:]
+
+
+def _stored(command: c.SaveCheckpoint) -> tuple[str, str, msgspec.Raw, bool]:
+    """A checkpoint as the script stores it, without looking into it."""
+    fields = (command.value, command.checksum, command.schema, command.fingerprint, command.record, command.epoch)
+    return command.step, command.key, _bytes(_pack(fields)[1:]), command.skipped
+
+
+def _bytes(value: bytes) -> msgspec.Raw:
+    """The script's decoder knows strings of bytes, and no other type for them."""
+    return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
+
+
+def _acquire(command: c.Acquire) -> bytes:
+    return _ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:]
+
+
+def _release(command: c.ReleaseLock) -> bytes:
+    return _RELEASE + _pack((command.name, command.token))[1:]
+
+
 def _letter(command: c.Bury) -> bytes:
-    """Its body need not be text: the script's decoder knows strings of bytes, and no other type for them."""
-    body = msgspec.Raw(b"\xdb" + len(command.body).to_bytes(4, "big") + command.body)
+    body = _bytes(command.body)  # it need not be text
     attributes = _json(command.attributes).decode()
     fields = (command.id, command.source, command.reason, body, attributes, command.tenant)
     return _pack("Bury") + _pack(fields)[1:]
@@ -112,4 +144,10 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.ConfirmOutbox: _nothing,
 }
 
-WRITE: dict[type, Callable[[Any], bytes]] = {kind: _writer(kind) for kind in READ} | {c.Bury: _letter}
+WRITE: dict[type, Callable[[Any], bytes]] = {kind: _writer(kind) for kind in READ} | {
+    c.SaveCheckpoint: _save,
+    c.Settle: _settle,
+    c.Acquire: _acquire,
+    c.ReleaseLock: _release,
+    c.Bury: _letter,
+}

@@ -69,10 +69,15 @@ class Link:
             await ask(wire, "SCRIPT", "LOAD", script.text)
             reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError):
-            if server.has_moved(reply):
-                wire.close()
-            raise reply
+            raise _leave(wire, reply)
         return reply
+
+    async def ask_all(self, wire: Wire, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """Send commands that leave together; the first error is raised."""
+        try:
+            return await ask_all(wire, commands)
+        except ReplyError as error:
+            raise _leave(wire, error) from error
 
     # --- connecting ---
 
@@ -104,6 +109,13 @@ class Link:
         known = await ask(wire, "SCRIPT", "EXISTS", *[script.sha for script in self._scripts])
         missing = [script.text for script, is_known in zip(self._scripts, known, strict=True) if not is_known]
         await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
+
+
+def _leave(wire: Wire, error: ReplyError) -> ReplyError:
+    """Give up a connection to a server that the store has left."""
+    if server.has_moved(error):
+        wire.close()
+    return error
 
 
 class Links:

@@ -9,7 +9,7 @@ from importlib import resources
 from msgspec import Struct
 
 LOCKS = ("base", "locks")
-WORK = ("base", "changes", "document", "intake", "claiming", "execution")
+WORK = ("base", "changes", "document", "intake", "inbox", "claiming", "execution")
 ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
 
 

@@ -30,7 +30,8 @@ class Wire(asyncio.Protocol):
         self._timeout = timeout
         self._pushed = pushed
         self._reader = hiredis.Reader()
-        self._waiting: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._waiting: deque[tuple[float, asyncio.Future[Any], int]] = deque()
+        self._answers: list[Any] = []
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = self._loop.create_future()
         self._watch: asyncio.TimerHandle | None = None
@@ -38,13 +39,21 @@ class Wire(asyncio.Protocol):
 
     def send(self, *command: Argument) -> asyncio.Future[Any]:
         """The answer; a ReplyError is an answer too."""
+        return self._write(hiredis.pack_command(command), 0)  # type: ignore[arg-type]
+
+    def send_all(self, commands: Sequence[Sequence[Argument]]) -> asyncio.Future[list[Any]]:
+        """The answers of commands that leave together."""
+        return self._write(b"".join(map(hiredis.pack_command, commands)), len(commands))  # type: ignore[arg-type]
+
+    def _write(self, packed: bytes, count: int) -> asyncio.Future[Any]:
+        """The next answer, or a list of the next `count`."""
         if self.closed:
             raise ConnectionError(f"the connection to {self.name} is closed")
         future = self._loop.create_future()
-        self._waiting.append((self._loop.time() + self._timeout, future))
+        self._waiting.append((self._loop.time() + self._timeout, future, count))
         if self._watch is None:
             self._watch = self._loop.call_later(self._timeout, self._look)
-        self._transport.write(hiredis.pack_command(command))  # type: ignore[arg-type]
+        self._transport.write(packed)
         return future
 
     def post(self, *command: Argument) -> None:
@@ -76,7 +85,13 @@ class Wire(asyncio.Protocol):
 
     def _answer(self, reply: Any) -> None:
         if self._waiting:
-            _, future = self._waiting.popleft()
+            _, future, count = self._waiting[0]
+            if count:
+                self._answers.append(reply)
+                if len(self._answers) < count:
+                    return
+                reply, self._answers = self._answers, []
+            self._waiting.popleft()
             if not future.done():  # who waited may have given up
                 future.set_result(reply)
         elif self._pushed is not None:
@@ -105,7 +120,7 @@ class Wire(asyncio.Protocol):
             self._watch.cancel()
             self._watch = None
         waiting, self._waiting = self._waiting, deque()
-        for _, future in waiting:
+        for _, future, _ in waiting:
             if not future.done():
                 future.set_exception(error or ConnectionError(f"the connection to {self.name} was closed"))
 
@@ -136,7 +151,7 @@ async def ask(wire: Wire, *command: Argument) -> Any:
 
 async def ask_all(wire: Wire, commands: Sequence[Sequence[Argument]]) -> list[Any]:
     """All answers in one round trip, the first error raised."""
-    replies = await asyncio.gather(*[wire.send(*command) for command in commands])
+    replies = await wire.send_all(commands) if commands else []
     for reply in replies:
         if isinstance(reply, ReplyError):
             raise reply

@@ -11,6 +11,6 @@ import pytest
 pytest.register_assert_rewrite(
     "holdfast.testing.contracts.blobs",
     "holdfast.testing.contracts.bus",
-    "holdfast.testing.contracts.mover",
+    "holdfast.testing.contracts.mover_topics",
     "holdfast.testing.contracts.store_topics",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -59,7 +60,7 @@ class Kept(BaseModel):
     subtopic: int
 
 
-class Reading(Generic[S, A]):
+class Reading(ABC, Generic[S, A]):
     """Asks one kind of question about several comments at once, and keeps the answer to each of them on its own."""
 
     def __init__(self, asker: Asker, task: str, shape: type[S], answer: Any) -> None:
@@ -85,13 +86,13 @@ class Reading(Generic[S, A]):
     def _parts(self, pile: Pile, piece: Piece) -> tuple[str, ...]:
         return self._asker.model.name, self._task, pile.ground, piece.identity
 
+    @abstractmethod
     def output(self, pieces: int, tokens: int) -> int:
         """The most tokens that an honest answer takes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, answer: S, pieces: Sequence[Piece]) -> list[A | None]:
         """The answers in the order of the pieces; None for those that were passed over."""
-        raise NotImplementedError
 
 
 class Extracting(Reading[ExtractionShape, list[Kept]]):

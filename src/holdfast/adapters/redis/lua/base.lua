@@ -3,12 +3,15 @@
 local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'generation', 'held')
 read_clock(meta[1], meta[2], meta[3])
 local seq, position = tonumber(meta[4] or 0), tonumber(meta[5] or 0)
+local last_seq, last_position = seq, position
 
 -- Epochs of a later generation are above all that an earlier one can have given out: see adopt.lua.
 local FLOOR = tonumber(meta[6] or 0) * 1048576
 
 local on = {} -- what to do for each command, by its name
 local loud = false -- whether there is something that others may wait for
+
+local function take_in() end -- what has come before the commands: inbox.lua
 
 local function raised(epoch)
   return math.max(epoch, FLOOR) + 1
@@ -18,6 +21,10 @@ end
 local function finish()
   if moved then
     call('HSET', KEYS[1], 'wall', now, 'mono', mono, 'later', later)
+  end
+  if seq ~= last_seq or position ~= last_position then
+    call('HSET', KEYS[1], 'seq', seq, 'position', position)
+    last_seq, last_position = seq, position
   end
   if loud then
     call('PUBLISH', H .. 'bell', ARGV[2])

@@ -23,6 +23,7 @@ local function apply(name, ...)
 end
 
 local function apply_all()
+  take_in()
   for i = 1, tonumber(ARGV[4]) do
     answers[i] = apply(decode(ARGV[4 + i]))
   end

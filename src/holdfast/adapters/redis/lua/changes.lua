@@ -158,7 +158,6 @@ end
 local function write_outbox()
   if #outbox > 0 then
     call('XADD', H .. 'outbox', format('%d-0', position), 'm', pack(outbox))
-    call('HSET', KEYS[1], 'position', position)
     outbox = {}
   end
 end
@@ -166,7 +165,6 @@ end
 local function write_accepted()
   if #accepted > 0 then
     call('XADD', H .. 'runs', format('%d-0', seq), 'm', pack(accepted))
-    call('HSET', KEYS[1], 'seq', seq)
     for tenant, runs in pairs(tenants) do
       call('XADD', H .. 'tenant:' .. tenant, format('%d-0', runs[#runs - 1]), 'm', pack(runs))
       call('SADD', H .. 'tenants', tenant)
@@ -195,6 +193,7 @@ local function write_tallies()
       end
     end
   end
+  tallies = {}
 end
 
 local write_documents -- document.lua

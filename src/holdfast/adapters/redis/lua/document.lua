@@ -174,16 +174,16 @@ local function completed_steps(id, count)
   return fields
 end
 
--- What is said of the steps that a run has completed, in the order of their start. `last`, a SaveCheckpoint of a step
--- that is being written, is the last one.
-local function steps_of(run, count, last)
+-- What is said of the steps that a run has completed, in the order of their start. `last`, with its checkpoint, is a step
+-- that is being written.
+local function steps_of(run, count, last, packed, skipped)
   local done = {steps = {}, results = {}, names = {}, tokens = 0, cost = 0}
   local fields = run.inherited and inherited_steps(run.id) or count > 2 and completed_steps(run.id, count) or {}
   local found = {}
-  for i, packed in ipairs(fields_of(run.id, fields)) do
+  for i, checkpoint in ipairs(fields_of(run.id, fields)) do
     local name = match(fields[i], '^c(.+)%z$')
-    if packed and not (last and last[3] == name) then
-      local value, _, _, _, record = decode(packed)
+    if checkpoint and name ~= last then
+      local value, _, _, _, record = decode(checkpoint)
       found[#found + 1] = {name, value, record, tonumber(match(record, '"started":([%d.]+)') or 0)}
     end
   end
@@ -192,17 +192,18 @@ local function steps_of(run, count, last)
     complete(done, step[1], step[2], step[3], find_text(step[3], '"status":"skipped"', 1, true))
   end
   if last then
-    complete(done, last[3], last[5], last[9], last[10])
+    local value, _, _, _, record = decode(packed)
+    complete(done, last, value, record, skipped)
   end
   return done
 end
 
 -- Write the document of a run of which everything is known. Its first `count` events are stored; `last` as above.
-local function show_now(run, count, last)
+local function show_now(run, count, ...)
   if not WANTED then
     return
   end
-  local done = steps_of(run, count, last)
+  local done = steps_of(run, count, ...)
   local begun, current, tokens, cost = '', nil, done.tokens, done.cost
   if run.progress and run.progress ~= '{}' then
     begun, current, tokens, cost = under_way(run, done)

@@ -46,13 +46,13 @@ local function keep_record(run, step, before)
   end
 end
 
--- Put a checkpoint, and the event of a step that this epoch has not saved before.
-local function checkpoint(run, before, step, key, value, checksum, schema, fingerprint, record, skipped)
+-- Put a checkpoint, which comes as it is stored, and the event of a step that this epoch has not saved before.
+local function checkpoint(run, before, step, key, packed, skipped)
   local is_step = key == ''
   if is_step and before then
     keep_record(run, step, before)
   end
-  put(run, 'c' .. step .. '\0' .. key, pack(value, checksum, schema, fingerprint, record, run.epoch))
+  put(run, 'c' .. step .. '\0' .. key, packed)
   if is_step and not (before and select(6, decode(before)) == run.epoch) then
     event(run, skipped and 'step.skipped' or 'step.completed', nil, step)
   end
@@ -73,16 +73,17 @@ local function save_item(id, epoch, ...)
   return true
 end
 
-on.SaveCheckpoint = function(id, epoch, step, key, value, checksum, schema, fingerprint, record, skipped)
+-- `packed` is a checkpoint as it is stored: see prelude.lua.
+on.SaveCheckpoint = function(id, epoch, step, key, packed, skipped)
   if key ~= '' then
-    return save_item(id, epoch, step, key, value, checksum, schema, fingerprint, record)
+    return save_item(id, epoch, step, key, packed)
   end
   local found = held(id, epoch, 'c' .. step .. '\0')
   if not found then
     return false
   end
   local run = fenced_run(id, found[1])
-  checkpoint(run, found[2], step, key, value, checksum, schema, fingerprint, record, skipped)
+  checkpoint(run, found[2], step, key, packed, skipped)
   put_fence(run)
   write(run)
   return true
@@ -108,12 +109,9 @@ on.LogLine = function(id, epoch, level, step, message, fields)
   return true
 end
 
--- The commonest ending touches no more of a run than its fence. A result that is the value of the last checkpoint is
--- not stored twice.
-local function succeed(run, result, step, value)
-  if step and value == result then
-    put(run, 'o', '=' .. step)
-  elseif result then
+-- The commonest ending touches no more of a run than its fence.
+local function succeed(run, result)
+  if result then
     put(run, 'o', result)
   end
   run.state, run.finished = SUCCEEDED, now
@@ -121,10 +119,10 @@ local function succeed(run, result, step, value)
   event(run, 'run.completed')
 end
 
--- `last` is a SaveCheckpoint: run, epoch, step, key, value, checksum, schema, fingerprint, record, skipped.
-on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, last, deferred)
-  local step, value = last and last[4] == '' and last[3] or nil, last and last[5]
-  local found = held(id, epoch, 's', 'r', 'p', 'e', last and 'c' .. last[3] .. '\0' .. last[4] or '-')
+-- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `packed`, `skipped` are the
+-- last checkpoint, if there is one.
+on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, packed, skipped)
+  local found = held(id, epoch, 's', 'r', 'p', 'e', step and 'c' .. step .. '\0' .. key or '-')
   if not found then
     return false
   end
@@ -137,17 +135,17 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     put(run, 'p', progress)
   end
   local events = run.last
-  if last then
-    checkpoint(run, found[6], unpack(last, 3, 10))
+  if step then
+    checkpoint(run, found[6], step, key, packed, skipped)
   end
   set_free(run)
   if outcome == 'succeeded' then
-    succeed(run, result, step, value)
+    succeed(run, result)
   else
     end_attempt(run, outcome, failure, reason, delay, deferred)
   end
   tally(run, RUNNING, run.state)
-  show_now(run, events, step and last)
+  show_now(run, events, key == '' and step, packed, skipped)
   if run.state == SUCCEEDED then
     put_fence(run)
     write(run)

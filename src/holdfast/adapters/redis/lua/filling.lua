@@ -20,6 +20,7 @@ function act.locks(c)
   for i = 1, #c, 2 do
     write_lock(c[i], math.max(c[i + 1], (lock_of(c[i]))))
   end
+  write_locks()
   return true
 end
 

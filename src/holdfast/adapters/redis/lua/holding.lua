@@ -75,6 +75,7 @@ function act.hold(c)
   end
   finish()
   call('HSET', KEYS[1], 'mark', c.mark, 'held', c.held)
+  call('DEL', INBOX)
   if c.sent and call('XLEN', H .. 'runs') == 0 then
     forget_streams()
     call('HSET', KEYS[1], 'confirmed', c.sent) -- of these events no note has to be kept: see note_events
@@ -82,4 +83,6 @@ function act.hold(c)
   return true
 end
 
+take_in()
+finish()
 return pack(act[ARGV[4]](decode(ARGV[5])))

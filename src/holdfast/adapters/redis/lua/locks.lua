@@ -1,10 +1,15 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every holder.
+--
+-- What a batch changes is written in the end, all at once. A lock that is given back stays on the list of those that are
+-- held until the sweeper comes by: most are soon taken again.
 
-local is_held = {} -- the locks that this batch wrote: those that are held are listed once, in the end
+local LOCKS = H .. 'locks'
+local changed, taken = {}, {}
 local conclude = finish
 
+-- Epoch, token, owner, acquired, lasts.
 local function lock_of(name)
-  local found = call('HGET', H .. 'locks', name)
+  local found = changed[name] or call('HGET', LOCKS, name)
   if not found then
     return 0
   end
@@ -12,29 +17,39 @@ local function lock_of(name)
 end
 
 local function write_lock(name, epoch, token, owner, acquired, lasts)
-  call('HSET', H .. 'locks', name, pack(epoch, token, owner, acquired, lasts))
-  is_held[name] = token ~= nil
+  changed[name] = pack(epoch, token, owner, acquired, lasts)
+  if token then
+    taken[#taken + 1] = name
+  end
 end
 
-local function write_held(command, names)
-  if #names > 0 then
-    call(command, H .. 'locks:held', unpack(names))
+local function write_locks()
+  local fields = {}
+  for name, lock in pairs(changed) do
+    fields[#fields + 1], fields[#fields + 2] = name, lock
   end
+  if fields[1] then
+    call('HSET', LOCKS, unpack(fields))
+  end
+  if taken[1] then
+    call('SADD', H .. 'locks:held', unpack(taken))
+  end
+  changed, taken = {}, {}
 end
 
 -- Answers the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's token (its answer was
 -- lost) it gives the same epoch, and lasts from this request: its owner counts from here too.
-on.Acquire = function(c)
-  local epoch, token, owner, acquired, lasts = lock_of(c.name)
+on.Acquire = function(name, mine, me, ttl)
+  local epoch, token, owner, acquired, lasts = lock_of(name)
   if not token or lasts <= mono then
     epoch = raised(epoch)
-    write_lock(c.name, epoch, c.token, c.owner, now, mono + c.ttl)
+    write_lock(name, epoch, mine, me, now, mono + ttl)
     return epoch
   end
-  if token ~= c.token then
+  if token ~= mine then
     return {owner, lasts - mono, epoch}
   end
-  write_lock(c.name, epoch, token, owner, acquired, math.max(lasts, mono + c.ttl))
+  write_lock(name, epoch, token, owner, acquired, math.max(lasts, mono + ttl))
   return epoch
 end
 
@@ -44,8 +59,7 @@ on.RenewLocks = function(c)
   for _, pair in ipairs(c.held) do
     local epoch, token, owner, acquired, lasts = lock_of(pair[1])
     if token == pair[2] and lasts > mono then
-      lasts = math.max(lasts, mono + c.ttl)
-      call('HSET', H .. 'locks', pair[1], pack(epoch, token, owner, acquired, lasts)) -- it is listed already
+      write_lock(pair[1], epoch, token, owner, acquired, math.max(lasts, mono + c.ttl))
     else
       lost[#lost + 1] = pair
     end
@@ -53,23 +67,17 @@ on.RenewLocks = function(c)
   return lost
 end
 
-on.ReleaseLock = function(c)
-  local epoch, token, _, _, lasts = lock_of(c.name)
-  if token ~= c.token or lasts <= mono then
+on.ReleaseLock = function(name, mine)
+  local epoch, token, _, _, lasts = lock_of(name)
+  if token ~= mine or lasts <= mono then
     return false
   end
-  write_lock(c.name, epoch)
+  write_lock(name, epoch)
   loud = true
   return true
 end
 
 function finish()
-  local taken, given_back = {}, {}
-  for name, held in pairs(is_held) do
-    local names = held and taken or given_back
-    names[#names + 1] = name
-  end
-  write_held('SADD', taken)
-  write_held('SREM', given_back)
+  write_locks()
   conclude()
 end

@@ -141,12 +141,21 @@ local function ended_leases()
   return found
 end
 
--- Forget a few locks whose holder has vanished: a list of those that are held should not grow with them.
+-- Take some locks off the list of those that are held which are not any more, and more of them where many are.
 local function forget_ended_locks()
-  for _, name in ipairs(call('SRANDMEMBER', H .. 'locks:held', 20)) do
-    local lasts = select(5, lock_of(name))
-    if not lasts or lasts <= mono then
-      call('SREM', H .. 'locks:held', name)
+  for _ = 1, 10 do
+    local gone = {}
+    for _, name in ipairs(call('SRANDMEMBER', H .. 'locks:held', 100)) do
+      local lasts = select(5, lock_of(name))
+      if not lasts or lasts <= mono then
+        gone[#gone + 1] = name
+      end
+    end
+    if gone[1] then
+      call('SREM', H .. 'locks:held', unpack(gone))
+    end
+    if #gone < 50 then
+      return
     end
   end
 end
@@ -199,6 +208,7 @@ end
 local function after_writing(act)
   return function(...)
     write_runs()
+    write_locks()
     return act(...)
   end
 end

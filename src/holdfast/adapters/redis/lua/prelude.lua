@@ -18,6 +18,7 @@
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log
 --   quarantine:<run>    list: checkpoints taken out of use
+--   inbox               stream: submits that have come and are yet to be taken in: see inbox.lua
 --   runs                stream: ids of the runs that one batch accepted; its id is the last one's number of acceptance
 --   tenant:<tenant>     stream: number, id, number, id, … of a tenant; likewise
 --   tenants             set: tenants that had runs
@@ -41,7 +42,7 @@
 --   letter:<id>         hash: a dead letter
 --   letters:all, letters:open, and both with :<tenant>   sorted sets: dead letters, by creation
 --   locks               hash: lock -> epoch, token, owner, acquired, lasts
---   locks:held          set: locks that are held, and some whose holder has vanished
+--   locks:held          set: locks that are held, and some that were until lately
 --   audit               list: interventions, newest first
 --   moving:outbox, moving:ended   sorted sets: what a store that is being filled has yet to put into the streams
 --   bell                channel: rung by whoever did something that others may wait for

@@ -5,10 +5,14 @@
 -- ARGV[2]  name of the read
 -- ARGV[3]  MessagePack: what it asks for
 --
--- Returns what is said at each read. A run is its fields s, f, r, i, p, o, e as they are stored, and its id.
+-- Returns what is said at each read, or the error INBOX: what lies there has to be taken in first. A run is its fields s, f, r, i, p, o, e as they are stored, and its id.
 
 local known = call('HMGET', KEYS[1], 'wall', 'mono', 'later')
 read_clock(known[1], known[2], known[3])
+
+if ARGV[2] ~= 'over' and call('XLEN', H .. 'inbox') > 0 then
+  return redis.error_reply('INBOX')
+end
 
 local EXAMINED = 500 -- runs that one call of `runs` looks at: the server is never busy for long
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.promote import PromotionView
-from holdfast.cli.render import colored, table
+from holdfast.cli.render.tables import colored, table
 from holdfast.model.duration import humanise
 
 STATES = ("queued", "running", "paused", "succeeded", "failed", "cancelled")

@@ -1,0 +1,34 @@
+"""Dead letters: their table, and one with its body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from holdfast.cli.render.tables import age, empty, moment, table
+from holdfast.services.views import DeadLetterView
+
+
+def letter_table(items: Sequence[DeadLetterView]) -> RenderableType:
+    if not items:
+        return empty("dead letters")
+    headings = ("DEAD LETTER", "FROM", "TENANT", "AGE", "STATUS", "REASON")
+    rows = [[one.id, _source(one), one.tenant, age(one.created), one.resolution or "open", one.reason] for one in items]
+    return table(headings, rows, right=("AGE",), whole=("DEAD LETTER",), free="REASON")
+
+
+def _source(letter: DeadLetterView) -> str:
+    return letter.attributes.get("pipeline", "") if letter.run else letter.source
+
+
+def letter_page(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
+    head = Text.assemble((letter.id, "bold"), "  ", letter.resolution or "open")
+    facts = [f"from {letter.source}", f"tenant {letter.tenant}", f"since {moment(letter.created)}"]
+    facts += [f"{name} {value}" for name, value in letter.attributes.items()]
+    shown = body["body"] if body["encoding"] != "json" else json.dumps(body["body"], indent=2, ensure_ascii=False)
+    hint = f"`holdfast dlq redrive {letter.id}` sends it on its way again" if letter.closed is None else ""
+    return Group(head, Text(" · ".join(facts), style="dim"), Text(letter.reason, style="red"), Text(shown), Text(hint))

@@ -1,0 +1,1 @@
+"""The movers' contract by topic; `holdfast.testing.contracts.mover` puts them together."""

@@ -1,0 +1,133 @@
+"""What the topics play on: two places with a store and a mover each, a move between them, and all that can be read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from holdfast.ports.mover import KINDS, Kind, Mark, Mover, RunRecord
+from holdfast.ports.store import RunFilter, Store
+from holdfast.testing.clock import ManualClock
+from holdfast.testing.contracts.store_topics.scene import Scene
+
+LEAVING = Mark("leaving", "m1", "redis://elsewhere/0", 1_700_000_000.0)
+MOVED = replace(LEAVING, state="moved")
+ARRIVING = replace(LEAVING, state="arriving")
+
+
+class Place(Protocol):
+    """Where a store is: its store and its mover may be made any number of times, and find the same data."""
+
+    def store(self, clock: ManualClock) -> Store: ...
+
+    def mover(self, clock: ManualClock) -> Mover: ...
+
+
+async def move(source: Mover, target: Mover, limit: int = 4) -> None:
+    """All that one store holds to another, as the port says it is done."""
+    await source.hold(LEAVING)
+    await target.hold(replace(ARRIVING, sent=(await source.standing()).numbers.confirmed))
+    for kind in KINDS:
+        after: str | None = None
+        while True:
+            page = await source.export(kind, after, limit)
+            await target.adopt(kind, numbered(page.records))
+            if (after := page.after) is None:
+                break
+    await target.go_on_from((await source.standing()).numbers)
+    await source.hold(MOVED)
+    await target.release()
+
+
+async def all_of(mover: Mover, kind: Kind) -> list[Any]:
+    return numbered((await mover.export(kind, None, 1000)).records)
+
+
+def numbered(records: list[Any]) -> list[Any]:
+    """Runs with the positions of their first events as their numbers."""
+    for record in records:
+        if isinstance(record, RunRecord):
+            record.run.seq = record.history[0].position
+    return records
+
+
+async def everything(store: Store) -> dict[str, Any]:
+    """All that can be read of a store, by everybody."""
+    found = await store.runs(RunFilter(), limit=10_000)
+    return {
+        "runs": [replace(run, seq=0) for run in found],
+        "count": await store.count(RunFilter()),
+        "history": [await store.history(run.id) for run in found],
+        "checkpoints": [await store.checkpoints(run.id) for run in found],
+        "quarantined": [await store.quarantined(run.id) for run in found],
+        "logs": [await store.logs(run.id) for run in found],
+        "letters": await store.dead_letters(open_only=False, limit=10_000),
+        "open": await store.dead_letters(tenant="acme"),
+        "lanes": await store.lanes(),
+        "locks": await store.locks(),
+        "audit": await store.audit(limit=10_000),
+    }
+
+
+class Stage:
+    """A source and a target, each with its store, its mover, and one clock."""
+
+    def __init__(self, make_place: Callable[[], Place]) -> None:
+        self.clock = ManualClock()
+        self._places = [make_place(), make_place()]
+        self._open: list[Any] = []
+
+    async def __aenter__(self) -> Stage:
+        self.source, self.target = [await self.mover(place) for place in self._places]
+        self.scene = await self.open_source()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for each in reversed(self._open):
+            await each.close()
+
+    async def mover(self, place: Place) -> Mover:
+        mover = place.mover(self.clock)
+        await mover.open()
+        self._open.append(mover)
+        return mover
+
+    async def open_source(self) -> Scene:
+        return await self._scene(self._places[0])
+
+    async def open_target(self) -> Scene:
+        return await self._scene(self._places[1])
+
+    async def _scene(self, place: Place) -> Scene:
+        store = place.store(self.clock)
+        await store.open()
+        self._open.append(store)
+        return Scene(store, self.clock, place.store)
+
+    async def moved(self) -> Scene:
+        """Move, and open the target."""
+        await move(self.source, self.target)
+        return await self.open_target()
+
+
+class MoverTopics:
+    """What a suite needs from its adapter."""
+
+    def make_place(self) -> Place:
+        """An empty place, another one each time."""
+        raise NotImplementedError("say where the store under test is")
+
+
+def story(test: Callable[[Any, Stage], Awaitable[None]]) -> Callable[[Any], None]:
+    def play(self: MoverTopics) -> None:
+        async def on_stage() -> None:
+            async with Stage(self.make_place) as stage:
+                await test(self, stage)
+
+        asyncio.run(on_stage())
+
+    play.__name__, play.__qualname__, play.__doc__ = test.__name__, test.__qualname__, test.__doc__
+    return play
