@@ -121,8 +121,8 @@ def _payload(part: Part) -> list[Any]:
         case "save_checkpoints" | "save_progress" | "succeed" | "acquire" | "release":
             return [part.kind, part.commands]
         case "submit":
-            inherits = any([command.checkpoints for command in part.commands])
-            keyed = any([command.key is not None for command in part.commands])
+            inherits = any(command.checkpoints for command in part.commands)
+            keyed = any(command.key is not None for command in part.commands)
             return [part.kind, part.commands, inherits, keyed]
         case "append_logs":
             return [part.kind, part.commands, MAX_LOG_LINES]
