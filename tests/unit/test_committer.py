@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.committer import MAX_BATCH, Committer
+from holdfast.engine.committer import LARGEST, MAX_BATCH, Committer
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.ports.commands import ReadOutbox
 from holdfast.ports.store import Features
@@ -83,6 +83,16 @@ async def test_batches_have_a_limit(store, committer):
     answers = await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(MAX_BATCH + 10)))
     assert answers == list(range(MAX_BATCH + 10))
     assert [len(batch) for batch in store.batches] == [MAX_BATCH, 10]
+
+
+@story
+async def test_batches_grow_when_a_lot_waits_but_not_for_ever(store, committer):
+    count = 5 * LARGEST
+    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(count))) == list(range(count))
+    sizes = [len(batch) for batch in store.batches]
+    assert sizes[0] == LARGEST
+    assert MAX_BATCH < sizes[-4] < LARGEST
+    assert sizes[-2] == MAX_BATCH
 
 
 @story

@@ -13,6 +13,9 @@ from holdfast.ports.store import Store
 MAX_BATCH = 128
 """Half of what a busy worker has under way: while the store writes one half, the tasks of the other go on."""
 
+LARGEST = 512
+"""When a lot waits, a batch takes a third of it, up to this: every commit has its price."""
+
 
 class Committer:
     """Collects commands while the store is busy with the batches before. Belongs to one event loop.
@@ -53,7 +56,8 @@ class Committer:
     async def _fly(self) -> None:
         try:
             while self._pending:
-                batch, self._pending = self._pending[:MAX_BATCH], self._pending[MAX_BATCH:]
+                size = min(LARGEST, max(MAX_BATCH, len(self._pending) // 3))
+                batch, self._pending = self._pending[:size], self._pending[size:]
                 await self._apply(batch)
         finally:  # here and not only when the task is done: a command sent in between would wait for nobody
             self._flights.discard(asyncio.current_task())  # type: ignore[arg-type]
