@@ -179,8 +179,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
     accepted bigint[];
     repeated boolean;
-    reserved boolean := reserve_positions();
+    reserved boolean;
 BEGIN
+    IF jsonb_array_length(given) = 1 THEN
+        RETURN save_one(given->0, wall, mono);
+    END IF;
+    reserved := reserve_positions();
     WITH held AS MATERIALIZED (
         SELECT n, c, fence.tid, fence.events AS before, old.tid IS NOT NULL AS is_there
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
@@ -211,6 +215,37 @@ BEGIN
         RETURN '[]';
     END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
+END $$;
+
+-- The same for a group of one, in plain statements: see submit_one(). It locks the row by itself; without `wall` and `mono`
+-- it is the present when it has.
+CREATE FUNCTION save_one(c jsonb, wall timestamptz, mono timestamptz) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    is_step boolean := c->>3 = '';
+    reserved boolean;
+    r record;
+BEGIN
+    SELECT ctid AS tid, events + 1 AS event, lease_until, lease_ttl INTO r FROM open_runs
+    WHERE id = c->>0 AND epoch = (c->>1)::bigint AND coalesce(state) = 'running' FOR NO KEY UPDATE;
+    wall := coalesce(wall, clock_timestamp());
+    mono := coalesce(mono, wall);
+    IF (r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl) IS NOT TRUE THEN
+        RETURN '[0]';
+    END IF;
+    IF is_step THEN
+        reserved := reserve_positions();
+    END IF;
+    INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record, event, position, at, skipped)
+    VALUES (c->>0, c->>2, c->>3, (c->>1)::bigint, c->>4, c->>5, c->>6, c->>7, c->>8, CASE WHEN is_step THEN r.event END,
+            CASE WHEN is_step THEN nextval('positions') END, wall, (c->>9)::boolean)
+    ON CONFLICT (run, key, step) DO NOTHING;
+    IF NOT FOUND THEN
+        PERFORM save_checkpoint(c, wall);
+    ELSIF is_step THEN
+        UPDATE open_runs SET events = r.event WHERE ctid = r.tid;
+    END IF;
+    RETURN '[]';
 END $$;
 
 -- The same for one of a group in which some are there already, of an earlier attempt or of the same request: the new ones

@@ -87,15 +87,19 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$ SELECT 'holdfast_' || 're
 CREATE FUNCTION lock_rows(batch jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF batch ? 'lanes' THEN
-        -- In a fifo lane, the numbers of runs are to rise in the order of their commits: one submitter at a time.
+    -- In a fifo lane, the numbers of runs are to rise in the order of their commits: one submitter at a time.
+    IF jsonb_array_length(batch->'lanes') = 1 THEN  -- and of most things there is just one
+        PERFORM FROM lanes WHERE name = batch->'lanes'->>0 AND sort = 'fifo' FOR NO KEY UPDATE;
+    ELSIF batch ? 'lanes' THEN
         PERFORM FROM lanes WHERE name = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'lanes'))) AND sort = 'fifo'
         ORDER BY name FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'slots' OR batch ? 'resumes' THEN
         PERFORM lock_slots(batch);
     END IF;
-    IF batch ? 'runs' THEN
+    IF jsonb_array_length(batch->'runs') = 1 THEN
+        PERFORM FROM open_runs WHERE id = batch->'runs'->>0 FOR NO KEY UPDATE;
+    ELSIF batch ? 'runs' THEN
         PERFORM FROM open_runs WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'runs')))
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
