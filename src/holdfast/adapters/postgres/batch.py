@@ -84,7 +84,7 @@ class Batch:
 
 
 class Lone:
-    """A command that is the only one of its batch and has a statement of its own, as `0011_lone.sql` says."""
+    """A command that is the only one of its batch and has a statement of its own, as `0011_one_at_a_time.sql` says."""
 
     def __init__(self, commands: Sequence[Command], kind: str) -> None:
         self._commands = list(commands)

@@ -78,29 +78,6 @@ EXCEPTION WHEN unique_violation THEN
     RETURN false;
 END $$;
 
--- The same for a group of one without checkpoints, in plain statements: a call that waits for one run feels the
--- machinery of those that can take many.
-CREATE FUNCTION submit_one(c jsonb, wall timestamptz, mono timestamptz) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    wait interval := CASE WHEN (c->>9)::double precision > 0 THEN span((c->>9)::double precision) END;
-    reserved boolean := reserve_positions();
-    number bigint := nextval('positions');
-BEGIN
-    INSERT INTO requests (seq, id, tenant, pipeline, lane, input, fingerprint, key, is_unique, priority, delay,
-                          max_attempts, parent, inherits, created)
-    VALUES (number, c->>0, c->>1, c->>2, c->>3, c->>4, c->>5, c->>6, (c->>7)::boolean, (c->>8)::bigint,
-            (c->>9)::double precision, (c->>10)::bigint, c->>11, false, wall)
-    ON CONFLICT DO NOTHING;
-    IF NOT FOUND THEN
-        RETURN jsonb_build_array(jsonb_build_array(0) || submit_alone(c, wall, mono));
-    END IF;
-    INSERT INTO open_runs (id, seq, tenant, pipeline, lane, priority, size, attempt_limit, is_unique, available, due, delay)
-    VALUES (c->>0, number, c->>1, c->>2, c->>3, (c->>8)::bigint, octet_length(c->>4), (c->>10)::bigint, (c->>7)::boolean,
-            wall + wait, mono + wait, wait);
-    RETURN '[]';
-END $$;
-
 -- One Submit that may meet another run. Its unique slot, if it needs one, was locked by lock_rows(), so nobody takes
 -- it in between. Answers [run, created, state, conflict].
 CREATE FUNCTION submit_alone(c jsonb, wall timestamptz, mono timestamptz) RETURNS jsonb

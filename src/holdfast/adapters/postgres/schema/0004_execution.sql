@@ -85,26 +85,6 @@ BEGIN
     RETURN answer;
 END $$;
 
--- The same for one row, in plain statements: see submit_one().
-CREATE FUNCTION lease_one(chosen tid, by_worker text, ttl interval, wall timestamptz, mono timestamptz) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    r record;
-    asked record;
-BEGIN
-    UPDATE open_runs SET state = 'running', epoch = epoch + 1, attempts = attempts + 1, worker = by_worker,
-                         lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(started, wall), reason = NULL,
-                         events = events + 1
-    WHERE ctid = chosen
-    RETURNING id, tenant, pipeline, lane, epoch, attempts, attempt_limit, progress, events INTO r;
-    INSERT INTO events (run, seq, type, at, data)
-    VALUES (r.id, r.events, 'run.started', wall,
-            '{"attempt":' || r.attempts || ',"worker":' || quoted(by_worker) || ',"epoch":' || r.epoch || '}');
-    SELECT input, inherits INTO asked FROM requests WHERE id = r.id;
-    RETURN json_build_array(json_build_array(r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
-                                             asked.input, r.progress, r.epoch > 1 OR asked.inherits));
-END $$;
-
 -- Delays that are over: from now on these runs are found by the index of those that are ready.
 CREATE FUNCTION promote_delayed(mono timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -215,37 +195,6 @@ BEGIN
         RETURN '[]';
     END IF;
     RETURN places_without(jsonb_array_length(given), accepted);
-END $$;
-
--- The same for a group of one, in plain statements: see submit_one(). It locks the row by itself; without `wall` and `mono`
--- it is the present when it has.
-CREATE FUNCTION save_one(c jsonb, wall timestamptz, mono timestamptz) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    is_step boolean := c->>3 = '';
-    reserved boolean;
-    r record;
-BEGIN
-    SELECT ctid AS tid, events + 1 AS event, lease_until, lease_ttl INTO r FROM open_runs
-    WHERE id = c->>0 AND epoch = (c->>1)::bigint AND coalesce(state) = 'running' FOR NO KEY UPDATE;
-    wall := coalesce(wall, clock_timestamp());
-    mono := coalesce(mono, wall);
-    IF (r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl) IS NOT TRUE THEN
-        RETURN '[0]';
-    END IF;
-    IF is_step THEN
-        reserved := reserve_positions();
-    END IF;
-    INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record, event, position, at, skipped)
-    VALUES (c->>0, c->>2, c->>3, (c->>1)::bigint, c->>4, c->>5, c->>6, c->>7, c->>8, CASE WHEN is_step THEN r.event END,
-            CASE WHEN is_step THEN nextval('positions') END, wall, (c->>9)::boolean)
-    ON CONFLICT (run, key, step) DO NOTHING;
-    IF NOT FOUND THEN
-        PERFORM save_checkpoint(c, wall);
-    ELSIF is_step THEN
-        UPDATE open_runs SET events = r.event WHERE ctid = r.tid;
-    END IF;
-    RETURN '[]';
 END $$;
 
 -- The same for one of a group in which some are there already, of an earlier attempt or of the same request: the new ones

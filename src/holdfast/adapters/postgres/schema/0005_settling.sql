@@ -43,35 +43,6 @@ BEGIN
     RETURN places_without(jsonb_array_length(given), accepted);
 END $$;
 
--- The same for a group of one, in plain statements, as in save_one().
-CREATE FUNCTION succeed_one(c jsonb, wall timestamptz, mono timestamptz) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    p jsonb := nullif(c->8, 'null');
-    reserved boolean;
-    r record;
-BEGIN
-    SELECT ctid AS tid, events, attempts, attempt_limit, started, worker, lease_until, lease_ttl INTO r FROM open_runs
-    WHERE id = c->>0 AND epoch = (c->>1)::bigint AND coalesce(state) = 'running' FOR NO KEY UPDATE;
-    wall := coalesce(wall, clock_timestamp());
-    mono := coalesce(mono, wall);
-    IF (r.lease_until > mono AND r.lease_until <= mono + r.lease_ttl) IS NOT TRUE THEN
-        RETURN '[0]';
-    END IF;
-    IF p->>3 <> '' OR EXISTS (SELECT FROM checkpoints WHERE run = c->>0 AND step = p->>2 AND key = p->>3) THEN
-        PERFORM succeed_after(c, wall, mono);
-        RETURN '[]';
-    END IF;
-    reserved := reserve_positions();
-    DELETE FROM open_runs WHERE ctid = r.tid;
-    INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, worker, progress, result,
-                         step, skipped, value, checksum, schema, fingerprint, record)
-    VALUES (c->>0, r.events + CASE WHEN p IS NULL THEN 1 ELSE 2 END, (c->>1)::bigint, r.attempts, r.attempt_limit,
-            r.started, wall, r.worker, c->>7, c->>3, p->>2, (p->>9)::boolean, nullif(p->>4, c->>3), p->>5, p->>6, p->>7,
-            p->>8);
-    RETURN '[]';
-END $$;
-
 -- The same for one whose last checkpoint is stored like any other first.
 CREATE FUNCTION succeed_after(c jsonb, wall timestamptz, mono timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
