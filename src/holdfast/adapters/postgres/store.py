@@ -45,7 +45,7 @@ class PostgresStore:
     The present is the server's clock; only a test passes one that it moves.
     """
 
-    features = Features("postgres", durable=True, shared=True, batches_in_flight=3)
+    features = Features("postgres", durable=True, shared=True, batches_in_flight=2)
 
     def __init__(self, url: str | Address, clock: Clock | None = None) -> None:
         self.address = url if isinstance(url, Address) else parse(url)
