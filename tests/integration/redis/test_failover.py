@@ -56,6 +56,21 @@ def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
         asyncio.run(play(redis))
 
 
+def test_what_lies_in_the_inbox_survives_a_killed_server_with_a_log() -> None:
+    async def play(redis: RedisServer) -> None:
+        async with opened(RedisStore(redis.url())) as store:
+            for number in range(20):
+                await store.apply([a_submit(f"r{number}")])
+            redis.kill()
+            redis.start()
+            [claimed] = await when_it_is_back(store, a_claim(30))
+            assert [found.run for found in claimed] == [f"r{number}" for number in range(20)]
+            assert await check_store(store) == []
+
+    with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
+        asyncio.run(play(redis))
+
+
 def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
     """The server may have lost claims: what it gives out next must not be what they were given."""
 

@@ -11,7 +11,7 @@ local KEPT = '86400'
 local STATUS = {'pending', 'running', 'running', 'completed', 'failed', 'failed'}
 local NOTHING_USED = ',"inputTokens":0,"outputTokens":0,"totalTokens":0,"cost":0}'
 local find_text, match, floor = string.find, string.match, math.floor
-local moments = {}
+local moments, quoted = {}, {}
 local to_show = {} -- runs whose document is written after everything else
 
 -- A second since 1970 as the start of an RFC 3339 time. Most steps of a batch end in the same few seconds.
@@ -40,6 +40,16 @@ local function iso(time)
 end
 
 local NOW = WANTED and iso(now)
+
+-- A name as JSON. Most runs of a batch have the same.
+local function quote(name)
+  local text = quoted[name]
+  if not text then
+    text = cjson.encode(name)
+    quoted[name] = text
+  end
+  return text
+end
 
 -- What a step consumed, and why it failed: the end of its analytics, its tokens and its cost.
 local function consumption(record)
@@ -84,7 +94,7 @@ end
 -- Count a completed step into what is said of all of them. A value that is too large to be here is shown as the name
 -- of where it is.
 local function complete(done, step, value, record, skipped)
-  local name, status = cjson.encode(step), skipped and 'skipped' or 'completed'
+  local name, status = quote(step), skipped and 'skipped' or 'completed'
   local text, tokens, cost = analytics(done.steps[1] and ',' or '', name, status, record)
   done.steps[#done.steps + 1], done.tokens, done.cost = text, done.tokens + tokens, done.cost + cost
   done.names[step] = true
@@ -100,7 +110,7 @@ local function under_way(run, done)
   local text, current, tokens, cost = '', nil, done.tokens, done.cost
   for step, record in pairs(cjson.decode(run.progress).steps or {}) do
     if not done.names[step] then
-      local name = cjson.encode(step)
+      local name = quote(step)
       local waits = record.status == 'in_progress' and run.state ~= RUNNING
       local _, more, price = consumption(record)
       local comma = (done.steps[1] or text ~= '') and ',' or ''
@@ -147,20 +157,18 @@ local function fields_of(id, names)
   return found
 end
 
--- Checkpoints of steps that were taken over from another run, which no event tells of.
+-- Steps that were taken over from another run, which no event tells of.
 local function inherited_steps(id)
-  local fields = {}
+  local names = {}
   for _, field in ipairs(call('HKEYS', RUN .. id)) do
-    if match(field, '^c.+%z$') then
-      fields[#fields + 1] = field
-    end
+    names[#names + 1] = match(field, '^c(.+)%z$')
   end
-  return fields
+  return names
 end
 
--- Checkpoints of the steps that the first `count` events of a run tell of. The two before them are of its beginning.
+-- Steps that the first `count` events of a run tell of. The two before them are of its beginning.
 local function completed_steps(id, count)
-  local numbers, fields, named = {}, {}, {}
+  local numbers, names, named = {}, {}, {}
   for number = 3, count do
     numbers[number - 2] = EVENT_FIELDS[number] or 'e' .. number
   end
@@ -168,27 +176,43 @@ local function completed_steps(id, count)
     local kind, _, data, _, step = decode(event)
     step = step or match(kind, '^step%.') and cjson.decode(data).name
     if step and not named[step] then
-      named[step], fields[#fields + 1] = true, 'c' .. step .. '\0'
+      named[step], names[#names + 1] = true, step
     end
   end
-  return fields
+  return names
+end
+
+local function by_start(x, y)
+  return x[4] < y[4]
+end
+
+-- The checkpoints of some steps, in the order of their start: name, value, record, start.
+local function checkpoints_of(id, names, without)
+  local fields, found, in_order = {}, {}, true
+  for i, name in ipairs(names) do
+    fields[i] = 'c' .. name .. '\0'
+  end
+  for i, checkpoint in ipairs(fields_of(id, fields)) do
+    if checkpoint and names[i] ~= without then
+      local value, _, _, _, record = decode(checkpoint)
+      local _, at = find_text(record, '"started":', 1, true)
+      local count, started = #found, tonumber(at and match(record, '^[%d.]+', at + 1) or 0)
+      in_order = in_order and (count == 0 or found[count][4] <= started)
+      found[count + 1] = {names[i], value, record, started}
+    end
+  end
+  if not in_order then
+    table.sort(found, by_start)
+  end
+  return found
 end
 
 -- What is said of the steps that a run has completed, in the order of their start. `last`, with its checkpoint, is a step
 -- that is being written.
 local function steps_of(run, count, last, packed, skipped)
   local done = {steps = {}, results = {}, names = {}, tokens = 0, cost = 0}
-  local fields = run.inherited and inherited_steps(run.id) or count > 2 and completed_steps(run.id, count) or {}
-  local found = {}
-  for i, checkpoint in ipairs(fields_of(run.id, fields)) do
-    local name = match(fields[i], '^c(.+)%z$')
-    if checkpoint and name ~= last then
-      local value, _, _, _, record = decode(checkpoint)
-      found[#found + 1] = {name, value, record, tonumber(match(record, '"started":([%d.]+)') or 0)}
-    end
-  end
-  table.sort(found, function(x, y) return x[4] < y[4] end)
-  for _, step in ipairs(found) do
+  local names = run.inherited and inherited_steps(run.id) or count > 2 and completed_steps(run.id, count)
+  for _, step in ipairs(names and checkpoints_of(run.id, names, last) or {}) do
     complete(done, step[1], step[2], step[3], find_text(step[3], '"status":"skipped"', 1, true))
   end
   if last then
@@ -209,7 +233,7 @@ local function show_now(run, count, ...)
     begun, current, tokens, cost = under_way(run, done)
   end
   local text = '{"version":"1.0","reportId":' .. cjson.encode(run.key or run.id) .. ',"userId":'
-    .. cjson.encode(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{'
+    .. quote(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{'
     .. table.concat(done.steps) .. begun .. '},"completedResults":{' .. table.concat(done.results)
     .. ending(run, current, tokens, cost)
   if run.state >= SUCCEEDED then
