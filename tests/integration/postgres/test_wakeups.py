@@ -107,6 +107,21 @@ def test_many_rings_are_few_notifications_and_the_last_one_is_heard(place: Place
     asyncio.run(story())
 
 
+def test_a_ring_is_not_left_to_a_batch_that_has_nothing_to_tell(place: Place) -> None:
+    async def story() -> None:
+        async with place.store() as ours, place.store() as theirs:
+            await hears(ours)
+            heard = await quiet(ours)
+            ringer = theirs._home._ringer
+            ringer._rang = asyncio.get_running_loop().time()  # a moment ago: what follows waits for the next batch
+            await theirs.apply([a_submit("r1")])
+            ringer._rang = 0.0
+            await theirs.apply([ReleaseLock("nobody's", "t")])
+            assert await ours.wait(heard, 1.0) > heard
+
+    asyncio.run(story())
+
+
 def test_where_notifications_do_not_arrive_the_store_notices_and_polls(
     place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

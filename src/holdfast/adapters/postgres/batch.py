@@ -48,6 +48,9 @@ LOUD = frozenset(
 """Parts that may give somebody something to do. An attempt that fails must not ring: two who wait for one lock would
 wake each other for ever."""
 
+UNSURE = frozenset(["sweep", "release", "force_release", "discard"])
+"""Those of them that ring only if they found something."""
+
 
 def batch_of(commands: Sequence[Command]) -> Batch | Lone:
     """The way to the server and back that suits these commands."""
@@ -65,6 +68,7 @@ class Batch:
         self._size = len(commands)
         self.parts = arrange(commands)
         self.loud = any(part.kind in LOUD for part in self.parts)
+        self.sure = any(part.kind in LOUD and part.kind not in UNSURE for part in self.parts)
 
     def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
         """What the statement is given; `envelope` is what the client adds."""
@@ -90,7 +94,7 @@ class Lone:
         self._commands = list(commands)
         self._kind = kind
         self.statement = LONE[kind]
-        self.loud = kind in LOUD
+        self.loud = self.sure = kind in LOUD
 
     def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
         return [seal(encode(self._commands[0])), encode(envelope)]

@@ -45,7 +45,7 @@ class Client:
         envelope = dict(self._envelope)
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        if batch.loud and (ring := self._ringer.ring()):
+        if batch.loud and (ring := self._ringer.ring(sure=batch.sure)):
             envelope["ring"] = ring
         answer = await self._send(self._statements[batch.statement], batch.parameters(envelope))
         return batch.replies(answer)
@@ -87,15 +87,16 @@ class Ringer:
         self._later: asyncio.TimerHandle | None = None
         self._saying: asyncio.Task[None] | None = None
 
-    def ring(self) -> str | None:
-        """Who rings, if the batch that leaves now is to ring."""
+    def ring(self, *, sure: bool) -> str | None:
+        """Who rings, if the batch that leaves now is to ring; one that is not sure to do so rings for itself alone."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         if now - self._rang >= QUIET:
-            self._rang = now
-            if self._later is not None:
-                self._later.cancel()
-                self._later = None
+            if sure:
+                self._rang = now
+                if self._later is not None:
+                    self._later.cancel()
+                    self._later = None
             return self._name
         if self._later is None:
             self._later = loop.call_at(self._rang + 2 * QUIET, self._say)
