@@ -13,9 +13,9 @@ from holdfast.ports.store import Store
 MAX_BATCH = 128
 """Half of what a busy worker has under way: while the store writes one half, the tasks of the other go on."""
 
-LARGEST = 1024
+LARGEST = 512
 """What a batch takes when more waits than a busy worker has under way, as when a thousand runs are submitted at once:
-one large transaction costs the store less than several that are in one another's way."""
+two large transactions cost the store less than eight that are in one another's way."""
 
 
 class Committer:
