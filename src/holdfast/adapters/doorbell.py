@@ -4,6 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
+
+from holdfast.ports import commands as c
+
+LOUD = frozenset(
+    (c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Settle, c.Submit, c.Sweep)
+)
+"""Commands that may give somebody something to do. One that only asks must not ring: two who wait for one lock would
+wake each other for ever."""
+
+
+def leaves_work(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
+    """Whether somebody here may have something to do after a batch. Not if all that was submitted was claimed in it:
+    whoever did so is at work already, and looking for more would only be in the way of its first step."""
+    loud = [command for command in commands if type(command) in LOUD]
+    submitted = [command.id for command in loud if type(command) is c.Submit]
+    if len(submitted) < len(loud):
+        return True
+    claims = [reply for command, reply in zip(commands, replies, strict=True) if type(command) is c.Claim]
+    return not {run.run for reply in claims for run in reply}.issuperset(submitted)
+
 
 Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
 

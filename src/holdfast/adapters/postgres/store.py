@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.doorbell import Doorbell, leaves_work
 from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.batch import batch_of
@@ -110,7 +110,7 @@ class PostgresStore:
             replies = await self._home.apply(batch)
         else:
             replies = await self._beside.do(lambda: self._other.apply(batch))
-        if batch.loud:
+        if leaves_work(commands, replies):
             self._bell.ring()
         return replies
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from msgspec.structs import astuple
 
-from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.doorbell import Doorbell, leaves_work
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
@@ -25,11 +25,6 @@ from holdfast.model.run import Run
 from holdfast.ports import commands as c
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
-
-LOUD = frozenset(
-    (c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Settle, c.Submit, c.Sweep)
-)
-"""Commands that may give somebody something to do."""
 
 WORK = frozenset((c.Submit, c.Claim, c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
@@ -130,7 +125,7 @@ class RedisStore:
                 replies = await self._call(link, commands)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
-        if not LOUD.isdisjoint(map(type, commands)):
+        if leaves_work(commands, replies):
             self._doorbell.ring()
         return replies
 

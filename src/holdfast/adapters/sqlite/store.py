@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.doorbell import Doorbell, leaves_work
 from holdfast.adapters.sqlite import batch, database, reads
 from holdfast.adapters.sqlite.writer import Writer
 from holdfast.errors import StoreUnavailable
@@ -18,25 +18,12 @@ from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.commands import (
-    Cancel,
     Command,
-    Discard,
-    ForceRelease,
-    PauseRun,
-    ReleaseLock,
     Reply,
-    Resume,
-    Settle,
-    Submit,
-    Sweep,
 )
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 R = TypeVar("R")
-
-LOUD = (Cancel, Discard, ForceRelease, PauseRun, ReleaseLock, Resume, Settle, Submit, Sweep)
-"""Commands that may give somebody something to do. An attempt that fails must not ring: two who wait for one lock
-would wake each other for ever."""
 
 
 class SqliteStore:
@@ -84,11 +71,11 @@ class SqliteStore:
             return await self._writer.submit(commands)
         with database.translated(self.path):
             replies = batch.apply(self._reader, self._clock, commands)
-        self._committed(commands)
+        self._committed(commands, replies)
         return replies
 
-    def _committed(self, commands: Sequence[Command]) -> None:
-        if any(isinstance(command, LOUD) for command in commands):
+    def _committed(self, commands: Sequence[Command], replies: Sequence[Reply]) -> None:
+        if leaves_work(commands, replies):
             self._bell.ring()
 
     async def wait(self, since: int, timeout: float) -> int:

@@ -49,7 +49,7 @@ class Request:
 
 class Writer:
     """Owns the one connection that writes. Both callbacks are called on its thread: `committed` is told what each of
-    its transactions did, `changed` that another process has committed something.
+    its transactions did and answered, `changed` that another process has committed something.
 
     `PRAGMA data_version` reads a counter in shared memory: some microseconds, no lock, no disk. It changes with the
     commits of *other* connections, so this is the connection to ask: any other would hear our own all the time.
@@ -59,7 +59,7 @@ class Writer:
         self,
         path: str,
         clock: Clock,
-        committed: Callable[[Sequence[Command]], None],
+        committed: Callable[[Sequence[Command], Sequence[Reply]], None],
         changed: Callable[[], None],
     ) -> None:
         self._path = path
@@ -147,7 +147,7 @@ class Writer:
         except Exception as error:
             self._isolate(connection, requests, error)
             return
-        self._committed(commands)
+        self._committed(commands, replies)
         start = 0
         for request in requests:
             end = start + len(request.commands)
