@@ -131,6 +131,8 @@ class Holdfast:
 
     async def open(self) -> None:
         """Open the store and start the worker. Everything else does it by itself when needed."""
+        if self._open and not self._opening.locked():
+            return
         async with self._opening:
             if self._open:
                 return

@@ -18,6 +18,8 @@ wake each other for ever."""
 def leaves_work(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
     """Whether somebody here may have something to do after a batch. Not if all that was submitted was claimed in it:
     whoever did so is at work already, and looking for more would only be in the way of its first step."""
+    if len(commands) == 1:
+        return type(commands[0]) in LOUD
     loud = [command for command in commands if type(command) in LOUD]
     submitted = [command.id for command in loud if type(command) is c.Submit]
     if len(submitted) < len(loud):
