@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.committer import LARGEST, MAX_BATCH, Committer
+from holdfast.engine.committer import GROUP, LARGEST, MAX_BATCH, Committer
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.ports.commands import ReadOutbox
 from holdfast.ports.store import Features
@@ -146,3 +146,20 @@ async def test_draining_waits_for_everything_given_so_far(store, committer):
     committer.post(ReadOutbox(1))
     await committer.drain()
     assert store.batches == [[1]]
+
+
+@story
+async def test_those_who_are_told_first_go_on_before_the_others_are_told(store, committer):
+    answers = [committer.send(ReadOutbox(n)) for n in range(3 * GROUP)]
+    await answers[0]
+    assert [answer.done() for answer in answers] == [True] * GROUP + [False] * 2 * GROUP
+    assert await asyncio.gather(*answers) == list(range(3 * GROUP))
+
+
+@story
+async def test_everybody_is_told_also_when_the_flight_is_cancelled_in_between(store, committer):
+    answers = [committer.send(ReadOutbox(n)) for n in range(3 * GROUP)]
+    await answers[0]
+    for flight in list(committer._flights):
+        flight.cancel()
+    assert await asyncio.gather(*answers) == list(range(3 * GROUP))

@@ -17,6 +17,9 @@ LARGEST = 512
 """What a batch takes when more waits than a busy worker has under way, as when a thousand runs are submitted at once:
 two large transactions cost the store less than eight that are in one another's way."""
 
+GROUP = 32
+"""Those who are told together. All of a large batch at once would keep step for ever: either they work or the store."""
+
 
 class Committer:
     """Collects commands while the store is busy with the batches before. Belongs to one event loop.
@@ -71,9 +74,25 @@ class Committer:
                 if future is not None and not future.done():
                     future.set_exception(_as_ours(error))
             return
-        for (_, future), reply in zip(batch, replies, strict=True):
-            if future is not None and not future.done():
-                future.set_result(reply)
+        await _tell_all([(future, reply) for (_, future), reply in zip(batch, replies, strict=True)])
+
+
+async def _tell_all(answers: Sequence[tuple[asyncio.Future[Reply] | None, Reply]]) -> None:
+    """In groups: what those who are told first send next is on its way while the others get going."""
+    told = 0
+    try:
+        while told + GROUP < len(answers):
+            _tell(answers[told : told + GROUP])
+            told += GROUP
+            await asyncio.sleep(0)
+    finally:  # also when we are cancelled: they have waited, and it is written
+        _tell(answers[told:])
+
+
+def _tell(answers: Sequence[tuple[asyncio.Future[Reply] | None, Reply]]) -> None:
+    for future, reply in answers:
+        if future is not None and not future.done():
+            future.set_result(reply)
 
 
 def _as_ours(error: Exception) -> Exception:
