@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -26,8 +27,9 @@ WRITES = 4
 class Asker:
     """A model, and the answers that it has given.
 
-    Answers are put away beside the work. A crash may lose the last ones, and then they are paid again; whoever asks
-    in the meantime finds them here. Belongs to one event loop.
+    Answers are put away beside the work; whoever asks in the meantime finds them here. A crash loses those that are
+    not, and they are paid again: so a call has its place among those in flight until its answer is put away. Belongs to
+    one event loop.
     """
 
     def __init__(self, model: Model, answers: Answers) -> None:
@@ -36,6 +38,7 @@ class Asker:
         self._unwritten: dict[tuple[str, tuple[str, ...]], str] = {}
         self._writing: set[asyncio.Task[None]] = set()
         self._writers = asyncio.Semaphore(WRITES)
+        self._places = asyncio.Semaphore(model.address.in_flight)
 
     async def ask(
         self,
@@ -50,9 +53,25 @@ class Asker:
         parts = (self.model.name, question.task, question.system, question.text)
         if not brief.fresh and (found := await self.recall(ctx.tenant, parts, TypeAdapter(answer))) is not None:
             return found
-        given = await self.model.ask(question, answer, ctx, budget=brief.budget, check=check)
-        self.remember(ctx.tenant, parts, given.model_dump_json())
+        async with self.place() as keep:
+            given = await self.model.ask(question, answer, ctx, budget=brief.budget, check=check)
+            keep(ctx.tenant, parts, given.model_dump_json())
         return given
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[Callable[[str, tuple[str, ...], str], None]]:
+        """A place for one call. What is kept of its answer is put away soon, and then the place is free."""
+        await self._places.acquire()
+        writes: list[asyncio.Task[None]] = []
+
+        def keep(tenant: str, parts: tuple[str, ...], text: str) -> None:
+            writes.append(self._remember(tenant, parts, text))
+
+        try:
+            yield keep
+        finally:
+            put_away = asyncio.gather(*writes, return_exceptions=True)
+            put_away.add_done_callback(lambda _: self._places.release())
 
     async def recall(self, tenant: str, parts: tuple[str, ...], form: TypeAdapter[A]) -> A | None:
         """What was answered before, if it still has the form that we want."""
@@ -62,12 +81,12 @@ class Asker:
         except ValidationError:
             return None
 
-    def remember(self, tenant: str, parts: tuple[str, ...], text: str) -> None:
-        """Keep an answer, soon."""
+    def _remember(self, tenant: str, parts: tuple[str, ...], text: str) -> asyncio.Task[None]:
         self._unwritten[tenant, parts] = text
         task = asyncio.get_running_loop().create_task(self._write(tenant, parts, text))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
+        return task
 
     async def _write(self, tenant: str, parts: tuple[str, ...], text: str) -> None:
         try:

@@ -76,11 +76,12 @@ class Reading(ABC, Generic[S, A]):
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
         tokens = sum(piece.tokens for piece in pieces)
         question = Question(self._task, pile.system, data({"comments": listed}), self.output(len(pieces), tokens))
-        answer = await self._asker.model.ask(question, self._shape, ctx, budget=pile.budget)
-        found = self.read(answer, pieces)
-        for piece, own in zip(pieces, found, strict=True):
-            if own is not None:
-                self._asker.remember(pile.tenant, self._parts(pile, piece), self._answer.dump_json(own).decode())
+        async with self._asker.place() as keep:
+            answer = await self._asker.model.ask(question, self._shape, ctx, budget=pile.budget)
+            found = self.read(answer, pieces)
+            for piece, own in zip(pieces, found, strict=True):
+                if own is not None:
+                    keep(pile.tenant, self._parts(pile, piece), self._answer.dump_json(own).decode())
         return found
 
     def _parts(self, pile: Pile, piece: Piece) -> tuple[str, ...]:
