@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,8 @@ from holdfast.ports.commands import STALE, Acquire, Acquired, Renew, Settle, Sub
 from holdfast.testing.invariants import check_store
 
 PATIENCE = 10.0
+A_LOT = 1_000_000_000
+SUBMITTED = Submitted("r2", True, "queued")
 
 
 async def when_it_is_back(store: RedisStore, *commands: object) -> list:
@@ -81,11 +84,58 @@ def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
             redis.start()
             [nothing, lock] = await when_it_is_back(store, a_claim(), Acquire("lock", "a", "me", 30.0))
             assert (nothing, lock) == ([], Acquired(1))  # what survived is as it was
-            await store.apply([Settle("r1", 1, "handover"), a_submit("r2")])
+            assert await store.apply([Settle("r1", 1, "handover"), a_submit("r2")]) == [None, SUBMITTED]
             _, [claimed] = await store.apply([Acquire("other", "a", "me", 30.0), a_claim()])
-            assert claimed.epoch > 1_000_000
+            assert claimed.epoch > A_LOT
 
-    with a_server("--appendonly", "yes") as redis:
+    with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
+        asyncio.run(play(redis))
+
+
+def test_epochs_are_above_all_that_came_before_even_if_the_server_has_lost_everything() -> None:
+    """Whoever held a lock under it has told others its epoch: a new holder's must be above it."""
+
+    async def play(redis: RedisServer) -> None:
+        async with opened(RedisStore(redis.url())) as store:
+            assert await store.apply([Acquire("lock", "a", "me", 30.0)]) == [Acquired(1)]
+            redis.kill()
+            redis.start()
+            async with opened(RedisStore(redis.url())) as other:  # it has never met the one that was killed
+                assert await other.apply([Acquire("new", "a", "me", 30.0)]) == [Acquired(1)]
+                [lock] = await when_it_is_back(store, Acquire("lock", "b", "you", 30.0))
+                assert lock.epoch > A_LOT
+                [lock] = await other.apply([Acquire("newer", "a", "me", 30.0)])
+                assert lock.epoch > A_LOT
+
+    with a_server("--appendonly", "no") as redis:
+        asyncio.run(play(redis))
+
+
+def test_epochs_of_a_life_of_the_server_that_left_no_trace_do_not_come_again() -> None:
+    """Two restarts, and the disk has nothing of what was between them: neither the claims nor that there was a life."""
+
+    async def claim_in_a_new_life(redis: RedisServer) -> int:
+        redis.start()
+        async with opened(RedisStore(redis.url())) as store:
+            [[claimed]] = await store.apply([a_claim()])
+        redis.kill()
+        return claimed.epoch
+
+    async def play(redis: RedisServer) -> None:
+        async with opened(RedisStore(redis.url())) as store:
+            await store.apply([a_submit("r1")])
+        redis.kill()
+        kept = redis.folder.with_name(f"{redis.folder.name}-kept")
+        shutil.copytree(redis.folder, kept)
+        try:
+            lost = await claim_in_a_new_life(redis)
+            shutil.rmtree(redis.folder)
+            shutil.copytree(kept, redis.folder)
+            assert await claim_in_a_new_life(redis) > lost > A_LOT
+        finally:
+            shutil.rmtree(kept)
+
+    with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
         asyncio.run(play(redis))
 
 

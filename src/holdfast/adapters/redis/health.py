@@ -166,7 +166,7 @@ def _eviction(info: Info) -> Finding:
 
 MEANING = {
     "always": "not even a power cut loses what was answered",
-    "everysec": "a crash of the server loses nothing, a power cut up to about a second",
+    "everysec": "a crash of the server loses nothing while its disk keeps up, a power cut up to about a second",
     "no": "a crash of the server loses nothing, a power cut up to about 30 seconds",
     "unknown": "the server does not tell how often it is written to disk",
 }

@@ -81,8 +81,8 @@ async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> b
         lost = "a second" if policy == "everysec" else "30 seconds"
         _say(
             logging.INFO,
-            f"{address} has appendfsync {policy}: a crash of the server process loses nothing, a power cut up to "
-            f"about {lost} of what was accepted. Set appendfsync always where that matters",
+            f"{address} has appendfsync {policy}: a crash of the server process loses nothing while its disk keeps up "
+            f"with it, a power cut up to about {lost} of what was accepted. Set appendfsync always where that matters",
         )
     return True
 

@@ -66,6 +66,7 @@ class RedisStore:
         self._meta = meta_key(self.address)
         self._inbox = self._key("inbox")
         self._channel = self._key("bell")
+        self._met = ""
         self._open = False
 
     # --- life ---
@@ -94,9 +95,11 @@ class RedisStore:
     async def _greet(self, link: Link, wire: Wire) -> None:
         """Let the store know which server it is on, before anything else is sent."""
         found = server.parse_info(await ask(wire, "INFO", "replication"))
-        asked = (found["master_replid"], server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
-        stored = await link.run(wire, self._scripts.adopt, self._meta, self.address.prefix, *asked)
+        here, met = found["master_replid"], self._met
+        asked = (self.address.prefix, here, met, server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
+        stored = await link.run(wire, self._scripts.adopt, self._meta, *asked)
         server.refuse_newer_schema(stored, self.address)
+        self._met = here
 
     async def _refuse_marked(self) -> None:
         refuse_marked(reads.mark(await self._ask("HGET", self._meta, "mark")), str(self.address))

@@ -1,12 +1,12 @@
 -- What every script that applies commands begins with: the numbers of the store, and what is written in the end.
 
-local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'generation', 'held')
+local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'floor', 'held')
 read_clock(meta[1], meta[2], meta[3])
 local seq, position = tonumber(meta[4] or 0), tonumber(meta[5] or 0)
 local last_seq, last_position = seq, position
 
--- Epochs of a later generation are above all that an earlier one can have given out: see adopt.lua.
-local FLOOR = tonumber(meta[6] or 0) * 1048576
+-- Epochs are above all that an earlier life of the server can have given out: see adopt.lua.
+local FLOOR = tonumber(meta[6] or 0)
 
 local on = {} -- what to do for each command, by its name
 local loud = false -- whether there is something that others may wait for

@@ -13,7 +13,7 @@
 --   pipeline_validation_failure:<run>:<step>    integer: checkpoints taken out of use
 --
 -- For us, <prefix>holdfast: and then
---   meta                hash: schema, oldest_usable_schema, replid, generation, seq, position, confirmed, clock;
+--   meta                hash: schema, oldest_usable_schema, replid, floor, seq, position, confirmed, clock;
 --                       while the store takes part in a move also mark and held: see holding.lua
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log
