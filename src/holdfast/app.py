@@ -239,12 +239,13 @@ class Holdfast:
         return self.pipelines[name]
 
     async def receive(self, topic: str, pipeline: Pipeline[Any], *, tenant: str = "default") -> None:
-        """Turn the messages of a topic into runs, beside everything else, until the app is closed."""
+        """Turn the messages of a topic into runs, beside everything else, until the app is closed. What is published
+        after this has returned is received."""
         if self.bus is None:
             raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
         await self.open()
         receiver = Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant)
-        self._run_beside(receiver.run(receiver.subscribe()))
+        self._run_beside(receiver.run(await receiver.subscribe()))
 
     def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
         """A lock for your own code, once the app is open: `async with app.lock("import") as lock: …`."""

@@ -22,9 +22,10 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("server", ["postgres", "redis", "redis --server-setting appendfsync=everysec"])
+@pytest.mark.parametrize("server", ["postgres", "redis", "redis --server-setting appendfsync=no"])
 def test_runs_survive_workers_and_a_server_that_are_killed(tmp_path: Path, server: str) -> None:
-    """Without `appendfsync always` a power cut loses something; a server that is killed does not."""
+    """With `appendfsync no` a power cut loses something; a server that is killed does not. (With `everysec` it may,
+    while the disk is behind: then it answers before it has written.)"""
     postgres_server.executable("postgres") if server == "postgres" else redis_server.executable("redis-server")
     command = [sys.executable, str(SOAK), *SMALL.split(), "--server", *server.split()]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=150)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from tests.redis_server import fresh_prefix, shared_server
@@ -13,7 +11,7 @@ from tests.redis_server import fresh_prefix, shared_server
 from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.errors import ConfigurationError, Transient
-from holdfast.ports.bus import Bus, Delivery
+from holdfast.ports.bus import Bus
 from holdfast.testing.contracts.bus import BusContract, a_message, arrival, on_a_bus
 
 
@@ -70,8 +68,3 @@ class TestInProcessBus(BusContract):
 class TestRedisBus(BusContract):
     def make_bus(self) -> Bus:
         return RedisBus(shared_server().url(fresh_prefix()))
-
-    async def begin(self, bus: Bus, *arguments: Any, **named: Any) -> AsyncIterator[Delivery]:
-        deliveries: Any = await super().begin(bus, *arguments, **named)
-        await deliveries.begun()
-        return deliveries

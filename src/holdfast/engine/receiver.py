@@ -47,9 +47,11 @@ class Receiver:
         self._tenant = tenant
         self._decode = decode or (lambda message: pipeline.input.decode(message.body.decode()))
 
-    def subscribe(self) -> Deliveries:
-        """From here on no message is missed."""
-        return self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}")
+    async def subscribe(self) -> Deliveries:
+        """When this returns, no message is missed any more."""
+        deliveries = self._bus.subscribe(self._topic, f"holdfast-{self._pipeline.name}")
+        await deliveries.begun()
+        return deliveries
 
     async def run(self, deliveries: Deliveries) -> None:
         async with aclosing(deliveries):  # what was delivered and not acknowledged goes back at once

@@ -35,6 +35,10 @@ class Delivery(Protocol):
 class Deliveries(Protocol):
     """A subscription: iterate over it, and close it."""
 
+    async def begun(self) -> None:
+        """Return when nothing that is published from here on can be missed."""
+        ...
+
     def __aiter__(self) -> AsyncIterator[Delivery]: ...
 
     async def __anext__(self) -> Delivery: ...
@@ -60,6 +64,6 @@ class Bus(Protocol):
         """Deliveries of one subscription. Members of a group share the work; each group gets every message.
 
         `where` filters by attributes: a value that must be equal, or None for an attribute that must be absent.
-        A subscription receives what is published after it began. Closing it returns what is not acknowledged.
+        A subscription receives what is published once it has `begun`. Closing it returns what is not acknowledged.
         """
         ...

@@ -273,7 +273,7 @@ def test_a_subscription_outlives_a_restart_of_the_server(monkeypatch: pytest.Mon
             await publish_when_it_is_back(bus, "m2")
             assert (await waiting).message.id == "m2"
 
-    with a_server("--appendonly", "yes") as redis:
+    with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
         asyncio.run(play(redis))
 
 
@@ -326,7 +326,6 @@ def test_messages_become_runs_and_events_are_relayed() -> None:
                 outside, "holdfast-events", "audit", where={"ce-type": f"{TYPE_PREFIX}.run.completed.v1"}
             )
             await app.receive("numbers", double)
-            await asyncio.sleep(0.2)
             for number in range(5):
                 await outside.publish("numbers", a_message(f"n{number}", str(number).encode()))
             ids = [(await arrival(events)).message.id for _ in range(5)]

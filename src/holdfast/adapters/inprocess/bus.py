@@ -81,6 +81,9 @@ class Subscription:
         self._closed = False
         self._watched = False
 
+    async def begun(self) -> None:
+        """It has, as soon as it exists."""
+
     def __aiter__(self) -> Subscription:
         return self
 

@@ -98,7 +98,7 @@ class Subscription:
         self._living: asyncio.Task[None] | None = None
 
     async def begun(self) -> None:
-        """Wait until nothing that is published can be missed any more."""
+        """Return when the group exists, however long the server is away."""
         await asyncio.shield(self._beginning)
 
     def __aiter__(self) -> Subscription:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
-from holdfast.ports.bus import Bus, Delivery, Message
+from holdfast.ports.bus import Bus, Deliveries, Delivery, Message
 
 SOON = 5.0
 """A delivery that takes longer than this does not come."""
@@ -60,9 +60,11 @@ class BusContract:
         topic: str = "orders",
         group: str = "g1",
         where: Mapping[str, str | None] | None = None,
-    ) -> AsyncIterator[Delivery]:
-        """Subscribe, and return when that has begun: adapters that need time for it wait here."""
-        return bus.subscribe(topic, group, where=where)
+    ) -> Deliveries:
+        """Subscribe, and return when that has begun."""
+        deliveries = bus.subscribe(topic, group, where=where)
+        await deliveries.begun()
+        return deliveries
 
     async def play(self, test: Callable[[Any, Bus], Awaitable[None]]) -> None:
         bus = self.make_bus()
