@@ -96,6 +96,13 @@ class StepRecord(Struct, omit_defaults=True):
     failed_items: int = 0
     epoch: int = 0
 
+    @property
+    def took(self) -> float | None:
+        """Measured where the step completed; by the calendar where it failed."""
+        if self.duration is None and self.started and self.finished:
+            return max(0.0, self.finished - self.started)
+        return self.duration
+
 
 class Progress(Struct, omit_defaults=True):
     """The unfinished part of a run, as its worker last saw it: shown to people, and carried over a retry.

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from holdfast.model.analytics import StepAnalytics, milliseconds
 from holdfast.model.run import ErrorInfo, RunState, StepStatus
 from holdfast.ports.store import Store
 from holdfast.services.steps import StepView, UsageView
@@ -25,20 +26,6 @@ STATUS = {
     RunState.CANCELLED: "failed",
 }
 """The seed knows no cancelled state: its readers see a failure whose error says so."""
-
-
-class StepAnalytics(Struct, rename="camel", omit_defaults=True):
-    step_name: str
-    status: StepStatus
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
-    duration_ms: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    cost: float | None = None
-    error_message: str | None = None
-    error_name: str | None = None
 
 
 class StateError(Struct, omit_defaults=True):
@@ -93,7 +80,7 @@ def _analytics(step: StepView) -> StepAnalytics:
         step.status,
         step.started,
         step.finished,
-        None if step.duration is None else max(1, round(1000 * step.duration)),
+        milliseconds(step.duration),
         step.usage.input_tokens,
         step.usage.output_tokens,
         step.usage.total_tokens,

@@ -144,7 +144,7 @@ def _view(run: Run, name: str, found: Completed, attempt: int) -> StepView:
         attempts=record.attempts,
         started=_at(record.started),
         finished=_at(record.finished),
-        duration=_duration(record),
+        duration=record.took,
         items=found.items,
         done=record.done,
         total=record.total,
@@ -152,13 +152,6 @@ def _view(run: Run, name: str, found: Completed, attempt: int) -> StepView:
         usage=UsageView.of([record.usage]),
         error=record.error,
     )
-
-
-def _duration(record: StepRecord) -> float | None:
-    """Measured where the step completed; by the calendar where it failed."""
-    if record.duration is None and record.started and record.finished:
-        return max(0.0, record.finished - record.started)
-    return record.duration
 
 
 def _unfinished(run: Run, record: StepRecord) -> StepStatus:

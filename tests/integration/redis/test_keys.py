@@ -16,7 +16,18 @@ from holdfast import Context, Holdfast, Pause, Permanent, Pipeline, WorkerOption
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.run import RunState
-from holdfast.ports.commands import Cancel, Claim, PauseRun, Prune, Quarantine, Renew, Resume, SaveProgress, Settle
+from holdfast.ports.commands import (
+    Cancel,
+    Claim,
+    PauseRun,
+    Prune,
+    Quarantine,
+    Renew,
+    Resume,
+    SaveCheckpoint,
+    SaveProgress,
+    Settle,
+)
 from holdfast.services.statedocument import state_document
 from holdfast.services.views import run_view
 
@@ -103,6 +114,32 @@ def test_the_document_follows_a_run_step_by_step() -> None:
             found = await check(store)
             assert (found["status"], found["reportId"], found["userId"]) == ("completed", "r1", "acme")
             assert found["completedResults"] == {"s": {"a": "☃"}, "t": [1, 2], "u": "@blob:x", "v": "end"}
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_the_document_of_a_run_that_succeeded_is_the_same_whoever_made_it(noted: bool) -> None:
+    """The worker, who has seen all of its steps, or the server, where he has not."""
+
+    def saved(step: str, value: str = "1", **changed: Any) -> SaveCheckpoint:
+        record = json.dumps({**json.loads(RECORD), "step": step, **changed}, separators=(",", ":"))
+        return SaveCheckpoint("r1", 1, step, "", value, "c", "t", "f", record, changed.get("status") == "skipped")
+
+    async def play() -> None:
+        usage = {"input_tokens": 7, "output_tokens": 5, "cost": 0.5, "calls": 1}
+        async with a_store() as store:
+            await store.apply([a_submit("r1", key='a "key"'), a_claim(), saved("first")])
+            await store.apply([saved("paid", usage=usage), saved("é ☃", "@blob:x", started=1600000000.0)])
+            await store.apply([saved("left out", status="skipped"), a_checkpoint("r1", 1, "paid", "an item")])
+            if not noted:
+                store._notebook.forget("r1", 1)
+            await store.apply([Settle("r1", 1, "succeeded", result="7", last=saved("end"))])
+            found = await check(store)
+            assert next(iter(found["stepAnalytics"])) == "é ☃"  # in the order of their start
+            assert (found["totalTokens"], found["totalCost"]) == (12, 0.5)
+            assert found["completedResults"] == {"first": 1, "paid": 1, "é ☃": "@blob:x", "end": 1}
+            assert len(store._notebook) == 0
 
     asyncio.run(play())
 

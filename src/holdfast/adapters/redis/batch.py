@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.adapters.redis.notebook import Notebook
 from holdfast.model.event import Event
 from holdfast.ports import commands as c
 from holdfast.ports.commands import STALE, Command, Reply
@@ -16,33 +17,40 @@ _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
 _ACQUIRE, _RELEASE, _SAVE, _SETTLE = map(_pack, ("Acquire", "ReleaseLock", "SaveCheckpoint", "Settle"))
+_NO_CHECKPOINT = (None, None, None, None)
 
 
-def encode(commands: Sequence[Command]) -> list[bytes]:
+def encode(commands: Sequence[Command], notebook: Notebook) -> list[bytes]:
     """Each is its name and then its fields, one after another: an array without its first byte; or a map of them."""
-    return [WRITE[type(command)](command) for command in commands]
+    return [WRITE[type(command)](command, notebook) for command in commands]
 
 
 def decode(commands: Sequence[Command], answer: bytes) -> list[Reply]:
     return [READ[type(command)](command, said) for command, said in zip(commands, _unpack(answer), strict=True)]
 
 
-def _writer(kind: type) -> Callable[[Any], bytes]:
+def _writer(kind: type) -> Callable[[Any, Notebook], bytes]:
     name = _pack(kind.__name__)
     start = 1 if kind.__struct_config__.array_like else 0  # type: ignore[attr-defined]
-    return lambda command: name + _pack(command)[start:]
+    return lambda command, _: name + _pack(command)[start:]
 
 
-def _save(command: c.SaveCheckpoint) -> bytes:
+def _save(command: c.SaveCheckpoint, notebook: Notebook) -> bytes:
+    notebook.note(command)
     return _SAVE + _pack((command.run, command.epoch, *_stored(command)))[1:]
 
 
-def _settle(command: c.Settle) -> bytes:
+def _settle(command: c.Settle, notebook: Notebook) -> bytes:
     last, result = command.last, command.result
     if last is not None and not last.key and last.value == result:
         result = f"={last.step}"  # it need not be stored twice
     fields = (command.run, command.epoch, command.outcome, result, command.error, command.reason, command.delay)
-    return _SETTLE + _pack((*fields, command.progress, command.deferred, *(_stored(last) if last else ())))[1:]
+    stored = _stored(last) if last else _NO_CHECKPOINT
+    told = notebook.close(command)
+    if told is None:
+        return _SETTLE + _pack((*fields, command.progress, command.deferred, *stored))[1:]
+    summary = (told.steps, _bytes(told.analytics), _bytes(told.results), told.tokens, told.cost)
+    return _SETTLE + _pack((*fields, command.progress, command.deferred, *stored, *summary))[3:]  # it is a long one
 
 
 def _stored(command: c.SaveCheckpoint) -> tuple[str, str, msgspec.Raw, bool]:
@@ -56,15 +64,15 @@ def _bytes(value: bytes) -> msgspec.Raw:
     return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
 
 
-def _acquire(command: c.Acquire) -> bytes:
+def _acquire(command: c.Acquire, _: Notebook) -> bytes:
     return _ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:]
 
 
-def _release(command: c.ReleaseLock) -> bytes:
+def _release(command: c.ReleaseLock, _: Notebook) -> bytes:
     return _RELEASE + _pack((command.name, command.token))[1:]
 
 
-def _letter(command: c.Bury) -> bytes:
+def _letter(command: c.Bury, _: Notebook) -> bytes:
     body = _bytes(command.body)  # it need not be text
     attributes = _json(command.attributes).decode()
     fields = (command.id, command.source, command.reason, body, attributes, command.tenant)
@@ -144,7 +152,7 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.ConfirmOutbox: _nothing,
 }
 
-WRITE: dict[type, Callable[[Any], bytes]] = {kind: _writer(kind) for kind in READ} | {
+WRITE: dict[type, Callable[[Any, Notebook], bytes]] = {kind: _writer(kind) for kind in READ} | {
     c.SaveCheckpoint: _save,
     c.Settle: _settle,
     c.Acquire: _acquire,

@@ -13,6 +13,7 @@ from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
 from holdfast.adapters.redis.link import Link, Links, examine, meta_key
+from holdfast.adapters.redis.notebook import Notebook
 from holdfast.adapters.redis.scripts import Script, scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
@@ -60,6 +61,7 @@ class RedisStore:
         self._test_clock = test_clock
         self._me = new_token()[:12]
         self._documents = int(self.address.documents)
+        self._notebook = Notebook()
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, "bell", self._heard)
         self._links = Links(self.address, astuple(self._scripts), self._greet)
@@ -133,16 +135,19 @@ class RedisStore:
         return replies
 
     async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
-        encoded = batch.encode(commands)
+        encoded = batch.encode(commands, self._notebook)
         arguments = (self.address.prefix, self._me, self._documents, len(encoded), *encoded, *self._time())
         wire = await link.command_wire()
-        return batch.decode(commands, await link.run(wire, self._script(commands), self._meta, *arguments))
+        replies = batch.decode(commands, await link.run(wire, self._script(commands), self._meta, *arguments))
+        if self._documents:
+            self._notebook.hear(commands, replies)
+        return replies
 
     async def _drop(self, link: Link, command: c.Submit) -> list[c.Reply] | None:
         """Put a submit that comes alone into the inbox, which costs a third of what a script does. None if there is no
         inbox, or the run has come before: then a script has to answer."""
         wire = await link.command_wire()
-        (encoded,) = batch.encode([command])
+        (encoded,) = batch.encode([command], self._notebook)
         now = ("t", repr(self._test_clock.now())) if self._test_clock else ()
         put = ("XADD", self._inbox, "NOMKSTREAM", "*", "m", encoded, *now)
         known = ("EXISTS", self._key(f"run:{command.id}"))

@@ -120,8 +120,10 @@ local function succeed(run, result)
 end
 
 -- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `packed`, `skipped` are the
--- last checkpoint, if there is one.
-on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, packed, skipped)
+-- last checkpoint, if there is one. The rest is what the document says of the steps, if the worker knows, and of how many:
+-- see document.lua. He knows all of them if there are as many events, beside those of the beginning.
+on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, packed, skipped,
+    known, ...)
   local found = held(id, epoch, 's', 'r', 'p', 'e', step and 'c' .. step .. '\0' .. key or '-')
   if not found then
     return false
@@ -138,6 +140,7 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
   if step then
     checkpoint(run, found[6], step, key, packed, skipped)
   end
+  local all_known = known == run.last - 2
   set_free(run)
   if outcome == 'succeeded' then
     succeed(run, result)
@@ -145,7 +148,11 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     end_attempt(run, outcome, failure, reason, delay, deferred)
   end
   tally(run, RUNNING, run.state)
-  show_now(run, events, key == '' and step, packed, skipped)
+  if all_known then
+    write_document(run, ...)
+  else
+    show_now(run, events, key == '' and step, packed, skipped)
+  end
   if run.state == SUCCEEDED then
     put_fence(run)
     write(run)
