@@ -30,10 +30,6 @@ CANCEL_NOTICE = 1.0
 """How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are refused at once."""
 
 
-GROUP = 64
-"""Runs that begin together: half a batch."""
-
-
 class WorkerOptions(Struct, frozen=True):
     """Flow control and patience of one worker."""
 
@@ -51,6 +47,20 @@ class WorkerOptions(Struct, frozen=True):
     """How long steps under way may go on after the worker was told to stop, in seconds."""
 
 
+class _Asked(Struct, frozen=True):
+    """A claim that was sent: what comes of it, how many runs at most, and when."""
+
+    answer: asyncio.Future[Any]
+    limit: int
+    at: float
+
+
+def _forgive(claim: asyncio.Task[bool]) -> None:
+    """Look at what became of it, so that nobody complains."""
+    if not claim.cancelled():
+        claim.exception()
+
+
 class Worker:
     """Executes runs of the given pipelines. `name` is unique per process start."""
 
@@ -64,9 +74,11 @@ class Worker:
         self._plans = {name: Plan(pipeline) for name, pipeline in self._pipelines.items()}
         self._active: dict[asyncio.Task[None], Execution] = {}
         self._settling = 0
+        self._expected = 0
         self._bytes = 0
         self._due: list[float] = []
-        self._early: asyncio.Task[None] | None = None
+        self._claims: set[asyncio.Task[bool]] = set()
+        self._early: asyncio.Task[bool] | None = None
         self._parallel = {lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"}
         self._room = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -91,6 +103,8 @@ class Worker:
         grace = self.options.grace if grace is None else grace
         self._stopping.set()
         self._room.set()
+        if self._claims:
+            await asyncio.wait(self._claims)  # what they are given is handed over, too
         for execution in self._active.values():
             execution.drain()
         if self._active and grace > 0:
@@ -99,8 +113,6 @@ class Worker:
             task.cancel()
         if self._active:
             await asyncio.wait(list(self._active))
-        if self._early is not None:
-            await asyncio.wait([self._early])
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
@@ -138,22 +150,25 @@ class Worker:
         change = 0
         try:
             while not self._stopping.is_set():
-                try:
-                    found = await self._claim(lane, names, leader)
-                except Transient as error:
-                    log.warning("lane %s: can't claim: %s", lane.name, error)
-                    found = 0
-                    await asyncio.sleep(self.options.poll)
-                if self._stopping.is_set():
-                    return
                 if self._free == 0:
                     self._room.clear()
                     await self._room.wait()
-                elif not found:
+                elif not await self._try_to_claim(lane, names, leader) and not self._stopping.is_set():
                     change = await self._runtime.store.wait(change, self._patience())
         finally:
             if leader is not None:
                 await leader.resign()
+
+    async def _try_to_claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> bool:
+        """Whether it is worth while to try again at once."""
+        try:
+            if leader is not None and not await leader.lead():
+                return False
+            return await asyncio.shield(self._start_claim(lane, names, leader))
+        except Transient as error:
+            log.warning("lane %s: can't claim: %s", lane.name, error)
+            await asyncio.sleep(self.options.poll)
+            return True
 
     def _patience(self) -> float:
         """How long to wait for the bell: not past the moment when a run that was sent back is due."""
@@ -164,55 +179,56 @@ class Worker:
     def _expect_work(self, lane: str) -> None:
         """Let a claim leave with the submission that is about to be sent: one commit less until work begins."""
         names = self._parallel.get(lane)
-        if names and self._early is None and self._free and not self._stopping.is_set():
-            self._early = asyncio.create_task(self._claim_early(lane, names))
-
-    async def _claim_early(self, lane: str, names: list[str]) -> None:
-        try:
-            await self._claim(Lane(lane), names, None)
-        except Transient:  # the lane's own loop will say so
-            pass
-        finally:
-            self._early = None
+        early = self._early is not None and not self._early.done()
+        if names and not early and self._free and not self._stopping.is_set():
+            self._early = self._start_claim(Lane(lane), names, None)
+            self._early.add_done_callback(_forgive)  # the lane's own loop will say so
 
     @property
     def _free(self) -> int:
         """Runs that may be claimed now. Those whose outcome is on its way to the store do nothing else any more: the
         runs that take their places can be claimed in the same transaction."""
-        return max(0, self.options.concurrency - len(self._active) + self._settling)
+        return max(0, self.options.concurrency - len(self._active) + self._settling - self._expected)
 
-    async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> int:
-        room = self._free
-        if room == 0 or (leader is not None and not await leader.lead()):
-            return 0
-        start = self._runtime.clock.monotonic()
-        claimed: list[Claimed] = await self._runtime.committer.send(
-            Claim(
-                self.name,
-                lane.name,
-                names,
-                min(room, self.options.batch),
-                self._runtime.times.ttl,
-                max(0, self.options.max_bytes - self._bytes),
-                leader.token if leader else None,
-                leader.term if leader else 0,
-            )
-        )
-        await self._begin_all(claimed, start)
-        return len(claimed)
+    def _start_claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> asyncio.Task[bool]:
+        """A task of its own: who waits for it may be cancelled, what the store gives to it must not be lost."""
+        claim = asyncio.create_task(self._claim(lane, names, leader))
+        self._claims.add(claim)
+        claim.add_done_callback(self._claims.discard)
+        return claim
 
-    async def _begin_all(self, claimed: list[Claimed], request_start: float) -> None:
-        """In groups: while the store writes what the first have done, the next ones get going."""
-        waiting = claimed[::-1]
+    async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> bool:
+        """Claim and begin as many runs as there are and as there is room for. Whether there may be more."""
+        asked, claimed = self._ask(lane, names, leader), None
+        while asked is not None:
+            claimed = await self._answer(asked)
+            # The next ones are fetched while these begin: the store need not wait for us, nor we for the store.
+            has_more = leader is None and len(claimed) == asked.limit
+            began, asked = asked.at, self._ask(lane, names, None) if has_more else None
+            for each in claimed:
+                self._begin(each, began)
+        return claimed is None or len(claimed) > 0
+
+    def _ask(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> _Asked | None:
+        limit = min(self._free, self.options.batch)
+        if limit == 0 or self._stopping.is_set():
+            return None
+        self._expected += limit
+        at = self._runtime.clock.monotonic()
+        ttl, max_bytes = self._runtime.times.ttl, max(0, self.options.max_bytes - self._bytes)
+        token, term = (leader.token, leader.term) if leader else (None, 0)
+        answer = self._runtime.committer.send(Claim(self.name, lane.name, names, limit, ttl, max_bytes, token, term))
+        return _Asked(answer, limit, at)
+
+    async def _answer(self, asked: _Asked) -> list[Claimed]:
+        claimed: list[Claimed] = []
         try:
-            while waiting:
-                for _ in range(min(GROUP, len(waiting))):
-                    self._begin(waiting.pop(), request_start)
-                if waiting:
-                    await asyncio.sleep(0)
+            claimed = await asked.answer
         finally:
-            while waiting:  # whoever is told to stop in between hands them over like all others
-                self._begin(waiting.pop(), request_start)
+            self._expected -= asked.limit - len(claimed)
+            self._room.set()
+        self._bytes += sum(len(each.input) for each in claimed)
+        return claimed
 
     async def _look_after_leases(self) -> None:
         """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all the time."""
@@ -241,7 +257,7 @@ class Worker:
         task = asyncio.create_task(self._execute(execution))
         self._runtime.keeper.keep(lease)
         self._active[task] = execution
-        self._bytes += len(claimed.input)
+        self._expected -= 1
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

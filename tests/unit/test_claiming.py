@@ -1,0 +1,110 @@
+"""How a worker claims: ahead of its work, never more than it has room for, and nothing is lost when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from holdfast import Holdfast, Pipeline, WorkerOptions
+from holdfast.engine.worker import Worker
+from holdfast.ports.commands import Claim
+
+OPTIONS = WorkerOptions(concurrency=4, batch=2, poll=0.05)
+
+
+def a_pipeline(body: Callable[[], Awaitable[None]]) -> Pipeline[Any]:
+    pipeline = Pipeline("p", input=int)
+
+    @pipeline.step
+    async def only(input: int) -> int:
+        await body()
+        return input
+
+    return pipeline
+
+
+def watch(app: Holdfast, answered: asyncio.Event | None = None, gate: asyncio.Event | None = None) -> list[int]:
+    """Note how many runs each claim asks for; with a gate, hold back what the store has answered."""
+    asked: list[int] = []
+    apply = app.store.apply
+
+    async def watched(commands: Any) -> Any:
+        replies = await apply(commands)
+        limits = [command.limit for command in commands if isinstance(command, Claim)]
+        asked.extend(limits)
+        if limits and answered is not None and gate is not None:
+            answered.set()
+            await gate.wait()
+        return replies
+
+    app.store.apply = watched  # type: ignore[method-assign]
+    return asked
+
+
+def test_the_next_runs_are_claimed_before_the_first_begin() -> None:
+    async def play() -> None:
+        begun: list[int] = []
+
+        async def body() -> None:
+            begun.append(len(asked))
+
+        pipeline = a_pipeline(body)
+        async with Holdfast("memory:", [pipeline], worker=False) as app:
+            handles = await app.submit_many(pipeline, range(6))
+            asked = watch(app)
+            worker = await _start(app)
+            await asyncio.gather(*[handle.result(5) for handle in handles])
+            await worker.stop()
+        assert begun[0] == 2
+        assert all(limit == 2 for limit in asked[:3])
+
+    asyncio.run(play())
+
+
+def test_a_worker_has_as_many_runs_as_it_may_and_never_more() -> None:
+    async def play() -> None:
+        most, now, all_there = 0, 0, asyncio.Barrier(4)
+
+        async def body() -> None:
+            nonlocal most, now
+            now += 1
+            most = max(most, now)
+            await all_there.wait()
+            now -= 1
+
+        pipeline = a_pipeline(body)
+        async with Holdfast("memory:", [pipeline], worker=OPTIONS) as app:
+            handles = await app.submit_many(pipeline, range(48))
+            await asyncio.gather(*[handle.result(5) for handle in handles])
+        assert most == 4
+
+    asyncio.run(play())
+
+
+def test_what_a_worker_is_given_while_it_stops_is_handed_over() -> None:
+    async def play() -> None:
+        async def body() -> None:
+            raise AssertionError("it was told to stop before")
+
+        pipeline, answered, gate = a_pipeline(body), asyncio.Event(), asyncio.Event()
+        async with Holdfast("memory:", [pipeline], worker=False) as app:
+            handle = await app.submit(pipeline, 1)
+            watch(app, answered, gate)
+            worker = await _start(app)
+            await answered.wait()
+            assert (await handle.info()).state == "running"
+            stopping = asyncio.create_task(worker.stop())
+            await asyncio.sleep(0)
+            gate.set()
+            await stopping
+            info = await handle.info()
+            assert (info.state, info.attempts, worker.active) == ("queued", 0, 0)
+
+    asyncio.run(play())
+
+
+async def _start(app: Holdfast) -> Worker:
+    worker = Worker(app.runtime, app.pipelines.values(), OPTIONS)
+    await worker.start()
+    return worker
