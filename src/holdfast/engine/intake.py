@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,9 @@ from holdfast.ports.commands import Submit, Submitted
 
 In = TypeVar("In")
 MAX_KEY = 255
+
+AT_ONCE = 500
+"""So many of `submit_many` are sent before the next ones are made: nearly what the committer puts into one batch."""
 
 
 class Intake:
@@ -39,8 +43,11 @@ class Intake:
 
         The same key with the same input gives the same run; with another input it raises Conflict.
         """
-        text, key = _checked(pipeline, value, tenant, key)
-        command = await self._command(pipeline, text, tenant=tenant, key=key, priority=priority, delay=delay)
+        _check_tenant(tenant)
+        text, key = _checked(pipeline, value, key)
+        run_id = self._new_id()
+        stored = await self._stored(run_id, tenant, text)
+        command = _command(pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay)
         return await self._accept(pipeline, command)
 
     async def submit_many(
@@ -60,15 +67,21 @@ class Intake:
         values = list(values)
         if keys is not None and len(keys) != len(values):
             raise InvalidInput(f"there are {len(values)} inputs and {len(keys)} keys: give each input a key of its own")
+        _check_tenant(tenant)
         checked = [
-            _numbered(number, pipeline, value, tenant, keys[number - 1] if keys else None)
+            _numbered(number, pipeline, value, keys[number - 1] if keys else None)
             for number, value in enumerate(values, 1)
         ]
-        commands = [
-            await self._command(pipeline, text, tenant=tenant, key=key, priority=priority, delay=delay)
-            for text, key in checked
-        ]
-        return await self._accept_all(pipeline, commands)
+        stowed = await self._stow_large(tenant, [text for text, _ in checked])
+        commands: list[Submit] = []
+        answers: list[asyncio.Future[Submitted]] = []
+        for place, (text, key) in enumerate(checked):
+            run_id, stored = stowed.get(place) or (self._new_id(), text)
+            commands.append(_command(pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay))
+            answers.append(self._runtime.committer.send(commands[place]))
+            if place % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)  # the store begins with these while the next ones are made
+        return await self._accept_all(pipeline, commands, answers)
 
     async def rerun(self, pipeline: Pipeline[Any], run: Run, *, from_step: str | None = None) -> RunHandle:
         """The same input as a new run, linked to the old one; results of steps that do not depend on `from_step`
@@ -77,12 +90,11 @@ class Intake:
         if text is None:
             raise Permanent(f"run {run.id} can't be run again: its input is missing from the blob store")
         checkpoints: list[Checkpoint] = []
-        run_id = new_id(self._runtime.clock.now())
+        run_id = self._new_id()
         if from_step is not None:
             checkpoints = await self._taken_over(pipeline, run, from_step, run_id)
-        command = await self._command(
-            pipeline, text, tenant=run.tenant, parent=run.id, checkpoints=checkpoints, run_id=run_id
-        )
+        stored = await self._stored(run_id, run.tenant, text)
+        command = _command(pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints)
         return await self._accept(pipeline, command)
 
     async def _accept(self, pipeline: Pipeline[Any], command: Submit) -> RunHandle:
@@ -90,8 +102,9 @@ class Intake:
             self._runtime.expect_work(pipeline.lane.name)
         return self._handle(pipeline, command, await self._runtime.committer.send(command))
 
-    async def _accept_all(self, pipeline: Pipeline[Any], commands: list[Submit]) -> list[RunHandle]:
-        answers = [self._runtime.committer.send(command) for command in commands]
+    async def _accept_all(
+        self, pipeline: Pipeline[Any], commands: list[Submit], answers: list[asyncio.Future[Submitted]]
+    ) -> list[RunHandle]:
         handles: list[RunHandle] = []
         conflicts: list[Conflict] = []
         try:
@@ -108,38 +121,22 @@ class Intake:
             raise Conflict(f"{conflicts[0]} ({len(handles)} of {len(commands)} were accepted)", conflicts[0].run_id)
         return handles
 
-    async def _command(
-        self,
-        pipeline: Pipeline[Any],
-        text: str,
-        *,
-        tenant: str,
-        key: str | None = None,
-        priority: int = 0,
-        delay: float = 0.0,
-        parent: str | None = None,
-        checkpoints: list[Checkpoint] | None = None,
-        run_id: str | None = None,
-    ) -> Submit:
-        run_id = run_id or new_id(self._runtime.clock.now())
-        stored = text
-        if not self._runtime.payloads.fits_inline(text):
-            stored = await self._runtime.payloads.stow(text, f"{tenant}/{run_id}/input")
-        return Submit(
-            run_id,
-            tenant,
-            pipeline.name,
-            pipeline.lane.name,
-            stored,
-            digest(pipeline.name, text),
-            key,
-            pipeline.unique,
-            priority,
-            delay,
-            pipeline.max_attempts,
-            parent,
-            checkpoints or [],
-        )
+    def _new_id(self) -> str:
+        return new_id(self._runtime.clock.now())
+
+    async def _stow_large(self, tenant: str, texts: list[str]) -> dict[int, tuple[str, str]]:
+        """The inputs that are too large for the store, by their place: the id of the run, and where it is now."""
+        stowed: dict[int, tuple[str, str]] = {}
+        for place, text in enumerate(texts):
+            if not self._runtime.payloads.fits_inline(text):
+                run_id = self._new_id()
+                stowed[place] = run_id, await self._stored(run_id, tenant, text)
+        return stowed
+
+    async def _stored(self, run_id: str, tenant: str, text: str) -> str:
+        """An input as the store keeps it: itself, or where it is."""
+        payloads = self._runtime.payloads
+        return text if payloads.fits_inline(text) else await payloads.stow(text, f"{tenant}/{run_id}/input")
 
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
         if reply.conflict:
@@ -169,6 +166,36 @@ class Intake:
         return checkpoint
 
 
+def _command(
+    pipeline: Pipeline[Any],
+    run_id: str,
+    tenant: str,
+    text: str,
+    stored: str,
+    *,
+    key: str | None = None,
+    priority: int = 0,
+    delay: float = 0.0,
+    parent: str | None = None,
+    checkpoints: Sequence[Checkpoint] = (),
+) -> Submit:
+    return Submit(
+        run_id,
+        tenant,
+        pipeline.name,
+        pipeline.lane.name,
+        stored,
+        digest(pipeline.name, text),
+        key,
+        pipeline.unique,
+        priority,
+        delay,
+        pipeline.max_attempts,
+        parent,
+        checkpoints,
+    )
+
+
 def downstream(pipeline: Pipeline[Any], step: str) -> set[str]:
     """A step and all that depend on it."""
     found = {step}
@@ -178,29 +205,31 @@ def downstream(pipeline: Pipeline[Any], step: str) -> set[str]:
     return found
 
 
-def _numbered(number: int, pipeline: Pipeline[Any], value: Any, tenant: str, key: str | None) -> tuple[str, str | None]:
+def _numbered(number: int, pipeline: Pipeline[Any], value: Any, key: str | None) -> tuple[str, str | None]:
     try:
-        return _checked(pipeline, value, tenant, key)
+        return _checked(pipeline, value, key)
     except InvalidInput as error:
         raise InvalidInput(f"input {number}: {error}; none of them was accepted") from error
 
 
-def _checked(pipeline: Pipeline[Any], value: Any, tenant: str, key: str | None) -> tuple[str, str | None]:
+def _checked(pipeline: Pipeline[Any], value: Any, key: str | None) -> tuple[str, str | None]:
     """The input as JSON, and the key that it goes by."""
     checked = pipeline.input.validate(value)
     if key is None and pipeline.key is not None:
         key = pipeline.key(checked)
-    _check_names(tenant, key)
+    if key is not None:
+        _check_key(key)
     return pipeline.input.encode(checked), key
 
 
-def _check_names(tenant: str, key: str | None) -> None:
+def _check_tenant(tenant: str) -> None:
     if not NAME.fullmatch(tenant):
         raise InvalidInput(
             f"tenant {tenant!r} is not usable: 1 to 64 lower-case letters, digits, '-' or '_', a letter or digit first"
         )
-    if key is None:
-        return
+
+
+def _check_key(key: str) -> None:
     if not 1 <= len(key) <= MAX_KEY:
         raise InvalidInput(f"an idempotency key has 1 to {MAX_KEY} characters; this one has {len(key)}")
     if not key.isprintable():

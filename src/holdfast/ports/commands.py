@@ -13,6 +13,7 @@ run's last event.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ class Refused(Struct, frozen=True):
 # --- intake ----------------------------------------------------------------------------------------------------
 
 
-class Submit(Struct, frozen=True, array_like=True):
+class Submit(Struct, frozen=True, array_like=True, gc=False):
     """Accept a run. Writes the run and `run.queued`, unless the id, the key or the unique slot is taken.
 
     Taken by the same `id`: the answer is that run, `created` stays true for a repeated request.
@@ -57,7 +58,7 @@ class Submit(Struct, frozen=True, array_like=True):
     delay: float = 0.0
     max_attempts: int = 5
     parent: str | None = None
-    checkpoints: list[Checkpoint] = []
+    checkpoints: Sequence[Checkpoint] = ()
     """Results taken over from the run that this one reruns; stored with epoch 0."""
 
 
@@ -93,7 +94,7 @@ class Claim(Struct, frozen=True):
     term: int = 0
 
 
-class Claimed(Struct, frozen=True, array_like=True):
+class Claimed(Struct, frozen=True, array_like=True, gc=False):
     """A leased run: what the worker needs to go on with it."""
 
     run: str
@@ -117,7 +118,7 @@ class Renew(Struct, frozen=True):
     ttl: float
 
 
-class SaveCheckpoint(Struct, frozen=True, array_like=True):
+class SaveCheckpoint(Struct, frozen=True, array_like=True, gc=False):
     """Store the result of a step or item. Fenced. A step (`key == ""`) also writes `step.completed` or
     `step.skipped`, with `record` as its data. Repeating it replaces the value and changes nothing else."""
 
@@ -166,7 +167,7 @@ class LogLine(Struct, frozen=True, array_like=True):
 Outcome = Literal["succeeded", "failed", "paused", "retry", "handover"]
 
 
-class Settle(Struct, frozen=True, array_like=True):
+class Settle(Struct, frozen=True, array_like=True, gc=False):
     """End an attempt: outcome, last checkpoint, event and the end of the lease in one transaction. Fenced.
 
     `succeeded` → succeeded with `result`; `failed` → failed with `error`, and one dead letter unless the run's
