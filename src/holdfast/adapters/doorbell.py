@@ -43,7 +43,11 @@ class Doorbell:
         with self._guard:
             self._rings += 1
             waiting = list(self._waiting)
+        here = asyncio._get_running_loop()  # None in a thread that has none
         for loop, event in waiting:
+            if loop is here:
+                event.set()
+                continue
             try:
                 loop.call_soon_threadsafe(event.set)
             except RuntimeError:
