@@ -103,12 +103,12 @@ class Worker:
         grace = self.options.grace if grace is None else grace
         self._stopping.set()
         self._room.set()
-        if self._claims:
-            await asyncio.wait(self._claims)  # what they are given is handed over, too
         for execution in self._active.values():
             execution.drain()
         if self._active and grace > 0:
             await asyncio.wait(self._active, timeout=grace)
+        if self._claims:
+            await asyncio.wait(self._claims)  # what they are given is handed over, too
         for task in list(self._active):
             task.cancel()
         if self._active:
