@@ -83,7 +83,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def make() -> None:
         from holdfast.adapters.sqlite.store import SqliteStore
 
-        clock = ManualClock()
+        # A day ago, however long this host is up: nobody is alive, and no boot has ended the delays since.
+        clock = ManualClock(monotonic=SystemClock().monotonic() - 86_400.0)
         store = SqliteStore(path, clock)
         await store.open()
         await fill(Scene(store, clock, lambda _: store))

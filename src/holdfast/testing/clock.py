@@ -6,10 +6,10 @@ from __future__ import annotations
 class ManualClock:
     """Both clocks of `holdfast.model.clock.Clock`. `jump_wall` is what NTP or an operator does to a host."""
 
-    def __init__(self, start: float = 1_700_000_000.0) -> None:
+    def __init__(self, start: float = 1_700_000_000.0, monotonic: float = 1_000.0) -> None:
+        # The two are far from each other and from zero, so that mixing them up does not go unnoticed.
         self._now = start
-        # Far from zero and from wall time, so that mixing up the two clocks does not go unnoticed.
-        self._monotonic = 1_000.0
+        self._monotonic = monotonic
 
     def now(self) -> float:
         return self._now
