@@ -7,17 +7,19 @@ subtopic that does not exist, a claim put into two groups never reaches the repo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from holdfast.model.report.brief import Brief
-from holdfast.model.report.claim import Claim, Draft, Group, Grouping
-from holdfast.model.report.comment import Comment
-from holdfast.model.report.crux import CruxDraft
-from holdfast.model.report.document import PromptUsed
-from holdfast.model.report.estimate import Estimate
-from holdfast.model.report.summary import Sentence, TopicSummary
-from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
+
+if TYPE_CHECKING:  # every worker imports this module; the report's models take 60 ms, and only reports need them
+    from holdfast.model.report.brief import Brief
+    from holdfast.model.report.claim import Claim, Draft, Group, Grouping
+    from holdfast.model.report.comment import Comment
+    from holdfast.model.report.crux import CruxDraft
+    from holdfast.model.report.document import PromptUsed
+    from holdfast.model.report.estimate import Estimate
+    from holdfast.model.report.summary import Sentence, TopicSummary
+    from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
 
 
 class Analyst(Protocol):
