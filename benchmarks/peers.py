@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = Path(os.environ.get("HOLDFAST_BENCH_PEERS") or ROOT / ".venv-peers").absolute()
+FOLDER = Path(os.environ.get("BENCH_PEERS") or ROOT / ".venv-peers").absolute()
 PINS = Path(__file__).with_name("pins")
 
 OURS = "ours"

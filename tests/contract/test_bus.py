@@ -6,7 +6,7 @@ import asyncio
 import gc
 
 import pytest
-from tests.redis_server import fresh_prefix, shared_server
+from tests.redis_server import fresh_prefix, shared_server, shared_valkey
 
 from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.adapters.redis.bus import RedisBus
@@ -68,3 +68,8 @@ class TestInProcessBus(BusContract):
 class TestRedisBus(BusContract):
     def make_bus(self) -> Bus:
         return RedisBus(shared_server().url(fresh_prefix()))
+
+
+class TestValkeyBus(BusContract):
+    def make_bus(self) -> Bus:
+        return RedisBus(shared_valkey().url(fresh_prefix()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests import postgres_server
-from tests.redis_server import fresh_prefix, shared_server
+from tests.redis_server import RedisServer, fresh_prefix, shared_server, shared_valkey
 
 from holdfast.adapters.memory.mover import MemoryMover
 from holdfast.adapters.memory.store import MemoryStore
@@ -78,8 +78,8 @@ class TestPostgresMover(MoverContract):
 
 
 class UnderPrefix:
-    def __init__(self) -> None:
-        self._url = shared_server().url(prefix=fresh_prefix())
+    def __init__(self, server: RedisServer) -> None:
+        self._url = server.url(prefix=fresh_prefix())
 
     def store(self, clock: ManualClock) -> Store:
         return RedisStore(self._url, test_clock=clock)
@@ -90,4 +90,9 @@ class UnderPrefix:
 
 class TestRedisMover(MoverContract):
     def make_place(self) -> Place:
-        return UnderPrefix()
+        return UnderPrefix(shared_server())
+
+
+class TestValkeyMover(MoverContract):
+    def make_place(self) -> Place:
+        return UnderPrefix(shared_valkey())

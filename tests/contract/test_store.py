@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import postgres_server
-from tests.redis_server import fresh_prefix, shared_server
+from tests.redis_server import RedisServer, fresh_prefix, shared_server, shared_valkey
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.postgres.store import PostgresStore
@@ -53,7 +53,15 @@ class TestPostgresStore(StoreContract):
 class TestRedisStore(StoreContract):
     @pytest.fixture(autouse=True)
     def _with_keys_of_its_own(self) -> None:
-        self.url = shared_server().url(prefix=fresh_prefix())
+        self.url = self.server().url(prefix=fresh_prefix())
+
+    def server(self) -> RedisServer:
+        return shared_server()
 
     def make_store(self, clock: ManualClock) -> Store:
         return RedisStore(self.url, test_clock=clock)
+
+
+class TestValkeyStore(TestRedisStore):
+    def server(self) -> RedisServer:
+        return shared_valkey()

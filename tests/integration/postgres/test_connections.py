@@ -248,7 +248,7 @@ def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
 
 @pytest.mark.slow
 def test_a_password_never_appears(own_server, caplog):
-    own_server.execute("CREATE ROLE ann LOGIN SUPERUSER PASSWORD 's3cret'")
+    own_server.execute("SET password_encryption = 'scram-sha-256'; CREATE ROLE ann LOGIN SUPERUSER PASSWORD 's3cret'")
     rules = own_server.data / "pg_hba.conf"
     rules.write_text("local all ann scram-sha-256\nlocal all all trust\n")
     own_server.execute("SELECT pg_reload_conf()")

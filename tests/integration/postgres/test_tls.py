@@ -1,4 +1,4 @@
-"""TLS by URL. The wheel's server is built without it; HOLDFAST_TEST_POSTGRES names the folder of one that has it."""
+"""TLS by URL. The wheel's server is built without it; POSTGRES_PROGRAMS names the folder of one that has it."""
 
 from __future__ import annotations
 

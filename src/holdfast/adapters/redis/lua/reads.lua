@@ -11,7 +11,7 @@ local known = call('HMGET', KEYS[1], 'wall', 'mono', 'later')
 read_clock(known[1], known[2], known[3])
 
 if ARGV[2] ~= 'over' and call('XLEN', H .. 'inbox') > 0 then
-  return redis.error_reply('INBOX')
+  return redis.error_reply('INBOX has to be taken in first') -- Redis 7 takes the first of several words for the code
 end
 
 local EXAMINED = 500 -- runs that one call of `runs` looks at: the server is never busy for long
