@@ -29,8 +29,8 @@ def analytics(step: str, record: StepRecord) -> StepAnalytics:
     return StepAnalytics(
         step,
         record.status,
-        _moment(record.started),
-        _moment(record.finished),
+        moment(record.started),
+        moment(record.finished),
         milliseconds(record.took),
         usage.input_tokens,
         usage.output_tokens,
@@ -46,5 +46,5 @@ def milliseconds(duration: float | None) -> int | None:
     return None if duration is None else max(1, round(1000 * duration))
 
 
-def _moment(time: float | None) -> datetime | None:
+def moment(time: float | None) -> datetime | None:
     return None if time is None else datetime.fromtimestamp(time, UTC)

@@ -133,7 +133,7 @@ def test_the_document_of_a_run_that_succeeded_is_the_same_whoever_made_it(noted:
             await store.apply([saved("paid", usage=usage), saved("é ☃", "@blob:x", started=1600000000.0)])
             await store.apply([saved("left out", status="skipped"), a_checkpoint("r1", 1, "paid", "an item")])
             if not noted:
-                store._notebook.forget("r1", 1)
+                store._notebook.forget([("r1", 1)])
             await store.apply([Settle("r1", 1, "succeeded", result="7", last=saved("end"))])
             found = await check(store)
             assert next(iter(found["stepAnalytics"])) == "é ☃"  # in the order of their start

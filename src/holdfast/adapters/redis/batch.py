@@ -25,8 +25,26 @@ def encode(commands: Sequence[Command], notebook: Notebook) -> list[bytes]:
     return [WRITE[type(command)](command, notebook) for command in commands]
 
 
-def decode(commands: Sequence[Command], answer: bytes) -> list[Reply]:
-    return [READ[type(command)](command, said) for command, said in zip(commands, _unpack(answer), strict=True)]
+def decode(commands: Sequence[Command], answer: bytes, notebook: Notebook) -> list[Reply]:
+    answers, claims = _unpack(answer)
+    replies: list[Reply] = []
+    for command, said in zip(commands, answers, strict=True):
+        if type(command) is c.Claim:
+            replies.append([_claimed(row, notebook) for row in claims[said - 1]])
+        else:
+            replies.append(READ[type(command)](command, said))
+            if type(command) is c.Renew:
+                notebook.forget(replies[-1])
+    return replies
+
+
+def _claimed(row: list[Any], notebook: Notebook) -> c.Claimed:
+    """A row as `claiming.lua` makes it."""
+    (tenant, pipeline, lane, _, key, _, _, _, created, inherited), run, input, progress, limit, again, epoch, attempt = row
+    resumed = again or inherited is True
+    if not resumed:
+        notebook.begin(run, epoch, key, tenant, created)
+    return c.Claimed(run, tenant, pipeline, lane, epoch, attempt, limit, input, progress, resumed)
 
 
 def _writer(kind: type) -> Callable[[Any, Notebook], bytes]:
@@ -49,7 +67,7 @@ def _settle(command: c.Settle, notebook: Notebook) -> bytes:
     told = notebook.close(command)
     if told is None:
         return _SETTLE + _pack((*fields, command.progress, command.deferred, *stored))[1:]
-    summary = (told.steps, _bytes(told.analytics), _bytes(told.results), told.tokens, told.cost)
+    summary = (told.steps, _bytes(told.document), told.tokens, told.cost)
     return _SETTLE + _pack((*fields, command.progress, command.deferred, *stored, *summary))[3:]  # it is a long one
 
 
@@ -98,10 +116,6 @@ def _submitted(command: c.Submit, said: Any) -> c.Submitted:
     return c.Submitted(command.id, True, "queued") if said is True else c.Submitted(*said)
 
 
-def _claimed(command: c.Claim, said: Any) -> list[c.Claimed]:
-    return [c.Claimed(*row) for row in said]
-
-
 def _quarantined(command: c.Quarantine, said: Any) -> Any:
     return STALE if said is False else said
 
@@ -128,7 +142,6 @@ def _named(row: list[Any]) -> dict[str, Any]:
 
 READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.Submit: _submitted,
-    c.Claim: _claimed,
     c.Renew: _pairs,
     c.SaveCheckpoint: _fenced,
     c.Quarantine: _quarantined,
@@ -152,7 +165,7 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.ConfirmOutbox: _nothing,
 }
 
-WRITE: dict[type, Callable[[Any, Notebook], bytes]] = {kind: _writer(kind) for kind in READ} | {
+WRITE: dict[type, Callable[[Any, Notebook], bytes]] = {kind: _writer(kind) for kind in (c.Claim, *READ)} | {
     c.SaveCheckpoint: _save,
     c.Settle: _settle,
     c.Acquire: _acquire,

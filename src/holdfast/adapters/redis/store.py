@@ -13,7 +13,7 @@ from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
 from holdfast.adapters.redis.link import Link, Links, examine, meta_key
-from holdfast.adapters.redis.notebook import Notebook
+from holdfast.adapters.redis.notebook import MOST, Notebook
 from holdfast.adapters.redis.scripts import Script, scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
@@ -61,7 +61,7 @@ class RedisStore:
         self._test_clock = test_clock
         self._me = new_token()[:12]
         self._documents = int(self.address.documents)
-        self._notebook = Notebook()
+        self._notebook = Notebook(MOST if self._documents else 0)
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, "bell", self._heard)
         self._links = Links(self.address, astuple(self._scripts), self._greet)
@@ -138,10 +138,8 @@ class RedisStore:
         encoded = batch.encode(commands, self._notebook)
         arguments = (self.address.prefix, self._me, self._documents, len(encoded), *encoded, *self._time())
         wire = await link.command_wire()
-        replies = batch.decode(commands, await link.run(wire, self._script(commands), self._meta, *arguments))
-        if self._documents:
-            self._notebook.hear(commands, replies)
-        return replies
+        answer = await link.run(wire, self._script(commands), self._meta, *arguments)
+        return batch.decode(commands, answer, self._notebook)
 
     async def _drop(self, link: Link, command: c.Submit) -> list[c.Reply] | None:
         """Put a submit that comes alone into the inbox, which costs a third of what a script does. None if there is no

@@ -13,6 +13,11 @@ local loud = false -- whether there is something that others may wait for
 
 local function take_in() end -- what has come before the commands: inbox.lua
 
+-- What the caller is told: two arrays, the answers and what was claimed, of which nothing is known here.
+local function told(answers)
+  return '\146' .. pack(answers) .. '\144'
+end
+
 local function raised(epoch)
   return math.max(epoch, FLOOR) + 1
 end

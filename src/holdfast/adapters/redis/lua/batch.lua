@@ -8,9 +8,9 @@
 -- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of ports/commands.py: one after
 --          another for commands that are sent often, one map of them for the others
 --
--- Returns MessagePack: one answer for each command, described where the command is. A command that fails (never by
--- being refused, which is an answer) ends the batch with its error; what was applied before it stays. A store that takes
--- part in a move (holding.lua) applies nothing: the error HELD says why.
+-- Returns MessagePack, two arrays: one answer for each command, described where the command is, and what the Claims among
+-- them were given. A command that fails (never by being refused, which is an answer) ends the batch with its error; what was
+-- applied before it stays. A store that takes part in a move (holding.lua) applies nothing: the error HELD says why.
 
 if meta[7] then
   return redis.error_reply('HELD ' .. meta[7])
@@ -34,4 +34,4 @@ finish()
 if not ok then
   return redis.error_reply(type(failure) == 'table' and failure.err or failure)
 end
-return pack(answers)
+return told(answers)

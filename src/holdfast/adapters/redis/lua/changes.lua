@@ -4,6 +4,7 @@
 -- often claimed in the same batch, and items, of which many belong to one run: who looks at a run calls `flush` before.
 
 local accepted, outbox, ended = {}, {}, {now}
+local heads, rest = {}, {}
 local pending, items, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}, {}
 
 local function within(all, name)
@@ -38,15 +39,29 @@ end
 -- Numbers are slow to be turned into text, and most runs have few events.
 local EVENT_FIELDS = {'e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8', 'e9', 'e10', 'e11', 'e12', 'e13', 'e14'}
 
+-- What an event begins with, packed: its kind, the time and its data, `nil` for none. Most events of a batch have the same.
+local function head_of_event(kind, data)
+  if heads.at ~= now then
+    heads = {at = now}
+  end
+  local found = within(heads, kind)
+  local head = found[data]
+  if not head then
+    head = pack(kind, now, data ~= 'nil' and data or nil)
+    found[data] = head
+  end
+  return head
+end
+
 -- `step` instead of data: they are what is recorded in the checkpoint of the step.
 local function event(run, kind, data, step)
   local number = run.last + 1
   run.last = number
   position = position + 1
-  outbox[#outbox + 1] = run.seq
-  outbox[#outbox + 1] = number
+  local count = #outbox
+  outbox[count + 1], outbox[count + 2] = run.seq, number
   put(run, EVENT_FIELDS[number] or 'e' .. number,
-    step and pack(kind, now, nil, position, step) or pack(kind, now, data or '{}', position))
+    step and head_of_event(kind, 'nil') .. pack(position, step) or head_of_event(kind, data or '{}') .. pack(position))
 end
 
 local function put_fence(run)
@@ -63,10 +78,23 @@ local function write(run)
   run.written = {}
 end
 
+-- The rest of a run, packed: most runs that are saved one after another have the same.
+local function rest_of(run)
+  if rest.attempts ~= run.attempts or rest.limit ~= run.limit or rest.available ~= run.available or rest.due ~= run.due
+    or rest.worker ~= run.worker or rest.reason ~= run.reason or rest.holds ~= run.holds then
+    rest = {
+      attempts = run.attempts, limit = run.limit, available = run.available, due = run.due, worker = run.worker,
+      reason = run.reason, holds = run.holds,
+      packed = pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds),
+    }
+  end
+  return rest.packed
+end
+
 local function save(run)
   pending[run.id] = nil
   put_fence(run)
-  put(run, 'r', pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds))
+  put(run, 'r', rest_of(run))
   write(run)
 end
 

@@ -1,6 +1,17 @@
 -- Claiming: an attempt at a run begins, under a lease.
 
 local AT_ONCE = 1000 -- runs that one command claims, or whose delay it ends
+local decode_some = cmsgpack.unpack_limit -- says first where it has stopped
+local claims = {} -- what each Claim was given, packed
+
+-- An array of values that are packed already.
+local function array_of(packed)
+  return struct.pack('>BI2', 0xdc, #packed) .. table.concat(packed)
+end
+
+function told(answers)
+  return '\146' .. pack(answers) .. array_of(claims)
+end
 
 local function end_delays(lane)
   local due = call('ZRANGEBYSCORE', H .. 'delayed:' .. lane, '-inf', later, 'LIMIT', 0, AT_ONCE)
@@ -117,16 +128,22 @@ local function take(taken)
   end
 end
 
--- A run with its input: one of this batch, or a stored one.
+-- What it takes to start a run: one of this batch, or a stored one.
 local function to_be_started(each)
   if each.written then
     return each
   end
   flush(each.id)
   local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
-  local run = as_run(each.id, found[1], found[2], found[3])
-  run.input = found[4]
-  return run
+  local seq, _, epoch, _, last, started, finished, bad = unpack_fence(FENCE, found[2])
+  local _, tenant, pipeline, lane = decode_some(found[1], 3)
+  local attempts, limit, _, due, _, _, holds = decode(found[3])
+  return {
+    id = each.id, seq = seq, state = QUEUED, epoch = epoch, lasts = 0, last = last, started = started,
+    finished = finished, bad = bad, tenant = tenant, pipeline = pipeline, lane = lane, attempts = attempts,
+    limit = limit, due = due, worker = '', holds = holds, s = found[1], input = found[4],
+    written = {nil, nil, nil, nil, nil, nil},
+  }
 end
 
 -- What the event and the lock say of a worker: most runs of a claim have the same epoch and attempt.
@@ -134,9 +151,11 @@ local function describe(worker, epoch, attempts)
   worker.epoch, worker.attempts = epoch, attempts
   worker.data = format('{"attempt":%d,"worker":%s,"epoch":%d}', attempts, worker.json, epoch)
   worker.holder = format('%s#%d', worker.name, epoch)
+  worker.packed = pack(epoch, attempts)
 end
 
--- Lease a run. What the worker is told.
+-- Lease a run. What the worker is told, packed: what never changes of it, its id, input, progress, limit of attempts, whether
+-- it was claimed before, epoch, attempts.
 local function start(run, c, worker)
   local again = run.epoch > 0
   run.epoch, run.attempts, run.state = raised(run.epoch), run.attempts + 1, RUNNING
@@ -152,8 +171,8 @@ local function start(run, c, worker)
   end
   save(run)
   call('SET', PREFIX .. 'pipeline_lock:' .. run.id, worker.holder, 'PX', worker.ttl)
-  return {run.id, run.tenant, run.pipeline, run.lane, run.epoch, run.attempts, run.limit, run.input,
-    run.progress or '{}', again or run.inherited or false}
+  -- An array of eight, of which the first is an array of ten.
+  return '\152\154' .. run.s .. pack(run.id, run.input, run.progress or '{}', run.limit, again) .. worker.packed
 end
 
 -- Note which runs are running, and from when on it is worth while to look for leases that have ended.
@@ -165,6 +184,7 @@ local function note_leases(c, ids)
   end
 end
 
+-- Answers which of `claims` are its runs.
 on.Claim = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
   write_freed()
@@ -189,5 +209,6 @@ on.Claim = function(c)
   if started[1] then
     note_leases(c, started)
   end
-  return claimed
+  claims[#claims + 1] = array_of(claimed)
+  return #claims
 end

@@ -187,15 +187,13 @@ local function steps_of(run, count, last, packed, skipped)
   return done
 end
 
--- `steps` and `results` are objects of JSON. Of a run that succeeds, a worker that has seen all of it sends them: looking
--- up the steps of each would take a third of the server's time.
-local function write_document(run, steps, results, tokens, cost, current)
+-- `beginning` is everything up to the results. Of a run that succeeds, a worker that has seen all of it sends it: looking up
+-- the steps of each would take a third of the server's time.
+local function write_document(run, beginning, tokens, cost, current)
   if not WANTED then
     return
   end
-  local text = '{"version":"1.0","reportId":' .. (run.key and cjson.encode(run.key) or '"' .. run.id .. '"')
-    .. ',"userId":' .. quote(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":' .. steps
-    .. ',"completedResults":' .. results .. ending(run, current, tokens, cost)
+  local text = beginning .. ending(run, current, tokens, cost)
   if run.state >= SUCCEEDED then
     call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
   else
@@ -210,8 +208,10 @@ local function show_now(run, count, ...)
   end
   local done = steps_of(run, count, ...)
   local current = run.progress and run.progress ~= '{}' and under_way(run, done) or nil
-  write_document(run, '{' .. table.concat(done.steps, ',') .. '}', '{' .. table.concat(done.results, ',') .. '}',
-    done.tokens, done.cost, current)
+  local beginning = '{"version":"1.0","reportId":' .. (run.key and cjson.encode(run.key) or '"' .. run.id .. '"')
+    .. ',"userId":' .. quote(run.tenant) .. ',"createdAt":' .. iso(run.created) .. ',"stepAnalytics":{'
+    .. table.concat(done.steps, ',') .. '},"completedResults":{' .. table.concat(done.results, ',') .. '}'
+  write_document(run, beginning, done.tokens, done.cost, current)
 end
 
 -- Write it when everything else is written.

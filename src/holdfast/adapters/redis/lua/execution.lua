@@ -4,15 +4,22 @@
 local LOG_LIMIT = 10000
 local end_attempt -- how an attempt ends that did not succeed: failing.lua
 
--- Fields of a run, its fence first, if the holder of this epoch may still write to it.
+-- As much of a run as its fence tells, if the holder of this epoch may still write to it, and fields of it, its fence first.
 local function held(id, epoch, ...)
   flush(id)
   local found = call('HMGET', RUN .. id, 'f', ...)
   if not found[1] then
     return nil
   end
-  local _, state, current, lasts = unpack_fence(FENCE, found[1])
-  return state == RUNNING and current == epoch and lasts > mono and found or nil
+  local seq, state, current, lasts, last, started, finished, bad = unpack_fence(FENCE, found[1])
+  if state ~= RUNNING or current ~= epoch or lasts <= mono then
+    return nil
+  end
+  return {
+    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
+    finished = finished, bad = bad,
+    written = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil},
+  }, found
 end
 
 -- Answers the pairs of run and epoch that are lost.
@@ -20,8 +27,7 @@ on.Renew = function(c)
   local lost, lasts = {}, mono + c.ttl
   write_freed()
   for _, pair in ipairs(c.held) do
-    local found = held(pair[1], pair[2])
-    local run = found and fenced_run(pair[1], found[1])
+    local run = held(pair[1], pair[2])
     if not run then
       lost[#lost + 1] = pair
     elseif lasts > run.lasts then
@@ -62,11 +68,10 @@ end
 local function save_item(id, epoch, ...)
   local run = items[id]
   if not run or run.epoch ~= epoch then
-    local found = held(id, epoch)
-    if not found then
+    run = held(id, epoch)
+    if not run then
       return false
     end
-    run = fenced_run(id, found[1])
     items[id] = run
   end
   checkpoint(run, nil, ...)
@@ -78,11 +83,10 @@ on.SaveCheckpoint = function(id, epoch, step, key, packed, skipped)
   if key ~= '' then
     return save_item(id, epoch, step, key, packed)
   end
-  local found = held(id, epoch, 'c' .. step .. '\0')
-  if not found then
+  local run, found = held(id, epoch, 'c' .. step .. '\0')
+  if not run then
     return false
   end
-  local run = fenced_run(id, found[1])
   checkpoint(run, found[2], step, key, packed, skipped)
   put_fence(run)
   write(run)
@@ -109,55 +113,69 @@ on.LogLine = function(id, epoch, level, step, message, fields)
   return true
 end
 
--- The commonest ending touches no more of a run than its fence.
-local function succeed(run, result)
+-- What every attempt leaves behind: its lease, its progress and its last checkpoint, if there is one. `before` are the fence,
+-- progress, error, that checkpoint and what never changes, as they are stored.
+local function leave_off(run, before, progress, step, key, packed, skipped)
+  run.progress, run.lasts = progress, 0
+  if before[2] or before[3] then
+    call('HDEL', RUN .. run.id, 'p', 'e')
+  end
+  if progress ~= '{}' then
+    put(run, 'p', progress)
+  end
+  if step then
+    checkpoint(run, before[4], step, key, packed, skipped)
+  end
+  set_free(run)
+end
+
+-- The commonest ending touches no more of a run than its fence. `document` is how the worker begins the state document, if
+-- he knows all steps: see document.lua. He does if there are as many events, beside those of the beginning, as he has `known`.
+local function succeed(run, before, result, progress, step, key, packed, skipped, known, document, tokens, cost)
+  local events, _ = run.last, nil
+  _, run.tenant, run.pipeline, run.lane = decode_some(before[5], 3)
+  leave_off(run, before, progress, step, key, packed, skipped)
+  local all_known = known == run.last - 2
   if result then
     put(run, 'o', result)
   end
   run.state, run.finished = SUCCEEDED, now
   ended[#ended + 1] = run.id
   event(run, 'run.completed')
+  tally(run, RUNNING, SUCCEEDED)
+  if all_known then
+    write_document(run, document, tokens, cost)
+  else
+    _, _, _, _, run.key, _, _, _, run.created, run.inherited = decode(before[5])
+    show_now(run, events, key == '' and step, packed, skipped)
+  end
+  put_fence(run)
+  write(run)
+end
+
+local function give_back(run, before, outcome, failure, reason, delay, progress, deferred, step, key, packed, skipped)
+  local events = run.last
+  leave_off(run, before, progress, step, key, packed, skipped)
+  end_attempt(run, outcome, failure, reason, delay, deferred)
+  tally(run, RUNNING, run.state)
+  show_now(run, events, key == '' and step, packed, skipped)
+  save(run)
 end
 
 -- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `packed`, `skipped` are the
--- last checkpoint, if there is one. The rest is what the document says of the steps, if the worker knows, and of how many:
--- see document.lua. He knows all of them if there are as many events, beside those of the beginning.
+-- last checkpoint, if there is one; the rest is for the document of a run that succeeds.
 on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, packed, skipped,
-    known, ...)
-  local found = held(id, epoch, 's', 'r', 'p', 'e', step and 'c' .. step .. '\0' .. key or '-')
-  if not found then
+    ...)
+  local run, found = held(id, epoch, 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
+  if not run then
     return false
   end
-  local run = as_run(id, found[2], found[1], found[3])
-  run.progress, run.lasts = progress, 0
-  if found[4] or found[5] then
-    call('HDEL', RUN .. id, 'p', 'e')
-  end
-  if progress ~= '{}' then
-    put(run, 'p', progress)
-  end
-  local events = run.last
-  if step then
-    checkpoint(run, found[6], step, key, packed, skipped)
-  end
-  local all_known = known == run.last - 2
-  set_free(run)
   if outcome == 'succeeded' then
-    succeed(run, result)
+    succeed(run, found, result, progress, step, key, packed, skipped, ...)
   else
-    end_attempt(run, outcome, failure, reason, delay, deferred)
-  end
-  tally(run, RUNNING, run.state)
-  if all_known then
-    write_document(run, ...)
-  else
-    show_now(run, events, key == '' and step, packed, skipped)
-  end
-  if run.state == SUCCEEDED then
-    put_fence(run)
-    write(run)
-  else
-    save(run)
+    local rest = call('HGET', RUN .. id, 'r')
+    give_back(as_run(id, found[5], found[1], rest), found, outcome, failure, reason, delay, progress, deferred, step,
+      key, packed, skipped)
   end
   loud = true
   return true

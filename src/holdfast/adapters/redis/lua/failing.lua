@@ -66,8 +66,8 @@ end
 -- Answers how many checkpoints of the step are in quarantine, or false. A repeated
 -- command finds nothing left to take out and only learns the number again.
 on.Quarantine = function(c)
-  local found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'p')
-  if not found then
+  local held_run, found = held(c.run, c.epoch, 's', 'r', 'c' .. c.step .. '\0' .. c.key, 'p')
+  if not held_run then
     return false
   end
   if found[4] then

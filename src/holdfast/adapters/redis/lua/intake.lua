@@ -54,12 +54,12 @@ on.Submit = function(id, tenant, pipeline, lane, input, fingerprint, key, unique
     end
   end
   local inherited = #checkpoints > 0 or nil
+  local s = pack(tenant, pipeline, lane, fingerprint, key, unique or nil, priority, parent, now, inherited)
   local run = {
-    id = id, tenant = tenant, pipeline = pipeline, lane = lane, key = key, unique = unique or nil, priority = priority,
+    id = id, s = s, tenant = tenant, pipeline = pipeline, lane = lane, key = key, unique = unique or nil, priority = priority,
     created = now, inherited = inherited, input = input, seq = seq + 1, state = QUEUED, epoch = 0, lasts = 0, last = 0,
     started = 0, finished = 0, bad = 0, attempts = 0, limit = limit,
-    written = {'i', input, 's', pack(tenant, pipeline, lane, fingerprint, key, unique or nil, priority, parent, now,
-      inherited)},
+    written = {'i', input, 's', s},
   }
   index(run)
   line_up_behind(run, delay)

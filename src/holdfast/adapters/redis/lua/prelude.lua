@@ -70,17 +70,8 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 local FENCE = '>I8BI8dI4ddI2'
 local pack_fence, unpack_fence = struct.pack, struct.unpack
 
--- As much of a run as its fence tells. In `written` the fields that are to be written and their values are collected: it
--- begins with space for four of them, which most commands need.
-local function fenced_run(id, f)
-  local seq, state, epoch, lasts, last, started, finished, bad = unpack_fence(FENCE, f)
-  return {
-    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
-    finished = finished, bad = bad,
-    written = {nil, nil, nil, nil, nil, nil, nil, nil},
-  }
-end
-
+-- All of a run. In `written` the fields that are to be written and their values are collected: it begins with space for
+-- four of them, which most commands need.
 local function as_run(id, s, f, r)
   local tenant, pipeline, lane, fingerprint, key, unique, priority, parent, created, inherited = decode(s)
   local seq, state, epoch, lasts, last, started, finished, bad = unpack_fence(FENCE, f)
