@@ -49,8 +49,12 @@ class LeaseKeeper:
         self.renewed_at = clock.monotonic()
         """When leases were last renewed with success: readiness looks at it."""
 
+    @property
+    def started(self) -> bool:
+        return self._task is not None or self._thread is not None
+
     async def start(self) -> None:
-        if self._task is not None or self._thread is not None:
+        if self.started:
             return
         self._stopping = False
         if self._threaded:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any
 
 from holdfast.engine.lease import Lease
@@ -41,7 +42,8 @@ class Lock:
         self._lease: Lease | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
-        self._lost = asyncio.Event()
+        self._is_lost = False
+        self._lost: asyncio.Event | None = None
 
     @property
     def held(self) -> bool:
@@ -57,20 +59,23 @@ class Lock:
             return False
         self.token, self.epoch, self.holder = token, reply.epoch, None
         self._loop = asyncio.get_running_loop()
-        self._lost.clear()
+        self._is_lost = False
+        if self._lost is not None:
+            self._lost.clear()
         trusted_until = runtime.times.trusted_until(start)
         self._lease = Lease(self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token)
-        await runtime.keeper.start()
+        if not runtime.keeper.started:
+            await runtime.keeper.start()
         runtime.keeper.keep(self._lease)
         return True
 
     async def acquire(self, timeout: float | None = None) -> bool:
         """Wait for the lock, at most `timeout` seconds. Waiters are woken when it is released."""
         time = asyncio.get_running_loop().time
-        deadline = None if timeout is None else time() + timeout
+        deadline = inf if timeout is None else time() + timeout
         change = 0
         while not await self.try_acquire():
-            left = POLL if deadline is None else min(POLL, deadline - time())
+            left = min(POLL, deadline - time())
             if left <= 0:
                 return False
             change = await self._runtime.store.wait(change, left)
@@ -91,6 +96,10 @@ class Lock:
 
     async def lost(self) -> None:
         """Wait until the lock is lost."""
+        if self._lost is None:
+            self._lost = asyncio.Event()
+            if self._is_lost:
+                self._lost.set()
         await self._lost.wait()
 
     async def __aenter__(self) -> Lock:
@@ -102,7 +111,7 @@ class Lock:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
         body, self._body = self._body, None
-        lost = self._lost.is_set()
+        lost = self._is_lost
         await self.release()
         if lost and (kind is None or issubclass(kind, asyncio.CancelledError)):
             if body is not None and kind is not None:
@@ -115,7 +124,9 @@ class Lock:
         self._loop.call_soon_threadsafe(self._on_lost)
 
     def _on_lost(self) -> None:
-        self._lost.set()
+        self._is_lost = True
+        if self._lost is not None:
+            self._lost.set()
         if self._body is not None:
             self._body.cancel()
 

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.adapters.redis import reads, server
 from holdfast.adapters.redis.link import examine, find_master
-from holdfast.adapters.redis.reads import packed, unpack
+from holdfast.adapters.redis.reads import epoch_of, packed, unpack
 from holdfast.adapters.redis.scripts import mover_scripts
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.redis.wire import Argument, ReplyError, ask, ask_all
@@ -162,7 +162,7 @@ class RedisMover(RedisStore):
         return await self._export_hash("lanes", lambda name, value: Lane(name, *unpack(2, value)), after, limit)
 
     async def _export_locks(self, after: int, limit: int) -> Page:
-        return await self._export_hash("locks", lambda name, value: LockEpoch(name, unpack(5, value)[0]), after, limit)
+        return await self._export_hash("locks", lambda name, value: LockEpoch(name, epoch_of(value)), after, limit)
 
     async def _export_hash(self, key: str, typed: Callable[[str, bytes], Any], after: int, limit: int) -> Page:
         flat = await self._ask("HGETALL", self._key(key))

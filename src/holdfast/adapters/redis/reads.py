@@ -38,6 +38,11 @@ def packed(*values: Any) -> bytes:
     return pack(values)[1:]
 
 
+def epoch_of(lock: bytes) -> int:
+    """The epoch of a lock, which `lua/locks.lua` makes longer while it is held."""
+    return unpack(6 if lock.endswith(b"-" * 16) else 5, lock)[0]
+
+
 def run(row: Sequence[Any]) -> Run:
     s, f, r, input, progress, result, error, id = row
     tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)

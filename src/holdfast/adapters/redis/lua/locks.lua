@@ -4,6 +4,7 @@
 -- held until the sweeper comes by: most are soon taken again.
 
 local LOCKS = H .. 'locks'
+local LENGTH = '----------------' -- a hash of values under 65 bytes is a list, which is searched from its start
 local changed, taken = {}, {}
 local conclude = finish
 
@@ -17,9 +18,11 @@ local function lock_of(name)
 end
 
 local function write_lock(name, epoch, token, owner, acquired, lasts)
-  changed[name] = pack(epoch, token, owner, acquired, lasts)
   if token then
+    changed[name] = pack(epoch, token, owner, acquired, lasts, LENGTH)
     taken[#taken + 1] = name
+  else
+    changed[name] = pack(epoch, nil, nil, nil, nil)
   end
 end
 
