@@ -9,7 +9,9 @@ from importlib import resources
 from msgspec import Struct
 
 LOCKS = ("base", "locks")
-WORK = ("base", "changes", "document", "intake", "inbox", "claiming", "execution")
+SAVES = ("base", "changes", "document", "execution")
+CLAIMS = ("base", "changes", "document", "intake", "inbox", "claiming")
+WORK = (*CLAIMS, "execution")
 ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
 
 
@@ -21,8 +23,12 @@ class Script(Struct, frozen=True):
 class Scripts(Struct, frozen=True):
     """All scripts of a store."""
 
+    saves: Script
+    """Applies batches of what attempts write, up to their success."""
+    claims: Script
+    """Applies batches of submits and claims."""
     work: Script
-    """Applies batches of what workers do all the time."""
+    """Applies batches of both."""
     locks: Script
     """Applies batches of what holders of locks do all the time."""
     all: Script
@@ -35,6 +41,8 @@ class Scripts(Struct, frozen=True):
 def scripts(clock: str = "clock") -> Scripts:
     """`clock` is the file that tells the time: the server's clock, or that of a test."""
     return Scripts(
+        _script("prelude", clock, *SAVES, "batch"),
+        _script("prelude", clock, *CLAIMS, "batch"),
         _script("prelude", clock, *WORK, "batch"),
         _script("prelude", clock, *LOCKS, "batch"),
         _script("prelude", clock, *ALL, "batch"),

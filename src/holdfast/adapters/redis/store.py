@@ -27,7 +27,8 @@ from holdfast.ports import commands as c
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
-WORK = frozenset((c.Submit, c.Claim, c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+CLAIMS = frozenset((c.Submit, c.Claim))
+SAVES = frozenset((c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
@@ -38,8 +39,8 @@ def is_plain(command: c.Command) -> TypeGuard[c.Submit]:
     return not (command.key or command.unique or command.delay or command.checkpoints)
 
 
-def is_work(command: c.Command) -> bool:
-    return type(command) in WORK or (type(command) is c.Settle and command.outcome == "succeeded")
+def is_save(command: c.Command) -> bool:
+    return type(command) in SAVES or (type(command) is c.Settle and command.outcome == "succeeded")
 
 
 PIECE = 1000
@@ -159,8 +160,11 @@ class RedisStore:
 
     def _script(self, commands: Sequence[c.Command]) -> Script:
         """The smallest that will do: calling a script costs something for every function in it."""
-        if all(map(is_work, commands)):
-            return self._scripts.work
+        rest = [command for command in commands if not is_save(command)]
+        if CLAIMS.issuperset(map(type, rest)):
+            if not rest and commands:
+                return self._scripts.saves
+            return self._scripts.claims if len(rest) == len(commands) else self._scripts.work
         return self._scripts.locks if LOCKS.issuperset(map(type, commands)) else self._scripts.all
 
     async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:

@@ -1,7 +1,6 @@
 -- Claiming: an attempt at a run begins, under a lease.
 
 local AT_ONCE = 1000 -- runs that one command claims, or whose delay it ends
-local decode_some = cmsgpack.unpack_limit -- says first where it has stopped
 local claims = {} -- what each Claim was given, packed
 
 -- An array of values that are packed already.
@@ -136,7 +135,7 @@ local function to_be_started(each)
   flush(each.id)
   local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
   local seq, _, epoch, _, last, started, finished, bad = unpack_fence(FENCE, found[2])
-  local _, tenant, pipeline, lane = decode_some(found[1], 3)
+  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(found[1], 3)
   local attempts, limit, _, due, _, _, holds = decode(found[3])
   return {
     id = each.id, seq = seq, state = QUEUED, epoch = epoch, lasts = 0, last = last, started = started,

@@ -133,7 +133,7 @@ end
 -- he knows all steps: see document.lua. He does if there are as many events, beside those of the beginning, as he has `known`.
 local function succeed(run, before, result, progress, step, key, packed, skipped, known, document, tokens, cost)
   local events, _ = run.last, nil
-  _, run.tenant, run.pipeline, run.lane = decode_some(before[5], 3)
+  _, run.tenant, run.pipeline, run.lane = cmsgpack.unpack_limit(before[5], 3)
   leave_off(run, before, progress, step, key, packed, skipped)
   local all_known = known == run.last - 2
   if result then
