@@ -14,7 +14,7 @@ from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.store import StoreContract
+from holdfast.testing.contracts.store import StandByContract, StoreContract
 
 
 class TestMemoryStore(StoreContract):
@@ -50,7 +50,7 @@ class TestPostgresStore(StoreContract):
         return PostgresStore(self.url, clock)
 
 
-class TestRedisStore(StoreContract):
+class TestRedisStore(StandByContract):
     @pytest.fixture(autouse=True)
     def _with_keys_of_its_own(self) -> None:
         self.url = self.server().url(prefix=fresh_prefix())

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -81,6 +81,8 @@ class Worker:
         self._early: asyncio.Task[bool] | None = None
         self._parallel = {lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"}
         self._room = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._stopping = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
 
@@ -96,6 +98,8 @@ class Worker:
             self._loops.append(asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}"))
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
         self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
+        if self._parallel and self._runtime.store.features.stands_by:
+            self._loops.append(asyncio.create_task(self._stand_by(), name="standby"))
         self._runtime.expect_work = self._expect_work
 
     async def stop(self, grace: float | None = None) -> None:
@@ -191,8 +195,11 @@ class Worker:
         return max(0, self.options.concurrency - len(self._active) + self._settling - self._expected)
 
     def _start_claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> asyncio.Task[bool]:
+        return self._on_its_own(self._claim(lane, names, leader))
+
+    def _on_its_own(self, claiming: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
         """A task of its own: who waits for it may be cancelled, what the store gives to it must not be lost."""
-        claim = asyncio.create_task(self._claim(lane, names, leader))
+        claim = asyncio.create_task(claiming)
         self._claims.add(claim)
         claim.add_done_callback(self._claims.discard)
         return claim
@@ -230,6 +237,27 @@ class Worker:
         self._bytes += sum(len(each.input) for each in claimed)
         return claimed
 
+    async def _stand_by(self) -> None:
+        """While there is nothing to do, be where the next run is given out."""
+        while not self._stopping.is_set():
+            await self._idle.wait()
+            try:
+                await asyncio.shield(self._on_its_own(self._be_given()))
+            except Exception as error:  # whatever it is: runs can be claimed, too
+                log.debug("can't stand by: %s: %s", type(error).__name__, error)
+                await asyncio.sleep(self.options.poll)
+
+    async def _be_given(self) -> bool:
+        at, ttl = self._runtime.clock.monotonic(), self._runtime.times.ttl
+        claims = [Claim(self.name, lane, names, 1, ttl) for lane, names in self._parallel.items()]
+        given = await self._runtime.store.stand_by(claims)
+        for each in given:
+            has_room = self._free > 0  # there was, but others were claimed meanwhile
+            self._expected += 1
+            self._bytes += len(each.input)
+            self._begin(each, at, hand_over=not has_room)
+        return bool(given)
+
     async def _look_after_leases(self) -> None:
         """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all the time."""
         change = 0
@@ -241,7 +269,7 @@ class Worker:
 
     # --- executing ---------------------------------------------------------------------------------------------
 
-    def _begin(self, claimed: Claimed, request_start: float) -> None:
+    def _begin(self, claimed: Claimed, request_start: float, *, hand_over: bool = False) -> None:
         pipeline = self._pipelines[claimed.pipeline]
         loop = asyncio.get_running_loop()
         task: asyncio.Task[None]
@@ -252,11 +280,12 @@ class Worker:
         trusted_until = self._runtime.times.trusted_until(request_start)
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, stop_work)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
-        if self._stopping.is_set():
+        if hand_over or self._stopping.is_set():
             execution.drain()
         task = asyncio.create_task(self._execute(execution))
         self._runtime.keeper.keep(lease)
         self._active[task] = execution
+        self._idle.clear()
         self._expected -= 1
         task.add_done_callback(self._ended)
 
@@ -265,6 +294,8 @@ class Worker:
         self._runtime.keeper.drop(execution.lease)
         self._bytes -= len(execution.claimed.input)
         self._room.set()
+        if not self._active:
+            self._idle.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("run %s: the worker failed: %r", execution.claimed.run, error, exc_info=error)
 

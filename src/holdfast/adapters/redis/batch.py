@@ -40,7 +40,8 @@ def decode(commands: Sequence[Command], answer: bytes, notebook: Notebook) -> li
 
 def _claimed(row: list[Any], notebook: Notebook) -> c.Claimed:
     """A row as `claiming.lua` makes it."""
-    (tenant, pipeline, lane, _, key, _, _, _, created, inherited), run, input, progress, limit, again, epoch, attempt = row
+    fixed, run, input, progress, limit, again, epoch, attempt = row
+    tenant, pipeline, lane, _, key, _, _, _, created, inherited = fixed
     resumed = again or inherited is True
     if not resumed:
         notebook.begin(run, epoch, key, tenant, created)

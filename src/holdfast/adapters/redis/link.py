@@ -34,9 +34,13 @@ class Link:
         self._scripts = scripts
         self._greet = greet
         self._ended = ended
-        self._wires: list[Wire | None] = [None] * address.pool
-        self._connecting: list[asyncio.Task[Wire] | None] = [None] * address.pool
+        self._wires: list[Wire | None] = [None] * (address.pool + 1)
+        self._connecting: list[asyncio.Task[Wire] | None] = [None] * (address.pool + 1)
         self._next = 0
+        self.given = 0
+        """Runs that the inbox has given to whoever uses this link."""
+        self.taken_in = 0
+        """How many of these a script has taken in."""
         self._end: AsyncGenerator[None, None] | None = None
 
     async def _until_the_loop_ends(self) -> AsyncGenerator[None, None]:
@@ -59,8 +63,13 @@ class Link:
 
     async def read_wire(self) -> Wire:
         """One that no batch waits in front of, where there is one."""
-        self._next = self._next % (len(self._wires) - 1) + 1 if len(self._wires) > 1 else 0
+        others = self.address.pool - 1
+        self._next = self._next % others + 1 if others else 0
         return await self._wire(self._next)
+
+    async def waiting_wire(self) -> Wire:
+        """One more, for what the server answers when it likes."""
+        return await self._wire(self.address.pool)
 
     async def run(self, wire: Wire, script: Script, key: str, *arguments: Argument) -> Any:
         """Call a script. One that the server has forgotten was not executed, so it is sent and called again."""
@@ -71,6 +80,12 @@ class Link:
         if isinstance(reply, ReplyError):
             raise _leave(wire, reply)
         return reply
+
+    def tell(self, *command: Argument) -> None:
+        """Send a command if there is a connection. Nobody waits for what comes of it."""
+        wire = self._wires[0]
+        if wire is not None and not wire.closed:
+            wire.send(*command).add_done_callback(_forgive)
 
     async def ask_all(self, wire: Wire, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send commands that leave together; the first error is raised."""
@@ -109,6 +124,12 @@ class Link:
         known = await ask(wire, "SCRIPT", "EXISTS", *[script.sha for script in self._scripts])
         missing = [script.text for script, is_known in zip(self._scripts, known, strict=True) if not is_known]
         await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
+
+
+def _forgive(answer: asyncio.Future[Any]) -> None:
+    """Look at it, so that nobody complains."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _leave(wire: Wire, error: ReplyError) -> ReplyError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
+import msgspec
 from msgspec.structs import astuple
 
 from holdfast.adapters.doorbell import Doorbell, leaves_work
@@ -15,6 +17,7 @@ from holdfast.adapters.redis.bell import Bell
 from holdfast.adapters.redis.link import Link, Links, examine, meta_key
 from holdfast.adapters.redis.notebook import MOST, Notebook
 from holdfast.adapters.redis.scripts import Script, scripts
+from holdfast.adapters.redis.standby import StandBy, as_claimed
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -28,7 +31,9 @@ from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 CLAIMS = frozenset((c.Submit, c.Claim))
-SAVES = frozenset((c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+SAVES = frozenset((c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+log = logging.getLogger("holdfast.redis")
+
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
@@ -47,6 +52,11 @@ PIECE = 1000
 """Commands of one call: a larger batch is several calls, so that others get their turn. Each is atomic in itself."""
 
 
+DROPPED = "inbox"
+SOON = 0.005
+"""Seconds after which a run that was given to us is taken in. Most write something by then, which does it, too."""
+
+
 FULL = 500
 """Entries of the inbox: whoever finds more has them taken in. The server is never busy with it for long."""
 
@@ -54,7 +64,7 @@ FULL = 500
 class RedisStore:
     """A `Store` on a server. Time is the server's, unless a test brings its own clock."""
 
-    features = Features("redis", durable=True, shared=True, batches_in_flight=3)
+    features = Features("redis", durable=True, shared=True, batches_in_flight=3, stands_by=True)
 
     def __init__(self, url: str, *, test_clock: Clock | None = None) -> None:
         self.address = addresses.parse(url)
@@ -65,9 +75,11 @@ class RedisStore:
         self._notebook = Notebook(MOST if self._documents else 0)
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, "bell", self._heard)
+        self._writing: set[asyncio.Task[None]] = set()
         self._links = Links(self.address, astuple(self._scripts), self._greet)
         self._meta = meta_key(self.address)
         self._inbox = self._key("inbox")
+        self._standby = StandBy(self._inbox)
         self._channel = self._key("bell")
         self._met = ""
         self._open = False
@@ -88,9 +100,11 @@ class RedisStore:
         except BaseException:
             await self.close()
             raise
-        self.features = Features("redis", durable=durable, shared=True, batches_in_flight=3)
+        self.features = msgspec.structs.replace(self.features, durable=durable)
 
     async def close(self) -> None:
+        if self._open:
+            self._standby.leave(self._link())
         self._open = False
         await self._bell.stop()
         self._links.close()
@@ -112,9 +126,15 @@ class RedisStore:
             raise StoreUnavailable(f"the store {self.address} is closed")
         return self._links.here()
 
-    def _heard(self, who: bytes) -> None:
-        """Somebody has changed something; what we do ourselves has rung already."""
-        if who != self._me.encode():
+    def _heard(self, said: bytes) -> None:
+        """Somebody has changed something; what we do ourselves has rung already. What was put into the inbox while we
+        waited there has been given to somebody, perhaps to us: looking for it would only be in its way."""
+        who, _, what = said.decode().partition(" ")
+        if who == self._me:
+            return
+        if what == DROPPED and self._standby.waits:
+            asyncio.get_running_loop().call_later(SOON, self._doorbell.ring)
+        else:
             self._doorbell.ring()
 
     # --- commands ---
@@ -139,7 +159,9 @@ class RedisStore:
         encoded = batch.encode(commands, self._notebook)
         arguments = (self.address.prefix, self._me, self._documents, len(encoded), *encoded, *self._time())
         wire = await link.command_wire()
-        answer = await link.run(wire, self._script(commands), self._meta, *arguments)
+        given = link.given
+        answer = await link.run(wire, self._script(link, commands), self._meta, *arguments)
+        link.taken_in = max(link.taken_in, given)
         return batch.decode(commands, answer, self._notebook)
 
     async def _drop(self, link: Link, command: c.Submit) -> list[c.Reply] | None:
@@ -150,7 +172,7 @@ class RedisStore:
         now = ("t", repr(self._test_clock.now())) if self._test_clock else ()
         put = ("XADD", self._inbox, "NOMKSTREAM", "*", "m", encoded, *now)
         known = ("EXISTS", self._key(f"run:{command.id}"))
-        told = ("PUBLISH", self._channel, self._me)
+        told = ("PUBLISH", self._channel, f"{self._me} {DROPPED}")
         is_known, entry, _, length = await link.ask_all(wire, [known, put, told, ("XLEN", self._inbox)])
         if is_known or entry is None:
             return None
@@ -158,14 +180,16 @@ class RedisStore:
             await self._call(link, [])
         return [c.Submitted(command.id, True, "queued")]
 
-    def _script(self, commands: Sequence[c.Command]) -> Script:
-        """The smallest that will do: calling a script costs something for every function in it."""
+    def _script(self, link: Link, commands: Sequence[c.Command]) -> Script:
+        """The smallest that will do: calling a script costs something for every function in it. While a run that was
+        given to us is yet to be taken in, it must be one that does that."""
+        is_settled = link.given == link.taken_in
         rest = [command for command in commands if not is_save(command)]
         if CLAIMS.issuperset(map(type, rest)):
-            if not rest and commands:
+            if not rest and commands and is_settled:
                 return self._scripts.saves
             return self._scripts.claims if len(rest) == len(commands) else self._scripts.work
-        return self._scripts.locks if LOCKS.issuperset(map(type, commands)) else self._scripts.all
+        return self._scripts.locks if is_settled and LOCKS.issuperset(map(type, commands)) else self._scripts.all
 
     async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:
         pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]
@@ -175,6 +199,37 @@ class RedisStore:
     def _time(self) -> tuple[Argument, ...]:
         clock = self._test_clock
         return (repr(clock.now()), repr(clock.monotonic())) if clock else ()
+
+    async def stand_by(self, claims: Sequence[c.Claim]) -> list[c.Claimed]:
+        try:
+            return await self._be_given(self._link(), claims)
+        except (OSError, ReplyError) as error:
+            raise server.explain(error, self.address) from error
+
+    async def _be_given(self, link: Link, claims: Sequence[c.Claim]) -> list[c.Claimed]:
+        found = await self._standby.wait(link, claims)
+        if found is None:
+            return []
+        claimed, created = as_claimed(*found)
+        suits = any(claimed.lane == claim.lane and claimed.pipeline in claim.pipelines for claim in claims)
+        if suits:
+            self._notebook.begin(claimed.run, claimed.epoch, None, claimed.tenant, created)
+        link.given += 1
+        writing = asyncio.create_task(self._write_down(link, claimed, keep=suits))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return [claimed] if suits else []
+
+    async def _write_down(self, link: Link, claimed: c.Claimed, *, keep: bool) -> None:
+        """Have it taken in, and given to others if we can't use it. If that fails, its lease ends some time."""
+        try:
+            if not keep:
+                await self._call(link, [c.Settle(claimed.run, claimed.epoch, "handover")])
+            await asyncio.sleep(SOON)
+            if link.given > link.taken_in:
+                await self._call(link, [])
+        except (OSError, ReplyError) as error:
+            log.debug("%s: run %s was given to us and could not be taken in: %s", self.address, claimed.run, error)
 
     async def wait(self, since: int, timeout: float) -> int:
         if self._open:

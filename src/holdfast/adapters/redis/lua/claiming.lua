@@ -1,6 +1,7 @@
 -- Claiming: an attempt at a run begins, under a lease.
 
 local AT_ONCE = 1000 -- runs that one command claims, or whose delay it ends
+local LEAP = 8 -- as in clock.lua
 local claims = {} -- what each Claim was given, packed
 
 -- An array of values that are packed already.
@@ -153,11 +154,15 @@ local function describe(worker, epoch, attempts)
   worker.packed = pack(epoch, attempts)
 end
 
+local function as_worker(c)
+  return {name = c.worker, json = cjson.encode(c.worker), ttl = format('%d', math.max(1, c.ttl * 1000))}
+end
+
 -- Lease a run. What the worker is told, packed: what never changes of it, its id, input, progress, limit of attempts, whether
 -- it was claimed before, epoch, attempts.
-local function start(run, c, worker)
+local function start(run, c, worker, epoch)
   local again = run.epoch > 0
-  run.epoch, run.attempts, run.state = raised(run.epoch), run.attempts + 1, RUNNING
+  run.epoch, run.attempts, run.state = epoch or raised(run.epoch), run.attempts + 1, RUNNING
   run.worker, run.started, run.lasts, run.reason = c.worker, run.started > 0 and run.started or now, mono + c.ttl, nil
   tally(run, QUEUED, RUNNING)
   if worker.epoch ~= run.epoch or worker.attempts ~= run.attempts then
@@ -183,6 +188,28 @@ local function note_leases(c, ids)
   end
 end
 
+-- The epoch of a run that was given out with an entry of the inbox: microseconds since 2026, as a server's new life begins
+-- with (adopt.lua), and one for each entry.
+local function epoch_of(id)
+  local ms, number = string.match(id, '^(%d+)-(%d+)$')
+  return (tonumber(ms) - 1767225600000) * 1000 + math.min(tonumber(number), 999)
+end
+
+-- Lease a run of this batch that was given out `waited` milliseconds ago; no jump of the clock takes more than LEAP from it.
+-- A run of a fifo lane has to wait its turn, whoever has it; and by a clock that stands before 2026 nothing is given.
+function begin_given(run, id, consumer, waited)
+  local epoch = epoch_of(id)
+  if epoch < 1 or order_of(run.lane) == 'fifo' then
+    return
+  end
+  local worker, ttl = string.match(consumer, '^(.*) (%S+)$')
+  local c = {worker = worker, lane = run.lane, ttl = tonumber(ttl) - math.min(waited / 1000, LEAP)}
+  local queue = queue_of(run)
+  queue[#queue] = nil
+  start(run, c, as_worker(c), epoch)
+  note_leases(c, {run.id})
+end
+
 -- Answers which of `claims` are its runs.
 on.Claim = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
@@ -190,8 +217,7 @@ on.Claim = function(c)
   end_delays(c.lane)
   local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
   local claimed, taken, started, size = {}, {}, {}, 0
-  local ttl = format('%d', math.max(1, c.ttl * 1000))
-  local worker = {name = c.worker, json = cjson.encode(c.worker), ttl = ttl}
+  local worker = as_worker(c)
   for i, each in ipairs(next) do
     local run = to_be_started(each)
     size = size + #run.input
