@@ -22,6 +22,11 @@ class TestMemoryStore(StoreContract):
         return MemoryStore(clock)
 
 
+class TestMemoryStoreWithStandBy(StandByContract):
+    def make_store(self, clock: ManualClock) -> Store:
+        return MemoryStore(clock, patience=0.05)
+
+
 class OnDisk(StoreContract):
     @pytest.fixture(autouse=True)
     def _in_a_fresh_folder(self, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from hashlib import sha256
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.clock import Clock
+from holdfast.ports.commands import Claim, Claimed
 from holdfast.ports.store import Store
 from holdfast.testing.crash import quiet
 
@@ -17,6 +19,10 @@ from .story import Story
 
 SCALE = int(os.environ.get("HOLDFAST_SIMULATION_SCALE", "1"))
 BLOCK = 20
+
+
+def standing_by(clock: Clock) -> Store:
+    return MemoryStore(clock, patience=5.0)
 
 
 def sqlite(clock: Clock) -> Store:
@@ -28,6 +34,30 @@ def test_the_contract_holds_in_memory(first: int) -> None:
     with quiet():
         for seed in range(first, first + BLOCK):
             Story(seed, MemoryStore).tell()
+
+
+@pytest.mark.parametrize("first", range(20_000, 20_000 + 200 * SCALE, BLOCK))
+def test_the_contract_holds_while_workers_stand_by(first: int) -> None:
+    with quiet():
+        for seed in range(first, first + BLOCK):
+            Story(seed, standing_by).tell()
+
+
+def test_runs_are_given_to_those_who_stand_by() -> None:
+    """Or the stories above would prove nothing."""
+    given = 0
+
+    class Watched(MemoryStore):
+        async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
+            nonlocal given
+            runs = await super().stand_by(claims)
+            given += len(runs)
+            return runs
+
+    with quiet():
+        for seed in range(20_000, 20_000 + BLOCK):
+            Story(seed, lambda clock: Watched(clock, patience=5.0)).tell()
+    assert given > BLOCK
 
 
 @pytest.mark.parametrize("first", range(10_000, 10_000 + 200 * SCALE, BLOCK))

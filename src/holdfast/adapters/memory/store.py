@@ -13,8 +13,11 @@ from copy import copy
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from holdfast.adapters.doorbell import Doorbell
 from holdfast.adapters.memory import deadletters, execution, intake, locks, operations, outbox
+from holdfast.adapters.memory.standby import Waiters
 from holdfast.adapters.memory.state import FINISHED, State
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -58,8 +61,11 @@ class MemoryStore:
 
     features = Features("memory", durable=False, shared=False)
 
-    def __init__(self, clock: Clock = SystemClock()) -> None:  # noqa: B008 - it holds nothing
+    def __init__(self, clock: Clock = SystemClock(), *, patience: float = 0.0) -> None:  # noqa: B008 - it holds nothing
+        """With `patience`, in seconds, workers may stand by for so long."""
+        self.features = msgspec.structs.replace(self.features, stands_by=patience > 0)
         self._state = State(clock)
+        self._waiters = Waiters(clock, patience)
         self._guard = threading.Lock()
         self._doorbell = Doorbell()
 
@@ -77,9 +83,21 @@ class MemoryStore:
             before = self._state.version
             replies = [HANDLERS[type(command)](self._state, command) for command in commands]
             changed = self._state.version != before
+            if any(type(command) is c.Submit for command in commands):
+                self._waiters.give(lambda claim: execution.claim(self._state, claim))
         if changed:
             self._doorbell.ring()
         return replies
+
+    async def stand_by(self, claims: Sequence[c.Claim]) -> list[c.Claimed]:
+        with self._guard:
+            waiter = self._waiters.sit_down(claims)
+        try:
+            await waiter.wait(self._waiters.patience)
+        finally:
+            with self._guard:
+                given = self._waiters.get_up(waiter)
+        return given
 
     async def wait(self, since: int, timeout: float) -> int:
         return await self._doorbell.wait(since, timeout)

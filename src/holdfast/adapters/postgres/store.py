@@ -25,7 +25,7 @@ from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
-from holdfast.ports.commands import Command, Reply
+from holdfast.ports.commands import Claim, Claimed, Command, Reply
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
@@ -113,6 +113,10 @@ class PostgresStore:
         if leaves_work(commands, replies):
             self._bell.ring()
         return replies
+
+    async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
+        """It does not declare that: its workers claim."""
+        return []
 
     async def wait(self, since: int, timeout: float) -> int:
         return await self._bell.wait(since, timeout)

@@ -18,6 +18,8 @@ from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.commands import (
+    Claim,
+    Claimed,
     Command,
     Reply,
 )
@@ -77,6 +79,10 @@ class SqliteStore:
     def _committed(self, commands: Sequence[Command], replies: Sequence[Reply]) -> None:
         if leaves_work(commands, replies):
             self._bell.ring()
+
+    async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
+        """It does not declare that: its workers claim."""
+        return []
 
     async def wait(self, since: int, timeout: float) -> int:
         return await self._bell.wait(since, timeout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
+from typing import Any
 
 from holdfast.ports.commands import STALE, Cancel, Claimed, Renew
 from holdfast.testing.contracts.store_topics.scene import TTL, Scene, StoreTopics, a_checkpoint, a_claim, story
@@ -12,12 +13,18 @@ ENOUGH = 50
 """Runs after which a store that stands by should have given one away."""
 
 
+async def standing_by(scene: Scene, **claim: Any) -> asyncio.Task[list[Claimed]]:
+    waiting = asyncio.create_task(scene.store.stand_by([a_claim(**{"worker": "idle", **claim})]))
+    await asyncio.sleep(0)
+    return waiting
+
+
 async def be_given(scene: Scene) -> Claimed:
     """Submit runs until one is given to us; those that are not are claimed by another."""
     assert scene.store.features.stands_by
     for number in count(1):
         assert number < ENOUGH, "nothing was given to us"
-        waiting = asyncio.create_task(scene.store.stand_by([a_claim(worker="idle")]))
+        waiting = await standing_by(scene)
         await scene.submit(f"r{number}")
         if given := await waiting:
             return given[0]
@@ -79,7 +86,7 @@ class StandByTopics(StoreTopics):
     @story
     async def test_a_submit_that_is_repeated_gives_the_run_to_one_only(self, scene: Scene) -> None:
         given = await be_given(scene)
-        waiting = asyncio.create_task(scene.store.stand_by([a_claim(worker="other")]))
+        waiting = await standing_by(scene, worker="other")
         await scene.submit(given.run)
         writers = [given, *await waiting]
         replies = [await scene.do(a_checkpoint(one.run, one.epoch)) for one in writers]
@@ -88,7 +95,7 @@ class StandByTopics(StoreTopics):
     @story
     async def test_a_run_that_none_of_the_claims_may_have_is_not_given(self, scene: Scene) -> None:
         await be_given(scene)
-        waiting = asyncio.create_task(scene.store.stand_by([a_claim(worker="idle")]))
+        waiting = await standing_by(scene)
         await scene.submit("other", pipeline="other")
         assert await waiting == []
         claimed: list[Claimed] = []
@@ -102,7 +109,7 @@ class StandByTopics(StoreTopics):
         await be_given(scene)
         leader = await scene.fifo()
         await scene.submit("first", lane="line")
-        waiting = asyncio.create_task(scene.store.stand_by([a_claim(worker="idle", lane="line")]))
+        waiting = await standing_by(scene, lane="line")
         await scene.submit("second", lane="line")
         for given in await waiting:
             assert await scene.do(a_checkpoint(given.run, given.epoch)) is STALE
