@@ -32,6 +32,10 @@ end
 -- Note a field to be written with the run.
 local function put(run, field, value)
   local written = run.written
+  if not written then
+    written = {}
+    run.written = written
+  end
   local count = #written
   written[count + 1], written[count + 2] = field, value
 end
@@ -75,7 +79,7 @@ local function write(run)
   for from = 1, #written, 2000 do
     call('HSET', RUN .. run.id, unpack(written, from, math.min(from + 1999, #written)))
   end
-  run.written = {}
+  run.written = nil
 end
 
 -- The rest of a run, packed: most runs that are saved one after another have the same.

@@ -47,44 +47,52 @@ local function queues_of(lane, pipelines)
   return found
 end
 
--- The first runs of several queues of one priority, in the order of acceptance. Runs of this batch are the last of
--- their queues and come as they are; of the others this gives id and number.
-local function first_of(queues, from, to, limit)
-  local found = {}
-  for i = from, to do
-    local key = queues[i][3]
-    local entries = call('ZRANGE', key, 0, limit - 1, 'WITHSCORES')
-    for j = 1, #entries, 2 do
-      found[#found + 1] = {id = entries[j], seq = tonumber(entries[j + 1]), queue = key}
-    end
-    for j = 1, math.min(#(fresh[key] or {}), limit - #entries / 2) do
-      local run = fresh[key][j]
-      run.queue = key
-      found[#found + 1] = run
-    end
-  end
-  if to > from then
-    table.sort(found, function(a, b) return a.seq < b.seq end)
+-- The first runs of a queue: the ids of stored ones and, behind them, runs of this batch as they are.
+local function first_of(key, limit)
+  local found, new = call('ZRANGE', key, 0, limit - 1), fresh[key]
+  local count = #found
+  for i = 1, new and math.min(#new, limit - count) or 0 do
+    found[count + i] = new[i]
   end
   return found
 end
 
--- The next runs of a parallel lane: by priority, then in the order of acceptance.
+-- The same of several queues, in the order of acceptance: run, key, number.
+local function first_of_all(queues, from, to, limit)
+  local found = {}
+  for i = from, to do
+    local key = queues[i][3]
+    local entries, new = call('ZRANGE', key, 0, limit - 1, 'WITHSCORES'), fresh[key] or {}
+    for j = 1, #entries, 2 do
+      found[#found + 1] = {entries[j], key, tonumber(entries[j + 1])}
+    end
+    for j = 1, math.min(#new, limit - #entries / 2) do
+      found[#found + 1] = {new[j], key, new[j].seq}
+    end
+  end
+  table.sort(found, function(a, b) return a[3] < b[3] end)
+  return found
+end
+
+-- The next runs of a parallel lane, by priority, then in the order of acceptance, and the keys of their queues.
 local function next_of(c)
-  local queues, found, from = queues_of(c.lane, c.pipelines), {}, 1
+  local queues, found, keys, from = queues_of(c.lane, c.pipelines), {}, {}, 1
   while from <= #queues and #found < c.limit do
-    local to = from
+    local to, limit, key = from, c.limit - #found, queues[from][3]
     while queues[to + 1] and queues[to + 1][1] == queues[from][1] do
       to = to + 1
     end
-    for _, each in ipairs(first_of(queues, from, to, c.limit - #found)) do
-      if #found < c.limit then
-        found[#found + 1] = each
+    local next = to == from and first_of(key, limit) or first_of_all(queues, from, to, limit)
+    for i = 1, math.min(#next, limit) do
+      if to == from then
+        found[#found + 1], keys[#keys + 1] = next[i], key
+      else
+        found[#found + 1], keys[#keys + 1] = next[i][1], next[i][2]
       end
     end
     from = to + 1
   end
-  return found
+  return found, keys
 end
 
 local function leads(c)
@@ -96,21 +104,25 @@ local function leads(c)
   return token and token == c.token and epoch == c.term and lasts > mono
 end
 
--- The head of a fifo lane, for its leader, when nothing is under way or in the way. Delayed runs keep their place.
+-- The head of a fifo lane and the key of its queue, for its leader, when nothing is under way or in the way. Delayed runs keep
+-- their place.
 local function head_of(c)
   write_queues()
   if c.limit < 1 or not leads(c) or call('EXISTS', H .. 'leases:' .. c.lane, H .. 'blocked:' .. c.lane) > 0 then
-    return {}
+    return {}, {}
   end
   local found = call('ZRANGE', H .. 'waiting:' .. c.lane, 0, 0, 'WITHSCORES')
-  local head, pipeline, number = nil, nil, tonumber(found[2] or math.huge)
+  local head, key, pipeline, number = nil, nil, nil, tonumber(found[2] or math.huge)
   for _, queue in ipairs(queues_of(c.lane)) do
     found = call('ZRANGE', queue[3], 0, 0, 'WITHSCORES')
     if found[1] and tonumber(found[2]) < number then
-      head, pipeline, number = {id = found[1], queue = queue[3]}, queue[2], tonumber(found[2])
+      head, key, pipeline, number = found[1], queue[3], queue[2], tonumber(found[2])
     end
   end
-  return head and contains(c.pipelines, pipeline) and {head} or {}
+  if not head or not contains(c.pipelines, pipeline) then
+    return {}, {}
+  end
+  return {head}, {key}
 end
 
 -- Take as many runs from the start of each queue.
@@ -128,18 +140,15 @@ local function take(taken)
   end
 end
 
--- What it takes to start a run: one of this batch, or a stored one.
-local function to_be_started(each)
-  if each.written then
-    return each
-  end
-  flush(each.id)
-  local found = call('HMGET', RUN .. each.id, 's', 'f', 'r', 'i')
+-- What it takes to start a stored run.
+local function to_be_started(id)
+  flush(id)
+  local found = call('HMGET', RUN .. id, 's', 'f', 'r', 'i')
   local seq, _, epoch, _, last, started, finished, bad = unpack_fence(FENCE, found[2])
   local _, tenant, pipeline, lane = cmsgpack.unpack_limit(found[1], 3)
   local attempts, limit, _, due, _, _, holds = decode(found[3])
   return {
-    id = each.id, seq = seq, state = QUEUED, epoch = epoch, lasts = 0, last = last, started = started,
+    id = id, seq = seq, state = QUEUED, epoch = epoch, lasts = 0, last = last, started = started,
     finished = finished, bad = bad, tenant = tenant, pipeline = pipeline, lane = lane, attempts = attempts,
     limit = limit, due = due, worker = '', holds = holds, s = found[1], input = found[4],
     written = {nil, nil, nil, nil, nil, nil},
@@ -215,19 +224,20 @@ on.Claim = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
   write_freed()
   end_delays(c.lane)
-  local next = order_of(c.lane) == 'fifo' and head_of(c) or next_of(c)
+  local next, keys = (order_of(c.lane) == 'fifo' and head_of or next_of)(c)
   local claimed, taken, started, size = {}, {}, {}, 0
   local worker = as_worker(c)
   for i, each in ipairs(next) do
-    local run = to_be_started(each)
+    local is_stored = type(each) == 'string'
+    local run = is_stored and to_be_started(each) or each
     size = size + #run.input
     if i > 1 and size > c.max_bytes then
       break
     end
     claimed[i] = start(run, c, worker)
-    local numbers = within(taken, each.queue)
-    numbers.old = (numbers.old or 0) + (each == run and 0 or 1)
-    numbers.new = (numbers.new or 0) + (each == run and 1 or 0)
+    local numbers = within(taken, keys[i])
+    numbers.old = (numbers.old or 0) + (is_stored and 1 or 0)
+    numbers.new = (numbers.new or 0) + (is_stored and 0 or 1)
     started[i] = run.id
   end
   take(taken)
