@@ -30,12 +30,12 @@ _json = msgspec.json.Encoder().encode
 class Beginning(Struct, rename="camel"):
     """A state document up to its results."""
 
+    version: str
     report_id: str
     user_id: str
     created_at: datetime | None
     step_analytics: dict[str, StepAnalytics]
     completed_results: dict[str, msgspec.Raw | str]
-    version: str = "1.0"
 
 
 class Summary(Struct):
@@ -110,5 +110,5 @@ def sum_up(page: Page) -> Summary:
             results[step] = saved.value if saved.value.startswith("@") else msgspec.Raw(saved.value.encode())
     told.sort(key=itemgetter(0))
     steps = {each.step_name: each for _, each in told}
-    beginning = Beginning(page.name, page.tenant, moment(page.created), steps, results)
+    beginning = Beginning("1.0", page.name, page.tenant, moment(page.created), steps, results)
     return Summary(len(steps), _json(beginning)[:-1], tokens, cost)
