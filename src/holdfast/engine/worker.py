@@ -248,11 +248,19 @@ class Worker:
                 await asyncio.sleep(self.options.poll)
 
     async def _be_given(self) -> bool:
+        """Keep a place free meanwhile, unless it is the only one: that belongs to what is queued, and a run that comes
+        when it is taken is handed over."""
         at, ttl = self._runtime.clock.monotonic(), self._runtime.times.ttl
         claims = [Claim(self.name, lane, names, 1, ttl) for lane, names in self._parallel.items()]
-        given = await self._runtime.store.stand_by(claims)
+        kept = 1 if self.options.concurrency > 1 else 0
+        self._expected += kept
+        try:
+            given = await self._runtime.store.stand_by(claims)
+        finally:
+            self._expected -= kept
+            self._room.set()
         for each in given:
-            has_room = self._free > 0  # there was, but others were claimed meanwhile
+            has_room = self._free > 0
             self._expected += 1
             self._bytes += len(each.input)
             self._begin(each, at, hand_over=not has_room)
