@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -17,7 +16,7 @@ from holdfast.adapters.redis.bell import Bell
 from holdfast.adapters.redis.link import Link, Links, examine, meta_key
 from holdfast.adapters.redis.notebook import MOST, Notebook
 from holdfast.adapters.redis.scripts import Script, scripts
-from holdfast.adapters.redis.standby import StandBy, as_claimed
+from holdfast.adapters.redis.standby import SOON, StandBy
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -32,8 +31,6 @@ from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilte
 
 CLAIMS = frozenset((c.Submit, c.Claim))
 SAVES = frozenset((c.SaveCheckpoint, c.SaveProgress, c.LogLine))
-log = logging.getLogger("holdfast.redis")
-
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
@@ -53,8 +50,7 @@ PIECE = 1000
 
 
 DROPPED = "inbox"
-SOON = 0.005
-"""Seconds after which a run that was given to us is taken in. Most write something by then, which does it, too."""
+"""What the bell says when something was put there."""
 
 
 FULL = 500
@@ -75,11 +71,10 @@ class RedisStore:
         self._notebook = Notebook(MOST if self._documents else 0)
         self._doorbell = Doorbell()
         self._bell = Bell(self.address, "bell", self._heard)
-        self._writing: set[asyncio.Task[None]] = set()
         self._links = Links(self.address, astuple(self._scripts), self._greet)
         self._meta = meta_key(self.address)
         self._inbox = self._key("inbox")
-        self._standby = StandBy(self._inbox)
+        self._standby = StandBy(self._inbox, self._notebook, self._call)
         self._channel = self._key("bell")
         self._met = ""
         self._open = False
@@ -202,34 +197,9 @@ class RedisStore:
 
     async def stand_by(self, claims: Sequence[c.Claim]) -> list[c.Claimed]:
         try:
-            return await self._be_given(self._link(), claims)
+            return await self._standby.next(self._link(), claims)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
-
-    async def _be_given(self, link: Link, claims: Sequence[c.Claim]) -> list[c.Claimed]:
-        found = await self._standby.wait(link, claims)
-        if found is None:
-            return []
-        claimed, created = as_claimed(*found)
-        suits = any(claimed.lane == claim.lane and claimed.pipeline in claim.pipelines for claim in claims)
-        if suits:
-            self._notebook.begin(claimed.run, claimed.epoch, None, claimed.tenant, created)
-        link.given += 1
-        writing = asyncio.create_task(self._write_down(link, claimed, keep=suits))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-        return [claimed] if suits else []
-
-    async def _write_down(self, link: Link, claimed: c.Claimed, *, keep: bool) -> None:
-        """Have it taken in, and given to others if we can't use it. If that fails, its lease ends some time."""
-        try:
-            if not keep:
-                await self._call(link, [c.Settle(claimed.run, claimed.epoch, "handover")])
-            await asyncio.sleep(SOON)
-            if link.given > link.taken_in:
-                await self._call(link, [])
-        except (OSError, ReplyError) as error:
-            log.debug("%s: run %s was given to us and could not be taken in: %s", self.address, claimed.run, error)
 
     async def wait(self, since: int, timeout: float) -> int:
         if self._open:
