@@ -56,7 +56,7 @@ class _Asked(Struct, frozen=True):
 
 
 def _forgive(claim: asyncio.Task[bool]) -> None:
-    """Look at what became of it, so that nobody complains."""
+    """Look at what became of it, so that nobody complains if nobody waits for it: a lane's own loop will say so."""
     if not claim.cancelled():
         claim.exception()
 
@@ -111,7 +111,7 @@ class Worker:
             execution.drain()
         if self._active and grace > 0:
             await asyncio.wait(self._active, timeout=grace)
-        if self._claims:
+        while self._claims:
             await asyncio.wait(self._claims)  # what they are given is handed over, too
         for task in list(self._active):
             task.cancel()
@@ -186,13 +186,18 @@ class Worker:
         early = self._early is not None and not self._early.done()
         if names and not early and self._free and not self._stopping.is_set():
             self._early = self._start_claim(Lane(lane), names, None)
-            self._early.add_done_callback(_forgive)  # the lane's own loop will say so
 
     @property
     def _free(self) -> int:
-        """Runs that may be claimed now. Those whose outcome is on its way to the store do nothing else any more: the
-        runs that take their places can be claimed in the same transaction."""
-        return max(0, self.options.concurrency - len(self._active) + self._settling - self._expected)
+        """Runs that may be claimed now."""
+        return max(0, self._left)
+
+    @property
+    def _left(self) -> int:
+        """Places that nobody has and nobody is expected to take; below zero there are too few. Those whose outcome is
+        on its way to the store do nothing else any more: the runs that take their places can be claimed in the same
+        transaction."""
+        return self.options.concurrency - len(self._active) + self._settling - self._expected
 
     def _start_claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> asyncio.Task[bool]:
         return self._on_its_own(self._claim(lane, names, leader))
@@ -202,6 +207,7 @@ class Worker:
         claim = asyncio.create_task(claiming)
         self._claims.add(claim)
         claim.add_done_callback(self._claims.discard)
+        claim.add_done_callback(_forgive)
         return claim
 
     async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> bool:
@@ -239,8 +245,10 @@ class Worker:
 
     async def _stand_by(self) -> None:
         """While there is nothing to do, be where the next run is given out."""
-        while not self._stopping.is_set():
+        while True:
             await self._idle.wait()
+            if self._stopping.is_set():
+                return
             try:
                 await asyncio.shield(self._on_its_own(self._be_given()))
             except Exception as error:  # whatever it is: runs can be claimed, too
@@ -260,10 +268,11 @@ class Worker:
             self._expected -= kept
             self._room.set()
         for each in given:
-            has_room = self._free > 0
             self._expected += 1
             self._bytes += len(each.input)
-            self._begin(each, at, hand_over=not has_room)
+            if self._left < 0 and (others := self._claims - {asyncio.current_task()}):
+                await asyncio.wait(others)  # what was asked for may not come
+            self._begin(each, at, hand_over=self._left < 0)
         return bool(given)
 
     async def _look_after_leases(self) -> None:

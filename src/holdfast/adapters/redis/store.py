@@ -122,12 +122,15 @@ class RedisStore:
         return self._links.here()
 
     def _heard(self, said: bytes) -> None:
-        """Somebody has changed something; what we do ourselves has rung already. What was put into the inbox while we
-        waited there has been given to somebody, perhaps to us: looking for it would only be in its way."""
+        """Somebody has changed something; what we do ourselves has rung already."""
         who, _, what = said.decode().partition(" ")
-        if who == self._me:
-            return
-        if what == DROPPED and self._standby.waits:
+        if who != self._me:
+            self._ring(dropped=what == DROPPED)
+
+    def _ring(self, *, dropped: bool = False) -> None:
+        """What was put into the inbox while we waited there has been given to somebody, perhaps to us: looking for it
+        would only be in its way."""
+        if dropped and self._standby.waits:
             asyncio.get_running_loop().call_later(SOON, self._doorbell.ring)
         else:
             self._doorbell.ring()
@@ -141,13 +144,12 @@ class RedisStore:
             return []
         link = self._link()
         try:
-            replies = await self._drop(link, commands[0]) if len(commands) == 1 and is_plain(commands[0]) else None
-            if replies is None:
-                replies = await self._call(link, commands)
+            dropped = await self._drop(link, commands[0]) if len(commands) == 1 and is_plain(commands[0]) else None
+            replies = await self._call(link, commands) if dropped is None else dropped
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
         if leaves_work(commands, replies):
-            self._doorbell.ring()
+            self._ring(dropped=dropped is not None)
         return replies
 
     async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
