@@ -43,9 +43,10 @@ REDLOCK = System("redlock (Node)", "redlock.js", NODE)
 
 STREAM_OR_LIST = ("stream", "list")
 THREAD_OR_ASYNC = ("thread", "async")
+SOME_OR_MANY = ("256 at once", "1024 at once")
 
 NOOP_REDIS = (
-    Subject(HOLDFAST, 30_000, 10_000),
+    Subject(HOLDFAST, 30_000, 10_000, SOME_OR_MANY),
     Subject(DRAMATIQ, 6_000, 2_000, ("1 thread", "4 threads")),
     Subject(TASKIQ, 4_000, 1_500, STREAM_OR_LIST),
     Subject(SAQ, 3_000, 1_000),
@@ -54,7 +55,7 @@ NOOP_REDIS = (
     Subject(BULLMQ, 25_000, 9_000),
 )
 NOOP_POSTGRES = (
-    Subject(HOLDFAST, 30_000, 10_000),
+    Subject(HOLDFAST, 30_000, 10_000, SOME_OR_MANY),
     Subject(PGQUEUER, 40_000, 15_000),
     Subject(PROCRASTINATE, 1_500, 500),
     Subject(ABSURD, 4_000, 1_500),

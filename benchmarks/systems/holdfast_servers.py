@@ -59,10 +59,11 @@ async def pickup(count: int) -> dict[str, float]:
 
 
 def work(_: int) -> None:
-    """A worker as its users start it, but for the line that it logs for each run."""
+    """A worker as its users start it, but for the line that it logs for each run. The way says how many it has at once."""
+    at_once = jobs.WAY.split()[0] if jobs.WAY else str(jobs.FLIGHT)
     os.environ["HOLDFAST_LOG_LEVEL"] = "warning"
     options = ["--store", jobs.STORE, "--app", "benchmarks.systems.holdfast_servers:pipelines"]
-    jobs.become("holdfast", *options, "worker", "--concurrency", str(jobs.FLIGHT))
+    jobs.become("holdfast", *options, "worker", "--concurrency", at_once)
 
 
 async def five_p50(count: int) -> dict[str, float]:
