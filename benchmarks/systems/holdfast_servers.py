@@ -59,7 +59,7 @@ async def pickup(count: int) -> dict[str, float]:
 
 
 def work(_: int) -> None:
-    """A worker as its users start it, but for the line that it logs for each run. The way says how many it has at once."""
+    """A worker as its users start it, but for the line that it logs for each run. The way says how many at once."""
     at_once = jobs.WAY.split()[0] if jobs.WAY else str(jobs.FLIGHT)
     os.environ["HOLDFAST_LOG_LEVEL"] = "warning"
     options = ["--store", jobs.STORE, "--app", "benchmarks.systems.holdfast_servers:pipelines"]
