@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import pytest
@@ -29,18 +29,20 @@ def sqlite(clock: Clock) -> Store:
     return SqliteStore(":memory:", clock, threads=False)
 
 
-@pytest.mark.parametrize("first", range(0, 600 * SCALE, BLOCK))
-def test_the_contract_holds_in_memory(first: int) -> None:
+def tell_all(first: int, make_store: Callable[[Clock], Store]) -> None:
     with quiet():
         for seed in range(first, first + BLOCK):
-            Story(seed, MemoryStore).tell()
+            Story(seed, make_store).tell()
+
+
+@pytest.mark.parametrize("first", range(0, 600 * SCALE, BLOCK))
+def test_the_contract_holds_in_memory(first: int) -> None:
+    tell_all(first, MemoryStore)
 
 
 @pytest.mark.parametrize("first", range(20_000, 20_000 + 200 * SCALE, BLOCK))
 def test_the_contract_holds_while_workers_stand_by(first: int) -> None:
-    with quiet():
-        for seed in range(first, first + BLOCK):
-            Story(seed, standing_by).tell()
+    tell_all(first, standing_by)
 
 
 def test_runs_are_given_to_those_who_stand_by() -> None:
@@ -62,9 +64,7 @@ def test_runs_are_given_to_those_who_stand_by() -> None:
 
 @pytest.mark.parametrize("first", range(10_000, 10_000 + 200 * SCALE, BLOCK))
 def test_the_contract_holds_on_sqlite(first: int) -> None:
-    with quiet():
-        for seed in range(first, first + BLOCK):
-            Story(seed, sqlite).tell()
+    tell_all(first, sqlite)
 
 
 def test_the_accidents_bite() -> None:

@@ -42,8 +42,7 @@ class Lock:
         self._lease: Lease | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
-        self._is_lost = False
-        self._lost: asyncio.Event | None = None
+        self._lost = asyncio.Event()
 
     @property
     def held(self) -> bool:
@@ -59,9 +58,7 @@ class Lock:
             return False
         self.token, self.epoch, self.holder = token, reply.epoch, None
         self._loop = asyncio.get_running_loop()
-        self._is_lost = False
-        if self._lost is not None:
-            self._lost.clear()
+        self._lost.clear()
         trusted_until = runtime.times.trusted_until(start)
         self._lease = Lease(self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token)
         if not runtime.keeper.started:
@@ -96,10 +93,6 @@ class Lock:
 
     async def lost(self) -> None:
         """Wait until the lock is lost."""
-        if self._lost is None:
-            self._lost = asyncio.Event()
-            if self._is_lost:
-                self._lost.set()
         await self._lost.wait()
 
     async def __aenter__(self) -> Lock:
@@ -111,7 +104,7 @@ class Lock:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
         body, self._body = self._body, None
-        lost = self._is_lost
+        lost = self._lost.is_set()
         await self.release()
         if lost and (kind is None or issubclass(kind, asyncio.CancelledError)):
             if body is not None and kind is not None:
@@ -124,9 +117,7 @@ class Lock:
         self._loop.call_soon_threadsafe(self._on_lost)
 
     def _on_lost(self) -> None:
-        self._is_lost = True
-        if self._lost is not None:
-            self._lost.set()
+        self._lost.set()
         if self._body is not None:
             self._body.cancel()
 
