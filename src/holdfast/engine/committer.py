@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from copy import copy
+from functools import cached_property
 
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.ports.commands import Command, Reply
@@ -34,9 +35,13 @@ class Committer:
         self._flights: set[asyncio.Task[None]] = set()
         self._limit = store.features.batches_in_flight
 
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
     def send(self, command: Command) -> asyncio.Future[Reply]:
         """Apply a command; the future's result is the store's answer, once it is durable."""
-        future = asyncio.get_running_loop().create_future()
+        future = self._loop.create_future()
         self._pending.append((command, future))
         if len(self._flights) < self._limit:
             self._take_off()

@@ -21,7 +21,7 @@ class Deadline:
 
     def __init__(self, deadlines: Deadlines, seconds: float) -> None:
         self._deadlines = deadlines
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(deadlines.loop)  # without the loop it asks the kernel for our process id
         self._cancelling = self._task.cancelling() if self._task else 0
         self.when = deadlines.loop.time() + seconds
         self.expired = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -32,6 +33,8 @@ from holdfast.ports.commands import Claimed, Command, LogLine, Quarantine, SaveC
 RETRY_PAUSE = 0.25
 """Between two tries to write while the store is away and the lease is still trusted."""
 
+UNFINISHED = (StepStatus.IN_PROGRESS, StepStatus.FAILED)
+
 _encode = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(StepRecord).decode
 _decode_progress = msgspec.json.Decoder(Progress).decode
@@ -59,11 +62,14 @@ class Execution:
         self.feeds: dict[str, Feed] = {}
         self.draining = False
         self.ended = False
-        self.drained = asyncio.Event()
         self.plan = plan
         self._finished_before: dict[str, StepRecord] = {}
         self._missing = dict(plan.missing)
         self._group: asyncio.TaskGroup | None = None
+
+    @cached_property
+    def drained(self) -> asyncio.Event:
+        return asyncio.Event()
 
     @property
     def complete(self) -> bool:
@@ -270,7 +276,7 @@ class Execution:
         steps = {
             name: record
             for name, record in self.records.items()
-            if record.status in (StepStatus.IN_PROGRESS, StepStatus.FAILED)
+            if record.status in UNFINISHED
         }
         if not steps and not self.wasted:
             return "{}"

@@ -40,7 +40,7 @@ class Waiters:
         return found
 
     def resolve(self, run: str, ending: Ending) -> None:
-        future = self._futures.pop(run, None)
+        future = self._futures.pop(run, None) if self._futures else None  # most workers run where nobody waits
         if future is not None and not future.done():
             future.set_result(ending)
 

@@ -85,12 +85,14 @@ class Worker:
         self._idle.set()
         self._stopping = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
+        self._loop: asyncio.AbstractEventLoop
 
     @property
     def active(self) -> int:
         return len(self._active)
 
     async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
         await self._runtime.keeper.start()
         for lane, names in self._lanes().items():
             await self._define(lane)
@@ -176,7 +178,7 @@ class Worker:
 
     def _patience(self) -> float:
         """How long to wait for the bell: not past the moment when a run that was sent back is due."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         self._due = [due for due in self._due if due > now]
         return min([self.options.poll, *(due - now for due in self._due)])
 
@@ -288,18 +290,17 @@ class Worker:
 
     def _begin(self, claimed: Claimed, request_start: float, *, hand_over: bool = False) -> None:
         pipeline = self._pipelines[claimed.pipeline]
-        loop = asyncio.get_running_loop()
         task: asyncio.Task[None]
 
         def stop_work() -> None:
-            loop.call_soon_threadsafe(task.cancel)
+            self._loop.call_soon_threadsafe(task.cancel)
 
         trusted_until = self._runtime.times.trusted_until(request_start)
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, stop_work)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
         if hand_over or self._stopping.is_set():
             execution.drain()
-        task = asyncio.create_task(self._execute(execution))
+        task = self._loop.create_task(self._execute(execution))
         self._runtime.keeper.keep(lease)
         self._active[task] = execution
         self._idle.clear()
@@ -337,7 +338,7 @@ class Worker:
         if told := ending(settle):
             self._runtime.waiters.resolve(settle.run, told)
         elif settle.outcome == "retry" and settle.delay > 0:
-            self._due.append(asyncio.get_running_loop().time() + settle.delay)
+            self._due.append(self._loop.time() + settle.delay)
 
     # --- progress ----------------------------------------------------------------------------------------------
 

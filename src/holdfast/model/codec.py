@@ -18,7 +18,7 @@ _to_text = msgspec.json.Encoder()
 class Codec:
     """Encodes, decodes and validates values of one type. `schema` changes whenever the type's shape does."""
 
-    __slots__ = ("_adapter", "name", "schema", "type")
+    __slots__ = ("_adapter", "_dump", "_load", "name", "schema", "type")
 
     def __init__(self, kind: Any) -> None:
         self.type = kind
@@ -31,18 +31,21 @@ class Codec:
                 f"{self.name} can't be stored as JSON ({str(error).splitlines()[0]}); use a pydantic model, "
                 "a dataclass, or plain lists, dicts, strings and numbers"
             ) from error
+        # The adapter's own methods hand over a dozen options that nobody here sets.
+        self._dump = self._adapter.serializer.to_json
+        self._load = self._adapter.validator.validate_json
 
     def encode(self, value: Any) -> str:
         """JSON text of a value. Raises InvalidInput when it does not fit the type."""
         try:
-            return self._adapter.dump_json(value, warnings=False).decode()
+            return self._dump(value, warnings=False).decode()
         except (PydanticSerializationError, UnicodeError, ValueError, TypeError) as error:
             raise InvalidInput(f"{value!r:.200} can't be stored as {self.name}: {_first_line(error)}") from error
 
     def decode(self, text: str) -> Any:
         """The value behind JSON text. Raises InvalidInput when it does not fit the type."""
         try:
-            return self._adapter.validate_json(text)
+            return self._load(text)
         except ValidationError as error:
             raise InvalidInput(explain(error, self.name)) from error
 
