@@ -122,10 +122,10 @@ def test_data_of_a_newer_program_are_a_failure() -> None:
 def test_a_run_that_was_left_behind_is_a_warning() -> None:
     prefix = fresh_prefix()
     url = shared_server().url(prefix)
-    use(url, a_submit("r1"), a_claim())
-    assert troubles(look(health.findings(url))) == SHARED
-    shared_server().call("DEL", f"{prefix}pipeline_lock:r1")  # as it goes by itself, with the lease
-    assert troubles(look(health.findings(url))) == SHARED | {"leases": "warn"}
+    use(url, a_submit("r1"), a_claim(ttl=30.0))
+    for silence, troubled in ((80, {}), (20, {"leases": "warn"})):
+        shared_server().call("HINCRBYFLOAT", f"{prefix}holdfast:meta", "wall", str(-silence))
+        assert troubles(look(health.findings(url))) == SHARED | troubled
 
 
 def test_a_user_who_may_not_hear_is_noticed_by_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:

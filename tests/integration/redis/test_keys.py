@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.redis.scene import RECORD, a_checkpoint, a_claim, a_store, a_submit
+from tests.integration.redis.scene import RECORD, a_checkpoint, a_claim, a_store, a_submit, opened
 from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast import Context, Holdfast, Pause, Permanent, Pipeline, WorkerOptions
@@ -27,9 +27,11 @@ from holdfast.ports.commands import (
     SaveCheckpoint,
     SaveProgress,
     Settle,
+    Sweep,
 )
 from holdfast.services.statedocument import state_document
 from holdfast.services.views import run_view
+from holdfast.testing.clock import ManualClock
 
 UNDER_WAY = (
     '{"steps":{"t":{"step":"t","status":"in_progress","started":1700000002.0,"done":3,"usage":{"input_tokens":5}}}}'
@@ -159,7 +161,38 @@ def test_a_run_of_one_step_has_its_document_when_it_is_over() -> None:
             await store.apply([a_submit("r1"), a_claim()])
             await store.apply([Settle("r1", 1, "succeeded", result="1", last=a_checkpoint("r1", 1))])
             await check(store)
-            assert 86_000 < await raw(store, "TTL", "pipeline_state:r1") <= 86_400
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("by", ["the next that succeeds", "the sweeper"])
+def test_the_documents_of_runs_that_succeeded_go_after_a_day(by: str) -> None:
+    clock = ManualClock()
+
+    async def succeed(store: RedisStore, *runs: str) -> None:
+        await store.apply([a_submit(run) for run in runs])
+        await store.apply([a_claim(len(runs))])
+        await store.apply([Settle(run, 1, "succeeded", result="1", last=a_checkpoint(run, 1)) for run in runs])
+
+    async def shown(store: RedisStore) -> set[str]:
+        return {run for run in ("r1", "r2", "r3", "r4") if await document(store, run)}
+
+    async def play() -> None:
+        async with opened(RedisStore(shared_server().url(fresh_prefix()), test_clock=clock)) as store:
+            await succeed(store, "r1", "r2")
+            clock.advance(50_000)
+            await succeed(store, "r3")
+            clock.advance(86_400 - 50_001)
+            await store.apply([Sweep()])
+            assert await shown(store) == {"r1", "r2", "r3"}
+            clock.advance(1)
+            if by == "the sweeper":
+                await store.apply([Sweep()])
+                assert await shown(store) == {"r3"}
+            else:
+                await succeed(store, "r4")
+                assert await shown(store) == {"r3", "r4"}
+            assert await store.run("r1") is not None
 
     asyncio.run(play())
 
@@ -337,13 +370,14 @@ def test_the_lock_key_names_the_holder_while_there_is_one() -> None:
     async def play() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1"), Claim("w7", "default", ["p"], 1, 30.0)])
+            await store.apply([WORD])
             assert await raw(store, "GET", "pipeline_lock:r1") == b"w7#1"
             assert 0 < await raw(store, "TTL", "pipeline_lock:r1") <= 30
             await store.apply([Renew([("r1", 1)], 300.0)])
             assert 30 < await raw(store, "TTL", "pipeline_lock:r1") <= 300
             await store.apply([Settle("r1", 1, "handover")])
             assert await raw(store, "EXISTS", "pipeline_lock:r1") == 0
-            await store.apply([Claim("w8", "default", ["p"], 1, 30.0)])
+            await store.apply([Claim("w8", "default", ["p"], 1, 30.0), SaveProgress("r1", 2, "{}")])
             assert await raw(store, "GET", "pipeline_lock:r1") == b"w8#2"
             await store.apply([PauseRun("r1", "ann")])
             assert await raw(store, "EXISTS", "pipeline_lock:r1") == 0

@@ -79,7 +79,7 @@ def test_it_is_taken_in_even_if_nothing_is_written() -> None:
             given = await given_by(store, store)
             while await store._ask("XLEN", store._key("inbox")):
                 pass
-            assert await store._ask("GET", f"{store.address.prefix}pipeline_lock:{given.run}") is not None
+            assert await store._ask("SMEMBERS", store._key("leases:default")) == [given.run.encode()]
 
     asyncio.run(play())
 

@@ -10,7 +10,8 @@ from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.adapters.redis.link import find_master, meta_key
-from holdfast.adapters.redis.wire import ReplyError, Wire, ask
+from holdfast.adapters.redis.reads import lease_ends
+from holdfast.adapters.redis.wire import ReplyError, Wire, ask, ask_all
 from holdfast.errors import ConfigurationError
 from holdfast.model.ids import new_token
 from holdfast.ports.bus import Message
@@ -250,13 +251,17 @@ async def _schema(wire: Wire, address: Address) -> Finding:
 
 
 async def _leases(wire: Wire, address: Address) -> Finding:
-    """A running run without the key that shows its lease has none any more."""
+    """Time has stood still for leases since the last command, if nobody sends any: see clock.lua."""
+    wall, mono = [float(value or 0) for value in await ask(wire, "HMGET", meta_key(address), "wall", "mono")]
+    seconds, microseconds = await ask(wire, "TIME")
+    long_ago = mono + int(seconds) + int(microseconds) / 1e6 - wall - 60
     left = 0
     for lane in await ask(wire, "HKEYS", f"{address.prefix}holdfast:leases"):
         runs = await ask(wire, "SMEMBERS", f"{address.prefix}holdfast:leases:".encode() + lane)
         for start in range(0, len(runs), 500):
-            keys = [f"{address.prefix}pipeline_lock:".encode() + run for run in runs[start : start + 500]]
-            left += len(keys) - await ask(wire, "EXISTS", *keys)
+            keys = [f"{address.prefix}holdfast:run:".encode() + run for run in runs[start : start + 500]]
+            fences = await ask_all(wire, [("HGET", key, "f") for key in keys])
+            left += sum(lease_ends(fence) < long_ago for fence in fences if fence)
     return abandoned(left)
 
 

@@ -38,6 +38,11 @@ def packed(*values: Any) -> bytes:
     return pack(values)[1:]
 
 
+def lease_ends(fence: bytes) -> float:
+    """By the clock of leases, which `lua/clock.lua` describes."""
+    return FENCE.unpack(fence)[3]
+
+
 def epoch_of(lock: bytes) -> int:
     """The epoch of a lock, which `lua/locks.lua` makes longer while it is held."""
     return unpack(6 if lock.endswith(b"-" * 16) else 5, lock)[0]

@@ -1,6 +1,6 @@
 -- What every script that applies commands begins with: the numbers of the store, and what is written in the end.
 
-local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'floor', 'held')
+local meta = call('HMGET', KEYS[1], 'wall', 'mono', 'later', 'seq', 'position', 'floor', 'held', 'hidden')
 read_clock(meta[1], meta[2], meta[3])
 local seq, position = tonumber(meta[4] or 0), tonumber(meta[5] or 0)
 local last_seq, last_position = seq, position

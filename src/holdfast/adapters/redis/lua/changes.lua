@@ -4,8 +4,10 @@
 -- often claimed in the same batch, and items, of which many belong to one run: who looks at a run calls `flush` before.
 
 local accepted, outbox, ended = {}, {}, {now}
-local heads, rest = {}, {}
+local heads, rest, tallied = {}, {}, {}
 local pending, items, queues, fresh, tenants, tallies, freed, unlocked = {}, {}, {}, {}, {}, {}, {}, {}
+
+local writes = {} -- writes what was collected: in the end, or before somebody looks at all of it
 
 local function within(all, name)
   local found = all[name]
@@ -16,15 +18,24 @@ local function within(all, name)
   return found
 end
 
--- Count a run that has come from one state to another; nil for a run that is new, or gone.
-local function tally(run, from, to)
-  local counts = within(within(within(tallies, run.tenant), run.pipeline), run.lane)
+-- Count a run that has come from one state to another; nil for a run that is new, or gone. Most runs that are counted one
+-- after another belong together.
+local function tally_of(tenant, pipeline, lane, from, to)
+  if tallied.tenant ~= tenant or tallied.pipeline ~= pipeline or tallied.lane ~= lane then
+    local counts = within(within(within(tallies, tenant), pipeline), lane)
+    tallied = {tenant = tenant, pipeline = pipeline, lane = lane, counts = counts}
+  end
+  local counts = tallied.counts
   if from then
     counts[from] = (counts[from] or 0) - 1
   end
   if to then
     counts[to] = (counts[to] or 0) + 1
   end
+end
+
+local function tally(run, from, to)
+  tally_of(run.tenant, run.pipeline, run.lane, from, to)
 end
 
 -- --- a run's hash ---
@@ -57,15 +68,19 @@ local function head_of_event(kind, data)
   return head
 end
 
--- `step` instead of data: they are what is recorded in the checkpoint of the step.
-local function event(run, kind, data, step)
-  local number = run.last + 1
-  run.last = number
+-- An event of a run, by their numbers: its field in the run's hash, and what to write there. `step` instead of data: they
+-- are what is recorded in the checkpoint of the step.
+local function event_of_run(seq, number, kind, data, step)
   position = position + 1
   local count = #outbox
-  outbox[count + 1], outbox[count + 2] = run.seq, number
-  put(run, EVENT_FIELDS[number] or 'e' .. number,
-    step and head_of_event(kind, 'nil') .. pack(position, step) or head_of_event(kind, data or '{}') .. pack(position))
+  outbox[count + 1], outbox[count + 2] = seq, number
+  return EVENT_FIELDS[number] or 'e' .. number,
+    step and head_of_event(kind, 'nil') .. pack(position, step) or head_of_event(kind, data or '{}') .. pack(position)
+end
+
+local function event(run, kind, data, step)
+  run.last = run.last + 1
+  put(run, event_of_run(run.seq, run.last, kind, data, step))
 end
 
 local function put_fence(run)
@@ -83,13 +98,12 @@ local function write(run)
 end
 
 -- The rest of a run, packed: most runs that are saved one after another have the same.
-local function rest_of(run)
-  if rest.attempts ~= run.attempts or rest.limit ~= run.limit or rest.available ~= run.available or rest.due ~= run.due
-    or rest.worker ~= run.worker or rest.reason ~= run.reason or rest.holds ~= run.holds then
+local function rest_of(attempts, limit, available, due, worker, reason, holds)
+  if rest.attempts ~= attempts or rest.limit ~= limit or rest.available ~= available or rest.due ~= due
+    or rest.worker ~= worker or rest.reason ~= reason or rest.holds ~= holds then
     rest = {
-      attempts = run.attempts, limit = run.limit, available = run.available, due = run.due, worker = run.worker,
-      reason = run.reason, holds = run.holds,
-      packed = pack(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds),
+      attempts = attempts, limit = limit, available = available, due = due, worker = worker, reason = reason,
+      holds = holds, packed = pack(attempts, limit, available, due, worker, reason, holds),
     }
   end
   return rest.packed
@@ -98,7 +112,7 @@ end
 local function save(run)
   pending[run.id] = nil
   put_fence(run)
-  put(run, 'r', rest_of(run))
+  put(run, 'r', rest_of(run.attempts, run.limit, run.available, run.due, run.worker, run.reason, run.holds))
   write(run)
 end
 
@@ -144,24 +158,29 @@ local function line_up(run)
   end
 end
 
--- A run's lease has ended.
-local function set_free(run)
-  local ids = within(freed, run.lane)
-  ids[#ids + 1] = run.id
-  unlocked[#unlocked + 1] = PREFIX .. 'pipeline_lock:' .. run.id
-end
-
-local function write_freed()
-  if #unlocked > 0 then
-    for lane, ids in pairs(freed) do
-      call('SREM', H .. 'leases:' .. lane, unpack(ids))
-    end
-    call('DEL', unpack(unlocked))
-    freed, unlocked = {}, {}
+-- A run's lease has ended. Most runs are over before anybody was shown who has them.
+local function set_free(id, lane, shown)
+  local ids = within(freed, lane)
+  ids[#ids + 1] = id
+  if shown then
+    unlocked[#unlocked + 1] = PREFIX .. 'pipeline_lock:' .. id
   end
 end
 
-local function write_queues()
+function writes.freed()
+  if next(freed) then
+    for lane, ids in pairs(freed) do
+      call('SREM', H .. 'leases:' .. lane, unpack(ids))
+    end
+    freed = {}
+  end
+  if unlocked[1] then
+    call('DEL', unpack(unlocked))
+    unlocked = {}
+  end
+end
+
+function writes.queues()
   for key, queue in pairs(fresh) do
     if #queue > 0 then
       local entries = {}
@@ -176,9 +195,9 @@ end
 
 -- --- at the end, or before somebody looks at all of it ---
 
-local function write_runs()
-  write_freed()
-  write_queues()
+function writes.runs()
+  writes.freed()
+  writes.queues()
   for _, run in pairs(pending) do
     save(run)
   end
@@ -187,14 +206,14 @@ local function write_runs()
   end
 end
 
-local function write_outbox()
+function writes.outbox()
   if #outbox > 0 then
     call('XADD', H .. 'outbox', format('%d-0', position), 'm', pack(outbox))
     outbox = {}
   end
 end
 
-local function write_accepted()
+function writes.accepted()
   if #accepted > 0 then
     call('XADD', H .. 'runs', format('%d-0', seq), 'm', pack(accepted))
     for tenant, runs in pairs(tenants) do
@@ -205,14 +224,14 @@ local function write_accepted()
   end
 end
 
-local function write_ended()
+function writes.ended()
   if #ended > 1 then
     call('XADD', H .. 'ended', format('%d-0', position), 'm', pack(ended))
     ended = {now}
   end
 end
 
-local function write_tallies()
+function writes.tallies()
   for tenant, pipelines in pairs(tallies) do
     for pipeline, lanes in pairs(pipelines) do
       for lane, counts in pairs(lanes) do
@@ -225,18 +244,17 @@ local function write_tallies()
       end
     end
   end
-  tallies = {}
+  tallies, tallied = {}, {}
 end
 
-local write_documents -- document.lua
 local conclude = finish
 
 function finish()
-  write_runs()
-  write_outbox()
-  write_accepted()
-  write_ended()
-  write_tallies()
-  write_documents()
+  writes.runs()
+  writes.outbox()
+  writes.accepted()
+  writes.ended()
+  writes.tallies()
+  writes.documents()
   conclude()
 end

@@ -107,7 +107,7 @@ end
 -- The head of a fifo lane and the key of its queue, for its leader, when nothing is under way or in the way. Delayed runs keep
 -- their place.
 local function head_of(c)
-  write_queues()
+  writes.queues()
   if c.limit < 1 or not leads(c) or call('EXISTS', H .. 'leases:' .. c.lane, H .. 'blocked:' .. c.lane) > 0 then
     return {}, {}
   end
@@ -140,52 +140,71 @@ local function take(taken)
   end
 end
 
--- What it takes to start a stored run.
-local function to_be_started(id)
-  flush(id)
-  local found = call('HMGET', RUN .. id, 's', 'f', 'r', 'i')
-  local seq, _, epoch, _, last, started, finished, bad = unpack_fence(FENCE, found[2])
-  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(found[1], 3)
-  local attempts, limit, _, due, _, _, holds = decode(found[3])
-  return {
-    id = id, seq = seq, state = QUEUED, epoch = epoch, lasts = 0, last = last, started = started,
-    finished = finished, bad = bad, tenant = tenant, pipeline = pipeline, lane = lane, attempts = attempts,
-    limit = limit, due = due, worker = '', holds = holds, s = found[1], input = found[4],
-    written = {nil, nil, nil, nil, nil, nil},
-  }
-end
-
--- What the event and the lock say of a worker: most runs of a claim have the same epoch and attempt.
+-- What the event says of a worker: most runs of a claim have the same epoch and attempt.
 local function describe(worker, epoch, attempts)
   worker.epoch, worker.attempts = epoch, attempts
   worker.data = format('{"attempt":%d,"worker":%s,"epoch":%d}', attempts, worker.json, epoch)
-  worker.holder = format('%s#%d', worker.name, epoch)
   worker.packed = pack(epoch, attempts)
 end
 
 local function as_worker(c)
-  return {name = c.worker, json = cjson.encode(c.worker), ttl = format('%d', math.max(1, c.ttl * 1000))}
+  return {name = c.worker, json = cjson.encode(c.worker), lasts = mono + c.ttl}
 end
 
--- Lease a run. What the worker is told, packed: what never changes of it, its id, input, progress, limit of attempts, whether
--- it was claimed before, epoch, attempts.
-local function start(run, c, worker, epoch)
-  local again = run.epoch > 0
-  run.epoch, run.attempts, run.state = epoch or raised(run.epoch), run.attempts + 1, RUNNING
-  run.worker, run.started, run.lasts, run.reason = c.worker, run.started > 0 and run.started or now, mono + c.ttl, nil
-  tally(run, QUEUED, RUNNING)
-  if worker.epoch ~= run.epoch or worker.attempts ~= run.attempts then
-    describe(worker, run.epoch, run.attempts)
+-- Lease a run. What is to be written of it: the field of an event, the event, the fence, the rest. Runs are claimed by the
+-- thousand, and a table for each of them is what would take longest.
+local function lease(worker, tenant, pipeline, lane, seq, epoch, number, started, finished, bad, attempts, limit, due, holds)
+  if worker.epoch ~= epoch or worker.attempts ~= attempts then
+    describe(worker, epoch, attempts)
   end
-  event(run, 'run.started', worker.data)
-  if again then
-    run.progress = call('HGET', RUN .. run.id, 'p')
-    show(run)
+  tally_of(tenant, pipeline, lane, QUEUED, RUNNING)
+  local field, event = event_of_run(seq, number, 'run.started', worker.data)
+  return field, event,
+    pack_fence(FENCE, seq, RUNNING, epoch, worker.lasts, number, started > 0 and started or now, finished, bad),
+    rest_of(attempts, limit, nil, due, worker.name, nil, holds)
+end
+
+-- What a worker is told of a run, packed: what never changes of it, its id, input, progress, limit of attempts, whether it was
+-- claimed before, epoch, attempts. An array of eight, of which the first is an array of ten.
+local function to_tell(worker, s, ...)
+  return '\152\154' .. s .. pack(...) .. worker.packed
+end
+
+-- Lease a stored run, unless its input is larger than `room`. What the worker is told, and the size of the input.
+local function start_stored(worker, id, room)
+  flush(id)
+  local name = RUN .. id
+  local found = call('HMGET', name, 's', 'f', 'r', 'i')
+  local s, input = found[1], found[4]
+  if #input > room then
+    return nil
   end
-  save(run)
-  call('SET', PREFIX .. 'pipeline_lock:' .. run.id, worker.holder, 'PX', worker.ttl)
-  -- An array of eight, of which the first is an array of ten.
-  return '\152\154' .. run.s .. pack(run.id, run.input, run.progress or '{}', run.limit, again) .. worker.packed
+  local seq, _, epoch, _, last, started, finished, bad = unpack_fence(FENCE, found[2])
+  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(s, 3)
+  local attempts, limit, _, due, _, _, holds = decode(found[3])
+  local field, event, fence, rest = lease(worker, tenant, pipeline, lane, seq, raised(epoch), last + 1, started, finished,
+    bad, attempts + 1, limit, due, holds)
+  call('HSET', name, field, event, 'f', fence, 'r', rest)
+  if epoch == 0 then
+    return to_tell(worker, s, id, input, '{}', limit, false), #input
+  end
+  to_show[id] = WANTED or nil
+  return to_tell(worker, s, id, input, call('HGET', name, 'p') or '{}', limit, true), #input
+end
+
+-- The same of a run that this batch has accepted, under an epoch that it was given, if it was.
+local function start_new(worker, run, room, epoch)
+  if #run.input > room then
+    return nil
+  end
+  local field, event, fence, rest = lease(worker, run.tenant, run.pipeline, run.lane, run.seq, epoch or raised(0),
+    run.last + 1, 0, 0, 0, 1, run.limit, run.due, nil)
+  put(run, field, event)
+  put(run, 'f', fence)
+  put(run, 'r', rest)
+  pending[run.id] = nil
+  write(run)
+  return to_tell(worker, run.s, run.id, run.input, '{}', run.limit, false), #run.input
 end
 
 -- Note which runs are running, and from when on it is worth while to look for leases that have ended.
@@ -215,30 +234,28 @@ function begin_given(run, id, consumer, waited)
   local c = {worker = worker, lane = run.lane, ttl = tonumber(ttl) - math.min(waited / 1000, LEAP)}
   local queue = queue_of(run)
   queue[#queue] = nil
-  start(run, c, as_worker(c), epoch)
+  start_new(as_worker(c), run, math.huge, epoch)
   note_leases(c, {run.id})
 end
 
 -- Answers which of `claims` are its runs.
 on.Claim = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
-  write_freed()
+  writes.freed()
   end_delays(c.lane)
   local next, keys = (order_of(c.lane) == 'fifo' and head_of or next_of)(c)
   local claimed, taken, started, size = {}, {}, {}, 0
   local worker = as_worker(c)
   for i, each in ipairs(next) do
     local is_stored = type(each) == 'string'
-    local run = is_stored and to_be_started(each) or each
-    size = size + #run.input
-    if i > 1 and size > c.max_bytes then
+    local told, bytes = (is_stored and start_stored or start_new)(worker, each, i > 1 and c.max_bytes - size or math.huge)
+    if not told then
       break
     end
-    claimed[i] = start(run, c, worker)
     local numbers = within(taken, keys[i])
     numbers.old = (numbers.old or 0) + (is_stored and 1 or 0)
     numbers.new = (numbers.new or 0) + (is_stored and 0 or 1)
-    started[i] = run.id
+    claimed[i], started[i], size = told, is_stored and each or each.id, size + bytes
   end
   take(taken)
   if started[1] then

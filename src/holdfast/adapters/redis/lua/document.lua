@@ -1,5 +1,7 @@
 -- The state document: pipeline_state:<run>, the JSON that seed 000's tools read. It appears with the first progress of a
--- run or with its end, follows every change of its state, and goes a day after the run has ended.
+-- run or with its end, follows every change of its state, and goes a day after the run has ended: with a time to live, or,
+-- if it has succeeded, with all others of its batch. A time to live for each of them would be another command in the log
+-- and another look-up whenever any key is looked up, a sixth of the server's time.
 --
 -- It is always written as a whole. A step that is completed does not write it: the worker's next word on its progress
 -- does, half a second later at most, or the end of the attempt.
@@ -9,7 +11,9 @@
 local WANTED = ARGV[3] == '1'
 local KEPT = '86400'
 local to_show = {} -- runs whose document is written after everything else
+local succeeded = false -- whether a document was written that has no time to live
 local made
+local documents = {} -- what the others call; one name, since a function knows 60 of those outside of it
 
 -- What puts a document together. It is made when it is needed: most calls need nothing of it, and would wait for it.
 local function writing()
@@ -18,7 +22,7 @@ local function writing()
   end
   local STATUS = {'pending', 'running', 'running', 'completed', 'failed', 'failed'}
   local match, floor = string.match, math.floor
-  local moments, quoted = {}, {}
+  local moments, quoted, numbers = {}, {}, {}
 
   -- The start of an RFC 3339 time, for a second since 1970. Most steps of a batch end in the same few seconds.
   local function moment(second)
@@ -108,18 +112,33 @@ local function writing()
     return cjson.encode(counts)
   end
 
+  -- Milliseconds as text. Most runs of a batch take about as long.
+  local function milliseconds(seconds)
+    local number = floor(1000 * seconds + 0.5)
+    local text = numbers[number]
+    if not text then
+      text = format('%d', number)
+      numbers[number] = text
+    end
+    return text
+  end
+
   -- Everything behind the results.
-  local function ending(run, current, tokens, cost)
+  local function ending(state, spent, tokens, cost, bad, current, failure)
+    return ',"updatedAt":' .. NOW .. ',"status":"' .. STATUS[state] .. '","validationFailures":' .. (bad or '{}')
+      .. ',"totalTokens":' .. (tokens == 0 and '0' or format('%d', tokens))
+      .. ',"totalCost":' .. (cost == 0 and '0' or format('%.17g', cost))
+      .. ',"totalDurationMs":' .. milliseconds(math.max(0, spent))
+      .. (current and ',"currentStep":' .. current or '') .. (failure and ',"error":' .. failure or '') .. '}'
+  end
+
+  local function ending_of(run, tokens, cost, current)
     local failure = run.failure
     if run.state == CANCELLED then
       failure = cjson.encode({name = 'Cancelled', message = run.reason or 'the run was cancelled'})
     end
-    local spent = run.started > 0 and math.max(0, (run.finished > 0 and run.finished or now) - run.started) or 0
-    return ',"updatedAt":' .. NOW .. ',"status":"' .. STATUS[run.state] .. '","validationFailures":'
-      .. (run.bad == 0 and '{}' or failures(run)) .. ',"totalTokens":' .. (tokens == 0 and '0' or format('%d', tokens))
-      .. ',"totalCost":' .. (cost == 0 and '0' or format('%.17g', cost)) .. ',"totalDurationMs":'
-      .. floor(1000 * spent + 0.5) .. (current and ',"currentStep":' .. current or '')
-      .. (failure and ',"error":' .. failure or '') .. '}'
+    local spent = run.started > 0 and (run.finished > 0 and run.finished or now) - run.started or 0
+    return ending(run.state, spent, tokens, cost, run.bad > 0 and failures(run) or nil, current, failure)
   end
 
   -- Fields of a run, however many.
@@ -204,44 +223,76 @@ local function writing()
       done.tokens, done.cost, current
   end
 
-  made = {beginning = beginning, ending = ending}
+  made = {beginning = beginning, ending = ending, ending_of = ending_of}
   return made
 end
 
 -- `beginning` is everything up to the results. Of a run that succeeds, a worker that has seen all of it sends it: looking up
 -- the steps of each would take a third of the server's time.
-local function write_document(run, beginning, tokens, cost, current)
+function documents.write(run, beginning, tokens, cost, current)
   if not WANTED then
     return
   end
-  local text = beginning .. writing().ending(run, current, tokens, cost)
-  if run.state >= SUCCEEDED then
+  local text = beginning .. writing().ending_of(run, tokens, cost, current)
+  if run.state > SUCCEEDED then
     call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
   else
     call('SET', PREFIX .. 'pipeline_state:' .. run.id, text)
+    succeeded = succeeded or run.state == SUCCEEDED
+  end
+end
+
+-- The same of a run that succeeds now, of which no more is known than when it began.
+function documents.write_success(id, beginning, started, tokens, cost)
+  if WANTED then
+    call('SET', PREFIX .. 'pipeline_state:' .. id, beginning .. writing().ending(SUCCEEDED, now - started, tokens, cost))
+    succeeded = true
   end
 end
 
 -- Write the document of a run of which everything is known. Its first `count` events are stored; `last`, with its checkpoint,
 -- is a step that is being written.
-local function show_now(run, count, last, packed, skipped)
+function documents.show_now(run, count, last, packed, skipped)
   if WANTED then
-    write_document(run, writing().beginning(run, count, last, packed, skipped))
+    documents.write(run, writing().beginning(run, count, last, packed, skipped))
   end
 end
 
 -- Write it when everything else is written.
-local function show(run)
+function documents.show(run)
   to_show[run.id] = WANTED or nil
 end
 
-function write_documents()
+-- Let the documents go of runs that ended a day ago, with up to `most` batches of them: as many as come, and then some.
+function documents.hide(most)
+  local hidden
+  for _, entry in ipairs(call('XRANGE', H .. 'ended', '(' .. (meta[8] or '0'), '+', 'COUNT', most)) do
+    local ids = decode(entry[2][2])
+    if ids[1] > now - KEPT then
+      break
+    end
+    local keys = {}
+    for i = 2, #ids do
+      keys[i - 1] = PREFIX .. 'pipeline_state:' .. ids[i]
+    end
+    call('UNLINK', unpack(keys))
+    hidden = entry[1]
+  end
+  if hidden then
+    call('HSET', KEYS[1], 'hidden', hidden)
+  end
+end
+
+function writes.documents()
+  if succeeded then
+    documents.hide(2)
+  end
   for id in pairs(to_show) do
     local run = stored(id)
     if run then
       local found = call('HMGET', RUN .. id, 'p', 'e')
       run.progress, run.failure = found[1], found[2] or nil
-      show_now(run, run.last)
+      documents.show_now(run, run.last)
     end
   end
 end

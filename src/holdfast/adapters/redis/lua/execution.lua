@@ -4,28 +4,40 @@
 local LOG_LIMIT = 10000
 local end_attempt -- how an attempt ends that did not succeed: failing.lua
 
--- As much of a run as its fence tells, if the holder of this epoch may still write to it, and fields of it, its fence first.
-local function held(id, epoch, ...)
-  flush(id)
-  local found = call('HMGET', RUN .. id, 'f', ...)
-  if not found[1] then
+-- What a fence tells if the holder of this epoch may still write to its run: seq, lasts, last, started, bad. A run that is
+-- held has not finished.
+local function let_through(fence, epoch)
+  if not fence then
     return nil
   end
-  local seq, state, current, lasts, last, started, finished, bad = unpack_fence(FENCE, found[1])
+  local seq, state, current, lasts, last, started, _, bad = unpack_fence(FENCE, fence)
   if state ~= RUNNING or current ~= epoch or lasts <= mono then
     return nil
   end
-  return {
-    id = id, seq = seq, state = state, epoch = epoch, lasts = lasts, last = last, started = started,
-    finished = finished, bad = bad,
+  return seq, lasts, last, started, bad
+end
+
+-- As much of a run as its fence tells, if the holder of this epoch may still write to it.
+local function as_held(id, epoch, fence)
+  local seq, lasts, last, started, bad = let_through(fence, epoch)
+  return seq and {
+    id = id, seq = seq, state = RUNNING, epoch = epoch, lasts = lasts, last = last, started = started,
+    finished = 0, bad = bad,
     written = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil},
-  }, found
+  } or nil
+end
+
+-- The same, and fields of it, its fence first.
+local function held(id, epoch, ...)
+  flush(id)
+  local found = call('HMGET', RUN .. id, 'f', ...)
+  return as_held(id, epoch, found[1]), found
 end
 
 -- Answers the pairs of run and epoch that are lost.
 on.Renew = function(c)
   local lost, lasts = {}, mono + c.ttl
-  write_freed()
+  writes.freed()
   for _, pair in ipairs(c.held) do
     local run = held(pair[1], pair[2])
     if not run then
@@ -78,25 +90,48 @@ local function save_item(id, epoch, ...)
   return true
 end
 
--- `packed` is a checkpoint as it is stored: see prelude.lua.
-on.SaveCheckpoint = function(id, epoch, step, key, packed, skipped)
-  if key ~= '' then
-    return save_item(id, epoch, step, key, packed)
-  end
-  local run, found = held(id, epoch, 'c' .. step .. '\0')
-  if not run then
-    return false
-  end
-  checkpoint(run, found[2], step, key, packed, skipped)
+-- Put the checkpoint of a step that has one already.
+local function replace(run, before, step, packed, skipped)
+  checkpoint(run, before, step, '', packed, skipped)
   put_fence(run)
   write(run)
   return true
 end
 
-on.SaveProgress = function(id, epoch, progress)
-  if not held(id, epoch) then
+-- `packed` is a checkpoint as it is stored: see prelude.lua. Most steps have had none before.
+on.SaveCheckpoint = function(id, epoch, step, key, packed, skipped)
+  if key ~= '' then
+    return save_item(id, epoch, step, key, packed)
+  end
+  flush(id)
+  local name, field = RUN .. id, 'c' .. step .. '\0'
+  local found = call('HMGET', name, 'f', field)
+  local seq, lasts, last, started, bad = let_through(found[1], epoch)
+  if not seq then
     return false
   end
+  if found[2] then
+    return replace(as_held(id, epoch, found[1]), found[2], step, packed, skipped)
+  end
+  local number, event = event_of_run(seq, last + 1, skipped and 'step.skipped' or 'step.completed', nil, step)
+  call('HSET', name, field, packed, number, event, 'f',
+    pack_fence(FENCE, seq, RUNNING, epoch, lasts, last + 1, started, 0, bad))
+  return true
+end
+
+-- From now on people see who has the run, until `lasts`.
+local function show_lock(run, rest)
+  local worker = select(5, decode(rest))
+  call('SET', PREFIX .. 'pipeline_lock:' .. run.id, format('%s#%d', worker, run.epoch), 'PX',
+    format('%d', math.max(1, (run.lasts - mono) * 1000)))
+end
+
+on.SaveProgress = function(id, epoch, progress)
+  local run, found = held(id, epoch, 'r')
+  if not run then
+    return false
+  end
+  show_lock(run, found[2])
   call('HSET', RUN .. id, 'p', progress)
   to_show[id] = WANTED or nil
   return true
@@ -126,14 +161,14 @@ local function leave_off(run, before, progress, step, key, packed, skipped)
   if step then
     checkpoint(run, before[4], step, key, packed, skipped)
   end
-  set_free(run)
+  set_free(run.id, run.lane, before[2])
 end
 
--- The commonest ending touches no more of a run than its fence. `document` is how the worker begins the state document, if
--- he knows all steps: see document.lua. He does if there are as many events, beside those of the beginning, as he has `known`.
+-- `document` is how the worker begins the state document, if he knows all steps: see document.lua. He does if there are as
+-- many events, beside those of the beginning, as he has `known`.
 local function succeed(run, before, result, progress, step, key, packed, skipped, known, document, tokens, cost)
   local events, _ = run.last, nil
-  _, run.tenant, run.pipeline, run.lane = cmsgpack.unpack_limit(before[5], 3)
+  run.tenant, run.pipeline, run.lane, _, run.key, _, _, _, run.created, run.inherited = decode(before[5])
   leave_off(run, before, progress, step, key, packed, skipped)
   local all_known = known == run.last - 2
   if result then
@@ -144,13 +179,26 @@ local function succeed(run, before, result, progress, step, key, packed, skipped
   event(run, 'run.completed')
   tally(run, RUNNING, SUCCEEDED)
   if all_known then
-    write_document(run, document, tokens, cost)
+    documents.write(run, document, tokens, cost)
   else
-    _, _, _, _, run.key, _, _, _, run.created, run.inherited = decode(before[5])
-    show_now(run, events, key == '' and step, packed, skipped)
+    documents.show_now(run, events, key == '' and step, packed, skipped)
   end
   put_fence(run)
   write(run)
+end
+
+-- The commonest ending: nothing was to be shown before, and the last step comes with it. As with claims, no table is made.
+local function succeed_plainly(id, epoch, s, seq, last, started, result, step, packed, skipped, document, tokens, cost)
+  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(s, 3)
+  local kind = skipped and 'step.skipped' or 'step.completed'
+  local step_field, step_event = event_of_run(seq, last + 1, kind, nil, step)
+  local end_field, end_event = event_of_run(seq, last + 2, 'run.completed')
+  call('HSET', RUN .. id, 'c' .. step .. '\0', packed, 'o', result, step_field, step_event, end_field, end_event, 'f',
+    pack_fence(FENCE, seq, SUCCEEDED, epoch, 0, last + 2, started, now, 0))
+  set_free(id, lane)
+  ended[#ended + 1] = id
+  tally_of(tenant, pipeline, lane, RUNNING, SUCCEEDED)
+  documents.write_success(id, document, started, tokens, cost)
 end
 
 local function give_back(run, before, outcome, failure, reason, delay, progress, deferred, step, key, packed, skipped)
@@ -158,24 +206,29 @@ local function give_back(run, before, outcome, failure, reason, delay, progress,
   leave_off(run, before, progress, step, key, packed, skipped)
   end_attempt(run, outcome, failure, reason, delay, deferred)
   tally(run, RUNNING, run.state)
-  show_now(run, events, key == '' and step, packed, skipped)
+  documents.show_now(run, events, key == '' and step, packed, skipped)
   save(run)
 end
 
 -- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `packed`, `skipped` are the
 -- last checkpoint, if there is one; the rest is for the document of a run that succeeds.
 on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, packed, skipped,
-    ...)
-  local run, found = held(id, epoch, 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
-  if not run then
+    known, ...)
+  flush(id)
+  local found = call('HMGET', RUN .. id, 'f', 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
+  local seq, _, last, started, bad = let_through(found[1], epoch)
+  if not seq then
     return false
   end
-  if outcome == 'succeeded' then
-    succeed(run, found, result, progress, step, key, packed, skipped, ...)
-  else
+  if outcome ~= 'succeeded' then
     local rest = call('HGET', RUN .. id, 'r')
     give_back(as_run(id, found[5], found[1], rest), found, outcome, failure, reason, delay, progress, deferred, step,
       key, packed, skipped)
+  elseif key == '' and known == last - 1 and result and progress == '{}' and bad == 0
+    and not (found[2] or found[3] or found[4]) then
+    succeed_plainly(id, epoch, found[5], seq, last, started, result, step, packed, skipped, ...)
+  else
+    succeed(as_held(id, epoch, found[1]), found, result, progress, step, key, packed, skipped, known, ...)
   end
   loud = true
   return true

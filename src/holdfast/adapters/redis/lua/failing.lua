@@ -81,7 +81,7 @@ on.Quarantine = function(c)
     call('INCR', PREFIX .. 'pipeline_validation_failure:' .. c.run .. ':' .. c.step)
     run.bad = run.bad + 1
     event(run, 'checkpoint.quarantined', cjson.encode({step = c.step, key = c.key, reason = c.reason}))
-    show(run)
+    documents.show(run)
     save(run)
   end
   local count = 0

@@ -54,6 +54,7 @@ end
 -- Streams remember the highest number they ever had: a store whose runs are all gone begins anew.
 local function forget_streams()
   call('DEL', H .. 'runs', H .. 'ended', H .. 'outbox')
+  call('HDEL', KEYS[1], 'hidden')
   for _, tenant in ipairs(call('SMEMBERS', H .. 'tenants')) do
     call('DEL', H .. 'tenant:' .. tenant)
   end

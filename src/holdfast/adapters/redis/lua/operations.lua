@@ -19,7 +19,7 @@ local function leave(run)
   elseif state == QUEUED then
     call('ZREM', H .. 'ready:' .. run.lane .. '\0' .. run.priority .. '\0' .. run.pipeline, run.id)
   elseif state == RUNNING then
-    set_free(run)
+    set_free(run.id, run.lane, true)
     run.lasts = 0
   else
     call('ZREM', H .. 'state:' .. NAMES[state], run.id)
@@ -31,7 +31,7 @@ local function arrived(run)
   local found = call('HMGET', RUN .. run.id, 'p', 'e')
   run.progress, run.failure = found[1], run.failure or found[2] or nil
   tally(run, nil, run.state)
-  show(run)
+  documents.show(run)
   save(run)
   loud = true
   return true
@@ -133,7 +133,7 @@ end
 
 local function ended_leases()
   local found = {}
-  write_freed()
+  writes.freed()
   for _, lane in ipairs(call('HKEYS', H .. 'leases')) do
     ended_in(lane, found)
   end
@@ -164,6 +164,7 @@ end
 on.Sweep = function(c)
   local swept = {}
   forget_ended_locks()
+  documents.hide(20)
   for i, each in ipairs(ended_leases()) do
     if i > math.min(c.limit, AT_ONCE) then
       break
@@ -207,7 +208,7 @@ end
 
 local function after_writing(act)
   return function(...)
-    write_runs()
+    writes.runs()
     write_locks()
     return act(...)
   end

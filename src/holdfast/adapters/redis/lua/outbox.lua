@@ -35,8 +35,8 @@ on.ReadOutbox = function(c)
       rows[#rows + 1] = id and event_row(id, pairs_of[i], pairs_of[i + 1]) or nil
     end
   end
-  write_outbox()
-  write_accepted()
+  writes.outbox()
+  writes.accepted()
   local from = format('%d-0', confirmed + 1)
   while #rows < c.limit do
     local entries = call('XRANGE', H .. 'outbox', from, '+', 'COUNT', 10)

@@ -9,11 +9,11 @@
 --
 -- For people, <prefix> and then
 --   pipeline_state:<run>                        string: the state document, JSON
---   pipeline_lock:<run>                         string with a time to live: who has the run now
+--   pipeline_lock:<run>                         string with a time to live: who has the run now, from its first progress on
 --   pipeline_validation_failure:<run>:<step>    integer: checkpoints taken out of use
 --
 -- For us, <prefix>holdfast: and then
---   meta                hash: schema, oldest_usable_schema, replid, floor, seq, position, confirmed, clock;
+--   meta                hash: schema, oldest_usable_schema, replid, floor, seq, position, confirmed, clock, hidden;
 --                       while the store takes part in a move also mark and held: see holding.lua
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log

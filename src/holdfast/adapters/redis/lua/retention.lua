@@ -116,7 +116,7 @@ end
 on.Prune = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
   local confirmed = tonumber(call('HGET', KEYS[1], 'confirmed') or 0)
-  write_ended()
+  writes.ended()
   local found, entries = expired(c)
   local gone, answer = {}, {}
   table.sort(found, by_end)
