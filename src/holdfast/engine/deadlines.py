@@ -27,13 +27,15 @@ class Deadline:
         self.expired = False
 
     def __enter__(self) -> Deadline:
-        self._deadlines.add(self)
+        self._deadlines.open[self] = None
+        if self.when < self._deadlines.next:
+            self._deadlines.set_timer(self.when)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._deadlines.remove(self)
+        self._deadlines.open.pop(self, None)
         if not self.expired or self._task is None:
             return
         # A cancellation from elsewhere, at the same moment, is not ours to turn into a time-out.
@@ -51,33 +53,26 @@ class Deadlines:
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self._open: dict[Deadline, None] = {}
+        self.open: dict[Deadline, None] = {}
+        self.next = inf
+        """For when the timer is set."""
         self._timer: asyncio.TimerHandle | None = None
-        self._next = inf
 
     def within(self, seconds: float) -> Deadline:
         return Deadline(self, seconds)
 
-    def add(self, deadline: Deadline) -> None:
-        self._open[deadline] = None
-        if deadline.when < self._next:
-            self._set_timer(deadline.when)
-
-    def remove(self, deadline: Deadline) -> None:
-        self._open.pop(deadline, None)
-
-    def _set_timer(self, when: float) -> None:
+    def set_timer(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._next = when
+        self.next = when
         self._timer = self.loop.call_at(when, self._strike)
 
     def _strike(self) -> None:
         """Cancel what is over, and set the timer for the next; most of those it was set for are long gone."""
-        self._timer, self._next = None, inf
+        self._timer, self.next = None, inf
         now = self.loop.time() + PRECISION
-        for deadline in [deadline for deadline in self._open if deadline.when <= now]:
-            self.remove(deadline)
+        for deadline in [deadline for deadline in self.open if deadline.when <= now]:
+            del self.open[deadline]
             deadline.strike()
-        if self._open:
-            self._set_timer(min(deadline.when for deadline in self._open))
+        if self.open:
+            self.set_timer(min(deadline.when for deadline in self.open))

@@ -174,19 +174,24 @@ class StepRunner:
 
     async def _call(self) -> Any:
         self.execution.about_to_execute(self.step.name, "")
-        context = StepContext(self.execution, self.step, self.record)
         limit = self.execution.runtime.deadlines.within(self.step.timeout)
         try:
             with limit:
-                if self.step.is_async:
-                    return await self.step.function(**self._arguments(context))
-                blocking = BlockingStepContext(context, asyncio.get_running_loop())
-                arguments = self._arguments(blocking)
-                return await threads.call(lambda: self.step.function(**arguments), self.step.name, blocking.stop)
+                if self.step.is_async and not self.step.takes_context:
+                    return await self.step.function(**self._arguments(None))
+                return await self._call_with_context(StepContext(self.execution, self.step, self.record))
         except TimeoutError as error:
             if not limit.expired:
                 raise
             raise StepTimeout(f"it took longer than {humanise(self.step.timeout)} and was stopped") from error
+
+    async def _call_with_context(self, context: StepContext) -> Any:
+        try:
+            if self.step.is_async:
+                return await self.step.function(**self._arguments(context))
+            blocking = BlockingStepContext(context, asyncio.get_running_loop())
+            arguments = self._arguments(blocking)
+            return await threads.call(lambda: self.step.function(**arguments), self.step.name, blocking.stop)
         finally:
             context.over = True
 

@@ -219,9 +219,10 @@ class Worker:
             claimed = await self._answer(asked)
             # The next ones are fetched while these begin: the store need not wait for us, nor we for the store.
             has_more = leader is None and len(claimed) == asked.limit
-            began, asked = asked.at, self._ask(lane, names, None) if has_more else None
+            trusted_until = self._runtime.times.trusted_until(asked.at)
+            asked = self._ask(lane, names, None) if has_more else None
             for each in claimed:
-                self._begin(each, began)
+                self._begin(each, trusted_until)
         return claimed is None or len(claimed) > 0
 
     def _ask(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> _Asked | None:
@@ -260,8 +261,9 @@ class Worker:
     async def _be_given(self) -> bool:
         """Keep a place free meanwhile, unless it is the only one: that belongs to what is queued, and a run that comes
         when it is taken is handed over."""
-        at, ttl = self._runtime.clock.monotonic(), self._runtime.times.ttl
-        claims = [Claim(self.name, lane, names, 1, ttl) for lane, names in self._parallel.items()]
+        times = self._runtime.times
+        trusted_until = times.trusted_until(self._runtime.clock.monotonic())
+        claims = [Claim(self.name, lane, names, 1, times.ttl) for lane, names in self._parallel.items()]
         kept = 1 if self.options.concurrency > 1 else 0
         self._expected += kept
         try:
@@ -274,7 +276,7 @@ class Worker:
             self._bytes += len(each.input)
             if self._left < 0 and (others := self._claims - {asyncio.current_task()}):
                 await asyncio.wait(others)  # what was asked for may not come
-            self._begin(each, at, hand_over=self._left < 0)
+            self._begin(each, trusted_until, hand_over=self._left < 0)
         return bool(given)
 
     async def _look_after_leases(self) -> None:
@@ -288,14 +290,13 @@ class Worker:
 
     # --- executing ---------------------------------------------------------------------------------------------
 
-    def _begin(self, claimed: Claimed, request_start: float, *, hand_over: bool = False) -> None:
+    def _begin(self, claimed: Claimed, trusted_until: float, *, hand_over: bool = False) -> None:
         pipeline = self._pipelines[claimed.pipeline]
         task: asyncio.Task[None]
 
         def stop_work() -> None:
             self._loop.call_soon_threadsafe(task.cancel)
 
-        trusted_until = self._runtime.times.trusted_until(request_start)
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, stop_work)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
         if hand_over or self._stopping.is_set():
