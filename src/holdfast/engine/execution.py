@@ -273,11 +273,7 @@ class Execution:
 
     def progress_text(self) -> str:
         """The unfinished part, as JSON of `Progress`."""
-        steps = {
-            name: record
-            for name, record in self.records.items()
-            if record.status in UNFINISHED
-        }
+        steps = {name: record for name, record in self.records.items() if record.status in UNFINISHED}
         if not steps and not self.wasted:
             return "{}"
         return _encode(Progress(steps, self.wasted)).decode()

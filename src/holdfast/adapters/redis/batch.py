@@ -1,4 +1,4 @@
-"""A batch of commands as one message to the script, and its one answer as the answers of the commands."""
+"""A batch of commands as the arguments of a script, and its one answer as the answers of the commands."""
 
 from __future__ import annotations
 
@@ -8,21 +8,31 @@ from typing import Any
 import msgspec
 
 from holdfast.adapters.redis.notebook import Notebook
+from holdfast.adapters.redis.wire import Argument
 from holdfast.model.event import Event
 from holdfast.ports import commands as c
 from holdfast.ports.commands import STALE, Command, Reply
+
+Put = Callable[[Argument], None]
+Write = Callable[[Any, Notebook, Put], None]
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
-_ACQUIRE, _RELEASE, _SAVE, _SETTLE = map(_pack, ("Acquire", "ReleaseLock", "SaveCheckpoint", "Settle"))
-_NO_CHECKPOINT = (None, None, None, None)
+_ACQUIRE, _RELEASE, _BURY = map(_pack, ("Acquire", "ReleaseLock", "Bury"))
+_SAVE, _SETTLE = map(_pack, ("SaveCheckpoint", "Settle"))
+_NO_CHECKPOINT = (None, None, None)
+_NO_SUMMARY = (None, None, None)
 
 
-def encode(commands: Sequence[Command], notebook: Notebook) -> list[bytes]:
-    """Each is its name and then its fields, one after another: an array without its first byte; or a map of them."""
-    return [WRITE[type(command)](command, notebook) for command in commands]
+def encode(commands: Sequence[Command], notebook: Notebook) -> list[Argument]:
+    """Each is its name and then its fields, one after another: an array without its first byte; or a map of them. What the
+    script only hands on follows in arguments of its own."""
+    arguments: list[Argument] = []
+    for command in commands:
+        WRITE[type(command)](command, notebook, arguments.append)
+    return arguments
 
 
 def decode(commands: Sequence[Command], answer: bytes, notebook: Notebook) -> list[Reply]:
@@ -48,54 +58,51 @@ def _claimed(row: list[Any], notebook: Notebook) -> c.Claimed:
     return c.Claimed(run, tenant, pipeline, lane, epoch, attempt, limit, input, progress, resumed)
 
 
-def _writer(kind: type) -> Callable[[Any, Notebook], bytes]:
+def _writer(kind: type) -> Write:
     name = _pack(kind.__name__)
     start = 1 if kind.__struct_config__.array_like else 0  # type: ignore[attr-defined]
-    return lambda command, _: name + _pack(command)[start:]
+    return lambda command, _, put: put(name + _pack(command)[start:])
 
 
-def _save(command: c.SaveCheckpoint, notebook: Notebook) -> bytes:
+def _save(command: c.SaveCheckpoint, notebook: Notebook, put: Put) -> None:
     notebook.note(command)
-    return _SAVE + _pack((command.run, command.epoch, *_stored(command)))[1:]
+    put(_SAVE + _pack((command.run, command.epoch, command.step, command.key, command.skipped))[1:])
+    put(_stored(command))
 
 
-def _settle(command: c.Settle, notebook: Notebook) -> bytes:
+def _settle(command: c.Settle, notebook: Notebook, put: Put) -> None:
     last, result = command.last, command.result
     if last is not None and not last.key and last.value == result:
         result = f"={last.step}"  # it need not be stored twice
     fields = (command.run, command.epoch, command.outcome, result, command.error, command.reason, command.delay)
-    stored = _stored(last) if last else _NO_CHECKPOINT
+    step = (last.step, last.key, last.skipped) if last else _NO_CHECKPOINT
     told = notebook.close(command)
-    if told is None:
-        return _SETTLE + _pack((*fields, command.progress, command.deferred, *stored))[1:]
-    summary = (told.steps, _bytes(told.document), told.tokens, told.cost)
-    return _SETTLE + _pack((*fields, command.progress, command.deferred, *stored, *summary))[3:]  # it is a long one
+    summary = (told.steps, told.tokens, told.cost) if told else _NO_SUMMARY
+    put(_SETTLE + _pack((*fields, command.progress, command.deferred, *step, *summary))[1:])
+    if last:
+        put(_stored(last))
+    if told:
+        put(told.document)
 
 
-def _stored(command: c.SaveCheckpoint) -> tuple[str, str, msgspec.Raw, bool]:
+def _stored(command: c.SaveCheckpoint) -> bytes:
     """A checkpoint as the script stores it, without looking into it."""
     fields = (command.value, command.checksum, command.schema, command.fingerprint, command.record, command.epoch)
-    return command.step, command.key, _bytes(_pack(fields)[1:]), command.skipped
+    return _pack(fields)[1:]
 
 
-def _bytes(value: bytes) -> msgspec.Raw:
-    """The script's decoder knows strings of bytes, and no other type for them."""
-    return msgspec.Raw(b"\xdb" + len(value).to_bytes(4, "big") + value)
+def _acquire(command: c.Acquire, _: Notebook, put: Put) -> None:
+    put(_ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:])
 
 
-def _acquire(command: c.Acquire, _: Notebook) -> bytes:
-    return _ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:]
+def _release(command: c.ReleaseLock, _: Notebook, put: Put) -> None:
+    put(_RELEASE + _pack((command.name, command.token))[1:])
 
 
-def _release(command: c.ReleaseLock, _: Notebook) -> bytes:
-    return _RELEASE + _pack((command.name, command.token))[1:]
-
-
-def _letter(command: c.Bury, _: Notebook) -> bytes:
-    body = _bytes(command.body)  # it need not be text
+def _letter(command: c.Bury, _: Notebook, put: Put) -> None:
     attributes = _json(command.attributes).decode()
-    fields = (command.id, command.source, command.reason, body, attributes, command.tenant)
-    return _pack("Bury") + _pack(fields)[1:]
+    put(_BURY + _pack((command.id, command.source, command.reason, attributes, command.tenant))[1:])
+    put(command.body)  # it need not be text
 
 
 # --- what the script says, as the port says it ---
@@ -166,7 +173,7 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
     c.ConfirmOutbox: _nothing,
 }
 
-WRITE: dict[type, Callable[[Any, Notebook], bytes]] = {kind: _writer(kind) for kind in (c.Claim, *READ)} | {
+WRITE: dict[type, Write] = {kind: _writer(kind) for kind in (c.Claim, *READ)} | {
     c.SaveCheckpoint: _save,
     c.Settle: _settle,
     c.Acquire: _acquire,

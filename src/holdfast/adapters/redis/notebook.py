@@ -7,14 +7,13 @@ and spent a third of it on that.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
-from operator import itemgetter
+from datetime import UTC, datetime
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
 
-from holdfast.model.analytics import StepAnalytics, analytics, moment
-from holdfast.model.run import StepRecord
+from holdfast.model.usage import Usage
 from holdfast.ports.commands import SaveCheckpoint, Settle
 
 MOST = 10_000
@@ -23,8 +22,30 @@ MOST = 10_000
 LARGE = 4096
 """Characters of a value that is not worth keeping, nor sending twice."""
 
-_record = msgspec.json.Decoder(StepRecord).decode
-_json = msgspec.json.Encoder().encode
+
+class Record(Struct):
+    """What is needed of a `StepRecord`, read by whoever sends thousands a second: no enum, and times as they are told."""
+
+    status: str
+    started: datetime
+    finished: datetime
+    duration: float | None = None
+    usage: Usage = msgspec.field(default_factory=Usage)
+    error: msgspec.Raw | None = None
+
+
+class StepAnalytics(Struct, rename="camel"):
+    """That of `model.analytics`, of a step that was completed or skipped."""
+
+    step_name: str
+    status: str
+    started_at: datetime
+    completed_at: datetime
+    duration_ms: int
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cost: float
 
 
 class Beginning(Struct, rename="camel"):
@@ -33,9 +54,13 @@ class Beginning(Struct, rename="camel"):
     version: str
     report_id: str
     user_id: str
-    created_at: datetime | None
+    created_at: datetime
     step_analytics: dict[str, StepAnalytics]
     completed_results: dict[str, msgspec.Raw | str]
+
+
+_recorded = msgspec.json.Decoder(Record, strict=False).decode  # not strict: times are numbers
+_json = msgspec.json.Encoder().encode
 
 
 class Summary(Struct):
@@ -51,6 +76,7 @@ class Summary(Struct):
 class Page(Struct):
     """One run: what its document begins with, and the steps that were saved."""
 
+    epoch: int
     name: str
     tenant: str
     created: float
@@ -62,53 +88,74 @@ class Notebook:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._pages: dict[tuple[str, int], Page] = {}
+        self._pages: dict[str, Page] = {}
 
     def __len__(self) -> int:
         return len(self._pages)
 
     def begin(self, run: str, epoch: int, key: str | None, tenant: str, created: float) -> None:
         """Note a run that nobody has worked on before."""
-        self._pages[run, epoch] = Page(key or run, tenant, created, {})
-        while len(self._pages) > self._most:
-            self._pages.pop(next(iter(self._pages)), None)
+        self._pages[run] = Page(epoch, key or run, tenant, created, {})
+        if len(self._pages) > self._most:
+            del self._pages[next(iter(self._pages))]
 
     def note(self, saved: SaveCheckpoint) -> None:
-        if saved.key:
+        page = self._pages.get(saved.run)
+        if page is None or page.epoch != saved.epoch or saved.key:
             return
         if len(saved.value) > LARGE:
-            self.forget([(saved.run, saved.epoch)])
-        elif (page := self._pages.get((saved.run, saved.epoch))) is not None:
+            del self._pages[saved.run]
+        else:
             page.steps[saved.step] = saved
 
     def forget(self, lost: Iterable[tuple[str, int]]) -> None:
         for run, epoch in lost:
-            self._pages.pop((run, epoch), None)
+            self._tear_out(run, epoch)
 
     def close(self, settled: Settle) -> Summary | None:
         """Forget a run, and sum it up if it has succeeded and all is known of it."""
         if settled.last is not None:
             self.note(settled.last)
-        page = self._pages.pop((settled.run, settled.epoch), None)
+        page = self._tear_out(settled.run, settled.epoch)
         if page is None or settled.outcome != "succeeded" or settled.progress != "{}":
             return None
-        try:
-            return sum_up(page)
-        except msgspec.DecodeError:  # a record of another making: the server shows what it finds in it
+        return sum_up(page)
+
+    def _tear_out(self, run: str, epoch: int) -> Page | None:
+        page = self._pages.get(run)
+        if page is None or page.epoch != epoch:
             return None
+        del self._pages[run]
+        return page
 
 
-def sum_up(page: Page) -> Summary:
-    told: list[tuple[float, StepAnalytics]] = []
+def sum_up(page: Page) -> Summary | None:
+    """None if there is a record of another making: the server shows what it finds in it."""
+    steps: dict[str, StepAnalytics] = {}
     results: dict[str, msgspec.Raw | str] = {}
     tokens, cost = 0, 0.0
     for step, saved in page.steps.items():
-        record = _record(saved.record)
-        told.append((record.started or 0.0, analytics(step, record)))
-        tokens, cost = tokens + record.usage.total_tokens, cost + record.usage.cost
+        try:
+            record = _recorded(saved.record)
+        except msgspec.DecodeError:
+            return None
+        if record.duration is None or record.error is not None:
+            return None
+        steps[step] = told = _analytics(step, record, record.duration)
+        tokens, cost = tokens + told.total_tokens, cost + told.cost
         if not saved.skipped:  # a value that is too large to be here is shown as the name of where it is
-            results[step] = saved.value if saved.value.startswith("@") else msgspec.Raw(saved.value.encode())
-    told.sort(key=itemgetter(0))
-    steps = {each.step_name: each for _, each in told}
-    beginning = Beginning("1.0", page.name, page.tenant, moment(page.created), steps, results)
+            results[step] = saved.value if saved.value[0] == "@" else msgspec.Raw(saved.value)
+    if len(steps) > 1:
+        steps = {each.step_name: each for each in sorted(steps.values(), key=attrgetter("started_at"))}
+    created = datetime.fromtimestamp(page.created, UTC)
+    beginning = Beginning("1.0", page.name, page.tenant, created, steps, results)
     return Summary(len(steps), _json(beginning)[:-1], tokens, cost)
+
+
+def _analytics(step: str, record: Record, duration: float) -> StepAnalytics:
+    usage = record.usage
+    inputs, outputs = usage.input_tokens, usage.output_tokens
+    took = max(1, round(1000 * duration))  # a step that was executed took some time
+    return StepAnalytics(
+        step, record.status, record.started, record.finished, took, inputs, outputs, inputs + outputs, usage.cost
+    )

@@ -154,7 +154,7 @@ class RedisStore:
 
     async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
         encoded = batch.encode(commands, self._notebook)
-        arguments = (self.address.prefix, self._me, self._documents, len(encoded), *encoded, *self._time())
+        arguments = (self.address.prefix, self._me, self._documents, len(commands), *encoded, *self._time())
         wire = await link.command_wire()
         given = link.given
         answer = await link.run(wire, self._script(link, commands), self._meta, *arguments)

@@ -9,6 +9,7 @@ local last_seq, last_position = seq, position
 local FLOOR = tonumber(meta[6] or 0)
 
 local on = {} -- what to do for each command, by its name
+local read = 4 -- arguments that are read
 local loud = false -- whether there is something that others may wait for
 
 local function take_in() end -- what has come before the commands: inbox.lua
@@ -16,6 +17,11 @@ local function take_in() end -- what has come before the commands: inbox.lua
 -- What the caller is told: two arrays, the answers and what was claimed, of which nothing is known here.
 local function told(answers)
   return '\146' .. pack(answers) .. '\144'
+end
+
+local function argument()
+  read = read + 1
+  return ARGV[read]
 end
 
 local function raised(epoch)

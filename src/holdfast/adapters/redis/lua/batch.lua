@@ -6,7 +6,8 @@
 -- ARGV[3]  1 when state documents are wanted
 -- ARGV[4]  the number of commands
 -- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of ports/commands.py: one after
---          another for commands that are sent often, one map of them for the others
+--          another for commands that are sent often, one map of them for the others. What is only handed on (a packed
+--          checkpoint, a document, a body) follows in arguments of its own
 --
 -- Returns MessagePack, two arrays: one answer for each command, described where the command is, and what the Claims among
 -- them were given. A command that fails (never by being refused, which is an answer) ends the batch with its error; what was
@@ -25,7 +26,7 @@ end
 local function apply_all()
   take_in()
   for i = 1, tonumber(ARGV[4]) do
-    answers[i] = apply(decode(ARGV[4 + i]))
+    answers[i] = apply(decode(argument()))
   end
 end
 

@@ -98,8 +98,9 @@ local function replace(run, before, step, packed, skipped)
   return true
 end
 
--- `packed` is a checkpoint as it is stored: see prelude.lua. Most steps have had none before.
-on.SaveCheckpoint = function(id, epoch, step, key, packed, skipped)
+-- Then comes the checkpoint, packed as it is stored: see prelude.lua. Most steps have had none before.
+on.SaveCheckpoint = function(id, epoch, step, key, skipped)
+  local packed = argument()
   if key ~= '' then
     return save_item(id, epoch, step, key, packed)
   end
@@ -210,10 +211,12 @@ local function give_back(run, before, outcome, failure, reason, delay, progress,
   save(run)
 end
 
--- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `packed`, `skipped` are the
--- last checkpoint, if there is one; the rest is for the document of a run that succeeds.
-on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, packed, skipped,
-    known, ...)
+-- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `skipped` are the last checkpoint,
+-- if there is one; the rest is for the document of a run that succeeds, if the worker knows its steps. Then come that
+-- checkpoint, packed, and the beginning of that document.
+on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known,
+    tokens, cost)
+  local packed, document = step and argument(), known and argument()
   flush(id)
   local found = call('HMGET', RUN .. id, 'f', 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
   local seq, _, last, started, bad = let_through(found[1], epoch)
@@ -226,9 +229,9 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
       key, packed, skipped)
   elseif key == '' and known == last - 1 and result and progress == '{}' and bad == 0
     and not (found[2] or found[3] or found[4]) then
-    succeed_plainly(id, epoch, found[5], seq, last, started, result, step, packed, skipped, ...)
+    succeed_plainly(id, epoch, found[5], seq, last, started, result, step, packed, skipped, document, tokens, cost)
   else
-    succeed(as_held(id, epoch, found[1]), found, result, progress, step, key, packed, skipped, known, ...)
+    succeed(as_held(id, epoch, found[1]), found, result, progress, step, key, packed, skipped, known, document, tokens, cost)
   end
   loud = true
   return true

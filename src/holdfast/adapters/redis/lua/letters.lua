@@ -54,7 +54,8 @@ local function bury_run(run, failure)
 end
 
 -- `attributes` are JSON. Answers whether it is new.
-on.Bury = function(id, source, reason, body, attributes, tenant)
+on.Bury = function(id, source, reason, attributes, tenant)
+  local body = argument()
   if call('HSETNX', H .. 'letter:' .. id, 'm', pack(source, reason, attributes, tenant, now, nil, nil, nil)) == 0 then
     return false
   end
