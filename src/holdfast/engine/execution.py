@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.engine.feed import Feed
 from holdfast.engine.lease import Lease
+from holdfast.engine.payloads import is_reference
 from holdfast.engine.plan import Plan
 from holdfast.engine.results import Result, recorded_usage
 from holdfast.engine.retrying import Drained
@@ -105,7 +106,9 @@ class Execution:
     # --- loading -----------------------------------------------------------------------------------------------
 
     async def _load(self) -> None:
-        text = await self.runtime.payloads.fetch(self.claimed.input)
+        text: str | None = self.claimed.input
+        if is_reference(self.claimed.input):
+            text = await self.runtime.payloads.fetch(self.claimed.input)
         if text is None:
             raise Permanent("the run's input is missing from the blob store; submit it again")
         try:

@@ -26,6 +26,8 @@ from holdfast.ports.store import Store
 
 log = logging.getLogger("holdfast.leases")
 
+DROPPED = object()
+
 
 class LeaseKeeper:
     """Call `start`, then `keep` and `drop` from any thread.
@@ -38,9 +40,7 @@ class LeaseKeeper:
         self._clock = clock
         self._times = times
         self._threaded = threaded
-        self._runs: dict[tuple[str, int], Lease] = {}
-        self._locks: dict[tuple[str, str], Lease] = {}
-        self._lock = threading.Lock()
+        self._leases: dict[Lease, None] = {}  # only ever put in, taken out and copied: all of that is atomic
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
         self._stopping = False
@@ -75,18 +75,11 @@ class LeaseKeeper:
 
     def keep(self, lease: Lease) -> None:
         """Renew this lease until it is dropped or lost. Leases with a token are locks."""
-        with self._lock:
-            if lease.token:
-                self._locks[lease.subject, lease.token] = lease
-            else:
-                self._runs[lease.subject, lease.epoch] = lease
+        self._leases[lease] = None
 
     def drop(self, lease: Lease) -> bool:
         """Renew it no more. Whether it was kept until now."""
-        with self._lock:
-            if lease.token:
-                return self._locks.pop((lease.subject, lease.token), None) is not None
-            return self._runs.pop((lease.subject, lease.epoch), None) is not None
+        return self._leases.pop(lease, DROPPED) is not DROPPED
 
     def check_now(self) -> None:
         """Ask the store about all leases now rather than at the next renewal."""
@@ -123,19 +116,16 @@ class LeaseKeeper:
             self._give_up_untrusted()
 
     def _give_up_untrusted(self) -> None:
-        for lease in self._held():
+        for lease in list(self._leases):
             if not lease.trusted:
                 self._lose(lease, "it could not be renewed in time")
 
-    def _held(self) -> list[Lease]:
-        with self._lock:
-            return [*self._runs.values(), *self._locks.values()]
-
     async def _renew(self) -> None:
         self._give_up_untrusted()
-        with self._lock:
-            runs, locks = dict(self._runs), dict(self._locks)
-        if not runs and not locks:
+        leases = list(self._leases)
+        runs = {(lease.subject, lease.epoch): lease for lease in leases if not lease.token}
+        locks = {(lease.subject, lease.token): lease for lease in leases if lease.token}
+        if not leases:
             self.renewed_at = self._clock.monotonic()
             return
         start = self._clock.monotonic()

@@ -12,6 +12,10 @@ INLINE_LIMIT = 32 * 1024
 """Above this many characters of JSON, a value is stored as a blob."""
 
 
+def is_reference(stored: str) -> bool:
+    return stored.startswith(REFERENCE)
+
+
 class Payloads:
     """Puts text where it belongs and finds it again. JSON never begins with `@`, so a reference is unmistakable."""
 
@@ -33,7 +37,7 @@ class Payloads:
 
     async def fetch(self, stored: str) -> str | None:
         """The text behind what the store holds; None if its blob is gone."""
-        if not stored.startswith(REFERENCE):
+        if not is_reference(stored):
             return stored
         data = await self._store().get(stored[len(REFERENCE) :])
         return None if data is None else data.decode()
