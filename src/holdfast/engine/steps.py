@@ -61,8 +61,11 @@ class StepRunner:
 
     def _fingerprint(self) -> str:
         execution, step = self.execution, self.step
-        inputs = [execution.results[name].checksum for name in step.needs]
-        inputs += [execution.fingerprints[name] for name in step.streams]
+        inputs: list[str] = []
+        if step.needs:
+            inputs += [execution.results[name].checksum for name in step.needs]
+        if step.streams:
+            inputs += [execution.fingerprints[name] for name in step.streams]
         if step.takes_input:
             inputs.append(execution.input_checksum)
         return step_fingerprint(execution.pipeline.name, step.name, step.version, inputs)
@@ -197,7 +200,9 @@ class StepRunner:
 
     def _arguments(self, context: Any) -> dict[str, Any]:
         step, execution = self.step, self.execution
-        arguments: dict[str, Any] = {name: execution.results[name].value for name in step.needs}
+        arguments: dict[str, Any] = {}
+        for name in step.needs:
+            arguments[name] = execution.results[name].value
         for name, codec in step.streams.items():
             arguments[name] = Items(View(execution.feeds[name], codec))
         if step.takes_input:

@@ -226,7 +226,8 @@ class Worker:
         return claimed is None or len(claimed) > 0
 
     def _ask(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> _Asked | None:
-        limit = min(self._free, self.options.batch)
+        half = (self.options.concurrency + 1) // 2  # while the store is busy with one half, we are with the other
+        limit = min(self._free, self.options.batch, half)
         if limit == 0 or self._stopping.is_set():
             return None
         self._expected += limit

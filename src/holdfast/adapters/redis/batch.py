@@ -27,8 +27,8 @@ _NO_SUMMARY = (None, None, None)
 
 
 def encode(commands: Sequence[Command], notebook: Notebook) -> list[Argument]:
-    """Each is its name and then its fields, one after another: an array without its first byte; or a map of them. What the
-    script only hands on follows in arguments of its own."""
+    """Each is its name and then its fields, one after another: an array without its first byte; or a map of them.
+    What the script only hands on follows in arguments of its own."""
     arguments: list[Argument] = []
     for command in commands:
         WRITE[type(command)](command, notebook, arguments.append)

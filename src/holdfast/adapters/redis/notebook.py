@@ -24,7 +24,7 @@ LARGE = 4096
 
 
 class Record(Struct):
-    """What is needed of a `StepRecord`, read by whoever sends thousands a second: no enum, and times as they are told."""
+    """What is needed of a `StepRecord`, to be read thousands of times a second: no enum, and times as they are told."""
 
     status: str
     started: datetime
