@@ -46,7 +46,7 @@ class Scene:
 
     def lease(self, subject="run", epoch=1, token=""):
         until = TIMES.trusted_until(self.clock.monotonic())
-        lease = Lease(subject, epoch, until, self.clock, lambda: self.lost.append((subject, epoch)), token)
+        lease = Lease(subject, epoch, until, self.clock, lambda _: self.lost.append((subject, epoch)), token)
         self.keeper.keep(lease)
         return lease
 

@@ -62,6 +62,8 @@ class Execution:
         self.last: SaveCheckpoint | None = None
         self.feeds: dict[str, Feed] = {}
         self.draining = False
+        self.begun = False
+        """Whether its task has begun."""
         self.ended = False
         self.plan = plan
         self._finished_before: dict[str, StepRecord] = {}

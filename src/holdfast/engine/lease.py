@@ -9,7 +9,7 @@ from holdfast.model.clock import Clock
 
 
 class Lease:
-    """The right to one run (`subject` = run id) or lock. `on_lost` is called once, from the keeper's thread."""
+    """The right to one run (`subject` = run id) or lock. `on_lost` is told of it once, from the keeper's thread."""
 
     __slots__ = ("_clock", "_on_lost", "epoch", "lost", "subject", "token", "trusted_until")
 
@@ -19,7 +19,7 @@ class Lease:
         epoch: int,
         trusted_until: float,
         clock: Clock,
-        on_lost: Callable[[], None],
+        on_lost: Callable[[Lease], None],
         token: str = "",
     ) -> None:
         self.subject = subject
@@ -49,4 +49,4 @@ class Lease:
     def lose(self) -> None:
         if not self.lost:
             self.lost = True
-            self._on_lost()
+            self._on_lost(self)

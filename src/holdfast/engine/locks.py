@@ -111,7 +111,7 @@ class Lock:
                 body.uncancel()
             raise LeaseLost(f"lock {self.name!r} (epoch {self.epoch}) was lost while it was in use")
 
-    def _tell_lost(self) -> None:
+    def _tell_lost(self, _: Lease) -> None:
         """Called by the keeper, in its thread."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._on_lost)

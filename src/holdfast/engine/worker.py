@@ -47,6 +47,18 @@ class WorkerOptions(Struct, frozen=True):
     """How long steps under way may go on after the worker was told to stop, in seconds."""
 
 
+class _Attempt(Struct, frozen=True):
+    """An attempt that is under way."""
+
+    execution: Execution
+    task: asyncio.Task[None]
+
+    def interrupt(self) -> None:
+        """Before its task has begun it can't be interrupted, and need not be: it looks before it starts anything."""
+        if self.execution.begun:
+            self.task.cancel()
+
+
 class _Asked(Struct, frozen=True):
     """A claim that was sent: what comes of it, how many runs at most, and when."""
 
@@ -72,7 +84,7 @@ class Worker:
         self._runtime = runtime
         self._pipelines = {pipeline.name: pipeline for pipeline in pipelines}
         self._plans = {name: Plan(pipeline) for name, pipeline in self._pipelines.items()}
-        self._active: dict[asyncio.Task[None], Execution] = {}
+        self._active: dict[Lease, _Attempt] = {}
         self._settling = 0
         self._expected = 0
         self._bytes = 0
@@ -109,16 +121,16 @@ class Worker:
         grace = self.options.grace if grace is None else grace
         self._stopping.set()
         self._room.set()
-        for execution in self._active.values():
-            execution.drain()
+        for each in self._active.values():
+            each.execution.drain()
         if self._active and grace > 0:
-            await asyncio.wait(self._active, timeout=grace)
+            await asyncio.wait([each.task for each in self._active.values()], timeout=grace)
         while self._claims:
             await asyncio.wait(self._claims)  # what they are given is handed over, too
-        for task in list(self._active):
-            task.cancel()
+        for each in self._active.values():
+            each.interrupt()
         if self._active:
-            await asyncio.wait(list(self._active))
+            await asyncio.wait([each.task for each in self._active.values()])
         for loop in self._loops:
             loop.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
@@ -127,9 +139,9 @@ class Worker:
 
     def lose(self, run: str) -> None:
         """Somebody in this process cancelled or paused the run: stop working on it now."""
-        for execution in self._active.values():
-            if execution.claimed.run == run:
-                execution.lease.lose()
+        for lease in self._active:
+            if lease.subject == run:
+                lease.lose()
 
     def _lanes(self) -> dict[Lane, list[str]]:
         lanes: dict[Lane, list[str]] = {}
@@ -293,38 +305,42 @@ class Worker:
 
     def _begin(self, claimed: Claimed, trusted_until: float, *, hand_over: bool = False) -> None:
         pipeline = self._pipelines[claimed.pipeline]
-        task: asyncio.Task[None]
-
-        def stop_work() -> None:
-            self._loop.call_soon_threadsafe(task.cancel)
-
-        lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, stop_work)
+        lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._lost)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
         if hand_over or self._stopping.is_set():
             execution.drain()
-        task = self._loop.create_task(self._execute(execution))
+        self._active[lease] = _Attempt(execution, self._loop.create_task(self._execute(execution)))
         self._runtime.keeper.keep(lease)
-        self._active[task] = execution
         self._idle.clear()
         self._expected -= 1
-        task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        execution = self._active.pop(task)
+    def _lost(self, lease: Lease) -> None:
+        self._loop.call_soon_threadsafe(self._interrupt, lease)
+
+    def _interrupt(self, lease: Lease) -> None:
+        if (found := self._active.get(lease)) is not None:
+            found.interrupt()
+
+    async def _execute(self, execution: Execution) -> None:
+        execution.begun = True
+        try:
+            settle = await attempt(execution)
+            if settle is not None:
+                await self._settle(execution, settle)
+            else:
+                log.info("run %s: lease lost, stopped without a trace", execution.claimed.run)
+        except Exception:
+            log.exception("run %s: the worker failed", execution.claimed.run)
+        finally:
+            self._end(execution)
+
+    def _end(self, execution: Execution) -> None:
+        del self._active[execution.lease]
         self._runtime.keeper.drop(execution.lease)
         self._bytes -= len(execution.claimed.input)
         self._room.set()
         if not self._active:
             self._idle.set()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("run %s: the worker failed: %r", execution.claimed.run, error, exc_info=error)
-
-    async def _execute(self, execution: Execution) -> None:
-        settle = await attempt(execution)
-        if settle is None:
-            log.info("run %s: lease lost, stopped without a trace", execution.claimed.run)
-            return
-        await self._settle(execution, settle)
 
     async def _settle(self, execution: Execution, settle: Settle) -> None:
         self._settling += 1
@@ -349,9 +365,9 @@ class Worker:
         shown: dict[str, str] = {}
         while True:
             await asyncio.sleep(self.options.progress)
-            for execution in list(self._active.values()):
+            for execution in [each.execution for each in self._active.values()]:
                 text = execution.progress_text()
                 if text != shown.get(execution.claimed.run) and execution.lease.trusted and not execution.ended:
                     self._runtime.committer.post(SaveProgress(execution.claimed.run, execution.lease.epoch, text))
                     shown[execution.claimed.run] = text
-            shown = {e.claimed.run: shown[e.claimed.run] for e in self._active.values() if e.claimed.run in shown}
+            shown = {lease.subject: shown[lease.subject] for lease in self._active if lease.subject in shown}
