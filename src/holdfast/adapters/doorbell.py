@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
 
 from holdfast.ports import commands as c
 
@@ -15,20 +18,31 @@ LOUD = frozenset(
 wake each other for ever."""
 
 
-def leaves_work(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
-    """Whether somebody here may have something to do after a batch. Not if all that was submitted was claimed in it:
-    whoever did so is at work already, and looking for more would only be in the way of its first step."""
-    if len(commands) == 1:
-        return type(commands[0]) in LOUD
+def what_it_leaves(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> Literal["work", "news"] | None:
+    """What somebody here may be waiting for after a batch: work in a parallel lane, or only news, if all it did was to
+    let runs succeed. Looking for more work then would only be in the way of what comes next."""
     loud = [command for command in commands if type(command) in LOUD]
+    news = [command for command in loud if type(command) is c.Settle and command.outcome == "succeeded"]
     submitted = [command.id for command in loud if type(command) is c.Submit]
-    if len(submitted) < len(loud):
+    if len(submitted) + len(news) < len(loud) or not _all_claimed(submitted, commands, replies):
+        return "work"
+    return "news" if news else None
+
+
+def _all_claimed(submitted: Sequence[str], commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
+    """Whether all that was submitted was claimed in the same batch: then whoever did so is at work already."""
+    if not submitted:
         return True
     claims = [reply for command, reply in zip(commands, replies, strict=True) if type(command) is c.Claim]
-    return not {run.run for reply in claims for run in reply}.issuperset(submitted)
+    return {run.run for reply in claims for run in reply}.issuperset(submitted)
 
 
-Waiter = tuple[asyncio.AbstractEventLoop, asyncio.Event]
+class Waiter(Struct, eq=False):
+    """Somebody who waits, for any change or only for work."""
+
+    loop: asyncio.AbstractEventLoop
+    event: asyncio.Event
+    work: bool
 
 
 class Doorbell:
@@ -37,28 +51,31 @@ class Doorbell:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._rings = 0
+        self._rings_for_work = 0  # the number of the last one
         self._waiting: dict[Waiter, None] = {}  # in order of arrival
 
-    def ring(self) -> None:
+    def ring(self, *, work: bool = True) -> None:
         with self._guard:
             self._rings += 1
-            waiting = list(self._waiting)
+            if work:
+                self._rings_for_work = self._rings
+            waiting = [waiter for waiter in self._waiting if work or not waiter.work]
         here = asyncio._get_running_loop()  # None in a thread that has none
-        for loop, event in waiting:
-            if loop is here:
-                event.set()
+        for waiter in waiting:
+            if waiter.loop is here:
+                waiter.event.set()
                 continue
             try:
-                loop.call_soon_threadsafe(event.set)
+                waiter.loop.call_soon_threadsafe(waiter.event.set)
             except RuntimeError:
                 pass  # that loop was closed while somebody waited in it: nobody is left to hear the bell
 
-    async def wait(self, since: int, timeout: float) -> int:
-        waiter = (asyncio.get_running_loop(), asyncio.Event())
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+        waiter = Waiter(asyncio.get_running_loop(), asyncio.Event(), work)
         if self._sit_down(waiter, since):
             try:
                 async with asyncio.timeout(timeout):  # unlike wait_for, it never swallows a cancellation
-                    await waiter[1].wait()
+                    await waiter.event.wait()
             except TimeoutError:
                 pass
             finally:
@@ -68,7 +85,7 @@ class Doorbell:
     def _sit_down(self, waiter: Waiter, since: int) -> bool:
         """Whether there is anything to wait for: seen and seated in one act, or a ring slips through."""
         with self._guard:
-            if self._rings > since:
+            if (self._rings_for_work if waiter.work else self._rings) > since:
                 return False
             self._waiting[waiter] = None
             return True

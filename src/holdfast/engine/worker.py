@@ -172,7 +172,7 @@ class Worker:
                     self._room.clear()
                     await self._room.wait()
                 elif not await self._try_to_claim(lane, names, leader) and not self._stopping.is_set():
-                    change = await self._runtime.store.wait(change, self._patience())
+                    change = await self._runtime.store.wait(change, self._patience(), work=leader is None)
         finally:
             if leader is not None:
                 await leader.resign()

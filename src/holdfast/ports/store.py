@@ -124,11 +124,12 @@ class Store(Protocol):
         """
         ...
 
-    async def wait(self, since: int, timeout: float) -> int:
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
         """The number of the newest change, as soon as it is above `since`, or after `timeout` seconds.
 
         A doorbell: begin with `since=0`, pass on what it answered. It may ring for nothing, a ring between two
-        waits is not lost, and it is heard within 100 ms also when another process rang it.
+        waits is not lost, and it is heard within 100 ms also when another process rang it. With `work` it need not ring
+        for runs that succeed: they leave nothing to be claimed, but in a fifo lane.
         """
         ...
 

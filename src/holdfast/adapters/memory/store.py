@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.doorbell import Doorbell, what_it_leaves
 from holdfast.adapters.memory import deadletters, execution, intake, locks, operations, outbox
 from holdfast.adapters.memory.standby import Waiters
 from holdfast.adapters.memory.state import FINISHED, State
@@ -86,7 +86,7 @@ class MemoryStore:
             if any(type(command) is c.Submit for command in commands):
                 self._waiters.give(lambda claim: execution.claim(self._state, claim))
         if changed:
-            self._doorbell.ring()
+            self._doorbell.ring(work=what_it_leaves(commands, replies) == "work")
         return replies
 
     async def stand_by(self, claims: Sequence[c.Claim]) -> list[c.Claimed]:
@@ -99,8 +99,8 @@ class MemoryStore:
                 given = self._waiters.get_up(waiter)
         return given
 
-    async def wait(self, since: int, timeout: float) -> int:
-        return await self._doorbell.wait(since, timeout)
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+        return await self._doorbell.wait(since, timeout, work=work)
 
     # --- runs ---
 

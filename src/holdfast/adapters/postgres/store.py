@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from holdfast.adapters.doorbell import Doorbell, leaves_work
+from holdfast.adapters.doorbell import Doorbell, what_it_leaves
 from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.batch import batch_of
@@ -110,16 +110,16 @@ class PostgresStore:
             replies = await self._home.apply(batch)
         else:
             replies = await self._beside.do(lambda: self._other.apply(batch))
-        if leaves_work(commands, replies):
-            self._bell.ring()
+        if left := what_it_leaves(commands, replies):
+            self._bell.ring(work=left == "work")
         return replies
 
     async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
         """It does not declare that: its workers claim."""
         return []
 
-    async def wait(self, since: int, timeout: float) -> int:
-        return await self._bell.wait(since, timeout)
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+        return await self._bell.wait(since, timeout, work=work)
 
     def _refuse_when_closed(self) -> None:
         if not self._open:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import msgspec
 from msgspec.structs import astuple
 
-from holdfast.adapters.doorbell import Doorbell, leaves_work
+from holdfast.adapters.doorbell import Doorbell, what_it_leaves
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
@@ -127,13 +127,13 @@ class RedisStore:
         if who != self._me:
             self._ring(dropped=what == DROPPED)
 
-    def _ring(self, *, dropped: bool = False) -> None:
+    def _ring(self, *, dropped: bool = False, work: bool = True) -> None:
         """What was put into the inbox while we waited there has been given to somebody, perhaps to us: looking for it
         would only be in its way."""
         if dropped and self._standby.waits:
             asyncio.get_running_loop().call_later(SOON, self._doorbell.ring)
         else:
-            self._doorbell.ring()
+            self._doorbell.ring(work=work)
 
     # --- commands ---
 
@@ -148,8 +148,8 @@ class RedisStore:
             replies = await self._call(link, commands) if dropped is None else dropped
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
-        if leaves_work(commands, replies):
-            self._ring(dropped=dropped is not None)
+        if left := what_it_leaves(commands, replies):
+            self._ring(dropped=dropped is not None, work=left == "work")
         return replies
 
     async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
@@ -203,10 +203,10 @@ class RedisStore:
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
 
-    async def wait(self, since: int, timeout: float) -> int:
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
         if self._open:
             self._bell.listen()  # only now: who never waits need not be told either
-        return await self._doorbell.wait(since, timeout)
+        return await self._doorbell.wait(since, timeout, work=work)
 
     # --- reads ---
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.adapters.doorbell import Doorbell, leaves_work
+from holdfast.adapters.doorbell import Doorbell, what_it_leaves
 from holdfast.adapters.sqlite import batch, database, reads
 from holdfast.adapters.sqlite.writer import Writer
 from holdfast.errors import StoreUnavailable
@@ -77,15 +77,15 @@ class SqliteStore:
         return replies
 
     def _committed(self, commands: Sequence[Command], replies: Sequence[Reply]) -> None:
-        if leaves_work(commands, replies):
-            self._bell.ring()
+        if left := what_it_leaves(commands, replies):
+            self._bell.ring(work=left == "work")
 
     async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
         """It does not declare that: its workers claim."""
         return []
 
-    async def wait(self, since: int, timeout: float) -> int:
-        return await self._bell.wait(since, timeout)
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+        return await self._bell.wait(since, timeout, work=work)
 
     async def _read(self, query: Callable[..., R], *arguments: Any) -> R:
         if not self._open:
