@@ -36,12 +36,13 @@ class Committer:
         self._limit = store.features.batches_in_flight
 
     @cached_property
-    def _loop(self) -> asyncio.AbstractEventLoop:
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The one it belongs to. Asking for the running one takes a call to the kernel each time."""
         return asyncio.get_running_loop()
 
     def send(self, command: Command) -> asyncio.Future[Reply]:
         """Apply a command; the future's result is the store's answer, once it is durable."""
-        future = self._loop.create_future()
+        future = self.loop.create_future()
         self._pending.append((command, future))
         if len(self._flights) < self._limit:
             self._take_off()

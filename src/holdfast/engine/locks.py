@@ -40,9 +40,9 @@ class Lock:
         self._wait = wait
         self._runtime = runtime
         self._lease: Lease | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
-        self._lost = asyncio.Event()
+        self._was_lost = False
+        self._losing: asyncio.Event | None = None
 
     @property
     def held(self) -> bool:
@@ -57,8 +57,7 @@ class Lock:
             self.holder = reply
             return False
         self.token, self.epoch, self.holder = token, reply.epoch, None
-        self._loop = asyncio.get_running_loop()
-        self._lost.clear()
+        self._was_lost, self._losing = False, None
         trusted_until = runtime.times.trusted_until(start)
         self._lease = Lease(self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token)
         if not runtime.keeper.started:
@@ -68,7 +67,7 @@ class Lock:
 
     async def acquire(self, timeout: float | None = None) -> bool:
         """Wait for the lock, at most `timeout` seconds. Waiters are woken when it is released."""
-        time = asyncio.get_running_loop().time
+        time = self._runtime.committer.loop.time
         deadline = inf if timeout is None else time() + timeout
         change = 0
         while not await self.try_acquire():
@@ -93,18 +92,20 @@ class Lock:
 
     async def lost(self) -> None:
         """Wait until the lock is lost."""
-        await self._lost.wait()
+        if not self._was_lost:
+            self._losing = self._losing or asyncio.Event()
+            await self._losing.wait()
 
     async def __aenter__(self) -> Lock:
         if not await self.acquire(self._wait):
             by = self.holder.owner if self.holder else "somebody"
             raise Conflict(f"lock {self.name!r} is held by {by}; wait longer, or look at `holdfast locks list`")
-        self._body = asyncio.current_task()
+        self._body = asyncio.current_task(self._runtime.committer.loop)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
         body, self._body = self._body, None
-        lost = self._lost.is_set()
+        lost = self._was_lost
         await self.release()
         if lost and (kind is None or issubclass(kind, asyncio.CancelledError)):
             if body is not None and kind is not None:
@@ -113,11 +114,12 @@ class Lock:
 
     def _tell_lost(self, _: Lease) -> None:
         """Called by the keeper, in its thread."""
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._on_lost)
+        self._runtime.committer.loop.call_soon_threadsafe(self._on_lost)
 
     def _on_lost(self) -> None:
-        self._lost.set()
+        self._was_lost = True
+        if self._losing is not None:
+            self._losing.set()
         if self._body is not None:
             self._body.cancel()
 
