@@ -22,7 +22,11 @@ def what_it_leaves(commands: Sequence[c.Command], replies: Sequence[c.Reply]) ->
     """What somebody here may be waiting for after a batch: work in a parallel lane, or only news, if all it did was to
     let runs succeed. Looking for more work then would only be in the way of what comes next."""
     loud = [command for command in commands if type(command) in LOUD]
+    if not loud:
+        return None
     news = [command for command in loud if type(command) is c.Settle and command.outcome == "succeeded"]
+    if len(commands) == 1:
+        return "news" if news else "work"
     submitted = [command.id for command in loud if type(command) is c.Submit]
     if len(submitted) + len(news) < len(loud) or not _all_claimed(submitted, commands, replies):
         return "work"

@@ -60,7 +60,7 @@ class Committer:
             await asyncio.wait(self._flights)
 
     def _take_off(self) -> None:
-        flight = asyncio.create_task(self._fly())
+        flight = self.loop.create_task(self._fly())
         self._flights.add(flight)
         flight.add_done_callback(self._flights.discard)  # also when it was cancelled before it began
 
@@ -71,7 +71,7 @@ class Committer:
                 batch, self._pending = self._pending[:size], self._pending[size:]
                 await self._apply(batch)
         finally:  # here and not only when the task is done: a command sent in between would wait for nobody
-            self._flights.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._flights.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]
 
     async def _apply(self, batch: Sequence[tuple[Command, asyncio.Future[Reply] | None]]) -> None:
         try:
