@@ -104,7 +104,42 @@ def test_what_a_worker_is_given_while_it_stops_is_handed_over() -> None:
     asyncio.run(play())
 
 
-async def _start(app: Holdfast) -> Worker:
-    worker = Worker(app.runtime, app.pipelines.values(), OPTIONS)
+def test_what_a_worker_has_not_begun_when_it_stops_is_handed_over() -> None:
+    async def play() -> None:
+        async def body() -> None:
+            raise AssertionError("it was told to stop before")
+
+        pipeline = a_pipeline(body)
+        async with Holdfast("memory:", [pipeline], worker=False) as app:
+            handle = await app.submit(pipeline, 1)
+            worker = await _start(app)
+            while not worker.active:  # noqa: ASYNC110 - the very moment is wanted
+                await asyncio.sleep(0)
+            await worker.stop(grace=0)
+            info = await handle.info()
+            assert (info.state, info.attempts, worker.active) == ("queued", 0, 0)
+
+    asyncio.run(play())
+
+
+def test_a_worker_claims_one_half_while_it_works_on_the_other() -> None:
+    async def play() -> None:
+        async def body() -> None:
+            await asyncio.sleep(0)
+
+        pipeline = a_pipeline(body)
+        async with Holdfast("memory:", [pipeline], worker=False) as app:
+            handles = await app.submit_many(pipeline, range(40))
+            asked = watch(app)
+            worker = await _start(app, WorkerOptions(concurrency=8, poll=0.05))
+            await asyncio.gather(*[handle.result(5) for handle in handles])
+            await worker.stop()
+        assert max(asked) == 4
+
+    asyncio.run(play())
+
+
+async def _start(app: Holdfast, options: WorkerOptions = OPTIONS) -> Worker:
+    worker = Worker(app.runtime, app.pipelines.values(), options)
     await worker.start()
     return worker

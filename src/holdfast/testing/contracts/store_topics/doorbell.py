@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.ports.commands import Settle
+from holdfast.ports.commands import Resume, Settle
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_submit, story
 
 LONG = 60.0
@@ -53,6 +53,30 @@ class DoorbellTopics(StoreTopics):
         heard = await scene.store.wait(0, 0.0)
         await scene.do(Settle("r1", epoch, "succeeded", result="1"))
         assert await asyncio.wait_for(scene.store.wait(heard, LONG), SOON) > heard
+
+    @story
+    async def test_who_waits_for_work_hears_of_all_that_can_be_claimed(self, scene: Scene) -> None:
+        heard = await scene.store.wait(0, 0.0)
+        await scene.submit("r1")
+        heard = await self._work(scene, heard)
+        for outcome in ("handover", "retry", "paused"):
+            [claimed] = await scene.claim()
+            await scene.settle("r1", claimed.epoch, outcome)
+            heard = await self._work(scene, heard)
+        await scene.do(Resume("r1", "ann"))
+        await self._work(scene, heard)
+
+    @story
+    async def test_work_that_comes_with_an_end_is_heard(self, scene: Scene) -> None:
+        epoch = await scene.start("r1")
+        heard = await scene.store.wait(0, 0.0)
+        await scene.store.apply([Settle("r1", epoch, "succeeded", result="1"), a_submit("r2")])
+        await self._work(scene, heard)
+
+    async def _work(self, scene: Scene, heard: int) -> int:
+        again = await asyncio.wait_for(scene.store.wait(heard, LONG, work=True), SOON)
+        assert again > heard
+        return again
 
     @story
     async def test_silence_ends_with_the_time_out(self, scene: Scene) -> None:
