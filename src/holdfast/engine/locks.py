@@ -57,7 +57,9 @@ class Lock:
             self.holder = reply
             return False
         self.token, self.epoch, self.holder = token, reply.epoch, None
-        self._was_lost, self._losing = False, None
+        self._was_lost = False
+        if self._losing is not None:
+            self._losing.clear()
         trusted_until = runtime.times.trusted_until(start)
         self._lease = Lease(self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token)
         if not runtime.keeper.started:

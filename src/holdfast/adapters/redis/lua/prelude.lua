@@ -14,7 +14,8 @@
 --
 -- For us, <prefix>holdfast: and then
 --   meta                hash: schema, oldest_usable_schema, replid, floor, seq, position, confirmed, clock, hidden;
---                       while the store takes part in a move also mark and held: see holding.lua
+--                       while the store takes part in a move also mark and held: see holding.lua. `hidden` is the last
+--                       entry of `ended` whose documents are gone
 --   run:<run>           hash: all of a run but its log; see below
 --   log:<run>           list: its log
 --   quarantine:<run>    list: checkpoints taken out of use
