@@ -188,18 +188,26 @@ local function succeed(run, before, result, progress, step, key, packed, skipped
   write(run)
 end
 
--- The commonest ending: nothing was to be shown before, and the last step comes with it. As with claims, no table is made.
-local function succeed_plainly(id, epoch, s, seq, last, started, result, step, packed, skipped, document, tokens, cost)
-  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(s, 3)
+-- The commonest ending: a first attempt of which the worker knows all steps, the last one comes with it, and nothing was to be
+-- shown before. So there is no error yet, nor a checkpoint of that step. As with claims, no table is made. Whether it was one.
+local function succeed_plainly(id, epoch, result, step, packed, skipped, known, document, tokens, cost)
+  local name = RUN .. id
+  local found = call('HMGET', name, 'f', 'p', 's')
+  local seq, _, last, started, bad = let_through(found[1], epoch)
+  if not seq or known ~= last - 1 or bad > 0 or found[2] then
+    return false
+  end
+  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(found[3], 3)
   local kind = skipped and 'step.skipped' or 'step.completed'
   local step_field, step_event = event_of_run(seq, last + 1, kind, nil, step)
   local end_field, end_event = event_of_run(seq, last + 2, 'run.completed')
-  call('HSET', RUN .. id, 'c' .. step .. '\0', packed, 'o', result, step_field, step_event, end_field, end_event, 'f',
+  call('HSET', name, 'c' .. step .. '\0', packed, 'o', result, step_field, step_event, end_field, end_event, 'f',
     pack_fence(FENCE, seq, SUCCEEDED, epoch, 0, last + 2, started, now, 0))
   set_free(id, lane)
   ended[#ended + 1] = id
   tally_of(tenant, pipeline, lane, RUNNING, SUCCEEDED)
   documents.write_success(id, document, started, tokens, cost)
+  return true
 end
 
 local function give_back(run, before, outcome, failure, reason, delay, progress, deferred, step, key, packed, skipped)
@@ -218,20 +226,21 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     tokens, cost)
   local packed, document = step and argument(), known and argument()
   flush(id)
-  local found = call('HMGET', RUN .. id, 'f', 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
-  local seq, _, last, started, bad = let_through(found[1], epoch)
-  if not seq then
+  if known and key == '' and result
+    and succeed_plainly(id, epoch, result, step, packed, skipped, known, document, tokens, cost) then
+    loud = true
+    return true
+  end
+  local run, found = held(id, epoch, 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
+  if not run then
     return false
   end
-  if outcome ~= 'succeeded' then
+  if outcome == 'succeeded' then
+    succeed(run, found, result, progress, step, key, packed, skipped, known, document, tokens, cost)
+  else
     local rest = call('HGET', RUN .. id, 'r')
     give_back(as_run(id, found[5], found[1], rest), found, outcome, failure, reason, delay, progress, deferred, step,
       key, packed, skipped)
-  elseif key == '' and known == last - 1 and result and progress == '{}' and bad == 0
-    and not (found[2] or found[3] or found[4]) then
-    succeed_plainly(id, epoch, found[5], seq, last, started, result, step, packed, skipped, document, tokens, cost)
-  else
-    succeed(as_held(id, epoch, found[1]), found, result, progress, step, key, packed, skipped, known, document, tokens, cost)
   end
   loud = true
   return true
