@@ -23,7 +23,6 @@ _json = msgspec.json.Encoder().encode
 _ACQUIRE, _RELEASE, _BURY = map(_pack, ("Acquire", "ReleaseLock", "Bury"))
 _SAVE, _SETTLE = map(_pack, ("SaveCheckpoint", "Settle"))
 _NO_CHECKPOINT = (None, None, None)
-_NO_SUMMARY = (None, None, None)
 
 
 def encode(commands: Sequence[Command], notebook: Notebook) -> list[Argument]:
@@ -40,7 +39,8 @@ def decode(commands: Sequence[Command], answer: bytes, notebook: Notebook) -> li
     replies: list[Reply] = []
     for command, said in zip(commands, answers, strict=True):
         if type(command) is c.Claim:
-            replies.append([_claimed(row, notebook) for row in claims[said - 1]])
+            number, at = said
+            replies.append([_claimed(row, at, notebook) for row in claims[number - 1]])
         else:
             replies.append(READ[type(command)](command, said))
             if type(command) is c.Renew:
@@ -48,13 +48,13 @@ def decode(commands: Sequence[Command], answer: bytes, notebook: Notebook) -> li
     return replies
 
 
-def _claimed(row: list[Any], notebook: Notebook) -> c.Claimed:
+def _claimed(row: list[Any], at: float, notebook: Notebook) -> c.Claimed:
     """A row as `claiming.lua` makes it."""
     fixed, run, input, progress, limit, again, epoch, attempt = row
     tenant, pipeline, lane, _, key, _, _, _, created, inherited = fixed
     resumed = again or inherited is True
     if not resumed:
-        notebook.begin(run, epoch, key, tenant, created)
+        notebook.begin(run, epoch, key, tenant, created, at)
     return c.Claimed(run, tenant, pipeline, lane, epoch, attempt, limit, input, progress, resumed)
 
 
@@ -77,8 +77,8 @@ def _settle(command: c.Settle, notebook: Notebook, put: Put) -> None:
     fields = (command.run, command.epoch, command.outcome, result, command.error, command.reason, command.delay)
     step = (last.step, last.key, last.skipped) if last else _NO_CHECKPOINT
     told = notebook.close(command)
-    summary = (told.steps, told.tokens, told.cost) if told else _NO_SUMMARY
-    put(_SETTLE + _pack((*fields, command.progress, command.deferred, *step, *summary))[1:])
+    known = told.steps if told else None
+    put(_SETTLE + _pack((*fields, command.progress, command.deferred, *step, known))[1:])
     if last:
         put(_stored(last))
     if told:

@@ -1,7 +1,7 @@
-"""The steps that this process saves, noted until their run is over: most of its state document is then made here.
+"""The steps that this process saves, noted until their run is over: its state document is then made here.
 
 The server could look them up, and does for runs that others have worked on before. But it has one thread for everybody
-and spent a third of it on that.
+and spent a third of it on that. Times are the server's: that of the claim, and how long ago that was.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from operator import attrgetter
+from time import monotonic
 
 import msgspec
 from msgspec import Struct
@@ -48,8 +49,8 @@ class StepAnalytics(Struct, rename="camel"):
     cost: float
 
 
-class Beginning(Struct, rename="camel"):
-    """A state document up to its results."""
+class Document(Struct, rename="camel"):
+    """The state document of a run that has succeeded."""
 
     version: str
     report_id: str
@@ -57,6 +58,12 @@ class Beginning(Struct, rename="camel"):
     created_at: datetime
     step_analytics: dict[str, StepAnalytics]
     completed_results: dict[str, msgspec.Raw | str]
+    updated_at: datetime
+    status: str
+    validation_failures: dict[str, int]
+    total_tokens: int
+    total_cost: float
+    total_duration_ms: int
 
 
 _recorded = msgspec.json.Decoder(Record, strict=False).decode  # not strict: times are numbers
@@ -68,9 +75,7 @@ class Summary(Struct):
 
     steps: int
     document: bytes
-    """Its state document up to the results, JSON."""
-    tokens: int
-    cost: float
+    """JSON of its `Document`."""
 
 
 class Page(Struct):
@@ -80,6 +85,9 @@ class Page(Struct):
     name: str
     tenant: str
     created: float
+    started: float
+    since: float
+    """When it was started by our own clock, which only measures how long ago that was."""
     steps: dict[str, SaveCheckpoint]
 
 
@@ -93,9 +101,9 @@ class Notebook:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def begin(self, run: str, epoch: int, key: str | None, tenant: str, created: float) -> None:
-        """Note a run that nobody has worked on before."""
-        self._pages[run] = Page(epoch, key or run, tenant, created, {})
+    def begin(self, run: str, epoch: int, key: str | None, tenant: str, created: float, started: float) -> None:
+        """Note a run that nobody has worked on before, and that was started just now."""
+        self._pages[run] = Page(epoch, key or run, tenant, created, started, monotonic(), {})
         if len(self._pages) > self._most:
             del self._pages[next(iter(self._pages))]
 
@@ -147,9 +155,11 @@ def sum_up(page: Page) -> Summary | None:
             results[step] = saved.value if saved.value[0] == "@" else msgspec.Raw(saved.value)
     if len(steps) > 1:
         steps = {each.step_name: each for each in sorted(steps.values(), key=attrgetter("started_at"))}
-    created = datetime.fromtimestamp(page.created, UTC)
-    beginning = Beginning("1.0", page.name, page.tenant, created, steps, results)
-    return Summary(len(steps), _json(beginning)[:-1], tokens, cost)
+    created, spent = datetime.fromtimestamp(page.created, UTC), monotonic() - page.since
+    updated = datetime.fromtimestamp(page.started + spent, UTC)
+    totals = (tokens, cost, round(1000 * spent))
+    document = Document("1.0", page.name, page.tenant, created, steps, results, updated, "completed", {}, *totals)
+    return Summary(len(steps), _json(document))
 
 
 def _analytics(step: str, record: Record, duration: float) -> StepAnalytics:

@@ -62,7 +62,7 @@ class StandBy:
         claimed, created = _as_claimed(*entry)
         suits = any(claimed.lane == claim.lane and claimed.pipeline in claim.pipelines for claim in claims)
         if suits:
-            self._notebook.begin(claimed.run, claimed.epoch, None, claimed.tenant, created)
+            self._notebook.begin(claimed.run, claimed.epoch, None, claimed.tenant, created, created)
         link.given += 1
         taking_in = asyncio.create_task(self._take_in(link, claimed, keep=suits))
         self._taking_in.add(taking_in)

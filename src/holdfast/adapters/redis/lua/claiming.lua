@@ -238,7 +238,7 @@ function begin_given(run, id, consumer, waited)
   note_leases(c, {run.id})
 end
 
--- Answers which of `claims` are its runs.
+-- Answers which of `claims` are its runs, and the time.
 on.Claim = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
   writes.freed()
@@ -262,5 +262,5 @@ on.Claim = function(c)
     note_leases(c, started)
   end
   claims[#claims + 1] = array_of(claimed)
-  return #claims
+  return {#claims, now}
 end

@@ -22,7 +22,7 @@ local function writing()
   end
   local STATUS = {'pending', 'running', 'running', 'completed', 'failed', 'failed'}
   local match, floor = string.match, math.floor
-  local moments, quoted, numbers = {}, {}, {}
+  local moments, quoted = {}, {}
 
   -- The start of an RFC 3339 time, for a second since 1970. Most steps of a batch end in the same few seconds.
   local function moment(second)
@@ -112,33 +112,17 @@ local function writing()
     return cjson.encode(counts)
   end
 
-  -- Milliseconds as text. Most runs of a batch take about as long.
-  local function milliseconds(seconds)
-    local number = floor(1000 * seconds + 0.5)
-    local text = numbers[number]
-    if not text then
-      text = format('%d', number)
-      numbers[number] = text
-    end
-    return text
-  end
-
   -- Everything behind the results.
-  local function ending(state, spent, tokens, cost, bad, current, failure)
-    return ',"updatedAt":' .. NOW .. ',"status":"' .. STATUS[state] .. '","validationFailures":' .. (bad or '{}')
-      .. ',"totalTokens":' .. (tokens == 0 and '0' or format('%d', tokens))
-      .. ',"totalCost":' .. (cost == 0 and '0' or format('%.17g', cost))
-      .. ',"totalDurationMs":' .. milliseconds(math.max(0, spent))
-      .. (current and ',"currentStep":' .. current or '') .. (failure and ',"error":' .. failure or '') .. '}'
-  end
-
-  local function ending_of(run, tokens, cost, current)
+  local function ending(run, tokens, cost, current)
     local failure = run.failure
     if run.state == CANCELLED then
       failure = cjson.encode({name = 'Cancelled', message = run.reason or 'the run was cancelled'})
     end
-    local spent = run.started > 0 and (run.finished > 0 and run.finished or now) - run.started or 0
-    return ending(run.state, spent, tokens, cost, run.bad > 0 and failures(run) or nil, current, failure)
+    local spent = run.started > 0 and math.max(0, (run.finished > 0 and run.finished or now) - run.started) or 0
+    return ',"updatedAt":' .. NOW .. ',"status":"' .. STATUS[run.state] .. '","validationFailures":'
+      .. (run.bad == 0 and '{}' or failures(run))
+      .. format(',"totalTokens":%d,"totalCost":%.17g,"totalDurationMs":%d', tokens, cost, floor(1000 * spent + 0.5))
+      .. (current and ',"currentStep":' .. current or '') .. (failure and ',"error":' .. failure or '') .. '}'
   end
 
   -- Fields of a run, however many.
@@ -223,38 +207,35 @@ local function writing()
       done.tokens, done.cost, current
   end
 
-  made = {beginning = beginning, ending = ending, ending_of = ending_of}
+  -- A document. The first `count` events of the run are stored; `last`, with its checkpoint, is a step that is being written.
+  made = function(run, count, last, packed, skipped)
+    local text, tokens, cost, current = beginning(run, count, last, packed, skipped)
+    return text .. ending(run, tokens, cost, current)
+  end
   return made
 end
 
--- `beginning` is everything up to the results. Of a run that succeeds, a worker that has seen all of it sends it: looking up
--- the steps of each would take a third of the server's time.
-function documents.write(run, beginning, tokens, cost, current)
-  if not WANTED then
-    return
-  end
-  local text = beginning .. writing().ending_of(run, tokens, cost, current)
-  if run.state > SUCCEEDED then
-    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
-  else
-    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text)
-    succeeded = succeeded or run.state == SUCCEEDED
-  end
-end
-
--- The same of a run that succeeds now, of which no more is known than when it began.
-function documents.write_success(id, beginning, started, tokens, cost)
+-- Write the document of a run that succeeds, as the worker has made it, who has seen all of its steps: looking them up would
+-- take a third of the server's time.
+function documents.write(id, text)
   if WANTED then
-    call('SET', PREFIX .. 'pipeline_state:' .. id, beginning .. writing().ending(SUCCEEDED, now - started, tokens, cost))
+    call('SET', PREFIX .. 'pipeline_state:' .. id, text)
     succeeded = true
   end
 end
 
--- Write the document of a run of which everything is known. Its first `count` events are stored; `last`, with its checkpoint,
--- is a step that is being written.
-function documents.show_now(run, count, last, packed, skipped)
-  if WANTED then
-    documents.write(run, writing().beginning(run, count, last, packed, skipped))
+-- Write the document of a run of which everything is known: see `writing`.
+function documents.show_now(run, ...)
+  if not WANTED then
+    return
+  end
+  local text = writing()(run, ...)
+  if run.state == SUCCEEDED then
+    documents.write(run.id, text)
+  elseif run.state > SUCCEEDED then
+    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text, 'EX', KEPT)
+  else
+    call('SET', PREFIX .. 'pipeline_state:' .. run.id, text)
   end
 end
 

@@ -165,9 +165,9 @@ local function leave_off(run, before, progress, step, key, packed, skipped)
   set_free(run.id, run.lane, before[2])
 end
 
--- `document` is how the worker begins the state document, if he knows all steps: see document.lua. He does if there are as
--- many events, beside those of the beginning, as he has `known`.
-local function succeed(run, before, result, progress, step, key, packed, skipped, known, document, tokens, cost)
+-- `document` is the state document as the worker has made it, if he knows all steps. He does if there are as many events,
+-- beside those of the beginning, as he has `known`.
+local function succeed(run, before, result, progress, step, key, packed, skipped, known, document)
   local events, _ = run.last, nil
   run.tenant, run.pipeline, run.lane, _, run.key, _, _, _, run.created, run.inherited = decode(before[5])
   leave_off(run, before, progress, step, key, packed, skipped)
@@ -179,8 +179,8 @@ local function succeed(run, before, result, progress, step, key, packed, skipped
   ended[#ended + 1] = run.id
   event(run, 'run.completed')
   tally(run, RUNNING, SUCCEEDED)
-  if all_known then
-    documents.write(run, document, tokens, cost)
+  if all_known and run.bad == 0 then
+    documents.write(run.id, document)
   else
     documents.show_now(run, events, key == '' and step, packed, skipped)
   end
@@ -190,7 +190,7 @@ end
 
 -- The commonest ending: a first attempt of which the worker knows all steps, the last one comes with it, and nothing was to be
 -- shown before. So there is no error yet, nor a checkpoint of that step. As with claims, no table is made. Whether it was one.
-local function succeed_plainly(id, epoch, result, step, packed, skipped, known, document, tokens, cost)
+local function succeed_plainly(id, epoch, result, step, packed, skipped, known, document)
   local name = RUN .. id
   local found = call('HMGET', name, 'f', 'p', 's')
   local seq, _, last, started, bad = let_through(found[1], epoch)
@@ -206,7 +206,7 @@ local function succeed_plainly(id, epoch, result, step, packed, skipped, known, 
   set_free(id, lane)
   ended[#ended + 1] = id
   tally_of(tenant, pipeline, lane, RUNNING, SUCCEEDED)
-  documents.write_success(id, document, started, tokens, cost)
+  documents.write(id, document)
   return true
 end
 
@@ -220,14 +220,13 @@ local function give_back(run, before, outcome, failure, reason, delay, progress,
 end
 
 -- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `skipped` are the last checkpoint,
--- if there is one; the rest is for the document of a run that succeeds, if the worker knows its steps. Then come that
--- checkpoint, packed, and the beginning of that document.
-on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known,
-    tokens, cost)
+-- if there is one; `known` is how many steps the worker knows of a run that succeeds. Then come that checkpoint, packed, and
+-- the document.
+on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known)
   local packed, document = step and argument(), known and argument()
   flush(id)
   if known and key == '' and result
-    and succeed_plainly(id, epoch, result, step, packed, skipped, known, document, tokens, cost) then
+    and succeed_plainly(id, epoch, result, step, packed, skipped, known, document) then
     loud = true
     return true
   end
@@ -236,7 +235,7 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     return false
   end
   if outcome == 'succeeded' then
-    succeed(run, found, result, progress, step, key, packed, skipped, known, document, tokens, cost)
+    succeed(run, found, result, progress, step, key, packed, skipped, known, document)
   else
     local rest = call('HGET', RUN .. id, 'r')
     give_back(as_run(id, found[5], found[1], rest), found, outcome, failure, reason, delay, progress, deferred, step,
