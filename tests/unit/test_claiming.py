@@ -82,12 +82,13 @@ def test_a_worker_has_as_many_runs_as_it_may_and_never_more() -> None:
     asyncio.run(play())
 
 
+async def never() -> None:
+    raise AssertionError("the worker was told to stop before")
+
+
 def test_what_a_worker_is_given_while_it_stops_is_handed_over() -> None:
     async def play() -> None:
-        async def body() -> None:
-            raise AssertionError("it was told to stop before")
-
-        pipeline, answered, gate = a_pipeline(body), asyncio.Event(), asyncio.Event()
+        pipeline, answered, gate = a_pipeline(never), asyncio.Event(), asyncio.Event()
         async with Holdfast("memory:", [pipeline], worker=False) as app:
             handle = await app.submit(pipeline, 1)
             watch(app, answered, gate)
@@ -106,10 +107,7 @@ def test_what_a_worker_is_given_while_it_stops_is_handed_over() -> None:
 
 def test_what_a_worker_has_not_begun_when_it_stops_is_handed_over() -> None:
     async def play() -> None:
-        async def body() -> None:
-            raise AssertionError("it was told to stop before")
-
-        pipeline = a_pipeline(body)
+        pipeline = a_pipeline(never)
         async with Holdfast("memory:", [pipeline], worker=False) as app:
             handle = await app.submit(pipeline, 1)
             worker = await _start(app)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
 
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.ports.commands import Command, Reply
@@ -24,7 +23,7 @@ store does."""
 
 
 class Committer:
-    """Collects commands while the store is busy with the batches before. Belongs to one event loop.
+    """Collects commands while the store is busy with the batches before. Belongs to one event loop at a time.
 
     Batches leave in the order in which their commands were given.
     """
@@ -34,11 +33,14 @@ class Committer:
         self._pending: list[tuple[Command, asyncio.Future[Reply] | None]] = []
         self._flights: set[asyncio.Task[None]] = set()
         self._limit = store.features.batches_in_flight
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    @cached_property
+    @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The one it belongs to. Asking for the running one takes a call to the kernel each time."""
-        return asyncio.get_running_loop()
+        """The one it belongs to, until that is closed. To ask for the running one is to ask the kernel, each time."""
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     def send(self, command: Command) -> asyncio.Future[Reply]:
         """Apply a command; the future's result is the store's answer, once it is durable."""

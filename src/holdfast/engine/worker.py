@@ -38,7 +38,7 @@ class WorkerOptions(Struct, frozen=True):
     max_bytes: int = 500 * 1024 * 1024
     """Sum of the inputs' sizes in flight."""
     batch: int = 128
-    """Runs claimed at once."""
+    """Runs claimed at once, and never more than half of `concurrency`."""
     poll: float = 1.0
     """The safety net under the doorbell, in seconds."""
     progress: float = 0.5

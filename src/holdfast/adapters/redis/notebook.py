@@ -92,7 +92,10 @@ class Page(Struct):
 
 
 class Notebook:
-    """Has the steps of runs that began in this process, and are not over. What it does not know is no loss."""
+    """Has the steps of runs that began in this process, and are not over. What it does not know is no loss.
+
+    The keeper of leases forgets pages from its own thread: a page may be gone between two looks at it.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -105,14 +108,14 @@ class Notebook:
         """Note a run that nobody has worked on before, and that was started just now."""
         self._pages[run] = Page(epoch, key or run, tenant, created, started, monotonic(), {})
         if len(self._pages) > self._most:
-            del self._pages[next(iter(self._pages))]
+            self._pages.pop(next(iter(self._pages)), None)
 
     def note(self, saved: SaveCheckpoint) -> None:
         page = self._pages.get(saved.run)
         if page is None or page.epoch != saved.epoch or saved.key:
             return
         if len(saved.value) > LARGE:
-            del self._pages[saved.run]
+            self._pages.pop(saved.run, None)
         else:
             page.steps[saved.step] = saved
 
@@ -131,10 +134,7 @@ class Notebook:
 
     def _tear_out(self, run: str, epoch: int) -> Page | None:
         page = self._pages.get(run)
-        if page is None or page.epoch != epoch:
-            return None
-        del self._pages[run]
-        return page
+        return self._pages.pop(run, None) if page is not None and page.epoch == epoch else None
 
 
 def sum_up(page: Page) -> Summary | None:
@@ -152,7 +152,7 @@ def sum_up(page: Page) -> Summary | None:
         steps[step] = told = _analytics(step, record, record.duration)
         tokens, cost = tokens + told.total_tokens, cost + told.cost
         if not saved.skipped:  # a value that is too large to be here is shown as the name of where it is
-            results[step] = saved.value if saved.value[0] == "@" else msgspec.Raw(saved.value)
+            results[step] = saved.value if saved.value.startswith("@") else msgspec.Raw(saved.value)
     if len(steps) > 1:
         steps = {each.step_name: each for each in sorted(steps.values(), key=attrgetter("started_at"))}
     created, spent = datetime.fromtimestamp(page.created, UTC), monotonic() - page.since

@@ -260,6 +260,7 @@ function documents.hide(most)
     hidden = entry[1]
   end
   if hidden then
+    meta[8] = hidden
     call('HSET', KEYS[1], 'hidden', hidden)
   end
 end
