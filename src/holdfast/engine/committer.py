@@ -37,7 +37,7 @@ class Committer:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The one it belongs to, until that is closed. To ask for the running one is to ask the kernel, each time."""
+        """The one it belongs to, until that is closed. Asking for the running one is a call to the kernel each time."""
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.get_running_loop()
         return self._loop

@@ -35,7 +35,7 @@ class Runtime:
 
     @property
     def deadlines(self) -> Deadlines:
-        """Of the loop that the engine runs in: not known before it runs, and another one when an app is opened again."""
+        """Of the loop that the engine runs in: not known before it runs, another one when an app is opened again."""
         if self._deadlines is None or self._deadlines.loop.is_closed():
             self._deadlines = Deadlines()
         return self._deadlines
