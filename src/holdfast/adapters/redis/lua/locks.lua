@@ -1,16 +1,19 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every holder.
 --
 -- What a batch changes is written in the end, all at once. A lock that is given back stays on the list of those that are
--- held until the sweeper comes by: most are soon taken again.
+-- held until its lease would have ended and the sweeper comes by: most are soon taken again.
+--
+-- That a lock was given back is the one thing that is not written to the log, so nobody waits for the disk. A server that
+-- was restarted or promoted meanwhile takes the lock for held until its lease ends, as if its holder had died.
 
 local LOCKS = H .. 'locks'
 local LENGTH = '----------------' -- a hash of values under 65 bytes is a list, which is searched from its start
-local changed, taken = {}, {}
+local changed, taken, given_back = {}, {}, {}
 local conclude = finish
 
 -- Epoch, token, owner, acquired, lasts.
 local function lock_of(name)
-  local found = changed[name] or call('HGET', LOCKS, name)
+  local found = changed[name] or given_back[name] or call('HGET', LOCKS, name)
   if not found then
     return 0
   end
@@ -18,6 +21,7 @@ local function lock_of(name)
 end
 
 local function write_lock(name, epoch, token, owner, acquired, lasts)
+  given_back[name] = nil
   if token then
     changed[name] = pack(epoch, token, owner, acquired, lasts, LENGTH)
     taken[#taken + 1] = name
@@ -26,18 +30,27 @@ local function write_lock(name, epoch, token, owner, acquired, lasts)
   end
 end
 
-local function write_locks()
+local function as_fields(locks)
   local fields = {}
-  for name, lock in pairs(changed) do
+  for name, lock in pairs(locks) do
     fields[#fields + 1], fields[#fields + 2] = name, lock
   end
-  if fields[1] then
-    call('HSET', LOCKS, unpack(fields))
+  return unpack(fields)
+end
+
+local function write_locks()
+  if next(changed) then
+    call('HSET', LOCKS, as_fields(changed))
   end
   if taken[1] then
     call('SADD', H .. 'locks:held', unpack(taken))
   end
-  changed, taken = {}, {}
+  if next(given_back) then
+    redis.set_repl(redis.REPL_NONE)
+    call('HSET', LOCKS, as_fields(given_back))
+    redis.set_repl(redis.REPL_ALL)
+  end
+  changed, taken, given_back = {}, {}, {}
 end
 
 -- Answers the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's token (its answer was
@@ -75,12 +88,18 @@ on.ReleaseLock = function(name, mine)
   if token ~= mine or lasts <= mono then
     return false
   end
-  write_lock(name, epoch)
+  local free = pack(epoch, nil, nil, nil, lasts)
+  if changed[name] then
+    changed[name] = free -- its epoch is yet to be written to the log
+  else
+    given_back[name] = free
+  end
   loud = true
   return true
 end
 
+-- The bell comes first: what is rung after a write would be written to the log.
 function finish()
-  write_locks()
   conclude()
+  write_locks()
 end
