@@ -11,34 +11,30 @@ from msgspec import Struct
 
 from holdfast.ports import commands as c
 
-LOUD = frozenset(
-    (c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Settle, c.Submit, c.Sweep)
-)
-"""Commands that may give somebody something to do. One that only asks must not ring: two who wait for one lock would
-wake each other for ever."""
+LOUD = frozenset((c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Sweep))
+"""Commands that may give somebody something to do, whatever else is in their batch; so may Settle and Submit. One that
+only asks must not ring: two who wait for one lock would wake each other for ever."""
 
 
 def what_it_leaves(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> Literal["work", "news"] | None:
     """What somebody here may be waiting for after a batch: work in a parallel lane, or only news, if all it did was to
     let runs succeed. Looking for more work then would only be in the way of what comes next."""
-    loud = [command for command in commands if type(command) in LOUD]
-    if not loud:
-        return None
-    news = [command for command in loud if type(command) is c.Settle and command.outcome == "succeeded"]
-    if len(commands) == 1:
-        return "news" if news else "work"
-    submitted = [command.id for command in loud if type(command) is c.Submit]
-    if len(submitted) + len(news) < len(loud) or not _all_claimed(submitted, commands, replies):
+    kinds = set(map(type, commands))
+    if not LOUD.isdisjoint(kinds):
         return "work"
-    return "news" if news else None
+    settled = [command for command in commands if type(command) is c.Settle] if c.Settle in kinds else []
+    if any(settle.outcome != "succeeded" for settle in settled):
+        return "work"
+    if c.Submit in kinds and not _all_claimed(commands, replies):
+        return "work"
+    return "news" if settled else None
 
 
-def _all_claimed(submitted: Sequence[str], commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
+def _all_claimed(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
     """Whether all that was submitted was claimed in the same batch: then whoever did so is at work already."""
-    if not submitted:
-        return True
     claims = [reply for command, reply in zip(commands, replies, strict=True) if type(command) is c.Claim]
-    return {run.run for reply in claims for run in reply}.issuperset(submitted)
+    claimed = {run.run for reply in claims for run in reply}
+    return all(command.id in claimed for command in commands if type(command) is c.Submit)
 
 
 class Waiter(Struct, eq=False):

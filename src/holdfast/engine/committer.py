@@ -22,6 +22,10 @@ GROUP = 32
 store does."""
 
 
+Future = asyncio.Future[Reply] | None
+"""Where the answer to a command goes; None if nobody waits for it."""
+
+
 class Committer:
     """Collects commands while the store is busy with the batches before. Belongs to one event loop at a time.
 
@@ -30,7 +34,8 @@ class Committer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pending: list[tuple[Command, asyncio.Future[Reply] | None]] = []
+        self._commands: list[Command] = []
+        self._futures: list[Future] = []
         self._flights: set[asyncio.Task[None]] = set()
         self._limit = store.features.batches_in_flight
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -45,14 +50,16 @@ class Committer:
     def send(self, command: Command) -> asyncio.Future[Reply]:
         """Apply a command; the future's result is the store's answer, once it is durable."""
         future = self.loop.create_future()
-        self._pending.append((command, future))
+        self._commands.append(command)
+        self._futures.append(future)
         if len(self._flights) < self._limit:
             self._take_off()
         return future
 
     def post(self, command: Command) -> None:
         """Apply a command sometime soon, without an answer: for progress and logs, which may be lost."""
-        self._pending.append((command, None))
+        self._commands.append(command)
+        self._futures.append(None)
         if len(self._flights) < self._limit:
             self._take_off()
 
@@ -68,38 +75,40 @@ class Committer:
 
     async def _fly(self) -> None:
         try:
-            while self._pending:
-                size = LARGEST if len(self._pending) > 3 * MAX_BATCH else MAX_BATCH
-                batch, self._pending = self._pending[:size], self._pending[size:]
-                await self._apply(batch)
+            while self._commands:
+                size = LARGEST if len(self._commands) > 3 * MAX_BATCH else MAX_BATCH
+                commands, self._commands = self._commands[:size], self._commands[size:]
+                futures, self._futures = self._futures[:size], self._futures[size:]
+                await self._apply(commands, futures)
         finally:  # here and not only when the task is done: a command sent in between would wait for nobody
             self._flights.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]
 
-    async def _apply(self, batch: Sequence[tuple[Command, asyncio.Future[Reply] | None]]) -> None:
+    async def _apply(self, commands: Sequence[Command], futures: Sequence[Future]) -> None:
         try:
-            replies = await self._store.apply([command for command, _ in batch])
+            replies = await self._store.apply(commands)
         except Exception as error:
-            for _, future in batch:
+            for future in futures:
                 if future is not None and not future.done():
                     future.set_exception(_as_ours(error))
             return
-        await _tell_all([(future, reply) for (_, future), reply in zip(batch, replies, strict=True)])
+        assert len(replies) == len(futures), "a store answers every command"
+        await _tell_all(futures, replies)
 
 
-async def _tell_all(answers: Sequence[tuple[asyncio.Future[Reply] | None, Reply]]) -> None:
+async def _tell_all(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
     """In two halves: what those who are told first send next is on its way while the others get going."""
-    told, group = 0, max(GROUP, (len(answers) + 1) // 2)
+    told, group = 0, max(GROUP, (len(futures) + 1) // 2)
     try:
-        while told + group < len(answers):
-            _tell(answers[told : told + group])
+        while told + group < len(futures):
+            _tell(futures[told : told + group], replies[told : told + group])
             told += group
             await asyncio.sleep(0)
     finally:  # also when we are cancelled: they have waited, and it is written
-        _tell(answers[told:])
+        _tell(futures[told:], replies[told:])
 
 
-def _tell(answers: Sequence[tuple[asyncio.Future[Reply] | None, Reply]]) -> None:
-    for future, reply in answers:
+def _tell(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
+    for future, reply in zip(futures, replies, strict=True):
         if future is not None and not future.done():
             future.set_result(reply)
 

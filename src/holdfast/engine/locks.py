@@ -69,15 +69,17 @@ class Lock:
 
     async def acquire(self, timeout: float | None = None) -> bool:
         """Wait for the lock, at most `timeout` seconds. Waiters are woken when it is released."""
+        return await self.try_acquire() or await self._acquire_later(timeout)
+
+    async def _acquire_later(self, timeout: float | None) -> bool:
         time = self._runtime.committer.loop.time
         deadline = inf if timeout is None else time() + timeout
         change = 0
-        while not await self.try_acquire():
-            left = min(POLL, deadline - time())
-            if left <= 0:
-                return False
+        while (left := min(POLL, deadline - time())) > 0:
             change = await self._runtime.store.wait(change, left)
-        return True
+            if await self.try_acquire():
+                return True
+        return False
 
     async def release(self) -> bool:
         """Give the lock back. False if it was not held any more."""
@@ -99,7 +101,7 @@ class Lock:
             await self._losing.wait()
 
     async def __aenter__(self) -> Lock:
-        if not await self.acquire(self._wait):
+        if not (await self.try_acquire() or await self._acquire_later(self._wait)):
             by = self.holder.owner if self.holder else "somebody"
             raise Conflict(f"lock {self.name!r} is held by {by}; wait longer, or look at `holdfast locks list`")
         self._body = asyncio.current_task(self._runtime.committer.loop)

@@ -38,12 +38,13 @@ def decode(commands: Sequence[Command], answer: bytes, notebook: Notebook) -> li
     answers, claims = _unpack(answer)
     replies: list[Reply] = []
     for command, said in zip(commands, answers, strict=True):
-        if type(command) is c.Claim:
+        kind = type(command)
+        if kind is c.Claim:
             number, at = said
             replies.append([_claimed(row, at, notebook) for row in claims[number - 1]])
         else:
-            replies.append(READ[type(command)](command, said))
-            if type(command) is c.Renew:
+            replies.append(READ[kind](command, said))
+            if kind is c.Renew:
                 notebook.forget(replies[-1])
     return replies
 

@@ -30,7 +30,8 @@ from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 CLAIMS = frozenset((c.Submit, c.Claim))
-SAVES = frozenset((c.SaveCheckpoint, c.SaveProgress, c.LogLine))
+SAVES = frozenset((c.SaveCheckpoint, c.SaveProgress, c.LogLine, c.Settle))
+WORK = CLAIMS | SAVES
 LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
 
 
@@ -41,8 +42,9 @@ def is_plain(command: c.Command) -> TypeGuard[c.Submit]:
     return not (command.key or command.unique or command.delay or command.checkpoints)
 
 
-def is_save(command: c.Command) -> bool:
-    return type(command) in SAVES or (type(command) is c.Settle and command.outcome == "succeeded")
+def is_routine(command: c.Command) -> bool:
+    """Whether it is anything but the end of an attempt that did not succeed."""
+    return type(command) is not c.Settle or command.outcome == "succeeded"
 
 
 PIECE = 1000
@@ -180,13 +182,15 @@ class RedisStore:
     def _script(self, link: Link, commands: Sequence[c.Command]) -> Script:
         """The smallest that will do: calling a script costs something for every function in it. While a run that was
         given to us is yet to be taken in, it must be one that does that."""
-        is_settled = link.given == link.taken_in
-        rest = [command for command in commands if not is_save(command)]
-        if CLAIMS.issuperset(map(type, rest)):
-            if not rest and commands and is_settled:
-                return self._scripts.saves
-            return self._scripts.claims if len(rest) == len(commands) else self._scripts.work
-        return self._scripts.locks if is_settled and LOCKS.issuperset(map(type, commands)) else self._scripts.all
+        kinds = set(map(type, commands))
+        nothing_to_take_in = bool(kinds) and link.given == link.taken_in
+        if kinds <= LOCKS and nothing_to_take_in:
+            return self._scripts.locks
+        if not kinds <= WORK or (c.Settle in kinds and not all(map(is_routine, commands))):
+            return self._scripts.all
+        if kinds <= SAVES and nothing_to_take_in:
+            return self._scripts.saves
+        return self._scripts.claims if kinds <= CLAIMS else self._scripts.work
 
     async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:
         pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]

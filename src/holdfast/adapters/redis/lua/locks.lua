@@ -1,14 +1,14 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every holder.
 --
 -- What a batch changes is written in the end, all at once. A lock that is given back stays on the list of those that are
--- held until its lease would have ended and the sweeper comes by: most are soon taken again.
+-- held until its lease would have ended and the sweeper comes by: most are soon taken again, and need not be listed anew.
 --
 -- That a lock was given back is the one thing that is not written to the log, so nobody waits for the disk. A server that
 -- was restarted or promoted meanwhile takes the lock for held until its lease ends, as if its holder had died.
 
 local LOCKS = H .. 'locks'
 local LENGTH = '----------------' -- a hash of values under 65 bytes is a list, which is searched from its start
-local changed, taken, given_back = {}, {}, {}
+local changed, listed, given_back = {}, {}, {}
 local conclude = finish
 
 -- Epoch, token, owner, acquired, lasts.
@@ -24,7 +24,6 @@ local function write_lock(name, epoch, token, owner, acquired, lasts)
   given_back[name] = nil
   if token then
     changed[name] = pack(epoch, token, owner, acquired, lasts, LENGTH)
-    taken[#taken + 1] = name
   else
     changed[name] = pack(epoch, nil, nil, nil, nil)
   end
@@ -42,22 +41,26 @@ local function write_locks()
   if next(changed) then
     call('HSET', LOCKS, as_fields(changed))
   end
-  if taken[1] then
-    call('SADD', H .. 'locks:held', unpack(taken))
+  if listed[1] then
+    call('SADD', H .. 'locks:held', unpack(listed))
   end
   if next(given_back) then
     redis.set_repl(redis.REPL_NONE)
     call('HSET', LOCKS, as_fields(given_back))
     redis.set_repl(redis.REPL_ALL)
   end
-  changed, taken, given_back = {}, {}, {}
+  changed, listed, given_back = {}, {}, {}
 end
 
 -- Answers the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's token (its answer was
 -- lost) it gives the same epoch, and lasts from this request: its owner counts from here too.
 on.Acquire = function(name, mine, me, ttl)
   local epoch, token, owner, acquired, lasts = lock_of(name)
-  if not token or lasts <= mono then
+  if not lasts or lasts <= mono then
+    listed[#listed + 1] = name
+    token = nil
+  end
+  if not token then
     epoch = raised(epoch)
     write_lock(name, epoch, mine, me, now, mono + ttl)
     return epoch
