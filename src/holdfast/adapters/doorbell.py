@@ -19,6 +19,8 @@ only asks must not ring: two who wait for one lock would wake each other for eve
 def what_it_leaves(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> Literal["work", "news"] | None:
     """What somebody here may be waiting for after a batch: work in a parallel lane, or only news, if all it did was to
     let runs succeed. Looking for more work then would only be in the way of what comes next."""
+    if len(commands) == 1 and type(commands[0]) is c.Submit:
+        return "work"
     kinds = set(map(type, commands))
     if not LOUD.isdisjoint(kinds):
         return "work"

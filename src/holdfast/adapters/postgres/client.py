@@ -36,7 +36,7 @@ class Client:
         self._statements = statements
         self._clock = clock
         self._ringer = Ringer(self, name)
-        self.pool = Pool(address, size)
+        self.pool = Pool(address, size, prepares=server.is_direct)
         self._envelope: dict[str, Any] = {"wait": str(round(address.timeout * 800))}
         if server.must_ask_for_sync:
             self._envelope["sync"] = True
@@ -55,7 +55,7 @@ class Client:
         tries = 0
         while True:
             try:
-                return await self.pool.call(sql, parameters)
+                return await self.pool.call(sql, parameters, prepare=True)
             except ServerError as error:
                 tries += 1
                 if tries == TRIES:

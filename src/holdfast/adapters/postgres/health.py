@@ -197,13 +197,8 @@ async def _connections(link: AsyncConnection, address: Address) -> Finding:
 
 
 async def _pooler(link: AsyncConnection) -> Finding:
-    """A pooler gives out numbers of its own, or lends another connection for every transaction."""
-    pids = {link.pgconn.backend_pid}
-    for _ in range(3):
-        pids.update(await _one(link, "SELECT pg_backend_pid()"))
-    return found(
-        "pooler", "this connection goes through a pooler, which is fine" if len(pids) > 1 else "none in between"
-    )
+    direct = [await database.is_direct(link) for _ in range(3)]
+    return found("pooler", "none in between" if all(direct) else "this connection goes through a pooler, which is fine")
 
 
 async def _wake_ups(link: AsyncConnection, address: Address) -> Finding:

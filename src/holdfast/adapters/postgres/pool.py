@@ -16,9 +16,10 @@ from holdfast.errors import StoreUnavailable
 class Pool:
     """Connects when needed, forgets what was lost, and lends the connection that was used last: it is the warmest."""
 
-    def __init__(self, address: Address, size: int) -> None:
+    def __init__(self, address: Address, size: int, *, prepares: bool = False) -> None:
         self._address = address
         self._size = size
+        self._prepares = prepares
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._connecting = 0
@@ -26,14 +27,14 @@ class Pool:
         self._closed = False
         self._empty: asyncio.Event | None = None
 
-    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
+    async def call(self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False) -> bytes:
         """Execute one statement, which answers one value, in a transaction of its own.
 
         Raises ServerError for what is worth another try.
         """
         connection = self._idle_one() or await self._take()
         try:
-            answer = await connection.call(sql, parameters)
+            answer = await connection.call(sql, parameters, prepare=prepare)
         except ServerError as error:
             if error.sqlstate in FATAL:
                 connection.close()
@@ -82,7 +83,9 @@ class Pool:
     async def _connect(self) -> Connection:
         self._connecting += 1
         try:
-            connection = await Connection.make(self._address, self._give_back, self._forget)
+            connection = await Connection.make(
+                self._address, self._give_back, self._forget, prepares=self._prepares
+            )
         except (psycopg.Error, OSError, TimeoutError) as error:
             self._wake(None)
             raise explain_connecting(error, self._address.shown) from None
