@@ -61,8 +61,9 @@ class Session:
 
     def apply(self, *commands: Command) -> list[Reply]:
         batch = batch_of(commands)
-        sql = self._statements[batch.statement].decode().replace("$1", "%s").replace("$2", "%s")
-        given = [parameter.decode() for parameter in batch.parameters({"wait": "5000"})]
+        statement, parameters = batch.call({"wait": "5000"}, prepared=False)
+        sql = self._statements[statement].decode().replace("$1", "%s").replace("$2", "%s")
+        given = [parameter.decode() for parameter in parameters if parameter is not None]
         row = self._connection.execute(sql, given).fetchone()  # type: ignore[arg-type]
         assert row is not None
         return batch.replies(row[0].encode())

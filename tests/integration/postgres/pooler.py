@@ -5,6 +5,7 @@ transaction and wiped clean in between. Whatever relies on a session breaks behi
 from __future__ import annotations
 
 import asyncio
+import re
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 SSL_REQUEST, CANCEL_REQUEST = 80877103, 80877102
 STARTUP = b"\0\3\0\0user\0postgres\0database\0postgres\0client_encoding\0UTF8\0\0"
 DISCARD = b"DISCARD ALL\0"
+_KEY = re.compile(rb"(K\0\0\0\x0c)....", re.DOTALL)
 
 
 class Server:
@@ -41,12 +43,16 @@ class Server:
 
 
 class Pooler:
-    """Listens in a folder like a server of its own. `transactions` counts what it passed on."""
+    """Listens in a folder like a server of its own. `transactions` counts what it passed on.
 
-    def __init__(self, server_socket: Path, folder: Path, size: int = 2) -> None:
+    Clients are told a process number that no server has, unless it `poses` as the server.
+    """
+
+    def __init__(self, server_socket: Path, folder: Path, size: int = 2, *, poses: bool = False) -> None:
         self._server_socket = server_socket
         self.folder = folder
         self._size = size
+        self._poses = poses
         self._idle: asyncio.Queue[Server] = asyncio.Queue()
         self._greeting = b""
         self._clients: set[asyncio.Task[None]] = set()
@@ -54,7 +60,8 @@ class Pooler:
 
     async def __aenter__(self) -> Pooler:
         for _ in range(self._size):
-            server, self._greeting = await Server.make(self._server_socket)
+            server, greeting = await Server.make(self._server_socket)
+            self._greeting = greeting if self._poses else _KEY.sub(rb"\1\0\0\0\0", greeting)
             self._idle.put_nowait(server)
         self._listener = await asyncio.start_unix_server(self._accept, str(self.folder / ".s.PGSQL.5432"))
         return self

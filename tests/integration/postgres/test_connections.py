@@ -53,13 +53,27 @@ def test_a_store_never_has_more_connections_than_it_said(place):
     asyncio.run(story())
 
 
+def test_what_comes_again_is_prepared_where_that_lasts(place):
+    async def story():
+        async with place.store(pool="1") as store:
+            for number in range(3):
+                await store.apply([a_submit(f"r{number}")])
+                await store.apply([a_submit(f"s{number}"), a_claim()])
+                await store.run("r0")
+            prepared = await store._home.pool.call(b"SELECT count(*) FROM pg_prepared_statements")
+            assert prepared == b"2"
+
+    asyncio.run(story())
+
+
 def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
     async def story():
         async with place.store() as store:
             for round in range(5):
                 await store.apply([a_submit(f"r{round}")])
+                before = set(store._home.pool._all)
                 await until(partial(ended, place, cut(place)))
-                await until(lambda: not store._home.pool._all)  # the farewell has arrived
+                await until(partial(before.isdisjoint, store._home.pool._all))  # the farewell has arrived
                 assert await store.run(f"r{round}") is not None
 
     asyncio.run(story())

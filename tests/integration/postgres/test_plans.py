@@ -13,6 +13,7 @@ from tests.integration.postgres.conftest import Place, Session
 
 from holdfast.adapters.postgres import reads, statements
 from holdfast.adapters.postgres.address import parse
+from holdfast.adapters.postgres.text import parameter
 from holdfast.ports import commands as c
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit, an_error
@@ -172,7 +173,7 @@ def test_lists_are_read_by_index(place: Place, session: Session) -> None:
 
 
 def explain(connection: psycopg.Connection, sql: bytes, values: list[Any]) -> dict[str, Any]:
-    parameters = [reads.parameter(value) for value in values]
+    parameters = [parameter(value) for value in values]
     result = connection.pgconn.exec_params(b"EXPLAIN (ANALYZE, FORMAT JSON) " + sql, parameters)
     assert result.status == psycopg.pq.ExecStatus.TUPLES_OK, result.error_message
     return json.loads(result.get_value(0, 0) or b"")[0]["Plan"]

@@ -7,14 +7,15 @@ what the envelope holds. Batches of one command that a run waits for have functi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import astuple
 
 from holdfast.adapters.postgres.arranging import Part, arrange
 from holdfast.adapters.postgres.naming import named
-from holdfast.adapters.postgres.text import seal, unseal
+from holdfast.adapters.postgres.text import parameter, seal, unseal
 from holdfast.model.event import Event
 from holdfast.model.run import ErrorInfo
 from holdfast.ports import commands as c
@@ -59,10 +60,15 @@ def batch_of(commands: Sequence[Command]) -> Batch | Lone:
     return Batch(commands)
 
 
+class Call(NamedTuple):
+    """A statement, by its name, and what it is given."""
+
+    statement: str
+    parameters: Sequence[bytes | None]
+
+
 class Batch:
     """Commands on their way to the server and back."""
-
-    statement = "apply"
 
     def __init__(self, commands: Sequence[Command]) -> None:
         self._size = len(commands)
@@ -70,11 +76,15 @@ class Batch:
         self.loud = any(part.kind in LOUD for part in self.parts)
         self.sure = any(part.kind in LOUD and part.kind not in UNSURE for part in self.parts)
 
-    def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
-        """What the statement is given; `envelope` is what the client adds."""
+    def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
+        """What is sent; `envelope` is what the client adds, `prepared` whether the statement can be."""
+        return Call("apply", [self.sealed(envelope)])
+
+    def sealed(self, envelope: dict[str, Any]) -> bytes:
+        """What `apply` is given."""
         envelope |= named(self.parts)
         envelope["parts"] = [_payload(part) for part in self.parts]
-        return [seal(encode(envelope))]
+        return seal(encode(envelope))
 
     def replies(self, answer: bytes) -> list[Reply]:
         replies: list[Reply] = [None] * self._size
@@ -93,11 +103,14 @@ class Lone:
     def __init__(self, commands: Sequence[Command], kind: str) -> None:
         self._commands = list(commands)
         self._kind = kind
-        self.statement = LONE[kind]
         self.loud = self.sure = kind in LOUD
 
-    def parameters(self, envelope: dict[str, Any]) -> list[bytes]:
-        return [seal(encode(self._commands[0])), encode(envelope)]
+    def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
+        command = self._commands[0]
+        if prepared and self._kind == "submit":
+            fields = astuple(command)[:-1] + tuple(map(envelope.get, ENVELOPE))
+            return Call("submit_at_once", [parameter(field) for field in fields])
+        return Call(LONE[self._kind], [seal(encode(command)), encode(envelope)])
 
     def replies(self, answer: bytes) -> list[Reply]:
         return MANY[self._kind](self._commands, Raw(unseal(answer)))
@@ -105,6 +118,9 @@ class Lone:
 
 LONE = {"submit": "lone_submit", "save_checkpoints": "lone_checkpoint", "succeed": "lone_success"}
 """The statement for a lone command, by its kind."""
+
+ENVELOPE = ("wait", "ring", "sync", "wall", "mono")
+"""What of an envelope a statement is given that takes no JSON, in this order."""
 
 
 def _alone(command: Command) -> str | None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.batch import Batch, Lone
-from holdfast.adapters.postgres.connection import ServerError
+from holdfast.adapters.postgres.connection import Parameters, ServerError
 from holdfast.adapters.postgres.database import Server, explain
 from holdfast.adapters.postgres.pool import Pool
-from holdfast.adapters.postgres.reads import parameter
+from holdfast.adapters.postgres.text import parameter
 from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
 from holdfast.ports.commands import Reply
@@ -47,10 +47,10 @@ class Client:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
         if batch.loud and (ring := self._ringer.ring(sure=batch.sure)):
             envelope["ring"] = ring
-        answer = await self._send(self._statements[batch.statement], batch.parameters(envelope))
-        return batch.replies(answer)
+        statement, parameters = batch.call(envelope, prepared=self.pool.prepares)
+        return batch.replies(await self._send(self._statements[statement], parameters))
 
-    async def _send(self, sql: bytes, parameters: list[bytes]) -> bytes:
+    async def _send(self, sql: bytes, parameters: Parameters) -> bytes:
         """Send until nobody else is in the way. Only what certainly was not written is sent again."""
         tries = 0
         while True:

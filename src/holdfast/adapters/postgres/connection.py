@@ -7,9 +7,9 @@ with prepared statements needed 108 µs, and its statements' names are not safe 
 psycopg still makes the connection: it resolves names without blocking the loop, and libpq knows TLS, passwords, several
 hosts and fail-over.
 
-A statement that comes again and again is prepared on connections that lead to the server itself, which saves it a
-tenth of a small batch: 25 µs of parsing and planning. Behind a pooler nothing is. Should one pass for the server, what was
-prepared is not there the next time; then nothing was executed, so the statement is sent again as it is, and from then on.
+A statement that comes again and again is prepared on connections that lead to the server itself, which saves 25 µs of
+parsing and planning, a tenth of a small batch. Behind a pooler nothing is. Should one pass for the server, what was
+prepared is not there the next time: then nothing was executed, so it is sent again as it is, and so is what follows.
 """
 
 from __future__ import annotations

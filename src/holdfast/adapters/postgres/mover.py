@@ -104,7 +104,7 @@ class PostgresMover:
         envelope: dict[str, Any] = {"wait": "0"}
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        [given] = Batch([Sweep(limit=1 << 60)]).parameters(envelope)
+        given = Batch([Sweep(limit=1 << 60)]).sealed(envelope)
         await cursor.execute("SELECT apply(%s::jsonb)", [given.decode()])
 
     async def release(self) -> None:

@@ -19,7 +19,7 @@ class Pool:
     def __init__(self, address: Address, size: int, *, prepares: bool = False) -> None:
         self._address = address
         self._size = size
-        self._prepares = prepares
+        self.prepares = prepares
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._connecting = 0
@@ -83,9 +83,7 @@ class Pool:
     async def _connect(self) -> Connection:
         self._connecting += 1
         try:
-            connection = await Connection.make(
-                self._address, self._give_back, self._forget, prepares=self._prepares
-            )
+            connection = await Connection.make(self._address, self._give_back, self._forget, prepares=self.prepares)
         except (psycopg.Error, OSError, TimeoutError) as error:
             self._wake(None)
             raise explain_connecting(error, self._address.shown) from None

@@ -1,5 +1,5 @@
--- The reads. Each answers one JSON value; `-- name:` begins the next one, `:s.` stands for the store's schema.
--- They are planned for the values they are given (`$1 IS NULL` disappears), so every filter finds its index.
+-- The reads, and at the end one write. Each answers one JSON value; `-- name:` begins the next one, `:s.` stands for the
+-- store's schema. Reads are planned for the values they are given (`$1 IS NULL` disappears), so every filter finds its index.
 
 -- name: run
 SELECT coalesce(json_agg(:s.run_document(r)), '[]') FROM :s.runs r WHERE id = $1
@@ -131,3 +131,36 @@ WITH freed AS (
     WHERE state = 'queued' AND due > coalesce(to_timestamp($1::double precision), clock_timestamp()) + delay
     RETURNING 1)
 SELECT count(*) FROM freed
+
+-- name: submit_at_once
+-- The one write: what lone_submit() does, as a statement that is worth preparing. It takes longer to plan than to execute.
+--   $1 id, $2 tenant, $3 pipeline, $4 lane, $5 input, $6 fingerprint, $7 key, $8 unique, $9 priority, $10 delay,
+--   $11 max_attempts, $12 parent; of the envelope $13 wait, $14 ring, $15 sync, $16 wall, $17 mono
+WITH begun AS MATERIALIZED (
+    SELECT set_config('lock_timeout', $13, true),
+           CASE WHEN $14::text IS NOT NULL THEN pg_notify('holdfast_' || ':s.requests'::regclass::oid, $14) END,
+           CASE WHEN $15::boolean THEN set_config('synchronous_commit', 'on', true) END
+), held AS MATERIALIZED (
+    SELECT FROM :s.lanes, begun WHERE name = $4 AND sort = 'fifo' FOR NO KEY UPDATE OF lanes  -- as in lock_rows()
+), present AS MATERIALIZED (
+    SELECT coalesce(to_timestamp($16), clock_timestamp()) AS wall,
+           pg_try_advisory_xact_lock_shared(':s.events'::regclass::oid::integer,  -- as in reserve_positions()
+                                            (nextval(':s.positions') & 2147483647)::integer)
+    FROM begun, (SELECT count(*) FROM held) AS locked
+), asked AS (
+    INSERT INTO :s.requests (id, tenant, pipeline, lane, input, fingerprint, key, is_unique, priority, delay, max_attempts,
+                             parent, inherits, created)
+    SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::bigint,
+           $10::double precision, $11::bigint, $12::text, false, wall FROM present
+    ON CONFLICT DO NOTHING
+    RETURNING *
+), opened AS (
+    INSERT INTO :s.open_runs (id, seq, tenant, pipeline, lane, priority, size, attempt_limit, is_unique, available, due, delay)
+    SELECT id, seq, tenant, pipeline, lane, priority, octet_length(input), max_attempts, is_unique,
+           created + wait, coalesce(to_timestamp($17), created) + wait, wait
+    FROM asked, (SELECT CASE WHEN $10 > 0 THEN :s.span($10) END AS wait) AS delayed
+    RETURNING id
+)
+SELECT CASE WHEN EXISTS (SELECT FROM opened) THEN '[]' ELSE :s.lone_submit(
+    jsonb_build_array($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, '[]'::jsonb),
+    jsonb_build_object('wait', $13, 'wall', $16, 'mono', $17)) END

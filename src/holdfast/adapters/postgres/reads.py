@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.adapters.postgres.text import seal, seal_text, unseal
+from holdfast.adapters.postgres.text import seal, unseal
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
@@ -28,19 +28,6 @@ _logs = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
 _audits = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
 _locks = msgspec.json.Decoder(list[tuple[str, int, str | None, float | None, float]]).decode
 _lanes = msgspec.json.Decoder(list[tuple[str, str, str, int, int, str | None, int, str | None]]).decode
-
-
-def parameter(value: str | bytes | float | bool | None) -> bytes | None:
-    """A value as the server reads it; bytes are ready as they are."""
-    match value:
-        case None | bytes():
-            return value
-        case bool():
-            return b"true" if value else b"false"
-        case str():
-            return seal_text(value).encode()
-        case _:
-            return repr(value).encode()
 
 
 def filtered(where: RunFilter) -> list[Any]:

@@ -16,7 +16,11 @@ def load(address: Address) -> dict[str, bytes]:
     text = resources.files("holdfast.adapters.postgres").joinpath("queries.sql").read_text()
     _, *parts = _NAMED.split(text)
     schema = address.quoted_schema
-    found = {name: sql.strip().replace(":s.", f"{schema}.") for name, sql in zip(parts[::2], parts[1::2], strict=True)}
+    text_of_schema = schema.replace("'", "''")
+    found = {
+        name: sql.strip().replace("':s.", f"'{text_of_schema}.").replace(":s.", f"{schema}.")
+        for name, sql in zip(parts[::2], parts[1::2], strict=True)
+    }
     found["apply"] = f"SELECT {schema}.apply($1)"
     found |= {name: f"SELECT {schema}.{name}($1, $2)" for name in LONE.values()}
     return {name: sql.encode() for name, sql in found.items()}

@@ -1,7 +1,7 @@
 """The store on PostgreSQL: a batch of commands is one call of one server-side function, hence one round trip.
 
-Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own, nothing is prepared
-and no state is left in a session.
+Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own, and no state is left
+in a session but statements that were prepared where there is none.
 """
 
 from __future__ import annotations

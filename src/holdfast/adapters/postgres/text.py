@@ -29,10 +29,23 @@ def unseal(body: bytes) -> bytes:
 
 
 def seal_text(text: str) -> str:
-    """A plain parameter of a read."""
+    """Plain text without U+0000."""
     return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")
 
 
 def unseal_text(text: str) -> str:
     """The plain text that was sealed."""
     return text.replace("\uffff0", "\0").replace("\uffff1", "\uffff") if "\uffff" in text else text
+
+
+def parameter(value: str | bytes | float | bool | None) -> bytes | None:
+    """A value as the server reads it; bytes are ready as they are."""
+    match value:
+        case None | bytes():
+            return value
+        case bool():
+            return b"true" if value else b"false"
+        case str():
+            return seal_text(value).encode()
+        case _:
+            return repr(value).encode()
