@@ -75,6 +75,7 @@ class Holdfast:
         self._threads = threads
         self._provide = {Analysts: bootstrap.ShippedAnalysts(self._blobs), **(provide or {})}
         self.runtime = self._wire()
+        self._intake = Intake(self.runtime)
         self.worker: Worker | None = None
         self._open = False
         self._background: list[asyncio.Task[Any]] = []
@@ -131,7 +132,7 @@ class Holdfast:
 
     async def open(self) -> None:
         """Open the store and start the worker. Everything else does it by itself when needed."""
-        if self._open and not self._opening.locked():
+        if self._is_open:
             return
         async with self._opening:
             if self._open:
@@ -146,6 +147,10 @@ class Holdfast:
             except (Exception, asyncio.CancelledError):
                 await self.close(grace=0)
                 raise
+
+    @property
+    def _is_open(self) -> bool:
+        return self._open and not self._opening.locked()
 
     async def _start_worker(self) -> None:
         runtime = self.runtime
@@ -194,10 +199,9 @@ class Holdfast:
     ) -> RunHandle:
         """Accept a run. It is durable when this returns. `run.created` tells a new run from an existing one."""
         found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        await self.open()
-        return await Intake(self.runtime).submit(
-            found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
-        )
+        if not self._is_open:
+            await self.open()
+        return await self._intake.submit(found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay))
 
     async def submit_many(
         self,
@@ -213,7 +217,7 @@ class Holdfast:
         returns; if one input is not valid, none was accepted."""
         found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         await self.open()
-        return await Intake(self.runtime).submit_many(
+        return await self._intake.submit_many(
             found, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
         )
 

@@ -79,24 +79,21 @@ class Committer:
                 size = LARGEST if len(self._commands) > 3 * MAX_BATCH else MAX_BATCH
                 commands, self._commands = self._commands[:size], self._commands[size:]
                 futures, self._futures = self._futures[:size], self._futures[size:]
-                await self._apply(commands, futures)
+                try:
+                    replies = await self._store.apply(commands)
+                except Exception as error:
+                    _tell_of_failure(futures, error)
+                    continue
+                if len(futures) > GROUP:
+                    await _tell_in_halves(futures, replies)
+                else:
+                    _tell(futures, replies)
         finally:  # here and not only when the task is done: a command sent in between would wait for nobody
             self._flights.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]
 
-    async def _apply(self, commands: Sequence[Command], futures: Sequence[Future]) -> None:
-        try:
-            replies = await self._store.apply(commands)
-        except Exception as error:
-            for future in futures:
-                if future is not None and not future.done():
-                    future.set_exception(_as_ours(error))
-            return
-        assert len(replies) == len(futures), "a store answers every command"
-        await _tell_all(futures, replies)
 
-
-async def _tell_all(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
-    """In two halves: what those who are told first send next is on its way while the others get going."""
+async def _tell_in_halves(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
+    """What those who are told first send next is on its way while the others get going."""
     told, group = 0, max(GROUP, (len(futures) + 1) // 2)
     try:
         while told + group < len(futures):
@@ -111,6 +108,12 @@ def _tell(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
     for future, reply in zip(futures, replies, strict=True):
         if future is not None and not future.done():
             future.set_result(reply)
+
+
+def _tell_of_failure(futures: Sequence[Future], error: Exception) -> None:
+    for future in futures:
+        if future is not None and not future.done():
+            future.set_exception(_as_ours(error))
 
 
 def _as_ours(error: Exception) -> Exception:

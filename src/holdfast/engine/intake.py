@@ -46,9 +46,9 @@ class Intake:
         _check_tenant(tenant)
         text, key = _checked(pipeline, value, key)
         run_id = self._new_id()
-        stored = await self._stored(run_id, tenant, text)
+        stored = text if self._runtime.payloads.fits_inline(text) else await self._stow(run_id, tenant, text)
         command = _command(pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay)
-        return await self._accept(pipeline, command)
+        return self._handle(pipeline, command, await self._send(command))
 
     async def submit_many(
         self,
@@ -93,14 +93,14 @@ class Intake:
         run_id = self._new_id()
         if from_step is not None:
             checkpoints = await self._taken_over(pipeline, run, from_step, run_id)
-        stored = await self._stored(run_id, run.tenant, text)
+        stored = text if self._runtime.payloads.fits_inline(text) else await self._stow(run_id, run.tenant, text)
         command = _command(pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints)
-        return await self._accept(pipeline, command)
+        return self._handle(pipeline, command, await self._send(command))
 
-    async def _accept(self, pipeline: Pipeline[Any], command: Submit) -> RunHandle:
+    def _send(self, command: Submit) -> asyncio.Future[Submitted]:
         if not command.delay:
-            self._runtime.expect_work(pipeline.lane.name)
-        return self._handle(pipeline, command, await self._runtime.committer.send(command))
+            self._runtime.expect_work(command.lane)
+        return self._runtime.committer.send(command)
 
     async def _accept_all(
         self, pipeline: Pipeline[Any], commands: list[Submit], answers: list[asyncio.Future[Submitted]]
@@ -130,13 +130,12 @@ class Intake:
         for place, text in enumerate(texts):
             if not self._runtime.payloads.fits_inline(text):
                 run_id = self._new_id()
-                stowed[place] = run_id, await self._stored(run_id, tenant, text)
+                stowed[place] = run_id, await self._stow(run_id, tenant, text)
         return stowed
 
-    async def _stored(self, run_id: str, tenant: str, text: str) -> str:
-        """An input as the store keeps it: itself, or where it is."""
-        payloads = self._runtime.payloads
-        return text if payloads.fits_inline(text) else await payloads.stow(text, f"{tenant}/{run_id}/input")
+    async def _stow(self, run_id: str, tenant: str, text: str) -> str:
+        """An input that is too large for the store, as it is kept there: where it is."""
+        return await self._runtime.payloads.stow(text, f"{tenant}/{run_id}/input")
 
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
         if reply.conflict:

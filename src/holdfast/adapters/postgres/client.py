@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.batch import Batch, Lone
-from holdfast.adapters.postgres.connection import Parameters, ServerError
+from holdfast.adapters.postgres.connection import ServerError
 from holdfast.adapters.postgres.database import Server, explain
 from holdfast.adapters.postgres.pool import Pool
 from holdfast.adapters.postgres.text import parameter
@@ -48,15 +48,11 @@ class Client:
         if batch.loud and (ring := self._ringer.ring(sure=batch.sure)):
             envelope["ring"] = ring
         statement, parameters = batch.call(envelope, prepared=self.pool.prepares)
-        return batch.replies(await self._send(self._statements[statement], parameters))
-
-    async def _send(self, sql: bytes, parameters: Parameters) -> bytes:
-        """Send until nobody else is in the way. Only what certainly was not written is sent again."""
         tries = 0
         while True:
             try:
-                return await self.pool.call(sql, parameters, prepare=True)
-            except ServerError as error:
+                return batch.replies(await self.pool.call(self._statements[statement], parameters, prepare=True))
+            except ServerError as error:  # somebody else was in the way, and certainly nothing was written
                 tries += 1
                 if tries == TRIES:
                     raise explain(error, self._address.shown) from None

@@ -136,29 +136,30 @@ SELECT count(*) FROM freed
 -- The one write: what lone_submit() does, as a statement that is worth preparing. It takes longer to plan than to execute.
 --   $1 id, $2 tenant, $3 pipeline, $4 lane, $5 input, $6 fingerprint, $7 key, $8 unique, $9 priority, $10 delay,
 --   $11 max_attempts, $12 parent; of the envelope $13 wait, $14 ring, $15 sync, $16 wall, $17 mono
-WITH begun AS MATERIALIZED (
-    SELECT set_config('lock_timeout', $13, true),
-           CASE WHEN $14::text IS NOT NULL THEN pg_notify('holdfast_' || ':s.requests'::regclass::oid, $14) END,
-           CASE WHEN $15::boolean THEN set_config('synchronous_commit', 'on', true) END
-), held AS MATERIALIZED (
-    SELECT FROM :s.lanes, begun WHERE name = $4 AND sort = 'fifo' FOR NO KEY UPDATE OF lanes  -- as in lock_rows()
+WITH held AS MATERIALIZED (  -- as in lock_rows(); the time-out is set before there is anything to wait for
+    SELECT FROM :s.lanes WHERE name = $4 AND sort = 'fifo' AND set_config('lock_timeout', $13, true) IS NOT NULL
+    FOR NO KEY UPDATE
 ), present AS MATERIALIZED (
     SELECT coalesce(to_timestamp($16), clock_timestamp()) AS wall,
+           set_config('lock_timeout', $13, true),
+           CASE WHEN $14::text IS NOT NULL THEN pg_notify('holdfast_' || ':s.requests'::regclass::oid, $14) END,
+           CASE WHEN $15::boolean THEN set_config('synchronous_commit', 'on', true) END,
            pg_try_advisory_xact_lock_shared(':s.events'::regclass::oid::integer,  -- as in reserve_positions()
                                             (nextval(':s.positions') & 2147483647)::integer)
-    FROM begun, (SELECT count(*) FROM held) AS locked
+    FROM (SELECT count(*) FROM held) AS locked
 ), asked AS (
     INSERT INTO :s.requests (id, tenant, pipeline, lane, input, fingerprint, key, is_unique, priority, delay, max_attempts,
                              parent, inherits, created)
     SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::boolean, $9::bigint,
            $10::double precision, $11::bigint, $12::text, false, wall FROM present
     ON CONFLICT DO NOTHING
-    RETURNING *
+    RETURNING seq, created
 ), opened AS (
     INSERT INTO :s.open_runs (id, seq, tenant, pipeline, lane, priority, size, attempt_limit, is_unique, available, due, delay)
-    SELECT id, seq, tenant, pipeline, lane, priority, octet_length(input), max_attempts, is_unique,
-           created + wait, coalesce(to_timestamp($17), created) + wait, wait
-    FROM asked, (SELECT CASE WHEN $10 > 0 THEN :s.span($10) END AS wait) AS delayed
+    SELECT $1, seq, $2, $3, $4, $9, octet_length($5), $11, $8,
+           CASE WHEN $10 > 0 THEN created + :s.span($10) END,
+           CASE WHEN $10 > 0 THEN coalesce(to_timestamp($17), created) + :s.span($10) END,
+           CASE WHEN $10 > 0 THEN :s.span($10) END FROM asked
     RETURNING id
 )
 SELECT CASE WHEN EXISTS (SELECT FROM opened) THEN '[]' ELSE :s.lone_submit(

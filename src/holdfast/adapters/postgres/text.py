@@ -30,7 +30,7 @@ def unseal(body: bytes) -> bytes:
 
 def seal_text(text: str) -> str:
     """Plain text without U+0000."""
-    return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")
+    return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0") if "\uffff" in text or "\0" in text else text
 
 
 def unseal_text(text: str) -> str:
@@ -40,12 +40,8 @@ def unseal_text(text: str) -> str:
 
 def parameter(value: str | bytes | float | bool | None) -> bytes | None:
     """A value as the server reads it; bytes are ready as they are."""
-    match value:
-        case None | bytes():
-            return value
-        case bool():
-            return b"true" if value else b"false"
-        case str():
-            return seal_text(value).encode()
-        case _:
-            return repr(value).encode()
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return seal_text(value).encode()
+    return b"%d" % value if isinstance(value, int) else repr(value).encode()
