@@ -11,7 +11,7 @@ from holdfast.engine.payloads import REFERENCE
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, InvalidInput, NotFound, Permanent
 from holdfast.model.checkpoint import Checkpoint, digest
-from holdfast.model.ids import new_id
+from holdfast.model.ids import new_id, new_ids
 from holdfast.model.pipeline import NAME, Pipeline
 from holdfast.model.run import Run
 from holdfast.ports.commands import Submit, Submitted
@@ -72,11 +72,11 @@ class Intake:
             _numbered(number, pipeline, value, keys[number - 1] if keys else None)
             for number, value in enumerate(values, 1)
         ]
-        stowed = await self._stow_large(tenant, [text for text, _ in checked])
+        ids = new_ids(self._runtime.clock.now(), len(checked))
+        kept = await self._stow_large(tenant, ids, [text for text, _ in checked])
         commands: list[Submit] = []
         answers: list[asyncio.Future[Submitted]] = []
-        for place, (text, key) in enumerate(checked):
-            run_id, stored = stowed.get(place) or (self._new_id(), text)
+        for place, (run_id, (text, key), stored) in enumerate(zip(ids, checked, kept, strict=True)):
             commands.append(_command(pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay))
             answers.append(self._runtime.committer.send(commands[place]))
             if place % AT_ONCE == AT_ONCE - 1:
@@ -124,14 +124,13 @@ class Intake:
     def _new_id(self) -> str:
         return new_id(self._runtime.clock.now())
 
-    async def _stow_large(self, tenant: str, texts: list[str]) -> dict[int, tuple[str, str]]:
-        """The inputs that are too large for the store, by their place: the id of the run, and where it is now."""
-        stowed: dict[int, tuple[str, str]] = {}
-        for place, text in enumerate(texts):
-            if not self._runtime.payloads.fits_inline(text):
-                run_id = self._new_id()
-                stowed[place] = run_id, await self._stow(run_id, tenant, text)
-        return stowed
+    async def _stow_large(self, tenant: str, ids: list[str], texts: list[str]) -> list[str]:
+        """The inputs as the store keeps them: themselves, or where they are."""
+        fits = self._runtime.payloads.fits_inline
+        return [
+            text if fits(text) else await self._stow(run_id, tenant, text)
+            for run_id, text in zip(ids, texts, strict=True)
+        ]
 
     async def _stow(self, run_id: str, tenant: str, text: str) -> str:
         """An input that is too large for the store, as it is kept there: where it is."""

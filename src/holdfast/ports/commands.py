@@ -62,7 +62,7 @@ class Submit(Struct, frozen=True, array_like=True, gc=False):
     """Results taken over from the run that this one reruns; stored with epoch 0."""
 
 
-class Submitted(Struct, frozen=True):
+class Submitted(Struct, frozen=True, gc=False):
     run: str
     created: bool
     state: str
@@ -145,7 +145,7 @@ class Quarantine(Struct, frozen=True):
     reason: str
 
 
-class SaveProgress(Struct, frozen=True, array_like=True):
+class SaveProgress(Struct, frozen=True, array_like=True, gc=False):
     """Replace what people see of the unfinished part (JSON of `Progress`). Fenced. No event."""
 
     run: str
@@ -153,7 +153,7 @@ class SaveProgress(Struct, frozen=True, array_like=True):
     progress: str
 
 
-class LogLine(Struct, frozen=True, array_like=True):
+class LogLine(Struct, frozen=True, array_like=True, gc=False):
     """Append a line to the run's log. Fenced. No event."""
 
     run: str
@@ -247,7 +247,7 @@ class DefineLane(Struct, frozen=True):
 # --- locks -----------------------------------------------------------------------------------------------------
 
 
-class Acquire(Struct, frozen=True):
+class Acquire(Struct, frozen=True, gc=False):
     """Take a lock, or learn who holds it. Idempotent per token: the holder's token gets the same epoch again.
     Every other acquisition raises the epoch by one."""
 
@@ -257,7 +257,7 @@ class Acquire(Struct, frozen=True):
     ttl: float
 
 
-class Acquired(Struct, frozen=True):
+class Acquired(Struct, frozen=True, gc=False):
     epoch: int
 
 
@@ -274,7 +274,7 @@ class RenewLocks(Struct, frozen=True):
     ttl: float
 
 
-class ReleaseLock(Struct, frozen=True):
+class ReleaseLock(Struct, frozen=True, gc=False):
     """Give a lock back. The answer says whether the token still held it."""
 
     name: str

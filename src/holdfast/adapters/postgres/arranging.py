@@ -14,10 +14,10 @@ class Part:
 
     __slots__ = ("commands", "kind", "places", "seen")
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, commands: list[Any] | None = None, places: list[int] | None = None) -> None:
         self.kind = kind
-        self.commands: list[Any] = []
-        self.places: list[int] = []
+        self.commands = commands or []
+        self.places = places or []
         self.seen: set[Any] = set()
 
     def add(self, place: int, command: Any) -> None:
@@ -27,6 +27,8 @@ class Part:
 
 def arrange(commands: Sequence[Command]) -> list[Part]:
     """Collect commands of a kind, moving one forward only past commands that concern other runs and locks."""
+    if _are_plain_submits(commands):  # as when thousands come at once: nothing has to be compared
+        return [Part("submit", list(commands), list(range(len(commands))))]
     parts: list[Part] = []
     current: dict[str, int] = {}
     last_touch: dict[Hashable, int] = {}
@@ -49,6 +51,10 @@ def arrange(commands: Sequence[Command]) -> list[Part]:
             parts[index].seen.add(identity)
         parts[index].add(place, command)
     return parts
+
+
+def _are_plain_submits(commands: Sequence[Command]) -> bool:
+    return set(map(type, commands)) == {c.Submit} and not any(command.unique for command in commands)  # type: ignore[union-attr]
 
 
 Concerns = tuple[str, Hashable, Any]

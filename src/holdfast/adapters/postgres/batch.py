@@ -142,8 +142,9 @@ def _payload(part: Part) -> list[Any]:
             return [part.kind, part.commands]
         case "submit":
             inherits = any(command.checkpoints for command in part.commands)
-            keyed = any(command.key is not None for command in part.commands)
-            return [part.kind, part.commands, inherits, keyed]
+            if len(part.commands) > 1 and not inherits and all(command.key is None for command in part.commands):
+                return ["submit_new", _columns(part.commands)]
+            return [part.kind, part.commands, inherits]
         case "append_logs":
             return [part.kind, part.commands, MAX_LOG_LINES]
         case "end_attempts":
@@ -153,6 +154,17 @@ def _payload(part: Part) -> list[Any]:
         case "bury":
             return [part.kind, {**msgspec.structs.asdict(first), "attributes": encode(first.attributes).decode()}]
     return [part.kind, first]
+
+
+def _columns(commands: list[c.Submit]) -> list[list[Any]]:
+    """What many have in common is said once."""
+    kinds: dict[tuple[Any, ...], int] = {}
+    of_each = [
+        kinds.setdefault((s.tenant, s.pipeline, s.lane, s.priority, s.delay, s.max_attempts, s.parent), len(kinds) + 1)
+        for s in commands
+    ]
+    columns = [[s.id for s in commands], [s.input for s in commands], [s.fingerprint for s in commands]]
+    return [list(kinds), *columns, of_each if len(kinds) > 1 else []]
 
 
 def _ending(command: c.Settle) -> dict[str, Any]:

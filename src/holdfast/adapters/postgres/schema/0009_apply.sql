@@ -45,8 +45,8 @@ BEGIN
             WHEN 'save_checkpoints' THEN answer := save_checkpoints(part->1, wall, mono);
             WHEN 'succeed' THEN answer := succeed(part->1, wall, mono); loud := true;
             WHEN 'claim' THEN answer := claim(part->1, wall, mono);
-            WHEN 'submit' THEN
-                answer := submit(part->1, (part->>2)::boolean, (part->>3)::boolean, wall, mono); loud := true;
+            WHEN 'submit_new' THEN answer := submit_new(part->1, wall, mono); loud := true;
+            WHEN 'submit' THEN answer := submit(part->1, (part->>2)::boolean, wall, mono); loud := true;
             WHEN 'submit_alone' THEN answer := submit_alone(part->1, wall, mono); loud := true;
             WHEN 'renew' THEN answer := renew(part->1, (part->>2)::double precision, mono);
             WHEN 'save_progress' THEN answer := save_progress(part->1, mono);

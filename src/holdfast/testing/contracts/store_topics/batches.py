@@ -65,6 +65,30 @@ class BatchTopics(StoreTopics):
         assert await scene.events("r1") == ["run.queued"]
 
     @story
+    async def test_runs_of_many_kinds_are_accepted_as_they_were_given(self, scene: Scene) -> None:
+        """Also when one of them is a repeated request, and with one that has a key."""
+        given = [
+            a_submit("r1"),
+            a_submit("r2", tenant="blue", pipeline="solo", priority=3, fingerprint="f2"),
+            a_submit("r3", lane="fast", max_attempts=2, parent="r0", input='"\\u00e9\\u0000"'),
+            a_submit("r4", delay=60.0),
+            a_submit("r5"),
+        ]
+        new = [Submitted(command.id, True, "queued") for command in given]
+        assert await scene.apply(*given[:4]) == new[:4]
+        assert await scene.apply(*given) == new
+        assert await scene.apply(given[0], a_submit("r6", key="k6"), given[1])
+        for command in given:
+            run = await scene.run(command.id)
+            assert (run.tenant, run.pipeline, run.lane) == (command.tenant, command.pipeline, command.lane)
+            assert (run.input, run.fingerprint, run.parent) == (command.input, command.fingerprint, command.parent)
+            assert (run.priority, run.attempt_limit, run.key) == (command.priority, command.max_attempts, None)
+            assert await scene.events(command.id) == ["run.queued"]
+        assert [run.run for run in await scene.do(a_claim(limit=9))] == ["r2", "r1", "r5", "r6"]
+        scene.clock.advance(60.0)
+        assert [run.run for run in await scene.do(a_claim(limit=9))] == ["r4"]
+
+    @story
     async def test_two_submits_for_one_unique_slot_make_one_run(self, scene: Scene) -> None:
         replies = await scene.apply(
             a_submit("r1", pipeline="solo", unique=True), a_submit("r2", pipeline="solo", unique=True)
