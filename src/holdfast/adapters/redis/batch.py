@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.adapters.redis.notebook import Notebook
+from holdfast.adapters.redis.notebook import Notebook, owner
 from holdfast.adapters.redis.wire import Argument
 from holdfast.model.event import Event
 from holdfast.ports import commands as c
@@ -21,7 +21,7 @@ _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
 _ACQUIRE, _RELEASE, _BURY = map(_pack, ("Acquire", "ReleaseLock", "Bury"))
-_SAVE, _SETTLE = map(_pack, ("SaveCheckpoint", "Settle"))
+_SAVE, _SETTLE, _SUCCEED, _PROGRESS = map(_pack, ("SaveCheckpoint", "Settle", "Succeed", "SaveProgress"))
 _NO_CHECKPOINT = (None, None, None)
 
 
@@ -55,7 +55,7 @@ def _claimed(row: list[Any], at: float, notebook: Notebook) -> c.Claimed:
     tenant, pipeline, lane, _, key, _, _, _, created, inherited = fixed
     resumed = again or inherited is True
     if not resumed:
-        notebook.begin(run, epoch, key, tenant, created, at)
+        notebook.begin(run, epoch, owner(tenant, pipeline, lane), key, tenant, created, at)
     return c.Claimed(run, tenant, pipeline, lane, epoch, attempt, limit, input, progress, resumed)
 
 
@@ -71,19 +71,31 @@ def _save(command: c.SaveCheckpoint, notebook: Notebook, put: Put) -> None:
     put(_stored(command))
 
 
+def _progress(command: c.SaveProgress, notebook: Notebook, put: Put) -> None:
+    notebook.show(command)
+    put(_PROGRESS + _pack(command)[1:])
+
+
 def _settle(command: c.Settle, notebook: Notebook, put: Put) -> None:
-    last, result = command.last, command.result
-    if last is not None and not last.key and last.value == result:
-        result = f"={last.step}"  # it need not be stored twice
-    fields = (command.run, command.epoch, command.outcome, result, command.error, command.reason, command.delay)
-    step = (last.step, last.key, last.skipped) if last else _NO_CHECKPOINT
-    told = notebook.close(command)
-    known = told.steps if told else None
-    put(_SETTLE + _pack((*fields, command.progress, command.deferred, *step, known))[1:])
+    last, told = command.last, notebook.close(command)
+    if told and told.is_plain and last and not last.key and command.result is not None:
+        fields = (told.owner, command.run, command.epoch, _result(command), last.step, last.skipped, told.steps)
+        put(_SUCCEED + _pack(fields)[1:])
+    else:
+        outcome = (command.outcome, _result(command), command.error, command.reason, command.delay, command.progress)
+        step = (last.step, last.key, last.skipped) if last else _NO_CHECKPOINT
+        known = told.steps if told else None
+        put(_SETTLE + _pack((command.run, command.epoch, *outcome, command.deferred, *step, known))[1:])
     if last:
         put(_stored(last))
     if told:
         put(told.document)
+
+
+def _result(command: c.Settle) -> str | None:
+    """What is the value of the last checkpoint need not be stored twice."""
+    last = command.last
+    return f"={last.step}" if last and not last.key and last.value == command.result else command.result
 
 
 def _stored(command: c.SaveCheckpoint) -> bytes:
@@ -176,6 +188,7 @@ READ: dict[type, Callable[[Any, Any], Reply]] = {
 
 WRITE: dict[type, Write] = {kind: _writer(kind) for kind in (c.Claim, *READ)} | {
     c.SaveCheckpoint: _save,
+    c.SaveProgress: _progress,
     c.Settle: _settle,
     c.Acquire: _acquire,
     c.ReleaseLock: _release,

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.model.usage import Usage
-from holdfast.ports.commands import SaveCheckpoint, Settle
+from holdfast.ports.commands import SaveCheckpoint, SaveProgress, Settle
 
 MOST = 10_000
 """Runs in the notebook."""
@@ -70,9 +70,17 @@ _recorded = msgspec.json.Decoder(Record, strict=False).decode  # not strict: tim
 _json = msgspec.json.Encoder().encode
 
 
+def owner(tenant: str, pipeline: str, lane: str) -> str:
+    """Whose a run is, as the scripts are told."""
+    return f"{tenant}\0{pipeline}\0{lane}"
+
+
 class Summary(Struct):
     """What the server need not look up of a run that has succeeded."""
 
+    owner: str
+    is_plain: bool
+    """Whether nothing was to be shown of it before."""
     steps: int
     document: bytes
     """JSON of its `Document`."""
@@ -82,6 +90,7 @@ class Page(Struct):
     """One run: what its document begins with, and the steps that were saved."""
 
     epoch: int
+    owner: str
     name: str
     tenant: str
     created: float
@@ -89,6 +98,8 @@ class Page(Struct):
     since: float
     """When it was started by our own clock, which only measures how long ago that was."""
     steps: dict[str, SaveCheckpoint]
+    is_shown: bool = False
+    """Whether progress was sent, so that the server has something to tidy up."""
 
 
 class Notebook:
@@ -104,9 +115,11 @@ class Notebook:
     def __len__(self) -> int:
         return len(self._pages)
 
-    def begin(self, run: str, epoch: int, key: str | None, tenant: str, created: float, started: float) -> None:
+    def begin(
+        self, run: str, epoch: int, owner: str, key: str | None, tenant: str, created: float, started: float
+    ) -> None:
         """Note a run that nobody has worked on before, and that was started just now."""
-        self._pages[run] = Page(epoch, key or run, tenant, created, started, monotonic(), {})
+        self._pages[run] = Page(epoch, owner, key or run, tenant, created, started, monotonic(), {})
         if len(self._pages) > self._most:
             self._pages.pop(next(iter(self._pages)), None)
 
@@ -118,6 +131,11 @@ class Notebook:
             self._pages.pop(saved.run, None)
         else:
             page.steps[saved.step] = saved
+
+    def show(self, progress: SaveProgress) -> None:
+        page = self._pages.get(progress.run)
+        if page is not None:
+            page.is_shown = True
 
     def forget(self, lost: Iterable[tuple[str, int]]) -> None:
         for run, epoch in lost:
@@ -159,7 +177,7 @@ def sum_up(page: Page) -> Summary | None:
     updated = datetime.fromtimestamp(page.started + spent, UTC)
     totals = (tokens, cost, round(1000 * spent))
     document = Document("1.0", page.name, page.tenant, created, steps, results, updated, "completed", {}, *totals)
-    return Summary(len(steps), _json(document))
+    return Summary(page.owner, not page.is_shown, len(steps), _json(document))
 
 
 def _analytics(step: str, record: Record, duration: float) -> StepAnalytics:

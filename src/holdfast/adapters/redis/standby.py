@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from holdfast.adapters.redis.link import Link
-from holdfast.adapters.redis.notebook import Notebook
+from holdfast.adapters.redis.notebook import Notebook, owner
 from holdfast.adapters.redis.wire import ReplyError, Wire, ask
 from holdfast.ports.commands import Claim, Claimed, Command, Reply, Settle, Submit
 
@@ -62,7 +62,8 @@ class StandBy:
         claimed, created = _as_claimed(*entry)
         suits = any(claimed.lane == claim.lane and claimed.pipeline in claim.pipelines for claim in claims)
         if suits:
-            self._notebook.begin(claimed.run, claimed.epoch, None, claimed.tenant, created, created)
+            whose = owner(claimed.tenant, claimed.pipeline, claimed.lane)
+            self._notebook.begin(claimed.run, claimed.epoch, whose, None, claimed.tenant, created, created)
         link.given += 1
         taking_in = asyncio.create_task(self._take_in(link, claimed, keep=suits))
         self._taking_in.add(taking_in)

@@ -68,12 +68,17 @@ local function head_of_event(kind, data)
   return head
 end
 
--- An event of a run, by their numbers: its field in the run's hash, and what to write there. `step` instead of data: they
--- are what is recorded in the checkpoint of the step.
-local function event_of_run(seq, number, kind, data, step)
+-- A run has another event, by their numbers: it is to be sent, and has the next position.
+local function announce(seq, number)
   position = position + 1
   local count = #outbox
   outbox[count + 1], outbox[count + 2] = seq, number
+end
+
+-- The same, and its field in the run's hash, and what to write there. `step` instead of data: they are what is recorded in
+-- the checkpoint of the step.
+local function event_of_run(seq, number, kind, data, step)
+  announce(seq, number)
   return EVENT_FIELDS[number] or 'e' .. number,
     step and head_of_event(kind, 'nil') .. pack(position, step) or head_of_event(kind, data or '{}') .. pack(position)
 end

@@ -188,25 +188,37 @@ local function succeed(run, before, result, progress, step, key, packed, skipped
   write(run)
 end
 
+-- The tenant, pipeline and lane of runs, as a worker names them. Most runs of a batch have the same.
+local owners = {}
+
+local function owner_of(names)
+  local owner = owners[names]
+  if not owner then
+    owner = {string.match(names, '^(%Z*)%z(%Z*)%z(%Z*)$')}
+    owners[names] = owner
+  end
+  return owner[1], owner[2], owner[3]
+end
+
 -- The commonest ending: a first attempt of which the worker knows all steps, the last one comes with it, and nothing was to be
--- shown before. So there is no error yet, nor a checkpoint of that step. As with claims, no table is made. Whether it was one.
-local function succeed_plainly(id, epoch, result, step, packed, skipped, known, document)
+-- shown before. So there is no progress and no error yet, nor a checkpoint of that step. As with claims, no table is made, and
+-- that the run was completed is told by its fence: see prelude.lua. Whether it was one.
+local function succeed_plainly(owner, id, epoch, result, step, skipped, known, packed, document)
   local name = RUN .. id
-  local found = call('HMGET', name, 'f', 'p', 's')
-  local seq, _, last, started, bad = let_through(found[1], epoch)
-  if not seq or known ~= last - 1 or bad > 0 or found[2] then
+  local seq, _, last, started, bad = let_through(call('HGET', name, 'f'), epoch)
+  if not seq or known ~= last - 1 or bad > 0 then
     return false
   end
-  local _, tenant, pipeline, lane = cmsgpack.unpack_limit(found[3], 3)
-  local kind = skipped and 'step.skipped' or 'step.completed'
-  local step_field, step_event = event_of_run(seq, last + 1, kind, nil, step)
-  local end_field, end_event = event_of_run(seq, last + 2, 'run.completed')
-  call('HSET', name, 'c' .. step .. '\0', packed, 'o', result, step_field, step_event, end_field, end_event, 'f',
+  local tenant, pipeline, lane = owner_of(owner)
+  local field, event = event_of_run(seq, last + 1, skipped and 'step.skipped' or 'step.completed', nil, step)
+  announce(seq, last + 2)
+  call('HSET', name, 'c' .. step .. '\0', packed, 'o', result, field, event, 'f',
     pack_fence(FENCE, seq, SUCCEEDED, epoch, 0, last + 2, started, now, 0))
   set_free(id, lane)
   ended[#ended + 1] = id
   tally_of(tenant, pipeline, lane, RUNNING, SUCCEEDED)
   documents.write(id, document)
+  loud = true
   return true
 end
 
@@ -219,17 +231,8 @@ local function give_back(run, before, outcome, failure, reason, delay, progress,
   save(run)
 end
 
--- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `skipped` are the last checkpoint,
--- if there is one; `known` is how many steps the worker knows of a run that succeeds. Then come that checkpoint, packed, and
--- the document.
-on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known)
-  local packed, document = step and argument(), known and argument()
-  flush(id)
-  if known and key == '' and result
-    and succeed_plainly(id, epoch, result, step, packed, skipped, known, document) then
-    loud = true
-    return true
-  end
+local function settle(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known,
+  packed, document)
   local run, found = held(id, epoch, 'p', 'e', step and 'c' .. step .. '\0' .. key or '-', 's')
   if not run then
     return false
@@ -243,4 +246,21 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
   end
   loud = true
   return true
+end
+
+-- A result that is the value of the last checkpoint comes as = and its step. `step`, `key`, `skipped` are the last checkpoint,
+-- if there is one; `known` is how many steps the worker knows of a run that succeeds. Then come that checkpoint, packed, and
+-- the document.
+on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known)
+  local packed, document = step and argument(), known and argument()
+  return settle(id, epoch, outcome, result, failure, reason, delay, progress, deferred, step, key, skipped, known, packed,
+    document)
+end
+
+-- A Settle as `succeed_plainly` has it, from a worker who has shown nothing of the run yet.
+on.Succeed = function(owner, id, epoch, result, step, skipped, known)
+  local packed, document = argument(), argument()
+  flush(id)
+  return succeed_plainly(owner, id, epoch, result, step, skipped, known, packed, document)
+    or settle(id, epoch, 'succeeded', result, nil, nil, 0, '{}', false, step, '', skipped, known, packed, document)
 end

@@ -14,13 +14,13 @@ local function finder()
   end
 end
 
-local function event_row(id, run_number, number)
+local function event_row(id, run_number, number, known)
   local found = call('HMGET', RUN .. id, 's', 'e' .. number, 'f')
   if not found[1] or unpack_fence(FENCE, found[3]) ~= run_number then
     return nil -- it is gone, only its group is left
   end
   local tenant, pipeline = decode(found[1])
-  local kind, at, data, place = event_of(id, found[2])
+  local kind, at, data, place = event_of(id, found[2], found[3], known)
   return {id, number, kind, at, data, tenant, pipeline, place}
 end
 
@@ -32,7 +32,7 @@ on.ReadOutbox = function(c)
     for i = 1, #pairs_of, 2 do
       local place = last - (#pairs_of - i - 1) / 2
       local id = place > confirmed and #rows < c.limit and id_of(pairs_of[i])
-      rows[#rows + 1] = id and event_row(id, pairs_of[i], pairs_of[i + 1]) or nil
+      rows[#rows + 1] = id and event_row(id, pairs_of[i], pairs_of[i + 1], place) or nil
     end
   end
   writes.outbox()

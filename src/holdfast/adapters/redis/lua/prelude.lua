@@ -66,7 +66,8 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 --   r  the rest             attempts, limit, available, due, worker, reason, holds (its lane)
 --   i  input    p  progress    e  error    o  result, or = and the step whose value it is
 --   e<number>       an event: type, at, data, position, and perhaps the step that it tells of; without data, its data
---                   are the record of that step's checkpoint
+--                   are the record of that step's checkpoint. Most runs that succeeded have none for their last event,
+--                   `run.completed`: their fence tells when, and its position follows that of the one before
 --   c<step>\0<key>  a checkpoint: value, checksum, schema, fingerprint, record, epoch
 local FENCE = '>I8BI8dI4ddI2'
 local pack_fence, unpack_fence = struct.pack, struct.unpack
@@ -92,8 +93,11 @@ local function stored(id)
   return found[1] and as_run(id, found[1], found[2], found[3]) or nil
 end
 
--- An event of a run, complete.
-local function event_of(id, packed)
+-- An event of a run, complete. One that is not stored is told by the fence, and its place is known.
+local function event_of(id, packed, fence, known)
+  if not packed then
+    return 'run.completed', select(7, unpack_fence(FENCE, fence)), '{}', known
+  end
   local kind, at, data, place, step = decode(packed)
   return kind, at, data or select(5, decode(call('HGET', RUN .. id, 'c' .. step .. '\0'))), place
 end

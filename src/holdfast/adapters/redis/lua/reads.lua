@@ -233,14 +233,15 @@ end
 -- Returns s, and the events: type, at, data, position.
 function read.history(id)
   local found = call('HMGET', RUN .. id, 's', 'f')
-  local events, last = {}, found[1] and select(5, unpack_fence(FENCE, found[2])) or 0
+  local events, place, last = {}, 0, found[1] and select(5, unpack_fence(FENCE, found[2])) or 0
   for from = 1, last, 1000 do
     local fields = {}
     for number = from, math.min(from + 999, last) do
       fields[#fields + 1] = 'e' .. number
     end
     for _, event in ipairs(call('HMGET', RUN .. id, unpack(fields))) do
-      events[#events + 1] = pack(event_of(id, event))
+      local kind, at, data, found_at = event_of(id, event, found[2], place + 1)
+      events[#events + 1], place = pack(kind, at, data, found_at), found_at
     end
   end
   return {found[1], events}

@@ -3,7 +3,8 @@
 local SCANNED = 200 -- entries of `ended` that one command looks at
 
 local function last_position(run)
-  return (select(4, decode(call('HGET', RUN .. run.id, 'e' .. run.last))))
+  local last = call('HMGET', RUN .. run.id, 'e' .. run.last, 'e' .. run.last - 1)
+  return last[1] and select(4, decode(last[1])) or select(4, decode(last[2])) + 1
 end
 
 -- Whether a relay has yet to send its events, or a lane waits for it: others must not overtake it.
