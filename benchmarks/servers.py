@@ -154,7 +154,7 @@ def _on(store: str, noop: tuple[Subject, ...], five: tuple[Subject, ...], p50: t
         _drain("five_step", store, five, seconds=110, submit="submit_five"),
         _latency(store, p50),
         _asked("map_items", "items/s", "map_items", ours, store, seconds=20),
-        _asked("submit_single", "runs/s", "single", _same(noop, 1_000, 400), store, seconds=75),
+        _asked("submit_single", "runs/s", "single", _same(noop, 2_000, 400), store, seconds=110),
         _pickup(store, noop),
         _start(store, noop),
         _growth(store, "history", 100_000, 10_000),
@@ -163,7 +163,7 @@ def _on(store: str, noop: tuple[Subject, ...], five: tuple[Subject, ...], p50: t
 
 
 def _locks(store: str, flight: int, subjects: tuple[Subject, ...]) -> Benchmark:
-    return _asked(f"lock_{flight}", "pairs/s", "locks", subjects, store, flight=flight, seconds=30)
+    return _asked(f"lock_{flight}", "pairs/s", "locks", subjects, store, flight=flight, seconds=60)
 
 
 BENCHMARKS = (
@@ -236,7 +236,7 @@ SUITE = Suite(
     "servers",
     BENCHMARKS,
     GOALS,
-    rounds=3,
+    rounds=7,
     bounds={
         "bound_five_step_redis": "five_step_redis",
         "bound_five_step_p50_redis": "five_step_p50_redis",

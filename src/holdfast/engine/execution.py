@@ -88,8 +88,15 @@ class Execution:
         limit = self.runtime.deadlines.within(self.pipeline.timeout)
         try:
             with limit:
-                await self._load()
-                await self._execute()
+                text = self.claimed.input
+                self._read_input(await self.runtime.payloads.fetch(text) if is_reference(text) else text)
+                if self.claimed.resumed:
+                    await self._load_checkpoints()
+                self._load_progress()
+                if self.plan.is_chain:  # most pipelines: they need no group of tasks
+                    await self._advance(self._spawn_all_but_one(self.plan.first))
+                else:
+                    await self._advance_together(self.plan.first)
         except TimeoutError as error:
             if not limit.expired:
                 raise
@@ -107,10 +114,7 @@ class Execution:
 
     # --- loading -----------------------------------------------------------------------------------------------
 
-    async def _load(self) -> None:
-        text: str | None = self.claimed.input
-        if is_reference(self.claimed.input):
-            text = await self.runtime.payloads.fetch(self.claimed.input)
+    def _read_input(self, text: str | None) -> None:
         if text is None:
             raise Permanent("the run's input is missing from the blob store; submit it again")
         try:
@@ -118,9 +122,6 @@ class Execution:
         except InvalidInput as error:
             raise Permanent(f"the stored input no longer fits the pipeline: {error}") from error
         self.input_checksum = checksum(text)
-        if self.claimed.resumed:
-            await self._load_checkpoints()
-        self._load_progress()
 
     async def _load_checkpoints(self) -> None:
         found = await self.runtime.store.checkpoints(self.claimed.run)
@@ -166,13 +167,10 @@ class Execution:
 
     # --- executing ---------------------------------------------------------------------------------------------
 
-    async def _execute(self) -> None:
-        if self.plan.is_chain:  # most pipelines: they need no group of tasks
-            await self._advance(self._spawn_all_but_one(self.plan.first))
-            return
+    async def _advance_together(self, first: list[str]) -> None:
         async with asyncio.TaskGroup() as group:
             self._group = group
-            await self._advance(self._spawn_all_but_one(self.plan.first))
+            await self._advance(self._spawn_all_but_one(first))
 
     async def _advance(self, name: str | None) -> None:
         """Execute a step, then one that it made ready, and so on; further ready ones get tasks of their own."""

@@ -68,7 +68,7 @@ class StepRunner:
             inputs += [execution.fingerprints[name] for name in step.streams]
         if step.takes_input:
             inputs.append(execution.input_checksum)
-        return step_fingerprint(execution.pipeline.name, step.name, step.version, inputs)
+        return step_fingerprint(execution.pipeline.name, step.name, step.version, *inputs)
 
     # --- skipping and reusing ----------------------------------------------------------------------------------
 
@@ -87,8 +87,15 @@ class StepRunner:
         found = self.execution.stored.get((self.step.name, ""))
         if found is None or found.schema != SKIPPED:
             self.record.status = StepStatus.SKIPPED
-            await self._save("null", "null", SKIPPED, skipped=True)
+            await self._save(self._checkpoint("null", checksum("null"), SKIPPED, skipped=True))
         return Result("null", SKIPPED, None)
+
+    async def _save(self, checkpoint: SaveCheckpoint) -> None:
+        """Now, or with the settlement if it is the last one."""
+        if self.execution.is_last():
+            self.execution.last = checkpoint
+        else:
+            await self.execution.persist(checkpoint)
 
     async def _reuse(self, found: Checkpoint) -> Result | None:
         """The stored result, if it is sound and still the answer to the same question."""
@@ -229,15 +236,15 @@ class StepRunner:
             stored = await self.execution.runtime.payloads.stow(text, folder)
         self.record.status = StepStatus.COMPLETED
         self.record.error = None
-        sum_ = await self._save(text, stored, self.step.result.schema)
+        sum_ = checksum(text)
+        await self._save(self._checkpoint(stored, sum_, self.step.result.schema))
         return Result(stored, sum_, self._value)
 
-    async def _save(self, text: str, stored: str, schema: str, *, skipped: bool = False) -> str:
+    def _checkpoint(self, stored: str, sum_: str, schema: str, *, skipped: bool = False) -> SaveCheckpoint:
         execution, record = self.execution, self.record
         record.finished = self.clock.now()
         record.duration = self.clock.monotonic() - self._begun
-        sum_ = checksum(text)
-        command = SaveCheckpoint(
+        return SaveCheckpoint(
             execution.claimed.run,
             execution.lease.epoch,
             self.step.name,
@@ -249,8 +256,3 @@ class StepRunner:
             _encode(record).decode(),
             skipped,
         )
-        if execution.is_last():
-            execution.last = command
-        else:
-            await execution.persist(command)
-        return sum_

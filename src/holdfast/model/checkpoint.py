@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import blake2b, sha256
 
 import msgspec
@@ -53,8 +53,17 @@ class Checkpoint(Struct, omit_defaults=True):
     epoch: int = 0
 
 
+SHORT = 100
+"""Characters of a text that is likely to come again, such as `null`, `true` or `{"ok":true}`."""
+
+
 def checksum(text: str) -> str:
     """What `value` must hash to when it is read back."""
+    return _checksum_of_short(text) if len(text) <= SHORT else sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=1000)
+def _checksum_of_short(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
@@ -63,7 +72,8 @@ def digest(*parts: str) -> str:
     return blake2b(_encode(parts), digest_size=16).hexdigest()
 
 
-def step_fingerprint(pipeline: str, step: str, version: str, inputs: Iterable[str]) -> str:
+@lru_cache(maxsize=1000)  # what is given the same over and over again, such as nothing, has the same
+def step_fingerprint(pipeline: str, step: str, version: str, *inputs: str) -> str:
     """What a step's result depends on: the code's declared version and the checksums of all it is given."""
     return digest(pipeline, step, version, *inputs)
 

@@ -12,7 +12,7 @@ from operator import attrgetter
 from time import monotonic
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from holdfast.model.usage import Usage
 from holdfast.ports.commands import SaveCheckpoint, SaveProgress, Settle
@@ -24,18 +24,18 @@ LARGE = 4096
 """Characters of a value that is not worth keeping, nor sending twice."""
 
 
-class Record(Struct):
+class Record(Struct, gc=False):
     """What is needed of a `StepRecord`, to be read thousands of times a second: no enum, and times as they are told."""
 
     status: str
     started: datetime
     finished: datetime
     duration: float | None = None
-    usage: Usage = msgspec.field(default_factory=Usage)
-    error: msgspec.Raw | None = None
+    usage: Usage | None = None
+    error: Raw | None = None
 
 
-class StepAnalytics(Struct, rename="camel"):
+class StepAnalytics(Struct, rename="camel", gc=False):
     """That of `model.analytics`, of a step that was completed or skipped."""
 
     step_name: str
@@ -57,7 +57,7 @@ class Document(Struct, rename="camel"):
     user_id: str
     created_at: datetime
     step_analytics: dict[str, StepAnalytics]
-    completed_results: dict[str, msgspec.Raw | str]
+    completed_results: dict[str, Raw | str]
     updated_at: datetime
     status: str
     validation_failures: dict[str, int]
@@ -67,6 +67,8 @@ class Document(Struct, rename="camel"):
 
 
 _recorded = msgspec.json.Decoder(Record, strict=False).decode  # not strict: times are numbers
+_at = datetime.fromtimestamp
+NONE: dict[str, int] = {}
 _json = msgspec.json.Encoder().encode
 
 
@@ -158,32 +160,39 @@ class Notebook:
 def sum_up(page: Page) -> Summary | None:
     """None if there is a record of another making: the server shows what it finds in it."""
     steps: dict[str, StepAnalytics] = {}
-    results: dict[str, msgspec.Raw | str] = {}
+    results: dict[str, Raw | str] = {}
     tokens, cost = 0, 0.0
     for step, saved in page.steps.items():
-        try:
-            record = _recorded(saved.record)
-        except msgspec.DecodeError:
+        told = _analytics(step, saved.record)
+        if told is None:
             return None
-        if record.duration is None or record.error is not None:
-            return None
-        steps[step] = told = _analytics(step, record, record.duration)
+        steps[step] = told
         tokens, cost = tokens + told.total_tokens, cost + told.cost
         if not saved.skipped:  # a value that is too large to be here is shown as the name of where it is
-            results[step] = saved.value if saved.value.startswith("@") else msgspec.Raw(saved.value)
+            results[step] = saved.value if saved.value.startswith("@") else Raw(saved.value)
     if len(steps) > 1:
         steps = {each.step_name: each for each in sorted(steps.values(), key=attrgetter("started_at"))}
-    created, spent = datetime.fromtimestamp(page.created, UTC), monotonic() - page.since
-    updated = datetime.fromtimestamp(page.started + spent, UTC)
-    totals = (tokens, cost, round(1000 * spent))
-    document = Document("1.0", page.name, page.tenant, created, steps, results, updated, "completed", {}, *totals)
+    spent = monotonic() - page.since
+    created, updated = _at(page.created, UTC), _at(page.started + spent, UTC)
+    took = int(1000 * spent + 0.5)
+    document = Document(
+        "1.0", page.name, page.tenant, created, steps, results, updated, "completed", NONE, tokens, cost, took
+    )
     return Summary(page.owner, not page.is_shown, len(steps), _json(document))
 
 
-def _analytics(step: str, record: Record, duration: float) -> StepAnalytics:
+def _analytics(step: str, text: str) -> StepAnalytics | None:
+    try:
+        record = _recorded(text)
+    except msgspec.DecodeError:
+        return None
+    if record.duration is None or record.error is not None:
+        return None
+    took = int(1000 * record.duration + 0.5) or 1  # a step that was executed took some time
     usage = record.usage
+    if usage is None:
+        return StepAnalytics(step, record.status, record.started, record.finished, took, 0, 0, 0, 0.0)
     inputs, outputs = usage.input_tokens, usage.output_tokens
-    took = max(1, round(1000 * duration))  # a step that was executed took some time
     return StepAnalytics(
         step, record.status, record.started, record.finished, took, inputs, outputs, inputs + outputs, usage.cost
     )
