@@ -217,7 +217,7 @@ def test_a_price_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_offline_analyst_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert troubles(look(bootstrap.analyst_health("local:"))) == {}
-    monkeypatch.setattr(bootstrap, "LOCAL_NEEDS", ("numpy", "no_such_package"))
+    monkeypatch.setattr("holdfast.bootstrap.health.LOCAL_NEEDS", ("numpy", "no_such_package"))
     found = look(bootstrap.analyst_health("local:"))
     assert "no_such_package" in found["analyst"].seen
 

@@ -62,6 +62,7 @@ def _settings(session: Session) -> str:
 def _adapters(session: Session) -> str:
     from holdfast import bootstrap
     from holdfast.model.clock import SystemClock
+    from holdfast.settings import redacted
 
     settings = session.loaded.settings
     store = session.store_url
@@ -72,7 +73,7 @@ def _adapters(session: Session) -> str:
     if blobs is not None:
         bootstrap.make_blobs(blobs)
     bootstrap.make_bus(session.bus_url)
-    return ", ".join(bootstrap.redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}"))
+    return ", ".join(redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}"))
 
 
 def _pipelines(session: Session) -> str:

@@ -97,9 +97,10 @@ async def _store(session: Session, fix: bool) -> Findings:
     from holdfast import bootstrap
     from holdfast.ports.health import found
     from holdfast.services.doctor import is_ready, trial
+    from holdfast.settings import redacted
 
     url = session.store_url
-    yield found("address", bootstrap.redacted(url) if url else "made in code: only what it does can be looked at")
+    yield found("address", redacted(url) if url else "made in code: only what it does can be looked at")
     if url is not None:
         if fix:
             yield found("repair", ", ".join(await bootstrap.repair_store(url)) or "created or migrated where needed")

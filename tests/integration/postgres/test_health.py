@@ -16,6 +16,7 @@ from tests.integration.postgres.pooler import Pooler
 from holdfast import bootstrap
 from holdfast.adapters.postgres import health
 from holdfast.adapters.postgres.address import parse
+from holdfast.model.clock import SystemClock
 from holdfast.testing.contracts.store_topics.scene import a_claim, a_submit
 
 SHARED = {"durability": "fail", "autovacuum": "warn"}
@@ -40,7 +41,7 @@ def of(server: postgres_server.PostgresServer, user: str, schema: str = "holdfas
 
 
 async def open_and_close(url: str) -> None:
-    store = bootstrap.make_store(url, bootstrap.SystemClock())
+    store = bootstrap.make_store(url, SystemClock())
     await store.open()
     await store.close()
 
