@@ -18,17 +18,23 @@ $(STAMP): requirements.txt pyproject.toml
 
 setup: $(STAMP)  ## create the virtual environment
 
-demo: $(STAMP)  ## turn 200 comments into a report, offline, and show what came out
+demo: $(STAMP)  ## turn 240 comments into a report, offline, and show what came out
 	@$(BIN)/python examples/demo.py
 
 crash: $(STAMP)  ## run a pipeline, kill its worker in the middle, resume, show what was reused
 	@$(BIN)/python examples/crash.py
 
-browser:  ## install Chromium, which the tests of the report page look with (Debian, as root)
-	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
-		{ apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-noto-cjk; } >/dev/null
+# A program of Debian's that is not there yet, where we may install it: $(call debian,PROGRAM,PACKAGES)
+debian = command -v $(1) >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+	{ apt-get update -q && apt-get install -y -q --no-install-recommends $(2); } >/dev/null
 
-test: $(STAMP) browser  ## all tests
+browser:  ## install Chromium, which the tests of the report page look with (Debian, as root)
+	@$(call debian,chromium,chromium fonts-noto-cjk)
+
+pooler:  ## install PgBouncer, which tests of PostgreSQL go through (Debian, as root; it comes with a service)
+	@$(call debian,pgbouncer,pgbouncer)
+
+test: $(STAMP) browser $(if $(CI),pooler)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 unit: $(STAMP)  ## the tests that take seconds
@@ -65,4 +71,4 @@ pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 clean:  ## remove what was built here
 	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
-.PHONY: help setup demo crash browser test unit check fix bench bench-peers soak soak-servers pin clean
+.PHONY: help setup demo crash browser pooler test unit check fix bench bench-peers soak soak-servers pin clean

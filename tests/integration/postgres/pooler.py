@@ -43,7 +43,7 @@ class Server:
 
 
 class Pooler:
-    """Listens in a folder like a server of its own. `transactions` counts what it passed on.
+    """Listens in a folder like a server of its own.
 
     Clients are told a process number that no server has, unless it `poses` as the server.
     """
@@ -56,7 +56,6 @@ class Pooler:
         self._idle: asyncio.Queue[Server] = asyncio.Queue()
         self._greeting = b""
         self._clients: set[asyncio.Task[None]] = set()
-        self.transactions = 0
 
     async def __aenter__(self) -> Pooler:
         for _ in range(self._size):
@@ -106,7 +105,6 @@ class Pooler:
             server = await self._idle.get()
             await self._pass_on(first, reader, writer, server)
             await server.wipe()
-            self.transactions += 1
             self._idle.put_nowait(server)
 
     async def _pass_on(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.postgres.conftest import Place, until
+from tests.integration.postgres.pgbouncer import PgBouncer
 from tests.integration.postgres.pooler import Pooler
 
 from holdfast import Holdfast, Pipeline, WorkerOptions
@@ -22,21 +23,24 @@ for number in range(5):
     five.step(name=f"s{number}")(lambda input: input)
 
 
+@pytest.mark.parametrize("kind", ["PgBouncer", "a strict one"])
 def test_two_apps_work_behind_a_pooler_with_two_connections(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kind: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(listener, "PROBE", 0.2)
 
     async def story() -> None:
-        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path) as pooler:
-            url = place.url(host=str(tmp_path))
+        strict = Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path)
+        async with PgBouncer(place.server) if kind == "PgBouncer" else strict as pooler:
+            url = place.url(host=str(pooler.folder))
             options = WorkerOptions(concurrency=8)
-            async with Holdfast(url, [five], worker=options) as one, Holdfast(url, [five], worker=options):
+            async with Holdfast(url, [five], worker=options) as one, Holdfast(url, [five], worker=options) as other:
                 handles = await asyncio.gather(*[one.submit(five, number, key=f"k{number}") for number in range(60)])
-                results = await asyncio.gather(*[handle.result(60) for handle in handles])
-                assert results == list(range(60))
+                handles += await other.submit_many(five, range(60, 120))
+                assert await asyncio.gather(*[handle.result(60) for handle in handles]) == list(range(120))
+                async with one.lock("shared") as lock:
+                    assert lock.epoch == 1
                 assert await check_store(one.store) == []
-            assert pooler.transactions > 60
 
     asyncio.run(story())
     assert "delivers no notifications" in caplog.text

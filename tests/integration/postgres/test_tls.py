@@ -1,81 +1,78 @@
-"""TLS by URL. The wheel's server is built without it; POSTGRES_PROGRAMS names the folder of one that has it."""
+"""TLS by URL. The wheel's server is built without it, so PgBouncer stands in front of it and speaks nothing else."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from tests import postgres_server
-from tests.postgres_server import PostgresServer
+from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.pgbouncer import PgBouncer
 
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import ConfigurationError
 
 pytestmark = pytest.mark.slow
 
+Url = Callable[..., str]
 
-@pytest.fixture
-def server() -> Iterator[PostgresServer]:
-    """One that speaks nothing but TLS, on a free port, with a certificate that it made itself."""
+
+def certify(name: str, folder: Path) -> tuple[Path, Path]:
+    """A key, and a certificate that it made itself."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
-    server = PostgresServer("listen_addresses=127.0.0.1", f"port={postgres_server.free_port()}")
-    try:
-        server.create()
-        if server.execute("SELECT setting FROM pg_config WHERE name = 'CONFIGURE'").find("--with-openssl") < 0:
-            pytest.skip("this PostgreSQL is built without TLS")
-        certify(server)
-        server.kill()
-        server.start()
-        yield server
-    finally:
-        server.end()
-
-
-def certify(server: PostgresServer) -> None:
-    key, certificate = server.data / "server.key", server.data / "server.crt"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    key, certificate = folder / f"{name}.key", folder / f"{name}.crt"
+    subject = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
     subprocess.run([*command, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
-    for path in (key, certificate):
-        shutil.copymode(server.data / "postgresql.conf", path)
-        shutil.chown(path, server.data.owner())
-    with open(server.data / "postgresql.auto.conf", "a") as settings:
-        settings.write("ssl = on\n")
-    (server.data / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
-
-
-def url(server: PostgresServer, **parameters: str) -> str:
-    port = server.setting("port")
-    return f"postgresql://postgres@localhost:{port}/postgres?" + "&".join(f"{k}={v}" for k, v in parameters.items())
+    return key, certificate
 
 
 async def is_encrypted(url: str) -> bool:
     store = PostgresStore(url)
     await store.open()
     try:
-        ours = b"pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'holdfast'"
-        return await store._home.pool.call(b"SELECT bool_and(ssl) FROM " + ours) == b"t"
+        return all(connection._pq.ssl_in_use for connection in store._home.pool._all)
     finally:
         await store.close()
 
 
-def test_connections_are_encrypted_and_the_server_is_checked(server: PostgresServer, tmp_path: Path) -> None:
-    root = tmp_path / "root.crt"
-    shutil.copy(server.data / "server.crt", root)
-    assert asyncio.run(is_encrypted(url(server, sslmode="require")))
-    assert asyncio.run(is_encrypted(url(server, sslmode="verify-full", sslrootcert=str(root))))
+def behind_tls(place: Place, folder: Path, story: Callable[[Url], Awaitable[None]]) -> None:
+    """What happens where only TLS leads, with a certificate for `localhost` in `folder`."""
+    key, certificate = certify("localhost", folder)
+    port = postgres_server.free_port()
+
+    def url(**parameters: str) -> str:
+        given = {"schema": place.schema, "listen": "off", **parameters}
+        return f"postgresql://postgres@localhost:{port}/postgres?" + "&".join(f"{k}={v}" for k, v in given.items())
+
+    async def told() -> None:
+        bouncer = PgBouncer(place.server, port=port, client_tls_sslmode="require")
+        async with bouncer.with_certificate(key, certificate):
+            await story(url)
+
+    asyncio.run(told())
 
 
-def test_unknown_servers_and_plain_connections_are_refused(server: PostgresServer, tmp_path: Path) -> None:
-    other = tmp_path / "other.crt"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=other", "-keyout", "/dev/null"]
-    subprocess.run([*command, "-out", str(other)], check=True, capture_output=True)
-    with pytest.raises(ConfigurationError, match="certificate verify failed"):
-        asyncio.run(is_encrypted(url(server, sslmode="verify-full", sslrootcert=str(other))))
-    with pytest.raises(ConfigurationError, match="no pg_hba"):
-        asyncio.run(is_encrypted(url(server, sslmode="disable")))
+def test_connections_are_encrypted_and_the_server_is_checked(place: Place, tmp_path: Path) -> None:
+    async def story(url: Url) -> None:
+        assert await is_encrypted(url(sslmode="require"))
+        assert await is_encrypted(url(sslmode="verify-full", sslrootcert=str(tmp_path / "localhost.crt")))
+
+    behind_tls(place, tmp_path, story)
+
+
+def test_unknown_servers_and_plain_connections_are_refused(place: Place, tmp_path: Path) -> None:
+    _, other = certify("other", tmp_path)
+
+    async def story(url: Url) -> None:
+        with pytest.raises(ConfigurationError, match="certificate verify failed"):
+            await is_encrypted(url(sslmode="verify-full", sslrootcert=str(other)))
+        with pytest.raises(ConfigurationError, match="SSL required"):
+            await is_encrypted(url(sslmode="disable"))
+
+    behind_tls(place, tmp_path, story)
