@@ -11,7 +11,7 @@
 local WANTED = ARGV[3] == '1'
 local KEPT = '86400'
 local to_show = {} -- runs whose document is written after everything else
-local succeeded = false -- whether a document was written that has no time to live
+local succeeded = {} -- keys and documents of runs that succeeded, to be written by one command
 local made
 local documents = {} -- what the others call; one name, since a function knows 60 of those outside of it
 
@@ -219,9 +219,16 @@ end
 -- take a third of the server's time.
 function documents.write(id, text)
   if WANTED then
-    call('SET', PREFIX .. 'pipeline_state:' .. id, text)
-    succeeded = true
+    local count = #succeeded
+    succeeded[count + 1], succeeded[count + 2] = PREFIX .. 'pipeline_state:' .. id, text
   end
+end
+
+function documents.write_all()
+  for from = 1, #succeeded, 2000 do -- a call takes only so many values
+    call('MSET', unpack(succeeded, from, math.min(from + 1999, #succeeded)))
+  end
+  succeeded = {}
 end
 
 -- Write the document of a run of which everything is known: see `writing`.
@@ -266,7 +273,7 @@ function documents.hide(most)
 end
 
 function writes.documents()
-  if succeeded then
+  if succeeded[1] then
     documents.hide(2)
   end
   for id in pairs(to_show) do
@@ -277,4 +284,5 @@ function writes.documents()
       documents.show_now(run, run.last)
     end
   end
+  documents.write_all()
 end

@@ -118,6 +118,7 @@ on.Prune = function(c)
   c.limit = math.min(c.limit, AT_ONCE)
   local confirmed = tonumber(call('HGET', KEYS[1], 'confirmed') or 0)
   writes.ended()
+  documents.write_all()
   local found, entries = expired(c)
   local gone, answer = {}, {}
   table.sort(found, by_end)
