@@ -71,6 +71,21 @@ def test_a_checkpoint_whose_answer_was_lost_completes_its_step_once() -> None:
     asyncio.run(play())
 
 
+def test_a_store_that_is_closed_while_it_connects_keeps_no_connection() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            here = store._links.here()
+            (await here.command_wire()).close()
+            submitting = asyncio.create_task(store.apply([a_submit("r1")]))
+            await asyncio.sleep(0)  # it has begun to connect
+            await store.close()
+            with pytest.raises(StoreUnavailable, match="closed meanwhile"):
+                await submitting
+            assert all(wire is None or wire.closed for wire in here._wires)
+
+    asyncio.run(play())
+
+
 def test_cut_connections_are_made_again() -> None:
     async def play() -> None:
         async with behind_a_network() as (store, network):

@@ -42,6 +42,7 @@ class Link:
         self.taken_in = 0
         """How many of these a script has taken in."""
         self._end: AsyncGenerator[None, None] | None = None
+        self._closed = False
 
     async def _until_the_loop_ends(self) -> AsyncGenerator[None, None]:
         """A loop that is shut down closes the generators begun in it: this is how we hear of it."""
@@ -51,6 +52,7 @@ class Link:
             self.close()
 
     def close(self) -> None:
+        self._closed = True
         for wire in self._wires:
             if wire is not None:
                 wire.close()
@@ -113,6 +115,8 @@ class Link:
         try:
             await self._load_scripts(wire)
             await self._greet(self, wire)
+            if self._closed:
+                raise ConnectionError("it was closed meanwhile")
         except BaseException:
             wire.close()
             raise
