@@ -11,7 +11,7 @@ from tests.integration.postgres.conftest import Place, until
 from holdfast.adapters.postgres import listener
 from holdfast.adapters.postgres.client import QUIET
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.ports.commands import Acquire, Bury, Discard, ForceRelease, ReleaseLock, SaveProgress
+from holdfast.ports.commands import Acquire, Bury, Discard, ForceRelease, ReleaseLock, SaveProgress, Settle
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
 
 LONG = 30.0
@@ -79,6 +79,24 @@ def test_what_is_nobodys_business_is_not_announced(place: Place) -> None:
     asyncio.run(story())
 
 
+def test_who_waits_for_work_is_left_alone_when_runs_succeed(place: Place) -> None:
+    async def story() -> None:
+        async with place.store() as ours, place.store() as theirs:
+            await hears(ours)
+            await theirs.apply([a_submit("r1"), a_submit("r2")])
+            [[first, second]] = await theirs.apply([a_claim(limit=2)])
+            heard = await quiet(ours)
+            for_news, for_work = (asyncio.create_task(ours.wait(heard, LONG, work=work)) for work in (False, True))
+            await theirs.apply([Settle("r1", first.epoch, "succeeded", result="1")])  # alone, and in a batch
+            await theirs.apply([Settle("r2", second.epoch, "succeeded", result="1"), SaveProgress("r1", 1, "{}")])
+            assert await for_news > heard
+            assert not for_work.done()
+            await theirs.apply([a_submit("r3")])
+            assert await for_work > heard
+
+    asyncio.run(story())
+
+
 def test_a_store_does_not_hear_itself_twice(place: Place) -> None:
     async def story() -> None:
         async with place.store() as store:
@@ -112,7 +130,7 @@ def test_a_ring_is_not_left_to_a_batch_that_has_nothing_to_tell(place: Place) ->
         async with place.store() as ours, place.store() as theirs:
             await hears(ours)
             heard = await quiet(ours)
-            ringer = theirs._home._ringer
+            ringer = theirs._home._work
             ringer._rang = asyncio.get_running_loop().time()  # a moment ago: what follows waits for the next batch
             await theirs.apply([a_submit("r1")])
             ringer._rang = 0.0

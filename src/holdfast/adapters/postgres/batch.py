@@ -49,6 +49,9 @@ LOUD = frozenset(
 """Parts that may give somebody something to do. An attempt that fails must not ring: two who wait for one lock would
 wake each other for ever."""
 
+NEWS = frozenset(["succeed"])
+"""Those of them that leave no work, but in a fifo lane."""
+
 UNSURE = frozenset(["sweep", "release", "force_release", "discard"])
 """Those of them that ring only if they found something."""
 
@@ -73,8 +76,10 @@ class Batch:
     def __init__(self, commands: Sequence[Command]) -> None:
         self._size = len(commands)
         self.parts = arrange(commands)
-        self.loud = any(part.kind in LOUD for part in self.parts)
-        self.sure = any(part.kind in LOUD and part.kind not in UNSURE for part in self.parts)
+        loud = {part.kind for part in self.parts if part.kind in LOUD}
+        self.loud = bool(loud)
+        self.sure = not loud <= UNSURE
+        self.only_news = loud == NEWS
 
     def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
         """What is sent; `envelope` is what the client adds, `prepared` whether the statement can be."""
@@ -104,6 +109,7 @@ class Lone:
         self._commands = list(commands)
         self._kind = kind
         self.loud = self.sure = kind in LOUD
+        self.only_news = {kind} == NEWS
 
     def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
         command = self._commands[0]

@@ -22,6 +22,9 @@ TRIES = 5
 QUIET = 0.02
 """A client wakes others at most so often, in seconds: a notification makes commits wait for one another."""
 
+NEWS = "news"
+"""What is said behind a client's name if runs have succeeded and that is all: workers need not look for more."""
+
 
 class Client:
     """Belongs to the event loop that it is first used in. `name` is what its notifications carry.
@@ -35,7 +38,7 @@ class Client:
         self._address = address
         self._statements = statements
         self._clock = clock
-        self._ringer = Ringer(self, name)
+        self._work, self._news = Ringer(self, name), Ringer(self, f"{name} {NEWS}")
         self.pool = Pool(address, size, prepares=server.is_direct)
         self._envelope: dict[str, Any] = {"wait": str(round(address.timeout * 800))}
         if server.must_ask_for_sync:
@@ -45,8 +48,10 @@ class Client:
         envelope = dict(self._envelope)
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        if batch.loud and (ring := self._ringer.ring(sure=batch.sure)):
-            envelope["ring"] = ring
+        if batch.loud:
+            ringer = self._news if batch.only_news else self._work
+            if ring := ringer.ring(sure=batch.sure):
+                envelope["ring"] = ring
         statement, parameters = batch.call(envelope, prepared=self.pool.prepares)
         tries = 0
         while True:
@@ -62,7 +67,8 @@ class Client:
         return await self.pool.call(self._statements[name], [parameter(value) for value in values])
 
     async def close(self) -> None:
-        self._ringer.stop()
+        for ringer in (self._work, self._news):
+            ringer.stop()
         await self.pool.close()
 
     def present(self) -> float | None:
@@ -71,20 +77,20 @@ class Client:
 
 
 class Ringer:
-    """Decides which batches wake other processes: the first, and then one per `QUIET` seconds.
+    """Decides which batches wake other processes with a message: the first, and then one per `QUIET` seconds.
 
     What no batch has said after twice that time is said on its own.
     """
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: Client, message: str) -> None:
         self._client = client
-        self._name = name
+        self._message = message
         self._rang = 0.0
         self._later: asyncio.TimerHandle | None = None
         self._saying: asyncio.Task[None] | None = None
 
     def ring(self, *, sure: bool) -> str | None:
-        """Who rings, if the batch that leaves now is to ring; one that is not sure to do so rings for itself alone."""
+        """What to say if the batch that leaves now is to ring; one that is not sure to do so rings for itself alone."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         if now - self._rang >= QUIET:
@@ -93,7 +99,7 @@ class Ringer:
                 if self._later is not None:
                     self._later.cancel()
                     self._later = None
-            return self._name
+            return self._message
         if self._later is None:
             self._later = loop.call_at(self._rang + 2 * QUIET, self._say)
         return None
@@ -105,7 +111,7 @@ class Ringer:
 
     async def _notify(self) -> None:
         try:
-            await self._client.read("ring", self._name)
+            await self._client.read("ring", self._message)
         except (StoreUnavailable, ServerError):
             pass  # the others will look by themselves
 

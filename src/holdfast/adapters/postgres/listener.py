@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from typing import Protocol
 
 import psycopg
 
 from holdfast.adapters.postgres.address import Address
-from holdfast.adapters.postgres.client import Client
+from holdfast.adapters.postgres.client import NEWS, Client
 from holdfast.adapters.postgres.connection import Connection, ServerError
 from holdfast.errors import StoreUnavailable
 
@@ -30,10 +30,14 @@ PROBE = 5.0
 """How long to wait for our own probe."""
 
 
+class Ring(Protocol):
+    def __call__(self, *, work: bool = True) -> None: ...
+
+
 class Listener:
     """Runs on the loop beside. `ring` is called whenever another process may have done something."""
 
-    def __init__(self, address: Address, client: Client, own_name: str, ring: Callable[[], None]) -> None:
+    def __init__(self, address: Address, client: Client, own_name: str, ring: Ring) -> None:
         self._address = address
         self._client = client
         self._own_name = own_name.encode()
@@ -78,8 +82,10 @@ class Listener:
         def heard(payload: bytes) -> None:
             if payload == self._probe:
                 probed.set()
-            elif payload != self._own_name and not payload.endswith(b"?"):  # which is another one's probe
-                self._ring()
+                return
+            who, _, what = payload.partition(b" ")
+            if who != self._own_name and not who.endswith(b"?"):  # which is another one's probe
+                self._ring(work=what != NEWS.encode())
 
         channel = (await self._client.read("doorbell")).decode()
         connection = await Connection.make(self._address, lambda _: None, lambda _: lost.set(), self._address.listen)

@@ -51,8 +51,8 @@ PIECE = 1000
 """Commands of one call: a larger batch is several calls, so that others get their turn. Each is atomic in itself."""
 
 
-DROPPED = "inbox"
-"""What the bell says when something was put there."""
+DROPPED, NEWS = "inbox", "news"
+"""What the bell says when something was put there, and when runs have succeeded and that is all."""
 
 
 FULL = 500
@@ -127,7 +127,7 @@ class RedisStore:
         """Somebody has changed something; what we do ourselves has rung already."""
         who, _, what = said.decode().partition(" ")
         if who != self._me:
-            self._ring(dropped=what == DROPPED)
+            self._ring(dropped=what == DROPPED, work=what != NEWS)
 
     def _ring(self, *, dropped: bool = False, work: bool = True) -> None:
         """What was put into the inbox while we waited there has been given to somebody, perhaps to us: looking for it

@@ -10,7 +10,7 @@ local FLOOR = tonumber(meta[6] or 0)
 
 local on = {} -- what to do for each command, by its name
 local read = 4 -- arguments that are read
-local loud = false -- whether there is something that others may wait for
+local loud = false -- whether there is something that others may wait for: true, or 'news' if it is no work
 
 local function take_in() end -- what has come before the commands: inbox.lua
 
@@ -38,6 +38,6 @@ local function finish()
     last_seq, last_position = seq, position
   end
   if loud then
-    call('PUBLISH', H .. 'bell', ARGV[2])
+    call('PUBLISH', H .. 'bell', loud == 'news' and ARGV[2] .. ' news' or ARGV[2])
   end
 end

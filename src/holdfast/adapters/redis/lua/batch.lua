@@ -2,7 +2,8 @@
 --
 -- KEYS[1]  <prefix>holdfast:meta
 -- ARGV[1]  the prefix
--- ARGV[2]  who sends it: told to those who listen at <prefix>holdfast:bell when there may be something to do
+-- ARGV[2]  who sends it: told to those who listen at <prefix>holdfast:bell when there may be something to do, with the
+--          word `news` behind it if runs have succeeded and that is all
 -- ARGV[3]  1 when state documents are wanted
 -- ARGV[4]  the number of commands
 -- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of ports/commands.py: one after

@@ -218,7 +218,7 @@ local function succeed_plainly(owner, id, epoch, result, step, skipped, known, p
   ended[#ended + 1] = id
   tally_of(tenant, pipeline, lane, RUNNING, SUCCEEDED)
   documents.write(id, document)
-  loud = true
+  loud = loud or 'news'
   return true
 end
 
@@ -239,12 +239,13 @@ local function settle(id, epoch, outcome, result, failure, reason, delay, progre
   end
   if outcome == 'succeeded' then
     succeed(run, found, result, progress, step, key, packed, skipped, known, document)
+    loud = loud or 'news'
   else
     local rest = call('HGET', RUN .. id, 'r')
     give_back(as_run(id, found[5], found[1], rest), found, outcome, failure, reason, delay, progress, deferred, step,
       key, packed, skipped)
+    loud = true
   end
-  loud = true
   return true
 end
 
