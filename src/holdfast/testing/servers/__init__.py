@@ -17,12 +17,18 @@ class NoSuchProgram(RuntimeError):
 
 
 def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
-    """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system."""
-    chosen = os.environ.get(variable)
-    wheel = find_spec(package)
-    folder = Path(chosen) if chosen else Path(wheel.origin).parent / inside if wheel and wheel.origin else Path()
-    found = str(folder / name) if (folder / name).is_file() else shutil.which(name)
+    """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system: the first that has it."""
+    folders = _folders(package, inside, os.environ.get(variable))
+    found = next((str(folder / name) for folder in folders if (folder / name).is_file()), None) or shutil.which(name)
     if found is None:
         wanted = package.replace("_", "-")
         raise NoSuchProgram(f"no {name}: install the wheel {wanted}, or name its folder in {variable}")
     return found
+
+
+def _folders(package: str, inside: str, chosen: str | None) -> list[Path]:
+    if chosen and not Path(chosen).is_dir():
+        raise NoSuchProgram(f"{chosen} is not a folder: nobody wants to test another version without noticing")
+    wheel = find_spec(package)
+    beside = [Path(wheel.origin).parent / inside] if wheel and wheel.origin else []
+    return [Path(chosen), *beside] if chosen else beside

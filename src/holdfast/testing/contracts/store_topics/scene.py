@@ -46,14 +46,13 @@ class StoreTopics:
 
     async def play(self, story: Callable[[Any, Scene], Awaitable[None]]) -> None:
         clock = ManualClock()
-        store = self.make_store(clock)
-        await store.open()
+        scene = Scene(self.make_store(clock), clock, self.make_store)
+        await scene.store.open()
         try:
-            scene = Scene(store, clock, self.make_store)
             await story(self, scene)
             await scene.check_histories()
         finally:
-            await store.close()
+            await scene.store.close()
 
 
 def story(test: Callable[[Any, Scene], Awaitable[None]]) -> Callable[[Any], None]:
