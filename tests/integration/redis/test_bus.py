@@ -67,6 +67,21 @@ def test_what_other_systems_add_is_understood() -> None:
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("given", ["no JSON", "[1]", '{"kind":1}', b"\xff{}"])
+def test_attributes_that_can_not_be_read_are_an_attribute(given: str | bytes) -> None:
+    async def play() -> None:
+        async with a_bus() as bus:
+            deliveries = await begun(bus)
+            shared_server().call("XADD", stream(bus), "*", "body", "x", "attributes", given, "kind", b"\xe9")
+            shared_server().call("XADD", stream(bus), "*", "body", "y", "id", b"m\xe9")
+            one, other = await arrival(deliveries), await arrival(deliveries)
+            text = given if isinstance(given, str) else given.decode(errors="backslashreplace")
+            assert dict(one.message.attributes) == {"attributes": text, "kind": "\\xe9"}
+            assert (other.message.id, other.message.body) == ("m\\xe9", b"y")
+
+    asyncio.run(play())
+
+
 def test_what_is_published_right_after_subscribing_is_not_missed() -> None:
     async def play() -> None:
         async with a_bus() as bus:

@@ -6,7 +6,7 @@ all groups have ended is forgotten; a group that nobody reads any more keeps its
 (`XGROUP DESTROY <prefix>holdfast:topic:<topic> <group>`).
 
 Other systems publish with `XADD <prefix>holdfast:topic:<topic> * body …`: a field `id` names the message (otherwise its
-place in the stream does), a field `attributes` is a JSON object, and any other field is an attribute.
+place in the stream does), a field `attributes` is a JSON object of strings, and any other field is an attribute.
 """
 
 from __future__ import annotations
@@ -255,11 +255,19 @@ async def _give_signs_of_life(forgotten: weakref.ref[Subscription]) -> None:
 
 
 def message_of(place: bytes, flat: list[bytes]) -> Message:
-    fields = {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}
-    body = fields.pop("body", b"")
-    id = fields.pop("id", place).decode()
-    attributes = _attributes(fields.pop("attributes", b"{}"))
-    return Message(id, body, {**{name: value.decode() for name, value in fields.items()}, **attributes})
+    """Whatever somebody has added is a message: whoever receives it says what is wrong with it, and keeps it."""
+    fields = dict(zip(map(_text, flat[::2]), flat[1::2], strict=True))
+    body, id = fields.pop("body", b""), fields.pop("id", place)
+    try:
+        attributes = _attributes(fields.get("attributes", b"{}"))
+        fields.pop("attributes", None)
+    except msgspec.DecodeError:  # then it is an attribute like any other
+        attributes = {}
+    return Message(_text(id), body, {**{name: _text(value) for name, value in fields.items()}, **attributes})
+
+
+def _text(given: bytes) -> str:
+    return given.decode(errors="backslashreplace")
 
 
 class RedisBus:

@@ -45,7 +45,7 @@ class RedisServer:
         self._wait_until_it_answers()
         return self
 
-    def call(self, *command: str) -> str:
+    def call(self, *command: str | bytes) -> str:
         """What redis-cli says."""
         cli = [self.program("redis-cli"), "-p", str(self.port), *command]
         return subprocess.run(cli, capture_output=True, text=True, check=True).stdout.strip()
