@@ -485,9 +485,11 @@ def test_paused_and_queued_runs_go_on_with_their_checkpoints(url: Url, tmp_path:
             await app.operations.resume(paused.id)
             assert await (await app.run(paused.id)).result() == "budget 40000"
             assert (await app.submit(after.pipeline, "a", key="a")).id == queued[0].id
-        assert results == ["a 40000", "b 40000", "c 40000"]
+            results.append(await (await app.submit(after.pipeline, "d", key="d")).result())
+        assert results == ["a 40000", "b 40000", "c 40000", "d 40000"]
         assert before.executed == ["first budget", "second budget"]
-        assert after.executed == [f"{step} {run}" for run in "abc" for step in ("first", "second")] + ["second budget"]
+        rest = ["second budget", "first d", "second d"]
+        assert after.executed == [f"{step} {run}" for run in "abc" for step in ("first", "second")] + rest
 
     asyncio.run(story())
 

@@ -163,7 +163,7 @@ class MemoryMover:
 
     async def go_on_from(self, numbers: Numbers) -> None:
         state = self._state
-        state.last_seq = max(state.last_seq, numbers.seq)
+        state.last_seq = max(state.last_seq, numbers.seq, numbers.position)  # runs are numbered by positions here
         state.last_position = max(state.last_position, numbers.position)
         state.confirmed = numbers.confirmed
         events: list[Event] = [event for row in state.runs.values() for event in row.history]

@@ -119,9 +119,9 @@ end
 
 -- --- the end ---
 
--- seq, position, confirmed
+-- seq, position, confirmed. Runs that have arrived are numbered by positions, and new ones come behind them.
 function act.numbers(c)
-  call('HSET', KEYS[1], 'seq', math.max(seq, c[1]), 'position', math.max(position, c[2]), 'confirmed', c[3])
+  call('HSET', KEYS[1], 'seq', math.max(seq, c[1], c[2]), 'position', math.max(position, c[2]), 'confirmed', c[3])
   call('ZREMRANGEBYSCORE', WAITING.outbox, '-inf', c[3])
   return true
 end

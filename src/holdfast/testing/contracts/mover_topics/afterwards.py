@@ -14,6 +14,7 @@ from holdfast.ports.commands import (
     Submitted,
 )
 from holdfast.ports.mover import KINDS
+from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.mover_topics.filling import fill
 from holdfast.testing.contracts.mover_topics.stage import MoverTopics, Stage, all_of, move, story
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint
@@ -126,6 +127,17 @@ class AfterwardsTopics(MoverTopics):
         await target.do(ConfirmOutbox(unsent[-1].position))
         await target.submit("r3")
         assert [event.id for event in await target.do(ReadOutbox(100))] == ["r3:1"]
+
+    @story
+    async def test_new_runs_are_accepted_behind_all_others(self, stage: Stage) -> None:
+        """However many events came before the last run was accepted: there are more of them than runs."""
+        for name in ("r1", "r2", "r3"):
+            await stage.scene.settle(name, await stage.scene.start(name), "succeeded")
+        target = await stage.moved()
+        for name in ("r4", "r5"):
+            assert await target.submit(name, key=f"k-{name}") == Submitted(name, True, "queued")
+        assert [run.id for run in await target.store.runs(RunFilter())] == ["r5", "r4", "r3", "r2", "r1"]
+        assert [claimed.run for claimed in await target.claim(limit=5)] == ["r4", "r5"]
 
     @story
     async def test_numbers_go_on_after_everything_was_pruned(self, stage: Stage) -> None:
