@@ -12,7 +12,7 @@ from tests.redis_server import RedisServer
 
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
-from holdfast.ports.commands import STALE, Acquire, Acquired, Renew, Settle, Submitted
+from holdfast.ports.commands import STALE, Acquire, Acquired, Claim, Renew, Settle, Submitted
 from holdfast.testing.invariants import check_store
 
 PATIENCE = 10.0
@@ -87,6 +87,24 @@ def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
             assert await store.apply([Settle("r1", 1, "handover"), a_submit("r2")]) == [None, SUBMITTED]
             _, [claimed] = await store.apply([Acquire("other", "a", "me", 30.0), a_claim()])
             assert claimed.epoch > A_LOT
+
+    with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
+        asyncio.run(play(redis))
+
+
+def test_a_claim_under_one_epoch_tells_new_runs_from_those_that_others_have_begun() -> None:
+    """After a restart both have the same epoch and attempt; taken for new, a run would do its steps again."""
+
+    async def play(redis: RedisServer) -> None:
+        async with opened(RedisStore(redis.url())) as store:
+            await store.apply([a_submit("new"), a_submit("begun", pipeline="q")])
+            [[begun]] = await store.apply([Claim("w1", "default", ["q"], 1, 30.0)])
+            await store.apply([a_checkpoint("begun", begun.epoch), Settle("begun", begun.epoch, "handover")])
+            redis.kill()
+            redis.start()
+            [claimed] = await when_it_is_back(store, Claim("w2", "default", ["p", "q"], 2, 30.0))
+            assert [(found.run, found.resumed) for found in claimed] == [("new", False), ("begun", True)]
+            assert len({(found.epoch, found.attempt) for found in claimed}) == 1
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
         asyncio.run(play(redis))

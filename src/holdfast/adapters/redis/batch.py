@@ -13,24 +13,31 @@ from holdfast.model.event import Event
 from holdfast.ports import commands as c
 from holdfast.ports.commands import STALE, Command, Reply
 
-Put = Callable[[Argument], None]
-Write = Callable[[Any, Notebook, Put], None]
+
+class Arguments(list[Argument]):
+    """What a script is given, and what the last of its plain successes has in common with those that follow."""
+
+    plain: tuple[Any, ...] = ()
+
+
+Write = Callable[[Any, Notebook, Arguments], None]
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 _json = msgspec.json.Encoder().encode
 
 _ACQUIRE, _RELEASE, _BURY = map(_pack, ("Acquire", "ReleaseLock", "Bury"))
-_SAVE, _SETTLE, _SUCCEED, _PROGRESS = map(_pack, ("SaveCheckpoint", "Settle", "Succeed", "SaveProgress"))
+_SAVE, _SETTLE, _PROGRESS = map(_pack, ("SaveCheckpoint", "Settle", "SaveProgress"))
+_SUCCEED, _LIKEWISE = map(_pack, ("Succeed", "Likewise"))
 _NO_CHECKPOINT = (None, None, None)
 
 
 def encode(commands: Sequence[Command], notebook: Notebook) -> list[Argument]:
     """Each is its name and then its fields, one after another: an array without its first byte; or a map of them.
     What the script only hands on follows in arguments of its own."""
-    arguments: list[Argument] = []
+    arguments = Arguments()
     for command in commands:
-        WRITE[type(command)](command, notebook, arguments.append)
+        WRITE[type(command)](command, notebook, arguments)
     return arguments
 
 
@@ -62,34 +69,43 @@ def _claimed(row: list[Any], at: float, notebook: Notebook) -> c.Claimed:
 def _writer(kind: type) -> Write:
     name = _pack(kind.__name__)
     start = 1 if kind.__struct_config__.array_like else 0  # type: ignore[attr-defined]
-    return lambda command, _, put: put(name + _pack(command)[start:])
+    return lambda command, _, arguments: arguments.append(name + _pack(command)[start:])
 
 
-def _save(command: c.SaveCheckpoint, notebook: Notebook, put: Put) -> None:
+def _save(command: c.SaveCheckpoint, notebook: Notebook, arguments: Arguments) -> None:
     notebook.note(command)
-    put(_SAVE + _pack((command.run, command.epoch, command.step, command.key, command.skipped))[1:])
-    put(_stored(command))
+    arguments.append(_SAVE + _pack((command.run, command.epoch, command.step, command.key, command.skipped))[1:])
+    arguments.append(_stored(command))
 
 
-def _progress(command: c.SaveProgress, notebook: Notebook, put: Put) -> None:
+def _progress(command: c.SaveProgress, notebook: Notebook, arguments: Arguments) -> None:
     notebook.show(command)
-    put(_PROGRESS + _pack(command)[1:])
+    arguments.append(_PROGRESS + _pack(command)[1:])
 
 
-def _settle(command: c.Settle, notebook: Notebook, put: Put) -> None:
+def _settle(command: c.Settle, notebook: Notebook, arguments: Arguments) -> None:
     last, told = command.last, notebook.close(command)
     if told and told.is_plain and last and not last.key and command.result is not None:
-        fields = (told.owner, command.run, command.epoch, _result(command), last.step, last.skipped, told.steps)
-        put(_SUCCEED + _pack(fields)[1:])
+        arguments.append(
+            _succeed(command, (told.owner, _result(command), last.step, last.skipped, told.steps), arguments)
+        )
     else:
         outcome = (command.outcome, _result(command), command.error, command.reason, command.delay, command.progress)
         step = (last.step, last.key, last.skipped) if last else _NO_CHECKPOINT
         known = told.steps if told else None
-        put(_SETTLE + _pack((command.run, command.epoch, *outcome, command.deferred, *step, known))[1:])
+        arguments.append(_SETTLE + _pack((command.run, command.epoch, *outcome, command.deferred, *step, known))[1:])
     if last:
-        put(_stored(last))
+        arguments.append(_stored(last))
     if told:
-        put(told.document)
+        arguments.append(told.document)
+
+
+def _succeed(command: c.Settle, common: tuple[Any, ...], arguments: Arguments) -> bytes:
+    """What most runs of a batch have in common is said once."""
+    if common == arguments.plain:
+        return _LIKEWISE + _pack((command.run, command.epoch))[1:]
+    arguments.plain = common
+    return _SUCCEED + _pack((*common, command.run, command.epoch))[1:]
 
 
 def _result(command: c.Settle) -> str | None:
@@ -104,18 +120,18 @@ def _stored(command: c.SaveCheckpoint) -> bytes:
     return _pack(fields)[1:]
 
 
-def _acquire(command: c.Acquire, _: Notebook, put: Put) -> None:
-    put(_ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:])
+def _acquire(command: c.Acquire, _: Notebook, arguments: Arguments) -> None:
+    arguments.append(_ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:])
 
 
-def _release(command: c.ReleaseLock, _: Notebook, put: Put) -> None:
-    put(_RELEASE + _pack((command.name, command.token))[1:])
+def _release(command: c.ReleaseLock, _: Notebook, arguments: Arguments) -> None:
+    arguments.append(_RELEASE + _pack((command.name, command.token))[1:])
 
 
-def _letter(command: c.Bury, _: Notebook, put: Put) -> None:
+def _letter(command: c.Bury, _: Notebook, arguments: Arguments) -> None:
     attributes = _json(command.attributes).decode()
-    put(_BURY + _pack((command.id, command.source, command.reason, attributes, command.tenant))[1:])
-    put(command.body)  # it need not be text
+    arguments.append(_BURY + _pack((command.id, command.source, command.reason, attributes, command.tenant))[1:])
+    arguments.append(command.body)  # it need not be text
 
 
 # --- what the script says, as the port says it ---

@@ -8,7 +8,8 @@
 -- ARGV[4]  the number of commands
 -- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of ports/commands.py: one after
 --          another for commands that are sent often, one map of them for the others. What is only handed on (a packed
---          checkpoint, a document, a body) follows in arguments of its own. The commonest Settle comes as Succeed
+--          checkpoint, a document, a body) follows in arguments of its own. The commonest Settle comes as Succeed, and
+--          as Likewise when most of it is as in the one before
 --
 -- Returns MessagePack, two arrays: one answer for each command, described where the command is, and what the Claims among
 -- them were given. A command that fails (never by being refused, which is an answer) ends the batch with its error; what was

@@ -4,13 +4,13 @@ local AT_ONCE = 1000 -- runs that one command claims, or whose delay it ends
 local LEAP = 8 -- as in clock.lua
 local claims = {} -- what each Claim was given, packed
 
--- An array of values that are packed already.
-local function array_of(packed)
-  return struct.pack('>BI2', 0xdc, #packed) .. table.concat(packed)
+-- An array of so many values that are packed already, in pieces.
+local function array_of(count, pieces)
+  return struct.pack('>BI2', 0xdc, count) .. table.concat(pieces)
 end
 
 function told(answers)
-  return '\146' .. pack(answers) .. array_of(claims)
+  return '\146' .. pack(answers) .. array_of(#claims, claims)
 end
 
 local function end_delays(lane)
@@ -144,11 +144,11 @@ end
 local function describe(worker, epoch, attempts)
   worker.epoch, worker.attempts = epoch, attempts
   worker.data = format('{"attempt":%d,"worker":%s,"epoch":%d}', attempts, worker.json, epoch)
-  worker.packed = pack(epoch, attempts)
+  worker.packed, worker.limit = pack(epoch, attempts), nil
 end
 
 local function as_worker(c)
-  return {name = c.worker, json = cjson.encode(c.worker), lasts = mono + c.ttl}
+  return {name = c.worker, json = cjson.encode(c.worker), lasts = mono + c.ttl, told = {}, count = 0}
 end
 
 -- Lease a run. What is to be written of it: the field of an event, the event, the fence, the rest. Runs are claimed by the
@@ -164,13 +164,26 @@ local function lease(worker, tenant, pipeline, lane, seq, epoch, number, started
     rest_of(attempts, limit, nil, due, worker.name, nil, holds)
 end
 
--- What a worker is told of a run, packed: what never changes of it, its id, input, progress, limit of attempts, whether it was
--- claimed before, epoch, attempts. An array of eight, of which the first is an array of ten.
-local function to_tell(worker, s, ...)
-  return '\152\154' .. s .. pack(...) .. worker.packed
+-- What comes before a text.
+local function head_of_text(text)
+  return #text < 32 and string.char(0xa0 + #text) or struct.pack('>BI4', 0xdb, #text)
 end
 
--- Lease a stored run, unless its input is larger than `room`. What the worker is told, and the size of the input.
+-- What a worker is told of a run, packed: what never changes of it, its id, input, progress, limit of attempts, whether it was
+-- claimed before, epoch, attempts. An array of eight, of which the first is an array of ten; put down in pieces, since
+-- every string that is made has its price.
+local function tell(worker, s, id, input, progress, limit, again)
+  if worker.limit ~= limit or worker.progress ~= progress or worker.again ~= again then
+    worker.limit, worker.progress, worker.again = limit, progress, again
+    worker.ending = pack(progress, limit, again) .. worker.packed
+  end
+  local told, count = worker.told, worker.count
+  told[count + 1], told[count + 2], told[count + 3], told[count + 4] = '\152\154', s, head_of_text(id), id
+  told[count + 5], told[count + 6], told[count + 7] = head_of_text(input), input, worker.ending
+  worker.count = count + 7
+end
+
+-- Lease a stored run, unless its input is larger than `room`, and tell the worker. The size of the input.
 local function start_stored(worker, id, room)
   flush(id)
   local name = RUN .. id
@@ -185,11 +198,11 @@ local function start_stored(worker, id, room)
   local field, event, fence, rest = lease(worker, tenant, pipeline, lane, seq, raised(epoch), last + 1, started, finished,
     bad, attempts + 1, limit, due, holds)
   call('HSET', name, field, event, 'f', fence, 'r', rest)
-  if epoch == 0 then
-    return to_tell(worker, s, id, input, '{}', limit, false), #input
+  if epoch > 0 then
+    to_show[id] = WANTED or nil
   end
-  to_show[id] = WANTED or nil
-  return to_tell(worker, s, id, input, call('HGET', name, 'p') or '{}', limit, true), #input
+  tell(worker, s, id, input, epoch > 0 and call('HGET', name, 'p') or '{}', limit, epoch > 0)
+  return #input
 end
 
 -- The same of a run that this batch has accepted, under an epoch that it was given, if it was.
@@ -204,7 +217,8 @@ local function start_new(worker, run, room, epoch)
   put(run, 'r', rest)
   pending[run.id] = nil
   write(run)
-  return to_tell(worker, run.s, run.id, run.input, '{}', run.limit, false), #run.input
+  tell(worker, run.s, run.id, run.input, '{}', run.limit, false)
+  return #run.input
 end
 
 -- Note which runs are running, and from when on it is worth while to look for leases that have ended.
@@ -244,23 +258,22 @@ on.Claim = function(c)
   writes.freed()
   end_delays(c.lane)
   local next, keys = (order_of(c.lane) == 'fifo' and head_of or next_of)(c)
-  local claimed, taken, started, size = {}, {}, {}, 0
-  local worker = as_worker(c)
+  local taken, started, size, worker = {}, {}, 0, as_worker(c)
   for i, each in ipairs(next) do
     local is_stored = type(each) == 'string'
-    local told, bytes = (is_stored and start_stored or start_new)(worker, each, i > 1 and c.max_bytes - size or math.huge)
-    if not told then
+    local bytes = (is_stored and start_stored or start_new)(worker, each, i > 1 and c.max_bytes - size or math.huge)
+    if not bytes then
       break
     end
     local numbers = within(taken, keys[i])
     numbers.old = (numbers.old or 0) + (is_stored and 1 or 0)
     numbers.new = (numbers.new or 0) + (is_stored and 0 or 1)
-    claimed[i], started[i], size = told, is_stored and each or each.id, size + bytes
+    started[i], size = is_stored and each or each.id, size + bytes
   end
   take(taken)
   if started[1] then
     note_leases(c, started)
   end
-  claims[#claims + 1] = array_of(claimed)
+  claims[#claims + 1] = array_of(#started, worker.told)
   return {#claims, now}
 end

@@ -188,35 +188,25 @@ local function succeed(run, before, result, progress, step, key, packed, skipped
   write(run)
 end
 
--- The tenant, pipeline and lane of runs, as a worker names them. Most runs of a batch have the same.
-local owners = {}
-
-local function owner_of(names)
-  local owner = owners[names]
-  if not owner then
-    owner = {string.match(names, '^(%Z*)%z(%Z*)%z(%Z*)$')}
-    owners[names] = owner
-  end
-  return owner[1], owner[2], owner[3]
-end
+-- What the commonest endings of a batch have in common, as the last of them that said so has it.
+local plain
 
 -- The commonest ending: a first attempt of which the worker knows all steps, the last one comes with it, and nothing was to be
 -- shown before. So there is no progress and no error yet, nor a checkpoint of that step. As with claims, no table is made, and
 -- that the run was completed is told by its fence: see prelude.lua. Whether it was one.
-local function succeed_plainly(owner, id, epoch, result, step, skipped, known, packed, document)
+local function succeed_plainly(id, epoch, packed, document)
   local name = RUN .. id
   local seq, _, last, started, bad = let_through(call('HGET', name, 'f'), epoch)
-  if not seq or known ~= last - 1 or bad > 0 then
+  if not seq or plain.known ~= last - 1 or bad > 0 then
     return false
   end
-  local tenant, pipeline, lane = owner_of(owner)
-  local field, event = event_of_run(seq, last + 1, skipped and 'step.skipped' or 'step.completed', nil, step)
+  local field, event = event_of_run(seq, last + 1, plain.kind, nil, plain.step)
   announce(seq, last + 2)
-  call('HSET', name, 'c' .. step .. '\0', packed, 'o', result, field, event, 'f',
+  call('HSET', name, plain.field, packed, 'o', plain.result, field, event, 'f',
     pack_fence(FENCE, seq, SUCCEEDED, epoch, 0, last + 2, started, now, 0))
-  set_free(id, lane)
+  set_free(id, plain.lane)
   ended[#ended + 1] = id
-  tally_of(tenant, pipeline, lane, RUNNING, SUCCEEDED)
+  tally_of(plain.tenant, plain.pipeline, plain.lane, RUNNING, SUCCEEDED)
   documents.write(id, document)
   loud = loud or 'news'
   return true
@@ -258,10 +248,22 @@ on.Settle = function(id, epoch, outcome, result, failure, reason, delay, progres
     document)
 end
 
--- A Settle as `succeed_plainly` has it, from a worker who has shown nothing of the run yet.
-on.Succeed = function(owner, id, epoch, result, step, skipped, known)
+-- A Settle as `succeed_plainly` has it, from a worker who has shown nothing of the run yet, and with nothing but its own in
+-- it: the rest is as in the last `Succeed` of the batch.
+on.Likewise = function(id, epoch)
   local packed, document = argument(), argument()
   flush(id)
-  return succeed_plainly(owner, id, epoch, result, step, skipped, known, packed, document)
-    or settle(id, epoch, 'succeeded', result, nil, nil, 0, '{}', false, step, '', skipped, known, packed, document)
+  return succeed_plainly(id, epoch, packed, document)
+    or settle(id, epoch, 'succeeded', plain.result, nil, nil, 0, '{}', false, plain.step, '', plain.skipped, plain.known,
+      packed, document)
+end
+
+-- The same, complete. `owner` is the tenant, pipeline and lane.
+on.Succeed = function(owner, result, step, skipped, known, ...)
+  local tenant, pipeline, lane = string.match(owner, '^(%Z*)%z(%Z*)%z(%Z*)$')
+  plain = {
+    tenant = tenant, pipeline = pipeline, lane = lane, result = result, step = step, skipped = skipped, known = known,
+    kind = skipped and 'step.skipped' or 'step.completed', field = 'c' .. step .. '\0',
+  }
+  return on.Likewise(...)
 end
