@@ -25,12 +25,14 @@ from holdfast.cli.main import main
 from holdfast.errors import ConfigurationError, Conflict, NotFound
 from holdfast.model.clock import SystemClock
 from holdfast.ports.mover import KINDS, Mover
+from holdfast.ports.store import RunFilter
 from holdfast.services import inventory
 from holdfast.services.inventory import BlobCheck, records
 from holdfast.services.promotion import Different, Place, Promotion
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.mover_topics.filling import fill
 from holdfast.testing.contracts.store_topics.scene import Scene
+from holdfast.testing.invariants import check_store
 
 _numbers = count(1)
 
@@ -114,6 +116,31 @@ def test_everything_survives_a_journey_through_all_stores(source: str, tmp_path:
     for here, there in pairwise(places):
         asyncio.run(between(here, there).move("ann", force=True))
     assert asyncio.run(contents(places[-1])) == asyncio.run(contents(source))
+
+
+def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
+    """Runs are accepted, alone and together, executed and found again, whatever came before them and wherever."""
+    steps = Pipeline("steps", input=int)
+    steps.step(name="one")(lambda input: input + 1)
+    steps.step(name="two")(lambda one: 2 * one)
+
+    async def stay(url: str, first: int) -> None:
+        async with Holdfast(url, [steps], blobs=f"file:{tmp_path / 'files'}") as app:
+            handles = [await app.submit(steps, first), *await app.submit_many(steps, range(first + 1, first + 9))]
+            handles.append(await app.submit(steps, first + 9, key=f"k{first + 9}"))
+            assert [await handle.result(30) for handle in handles] == [2 * (first + n + 1) for n in range(10)]
+            found = await app.store.runs(RunFilter(), limit=1000)
+            assert [run.input for run in reversed(found)] == [str(number) for number in range(first + 10)]
+            assert await check_store(app.store) == []
+            keyed = [await app.submit(steps, number, key=f"k{number}") for number in range(9, first + 10, 10)]
+            assert not any(handle.created for handle in keyed)
+
+    kinds = (sqlite_url, redis_url, redis_url, postgres_url, redis_url, sqlite_url, postgres_url, sqlite_url)
+    places = [url(tmp_path) for url in kinds]
+    asyncio.run(stay(places[0], 0))
+    for stop, (here, there) in enumerate(pairwise(places), 1):
+        asyncio.run(between(here, there).move("ann", force=True))
+        asyncio.run(stay(there, 10 * stop))
 
 
 @everywhere
