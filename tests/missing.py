@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -17,3 +18,20 @@ def or_skip(find: Callable[[], str]) -> str:
         if os.environ.get("CI"):
             pytest.fail(str(error))
         pytest.skip(str(error))
+
+
+def program(name: str, remedy: str) -> str:
+    """A program of the system. Debian puts some where only root looks."""
+
+    def find() -> str:
+        found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+        if found is None:
+            raise NoSuchProgram(f"no {name}: {remedy}")
+        return found
+
+    return or_skip(find)
+
+
+def openssl() -> str:
+    """What makes certificates."""
+    return program("openssl", "`apt-get install openssl`")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from tests.integration.postgres.conftest import until
-from tests.missing import or_skip
+from tests.missing import program
 from tests.postgres_server import PostgresServer, unprivileged_user
-
-from holdfast.testing.servers import NoSuchProgram
 
 
 class PgBouncer:
     """Many clients, two connections to the server. Reached by a socket in its folder and, with a `port`, over TCP."""
 
     def __init__(self, server: PostgresServer, *, port: int | None = None, **settings: str) -> None:
-        self._program = or_skip(executable)
+        self._program = program("pgbouncer", "`make pooler` installs it")
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pgbouncer-"))
         self._user = unprivileged_user()
         self._to = f"host={server.folder} port={server.setting('port')} user=postgres"
@@ -62,11 +59,3 @@ class PgBouncer:
         if self._user is not None:
             for path in (self.folder, self.folder / name):
                 shutil.chown(path, self._user)
-
-
-def executable() -> str:
-    """Debian puts it where only root looks."""
-    found = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if found is None:
-        raise NoSuchProgram("no pgbouncer: `make pooler` installs it")
-    return found

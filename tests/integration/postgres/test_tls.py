@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests import postgres_server
 from tests.integration.postgres.conftest import Place
 from tests.integration.postgres.pgbouncer import PgBouncer
+from tests.missing import openssl
 
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import ConfigurationError
@@ -23,11 +23,9 @@ Url = Callable[..., str]
 
 def certify(name: str, folder: Path) -> tuple[Path, Path]:
     """A key, and a certificate that it made itself."""
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl to make a certificate with")
     key, certificate = folder / f"{name}.key", folder / f"{name}.crt"
     subject = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
+    command = [openssl(), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
     subprocess.run([*command, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
     return key, certificate
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncIterator
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration.redis.scene import Network, a_checkpoint, a_claim, a_server, a_store, a_submit, opened
+from tests.missing import openssl
 from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.redis import link
@@ -246,11 +246,8 @@ def test_loops_come_and_go() -> None:
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A key and a certificate for localhost in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate with")
     key, crt = tmp_path / "key.pem", tmp_path / "crt.pem"
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command = [openssl(), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(crt)]
     subprocess.run(command, check=True, capture_output=True)
     both = tmp_path / "both.pem"
