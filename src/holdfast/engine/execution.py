@@ -96,7 +96,7 @@ class Execution:
                 if self.plan.is_chain:  # most pipelines: they need no group of tasks
                     await self._advance(self._spawn_all_but_one(self.plan.first))
                 else:
-                    await self._advance_together(self.plan.first)
+                    await self._advance_together()
         except TimeoutError as error:
             if not limit.expired:
                 raise
@@ -167,10 +167,10 @@ class Execution:
 
     # --- executing ---------------------------------------------------------------------------------------------
 
-    async def _advance_together(self, first: list[str]) -> None:
+    async def _advance_together(self) -> None:
         async with asyncio.TaskGroup() as group:
             self._group = group
-            await self._advance(self._spawn_all_but_one(first))
+            await self._advance(self._spawn_all_but_one(self.plan.first))
 
     async def _advance(self, name: str | None) -> None:
         """Execute a step, then one that it made ready, and so on; further ready ones get tasks of their own."""

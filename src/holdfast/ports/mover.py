@@ -196,5 +196,8 @@ class Mover(Protocol):
         ...
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        """All records are there: give later runs and events higher numbers, and take over what a relay has sent."""
+        """All records are there: give later runs and events higher numbers, and take over what a relay has sent.
+
+        Runs were adopted with positions as their numbers, so a later run's number is above `seq` and `position`.
+        """
         ...

@@ -79,7 +79,7 @@ class Batch:
         loud = {part.kind for part in self.parts if part.kind in LOUD}
         self.loud = bool(loud)
         self.sure = not loud <= UNSURE
-        self.only_news = loud == NEWS
+        self.only_news = loud <= NEWS
 
     def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
         """What is sent; `envelope` is what the client adds, `prepared` whether the statement can be."""
@@ -109,7 +109,7 @@ class Lone:
         self._commands = list(commands)
         self._kind = kind
         self.loud = self.sure = kind in LOUD
-        self.only_news = {kind} == NEWS
+        self.only_news = kind in NEWS
 
     def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
         command = self._commands[0]

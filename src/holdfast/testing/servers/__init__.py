@@ -18,7 +18,7 @@ class NoSuchProgram(RuntimeError):
 
 def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
     """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system: the first that has it."""
-    folders = _folders(package, inside, os.environ.get(variable))
+    folders = _folders(package, inside, variable)
     found = next((str(folder / name) for folder in folders if (folder / name).is_file()), None) or shutil.which(name)
     if found is None:
         wanted = package.replace("_", "-")
@@ -26,9 +26,10 @@ def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
     return found
 
 
-def _folders(package: str, inside: str, chosen: str | None) -> list[Path]:
-    if chosen and not Path(chosen).is_dir():
-        raise NoSuchProgram(f"{chosen} is not a folder: nobody wants to test another version without noticing")
+def _folders(package: str, inside: str, variable: str) -> list[Path]:
+    chosen = os.environ.get(variable)
+    if chosen and not Path(chosen).is_dir():  # another version would be tested than was asked for
+        raise NoSuchProgram(f"{variable} is {chosen}, which is not a folder: name that of the programs, or unset it")
     wheel = find_spec(package)
     beside = [Path(wheel.origin).parent / inside] if wheel and wheel.origin else []
     return [Path(chosen), *beside] if chosen else beside
