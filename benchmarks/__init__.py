@@ -1,1 +1,2 @@
-"""holdfast beside its peers and beside the machine's own limits. Run with `python -m benchmarks`."""
+"""holdfast beside its peers and beside the machine's own limits. Run with `python -m
+benchmarks`."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print one table, keep the figures."""
+"""`python -m benchmarks`: measure, print the rows and the goals, keep the figures."""
 
 from __future__ import annotations
 
@@ -14,48 +14,89 @@ from pathlib import Path
 
 from benchmarks import embedded, judge, machine, peers, report, servers, stores
 from benchmarks.catalogue import Benchmark, Suite
-from benchmarks.harness import Harness
-from benchmarks.systems.common import has_uvloop
+from benchmarks.harness import Harness, Row
+from benchmarks.judge import ExitCode
 
 RESULTS = Path(__file__).with_name("results")
+QUICK_ROUNDS = 3
+
+EXIT_CODES = f"""\
+exit codes:
+  {ExitCode.OK:d}  every row was measured, every goal that these rows judge is met
+  1  an error or an interruption: nothing was written
+  2  a wrong option
+  {ExitCode.ROW_MISSING:d}  a row is missing, for example because a peer could not be installed
+  {ExitCode.GOAL_MISSED:d}  every row was measured, a goal is not met
+"""
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "--servers", action="store_true", help="beside the peers on Redis and PostgreSQL, instead of on SQLite"
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--json",
-        type=Path,
-        metavar="FILE",
-        help="where the rows are written, or read by --readme (default: results/SUITE.json for a complete "
-        "measurement and for --readme, results/SUITE-trial.json with --quick or --only)",
-    )
-    parser.add_argument("--quick", action="store_true", help="small sizes and one round: not figures to quote")
-    parser.add_argument(
-        "--only", metavar="NAME", action="append", default=[], help="benchmarks whose name begins so; may be repeated"
+        "--servers",
+        action="store_true",
+        help="on Redis and PostgreSQL, with the peers there, instead of on SQLite",
     )
     parser.add_argument(
-        "--system", metavar="NAME", action="append", default=[], help="systems whose name begins so; may be repeated"
+        "--quick",
+        action="store_true",
+        help="small sizes, and only the rows that goals compare unless --only or --system choose "
+        "others: a check within minutes, not figures to quote",
+    )
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="benchmarks whose name begins with NAME, for example noop_redis; repeatable",
+    )
+    parser.add_argument(
+        "--system",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="systems whose name begins with NAME, for example holdfast; repeatable",
     )
     parser.add_argument(
         "--repeat",
         type=positive,
         metavar="N",
-        help="exactly N rounds; the median counts (default: several within each benchmark's time, with --quick 1)",
+        help="exactly N rounds; the median counts (default: as many as fit into each benchmark's "
+        f"time, with --quick {QUICK_ROUNDS})",
     )
-    parser.add_argument("--no-uvloop", action="store_true", help="holdfast and the bound on asyncio's own event loop")
-    parser.add_argument("--readme", action="store_true", help="measure nothing: put the stored rows into the README")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="where the rows are written, or read by --readme (default: results/SUITE.json, with "
+        "--quick, --only or --system results/SUITE-trial.json)",
+    )
+    parser.add_argument(
+        "--readme",
+        action="store_true",
+        help="measure nothing: write the rows of the last complete run into benchmarks/README.md "
+        "and, with --servers, the speed table into README.md",
+    )
     server = parser.add_argument_group("with --servers")
-    server.add_argument("--redis", metavar="URL", help="your own server, which must be empty and will be emptied")
     server.add_argument(
-        "--postgres", metavar="URL", help=f"your own server; the database {stores.DATABASE} there is dropped and made"
+        "--redis", metavar="URL", help="your own server, which must be empty and will be emptied"
     )
     server.add_argument(
-        "--everysec", action="store_true", help="Redis with appendfsync everysec: a power cut may take a second of work"
+        "--postgres",
+        metavar="URL",
+        help=f"your own server; its database {stores.DATABASE} is dropped and created",
     )
-    return parser.parse_args()
+    server.add_argument(
+        "--everysec",
+        action="store_true",
+        help="Redis with appendfsync everysec: a power cut may take a second of work",
+    )
+    return parser
 
 
 def positive(text: str) -> int:
@@ -68,41 +109,62 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def chosen(suite: Suite, asked: argparse.Namespace) -> tuple[Benchmark, ...]:
-    found = tuple(one.narrowed(asked.system) for one in suite.benchmarks if _begins(one.name, asked.only))
-    if not (found := tuple(one for one in found if one.subjects)):
-        sys.exit(f"nothing fits; there are: {', '.join(one.name for one in suite.benchmarks)}")
-    return found
+def choose(suite: Suite, options: argparse.Namespace) -> tuple[Benchmark, ...]:
+    """The benchmarks to measure; none if nothing has such a name."""
+    if options.quick and not options.only and not options.system:
+        return suite.judged()
+    chosen = (
+        benchmark.only(options.system)
+        for benchmark in suite.benchmarks
+        if not options.only or benchmark.name.startswith(tuple(options.only))
+    )
+    return tuple(benchmark for benchmark in chosen if benchmark.subjects)
 
 
-def _begins(name: str, beginnings: list[str]) -> bool:
-    return not beginnings or name.startswith(tuple(beginnings))
-
-
-def measure(suite: Suite, asked: argparse.Namespace) -> list[dict]:
-    benchmarks = chosen(suite, asked)
-    missing = {name: reason for name in suite.environments(benchmarks) if (reason := peers.ready(name))}
-    given = stores.servers(asked.redis, asked.postgres, "everysec" if asked.everysec else "always")
-    with given if asked.servers else nullcontext({}) as found:
-        there = {name: server for name, server in found.items() if isinstance(server, stores.Server)}
-        missing |= {name: str(server) for name, server in found.items() if name not in there}
+def measure(
+    suite: Suite, benchmarks: tuple[Benchmark, ...], options: argparse.Namespace
+) -> list[Row]:
+    missing = {
+        name: reason for name in suite.environments(benchmarks) if (reason := peers.ready(name))
+    }
+    appendfsync = "everysec" if options.everysec else "always"
+    started = stores.servers(options.redis, options.postgres, appendfsync)
+    with started if options.servers else nullcontext({}) as all_servers:
+        available = {
+            name: server
+            for name, server in all_servers.items()
+            if isinstance(server, stores.Server)
+        }
+        missing |= {
+            name: str(reason) for name, reason in all_servers.items() if name not in available
+        }
         for name, reason in missing.items():
-            say(f"{name} IS MISSING, its rows stay empty: {reason}")
-        uvloop = has_uvloop() and not asked.no_uvloop
-        where = describe(asked, there, uvloop)
+            say(f"{name} IS MISSING, and so are its rows: {reason}")
+        where = describe(options, available)
         print(where, flush=True)
-        rounds = asked.repeat or (1 if asked.quick else suite.rounds)
-        places = {name: asdict(server) for name, server in there.items()}
-        harness = Harness(suite, rounds, asked.repeat is None, asked.quick, uvloop, missing, places, say)
-        return [{**row, "machine": where} for benchmark in benchmarks for row in harness.measure(benchmark)]
+        harness = Harness(
+            suite,
+            options.repeat or (QUICK_ROUNDS if options.quick else suite.rounds),
+            options.repeat is None,
+            options.quick,
+            missing,
+            {name: asdict(server) for name, server in available.items()},
+            say,
+        )
+        return [
+            {**row, "machine": where}
+            for benchmark in benchmarks
+            for row in harness.measure(benchmark)
+        ]
 
 
-def describe(asked: argparse.Namespace, there: Mapping[str, stores.Server], uvloop: bool) -> str:
-    said = ", ".join(server.describe() for server in there.values()) if asked.servers else machine.SQLITE
-    where = machine.describe(said, uvloop=uvloop)
-    if asked.servers:
+def describe(options: argparse.Namespace, available: Mapping[str, stores.Server]) -> str:
+    if options.servers:
+        where = machine.describe(", ".join(server.describe() for server in available.values()))
         where += f". Peers: {peers.versions()}"
-    if asked.quick:
+    else:
+        where = machine.describe(machine.SQLITE)
+    if options.quick:
         where += ", QUICK: small sizes, not to be quoted"
     if load := machine.busy():
         say(f"THE MACHINE IS BUSY, these figures are not to be quoted: {load}")
@@ -110,32 +172,36 @@ def describe(asked: argparse.Namespace, there: Mapping[str, stores.Server], uvlo
     return where
 
 
-def rewrite(suite: Suite, path: Path) -> None:
+def write_readmes(suite: Suite, path: Path) -> None:
     try:
         rows = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         sys.exit(f"there are no rows to put into the README, measure first: {error}")
-    report.rewrite_readme(rows, suite)
-    print(f"{report.README}: figures of {path}")
+    for readme in report.rewrite_readmes(rows, suite):
+        print(f"{readme}: figures of {path}")
 
 
-def main() -> None:
-    asked = arguments()
-    suite = servers.SUITE if asked.servers else embedded.SUITE
+def main(arguments: list[str] | None = None) -> int:
+    options = (usage := parser()).parse_args(arguments)
+    suite = servers.SUITE if options.servers else embedded.SUITE
     complete = RESULTS / f"{suite.name}.json"
-    if asked.readme:
-        return rewrite(suite, asked.json or complete)
+    if options.readme:
+        write_readmes(suite, options.json or complete)
+        return ExitCode.OK
+    if not (benchmarks := choose(suite, options)):
+        names = ", ".join(benchmark.name for benchmark in suite.benchmarks)
+        usage.error(f"no such benchmark or system; the benchmarks are {names}")
     start = time.monotonic()
-    rows = measure(suite, asked)
-    partial = asked.quick or asked.only or asked.system
-    path = asked.json or (complete.with_stem(f"{suite.name}-trial") if partial else complete)
+    rows = measure(suite, benchmarks, options)
+    partial = options.quick or options.only or options.system
+    path = options.json or (complete.with_stem(f"{suite.name}-trial") if partial else complete)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(rows, indent=2) + "\n")
     print(f"\n{report.table(rows, suite)}\n\n{judge.goals(rows, suite)}")
     if lost := report.failures(rows):
         print(f"\n{lost}")
     print(f"\nrows: {path}, measured in {(time.monotonic() - start) / 60:.1f} minutes")
-    return None
+    return judge.exit_code(rows, suite)
 
 
 def _interrupt(*_: object) -> None:
@@ -145,6 +211,7 @@ def _interrupt(*_: object) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _interrupt)  # nothing is left running, however it ends
     try:
-        main()
+        code = main()
     except KeyboardInterrupt:
         sys.exit("interrupted: nothing was written")
+    sys.exit(code)

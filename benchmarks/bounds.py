@@ -1,14 +1,16 @@
-"""What had nothing left to give while jobs were executed: the server's one thread, or the machine's processors.
+"""What had nothing left to give while jobs were executed: the server's one thread, or the machine's
+processors.
 
-Processor time alone does not show it. A thread that waits for the disk inside `fdatasync` or `write`, or that waits for
-a processor, uses none and serves nobody; a processor that the hypervisor gives away is nobody's here. So:
+Processor time alone does not show it. A thread that waits for the disk inside `fdatasync` or
+`write`, or that waits for a processor, uses none and serves nobody; a processor that the hypervisor
+gives away is nobody's here. So:
 
-    server_occupied     share of the time in which the server's one thread was not waiting for work
-    machine_occupied    share of all processors' time that was not idle: used, or stolen by the hypervisor
-    others_occupied     the part of it that was used by none of the measured: if it is large, the rest tells nothing
+    server_occupied   share of the time in which the server's one thread was not waiting for work
+    machine_occupied  share of all processors' time that was used, or stolen by the hypervisor
+    others_occupied   the part of it that nothing measured used; if large, the rest tells nothing
 
-The first is sampled by the driver at its tick: 250 times a second, about 15 µs each. The others are the kernel's sums.
-"""
+The first is sampled by the driver at its tick: 250 times a second, about 15 µs each. The others are
+the kernel's sums."""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class Bounds:
     """Watches from when it is made until it is asked."""
 
     def __init__(self, only_thread: int | None) -> None:
-        """`only_thread` is the process of a server that has one thread for all its clients, where there is one."""
+        """`only_thread` is the process of a server that has one thread for all its clients, where
+        there is one."""
         self._thread = Thread(only_thread) if only_thread and PROCESSORS.exists() else None
         self._begun = Processors.now()
 
@@ -32,11 +35,12 @@ class Bounds:
             self._thread.look()
 
     def shares(self, measured: float) -> dict[str, float]:
-        """What was occupied so far; `measured` are the seconds of processor time of all that belongs to it."""
-        found = {"server_occupied": self._thread.occupied} if self._thread else {}
+        """What was occupied so far; `measured` are the seconds of processor time of all that
+        belongs to it."""
+        occupied = {"server_occupied": self._thread.occupied} if self._thread else {}
         if self._begun and (now := Processors.now()):
-            found |= (now - self._begun).shares(measured)
-        return found
+            occupied |= (now - self._begun).shares(measured)
+        return occupied
 
 
 class Thread:
@@ -85,7 +89,9 @@ class Processors:
         return cls(user + nice + system + irq + softirq, stolen, idle + iowait)
 
     def __sub__(self, other: Processors) -> Processors:
-        return Processors(self.used - other.used, self.stolen - other.stolen, self.idle - other.idle)
+        return Processors(
+            self.used - other.used, self.stolen - other.stolen, self.idle - other.idle
+        )
 
     def shares(self, measured: float) -> dict[str, float]:
         everything = self.used + self.stolen + self.idle

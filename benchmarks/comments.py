@@ -1,10 +1,10 @@
-"""`python -m benchmarks.comments`: how long a report takes, offline and with a model behind a fixed latency.
+"""`python -m benchmarks.comments`: how long a report takes, offline and with a model behind a fixed
+latency.
 
-Offline: 10,000 generated comments, the whole command in a process of its own, wall time and peak memory. With a model:
-2,000 comments against the fake server (a process of its own) at 1.5 s a call and 64 calls in flight, as a ratio to what
-latency and concurrency alone dictate: for each kind of call that has to wait for another, its calls ÷ 64, rounded up,
-times 1.5 s.
-"""
+Offline: 10,000 generated comments, the whole command in a process of its own, wall time and peak
+memory. With a model: 2,000 comments against the fake server (a process of its own) at 1.5 s a call
+and 64 calls in flight, as a ratio to what latency and concurrency alone dictate: for each kind of
+call that has to wait for another, its calls ÷ 64, rounded up, times 1.5 s."""
 
 from __future__ import annotations
 
@@ -29,25 +29,38 @@ SAMPLE = Path(__file__).parents[1] / "examples" / "data" / "riverside.csv"
 LATENCY = 1.5
 IN_FLIGHT = 64
 ONE_AFTER_THE_OTHER = (
-    "clustering", "merging", "assignment", "extending", "extraction", "requote", "dedup", "summaries", "overview",
+    "clustering", "merging", "assignment", "extending", "extraction",
+    "requote", "dedup", "summaries", "overview",
 )  # fmt: skip
-"""What has to wait for what. Groups are made while claims are still read: only the last of them are waited for."""
+"""What has to wait for what. Groups are made while claims are still read: only the last of them are
+waited for."""
 
 
 def generate(path: Path, count: int, seed: int = 7) -> None:
-    """Comments put together from sentences of our own sample, with words exchanged, so that no two files are alike."""
+    """Comments put together from sentences of our own sample, with words exchanged, so that no two
+    files are alike."""
     chance = random.Random(seed)
     with SAMPLE.open(encoding="utf-8", newline="") as file:
-        texts = [row["comment-body"] for row in csv.DictReader(file) if len(row["comment-body"]) > 20]
-    sentences = [part.strip() + "." for text in texts for part in text.split(".") if len(part.strip()) > 15]
-    words = sorted({word for text in texts for word in text.split() if word.isalpha() and len(word) > 3})
+        texts = [
+            row["comment-body"] for row in csv.DictReader(file) if len(row["comment-body"]) > 20
+        ]
+    sentences = [
+        part.strip() + "." for text in texts for part in text.split(".") if len(part.strip()) > 15
+    ]
+    words = sorted(
+        {word for text in texts for word in text.split() if word.isalpha() and len(word) > 3}
+    )
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "name", "comment"])
         for number in range(count):
             chosen = chance.sample(sentences, chance.choice((1, 1, 2, 3)))
             writer.writerow(
-                [number, f"person {chance.randrange(count // 2)}", _varied(" ".join(chosen), words, chance)]
+                [
+                    number,
+                    f"person {chance.randrange(count // 2)}",
+                    _varied(" ".join(chosen), words, chance),
+                ]
             )
 
 
@@ -60,11 +73,23 @@ def _varied(text: str, words: list[str], chance: random.Random) -> str:
 
 def build(file: Path, folder: Path, **environment: str) -> tuple[float, float]:
     """Seconds and megabytes of `holdfast report build`, as a child of its own."""
-    command = [sys.executable, "-m", "holdfast", "report", "build", str(file), "-o", str(folder / "out"), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "report",
+        "build",
+        str(file),
+        "-o",
+        str(folder / "out"),
+        "--json",
+    ]
     command += ["--store", f"sqlite:///{folder / 'holdfast.db'}"]
     child = [sys.executable, "-c", CHILD, *command]
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    ended = subprocess.run(child, env={**usual, **environment}, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        child, env={**usual, **environment}, capture_output=True, text=True, check=False
+    )
     if ended.returncode:
         raise SystemExit(ended.stderr)
     seconds, kilobytes = ended.stdout.splitlines()[-1].split()
@@ -82,7 +107,15 @@ sys.exit(code)
 
 @contextmanager
 def fake_model() -> Iterator[str]:
-    command = [sys.executable, "-m", "holdfast.testing.fakellm", "--latency", str(LATENCY), "--brain", "report"]
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast.testing.fakellm",
+        "--latency",
+        str(LATENCY),
+        "--brain",
+        "report",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         url = server.stdout.readline().split()[-1]
@@ -93,7 +126,8 @@ def fake_model() -> Iterator[str]:
 
 
 def warmed_up(folder: Path) -> None:
-    """Once before, so that compiling Python is not measured: nobody else pays for it twice either."""
+    """Once before, so that compiling Python is not measured: nobody else pays for it twice
+    either."""
     (folder / "warm").mkdir()
     generate(folder / "warm" / "few.csv", 20)
     build(folder / "warm" / "few.csv", folder / "warm")
@@ -103,7 +137,12 @@ def offline(folder: Path, count: int) -> dict[str, Any]:
     file = folder / "comments.csv"
     generate(file, count)
     seconds, megabytes = build(file, folder)
-    return {"what": "offline", "comments": count, "seconds": round(seconds, 1), "peak MB": round(megabytes)}
+    return {
+        "what": "offline",
+        "comments": count,
+        "seconds": round(seconds, 1),
+        "peak MB": round(megabytes),
+    }
 
 
 def with_model(folder: Path, count: int) -> dict[str, Any]:
@@ -130,19 +169,28 @@ def with_model(folder: Path, count: int) -> dict[str, Any]:
 def bound(tasks: dict[str, int]) -> float:
     """Seconds that no scheduling could avoid."""
     last = {"dedup": 1}
-    rounds = [ceil(last.get(task, tasks[task]) / IN_FLIGHT) for task in ONE_AFTER_THE_OTHER if tasks.get(task)]
+    rounds = [
+        ceil(last.get(task, tasks[task]) / IN_FLIGHT)
+        for task in ONE_AFTER_THE_OTHER
+        if tasks.get(task)
+    ]
     return sum(rounds) * LATENCY
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.comments", description=__doc__)
     parser.add_argument("--only", choices=["offline", "model"])
-    parser.add_argument("--offline", type=int, default=10_000, metavar="N", help="comments without a model")
+    parser.add_argument(
+        "--offline", type=int, default=10_000, metavar="N", help="comments without a model"
+    )
     parser.add_argument("--model", type=int, default=2_000, metavar="N", help="comments with one")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for name, measure, count in (("offline", offline, asked.offline), ("model", with_model, asked.model)):
-        if asked.only in (None, name):
+    for name, measure, count in (
+        ("offline", offline, options.offline),
+        ("model", with_model, options.model),
+    ):
+        if options.only in (None, name):
             with tempfile.TemporaryDirectory() as folder:
                 warmed_up(Path(folder))
                 began = time.monotonic()

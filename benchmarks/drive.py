@@ -1,7 +1,8 @@
-"""One measurement of one system on one server: clean the store, start the system's processes, watch, stop them.
+"""One measurement of one system on one server: clean the store, start the system's processes,
+watch, stop them.
 
-Started by the harness as a process of its own; the system's processes belong to its group and end with it.
-"""
+Started by the harness as a process of its own; the system's processes belong to its group and end
+with it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ import psycopg
 
 from benchmarks.bounds import Bounds
 from benchmarks.stores import Server, cpu_seconds, family, memory
-from benchmarks.systems.common import answer, task
+from benchmarks.systems.common import answer, read_task
 from benchmarks.systems.jobs import Counter
 from holdfast import Holdfast
 from holdfast.ports.store import RunFilter
@@ -34,31 +35,37 @@ OVER = ("succeeded", "failed", "cancelled")
 class Driver:
     """A system's processes for one measurement."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self.asked = asked
-        self.count: int = asked["count"]
-        self.folder = Path(asked["folder"])
-        self.server = Server(**asked["server"])
+    def __init__(self, task: dict[str, Any]) -> None:
+        self.task = task
+        self.count: int = task["count"]
+        self.folder = Path(task["folder"])
+        self.server = Server(**task["server"])
         self.executed = Counter(self.folder)
         self._environment = {
             **os.environ,
-            **asked["environment"],
+            **task["environment"],
             "BENCH_STORE": self.server.url,
             "BENCH_FOLDER": str(self.folder),
-            "BENCH_WAY": asked["way"],
-            "BENCH_FLIGHT": str(asked["flight"]),
-            "BENCH_UVLOOP": "1" if asked["uvloop"] else "0",
+            "BENCH_WAY": task["way"],
+            "BENCH_FLIGHT": str(task["flight"]),
+            "BENCH_UVLOOP": "1" if task.get("uvloop", True) else "0",
+            "BENCH_CONCURRENCY": str(task.get("concurrency", "")),
+            **task.get("variables", {}),
         }
 
     def begin(self) -> None:
         self.server.clean()
-        if self.asked.get("prepares"):
+        if self.task.get("prepares"):
             self.ask("prepare")
 
     def ask(self, verb: str, count: int = 0) -> dict[str, Any]:
         """What the system answers to a verb."""
         done = subprocess.run(
-            self._command(verb, count), env=self._environment, capture_output=True, text=True, errors="replace"
+            self._command(verb, count),
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
         )
         if done.returncode:
             raise RuntimeError(f"{verb}: {_last_line(done.stderr)}")
@@ -86,10 +93,13 @@ class Driver:
     def check(self, processes: list[subprocess.Popen[bytes]]) -> None:
         for process in processes:
             if process.poll() is not None:
-                raise RuntimeError(f"a worker ended: {_last_line((self.folder / 'log').read_text(errors='replace'))}")
+                raise RuntimeError(
+                    "a worker ended: "
+                    f"{_last_line((self.folder / 'log').read_text(errors='replace'))}"
+                )
 
     def _command(self, verb: str, count: int) -> list[str]:
-        return [*self.asked["command"], verb, str(count)]
+        return [*self.task["command"], verb, str(count)]
 
 
 class Watch:
@@ -104,20 +114,20 @@ class Watch:
         before, self.seen = 0, 0
         last = time.perf_counter()
         while before < count:
-            found, now = self._driver.executed.total(), time.perf_counter()
-            if found and not self.seen:
-                self.start, self.seen, self._cpu = now, found, self._usage()
+            total, now = self._driver.executed.total(), time.perf_counter()
+            if total and not self.seen:
+                self.start, self.seen, self._cpu = now, total, self._usage()
                 self._bounds = Bounds(self._driver.server.only_thread)
-            if found > before:
-                before, last = found, now
+            if total > before:
+                before, last = total, now
             elif now - last > STALLED:
-                raise RuntimeError(f"no job for {STALLED:.0f} s after {found:,} of {count:,}")
+                raise RuntimeError(f"no job for {STALLED:.0f} s after {total:,} of {count:,}")
             self._driver.check(self._processes)
             self._tick()
         self.end = last
 
     def until_settled(self, pending: Callable[[], int]) -> None:
-        """The end is when the question was asked to which the answer was none."""
+        """The end is when the query began that returned none."""
         deadline = time.perf_counter() + STALLED
         while self.end < deadline:
             self.end = time.perf_counter()
@@ -146,9 +156,9 @@ class Watch:
 def drain(driver: Driver) -> dict[str, Any]:
     """Jobs per second, from the first until the last one is done and settled in the store."""
     driver.begin()
-    submitted = driver.ask(driver.asked.get("submit", "submit"), driver.count)
+    submitted = driver.ask(driver.task.get("submit", "submit"), driver.count)
     driver.server.settle()
-    with driver.working(driver.asked.get("workers", 1)) as processes, pending_of(driver) as pending:
+    with driver.working(driver.task.get("workers", 1)) as processes, pending_of(driver) as pending:
         watch = Watch(driver, processes)
         watch.until_executed(driver.count)
         watch.until_settled(pending)
@@ -163,7 +173,8 @@ def pickup(driver: Driver) -> dict[str, Any]:
 
 
 def start(driver: Driver) -> dict[str, Any]:
-    """From starting the worker's process until its first job runs, and the memory that it has then."""
+    """From starting the worker's process until its first job runs, and the memory that it has
+    then."""
     driver.begin()
     driver.ask("single", driver.count)
     begun = time.perf_counter()
@@ -180,13 +191,14 @@ def ask(driver: Driver) -> dict[str, Any]:
     """What the system measures by itself, in one process."""
     driver.begin()
     driver.executed.reset()
-    return driver.ask(driver.asked["verb"], driver.count)
+    return driver.ask(driver.task["verb"], driver.count)
 
 
 @contextmanager
 def pending_of(driver: Driver) -> Iterator[Callable[[], int]]:
-    """How many jobs are not settled in the store. Where a store does not tell, executed has to be enough."""
-    sql = driver.asked.get("pending")
+    """How many jobs are not settled in the store. Where a store does not tell, executed has to be
+    enough."""
+    sql = driver.task.get("pending")
     if sql == "holdfast":
         with asyncio.Runner() as runner:
             app = Holdfast(driver.server.url, worker=False)
@@ -201,8 +213,8 @@ def pending_of(driver: Driver) -> Iterator[Callable[[], int]]:
 
 
 async def _unfinished(app: Holdfast) -> int:
-    found = await app.store.count(RunFilter())
-    return sum(count for state, count in found.items() if state not in OVER)
+    states = await app.store.count(RunFilter())
+    return sum(count for state, count in states.items() if state not in OVER)
 
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
@@ -217,11 +229,11 @@ def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+    return (text.strip().splitlines() or ["no output"])[-1]
 
 
 KINDS = {kind.__name__: kind for kind in (drain, pickup, start, ask)}
 
 if __name__ == "__main__":
-    asked = task()
-    answer(**KINDS[asked["kind"]](Driver(asked)))
+    task = read_task()
+    answer(**KINDS[task["kind"]](Driver(task)))

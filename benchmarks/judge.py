@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
-from benchmarks.catalogue import ANY_PEER, Goal, Suite
-
-HOLDFAST = "holdfast"
-SATURATED = 0.9
-"""From this share on there is nothing left to give: 1.11 times as much at the very most, and rounds differ by more."""
-UNDISTURBED = 0.1
-"""Up to this share of the processors others are no bound. The kernel's own threads, which write to disk, are in it."""
+from benchmarks.catalogue import HOLDFAST, Goal, Suite
 
 Row = dict[str, Any]
+Theirs = tuple[str, str] | float
+
+
+DISTURBED = 0.2
+"""From this share of the processors on, other programs are mentioned. The kernel's own threads,
+which write to disk, count as others."""
+
+
+class ExitCode(IntEnum):
+    """Of `python -m benchmarks`. 1 is an error or an interruption, 2 a wrong option."""
+
+    OK = 0
+    ROW_MISSING = 3
+    GOAL_MISSED = 4
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was reached, and whether that is enough; None if a row was not measured."""
+
+    reached: str
+    met: bool | None
+
+    def __str__(self) -> str:
+        return {True: "yes", False: "**no**", None: "not judged"}[self.met]
+
+
+NOT_MEASURED = Verdict("not measured", None)
 
 
 def number(value: float | None) -> str:
@@ -25,52 +49,62 @@ def number(value: float | None) -> str:
 
 
 def find(rows: list[Row], benchmark: str, system: str) -> Row | None:
-    """The row of a system; for ANY_PEER the best one that is not ours."""
-    fitting = [row for row in rows if row["benchmark"] == benchmark and row["value"] is not None]
-    if system != ANY_PEER:
-        return next((row for row in fitting if row["system"] == system), None)
-    peers = [row for row in fitting if row["system"] != HOLDFAST]
-    best = max if peers and peers[0]["higher_is_better"] else min
-    return best(peers, key=lambda row: row["value"], default=None)
+    """The row of a system, unless it is missing."""
+    return next(
+        (
+            row
+            for row in rows
+            if (row["benchmark"], row["system"]) == (benchmark, system) and row["value"] is not None
+        ),
+        None,
+    )
 
 
-def value(rows: list[Row], benchmark: str, system: str) -> float | None:
-    row = find(rows, benchmark, system)
-    return row["value"] if row else None
+def missing(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["value"] is None]
+
+
+def exit_code(rows: list[Row], suite: Suite) -> ExitCode:
+    """A missing row comes first: with it not every goal could be judged.
+
+    Goals about rows that were not chosen to be measured don't count."""
+    if missing(rows):
+        return ExitCode.ROW_MISSING
+    if any(verdict(rows, goal, goal.theirs).met is False for goal in suite.goals):
+        return ExitCode.GOAL_MISSED
+    return ExitCode.OK
 
 
 def goals(rows: list[Row], suite: Suite) -> str:
-    """Each goal with what was reached, and the same against a peer in better circumstances where there is one."""
+    """Each goal with what was reached, and the same against a peer in better circumstances where
+    there is one."""
     head = ["goal", "reached", "met", *(f"against {name}" for name in suite.harder.values())]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for goal in suite.goals:
-        cells = [goal.text, *_judge(rows, goal, goal.theirs)]
-        for peer, harder in suite.harder.items():
-            against = isinstance(goal.theirs, tuple) and goal.theirs[1] == peer
-            cells.append(_judge(rows, goal, (goal.theirs[0], harder))[0] if against else "")  # type: ignore[index]
+        judged = verdict(rows, goal, goal.theirs)
+        cells = [goal.text, judged.reached, str(judged)]
+        cells += [_against(rows, goal, *names) for names in suite.harder.items()]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _judge(rows: list[Row], goal: Goal, theirs: tuple[str, str] | float) -> tuple[str, str]:
-    """What was reached, and whether that is enough. Medians decide; what else there is to know stands in brackets."""
+def _against(rows: list[Row], goal: Goal, peer: str, harder: str) -> str:
+    if isinstance(goal.theirs, tuple) and goal.theirs[1] == peer:
+        return verdict(rows, goal, (goal.theirs[0], harder)).reached
+    return ""
+
+
+def verdict(rows: list[Row], goal: Goal, theirs: Theirs) -> Verdict:
+    """Medians decide; what else there is to know stands in brackets."""
     ours = find(rows, goal.ours, HOLDFAST)
     other = find(rows, *theirs) if isinstance(theirs, tuple) else {"value": theirs}
     if not ours or not other or not other["value"]:
-        return "not measured", "not judged"
+        return NOT_MEASURED
     share = ours["value"] / other["value"]
-    named = f" {other['system']}" if isinstance(theirs, tuple) and theirs[1] == ANY_PEER else ""
-    notes = [_spread(goal, ours, other), _other_ways(ours, other), _occupied(ours) if goal.or_saturated else ""]
-    said = "; ".join(note for note in notes if note)
-    text = _writer(other)(share) + named + (f" ({said})" if said else "")
-    return text, _verdict(goal, share, ours)
-
-
-def _verdict(goal: Goal, share: float, ours: Row) -> str:
-    if goal.allows(share):
-        return "yes"
-    bound = saturated(ours) if goal.or_saturated else None
-    return f"yes: {bound} is the bound" if bound else "**no**"
+    notes = (_spread(goal, ours, other), _ways(ours, other), _disturbance(ours, other))
+    remarks = "; ".join(note for note in notes if note)
+    reached = _writer(other)(share) + (f" ({remarks})" if remarks else "")
+    return Verdict(reached, goal.allows(share))
 
 
 def _writer(other: Row) -> Callable[[float], str]:
@@ -81,7 +115,8 @@ def _writer(other: Row) -> Callable[[float], str]:
 
 
 def _spread(goal: Goal, ours: Row, other: Row) -> str:
-    """Lowest and highest, where some rounds reach the goal and some don't: then the median tells little.
+    """Lowest and highest, where some rounds reach the goal and some don't: then the median tells
+    little.
 
     The systems take turns, so that the rounds of two rows can be compared one by one.
     """
@@ -96,28 +131,13 @@ def _spread(goal: Goal, ours: Row, other: Row) -> str:
     return f"rounds: {write(min(shares))} to {write(max(shares))}"
 
 
-def _other_ways(ours: Row, other: Row) -> str:
+def _ways(ours: Row, other: Row) -> str:
     """Against the same peer used in another way than the one that counts."""
     ways = {way: value for way, value in other.get("ways", {}).items() if way != other["way"]}
     return ", ".join(f"{way}: {ours['value'] / value:.2f} ×" for way, value in ways.items())
 
 
-def _occupied(row: Row) -> str:
-    """The evidence that a verdict about the bound rests on."""
-    found = [f"Redis' thread {row['server_occupied']:.2f}"] if "server_occupied" in row else []
-    if "machine_occupied" in row:
-        found.append(f"processors {row['machine_occupied']:.2f}, by others {row['others_occupied']:.2f}")
-    return f"occupied: {', '.join(found)}" if found else ""
-
-
-def saturated(row: Row) -> str | None:
-    """What had nothing left to give while the row was measured.
-
-    Only the row in question counts: a server that is occupied with one worker may still serve two better, since they
-    share its fsyncs. And where others used the processors, a thread or a machine may be full because of them.
-    """
-    if row.get("others_occupied", 1.0) > UNDISTURBED:
-        return None
-    if row.get("server_occupied", 0.0) >= SATURATED:
-        return "the server"
-    return "the machine" if row.get("machine_occupied", 0.0) >= SATURATED else None
+def _disturbance(*rows: Row) -> str:
+    """Whether other programs used the machine while the rows were measured."""
+    share = max(row.get("others_occupied", 0.0) for row in rows)
+    return f"other programs used {share:.0%} of the machine" if share >= DISTURBED else ""

@@ -10,18 +10,15 @@ import time
 from datetime import date
 from pathlib import Path
 
-from holdfast.adapters.sqlite.database import file_system_of
-
 SQLITE = f"SQLite {sqlite3.sqlite_version}, synchronous=FULL"
 
 
-def describe(stores: str = SQLITE, *, uvloop: bool) -> str:
-    """Hardware, versions, settings, and how long this disk takes to keep a promise."""
-    loop = "uvloop" if uvloop else "asyncio's own event loop"
+def describe(stores: str) -> str:
+    """Hardware, versions, settings of the stores, and how long this disk takes for a sync."""
     return (
         f"{date.today()}, {os.cpu_count()} × {_processor()}, {_memory()} GB, "
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}, {stores}, "
-        f"{_file_system()} with fdatasync {_fdatasync() * 1e6:.0f} µs, holdfast and bound on {loop}"
+        f"{_file_system()} with fdatasync {_fdatasync() * 1e6:.0f} µs"
     )
 
 
@@ -37,7 +34,9 @@ def busy() -> str | None:
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         return platform.machine()
 
@@ -47,8 +46,16 @@ def _memory() -> int:
 
 
 def _file_system() -> str:
-    """Of the folder that the measurements write to: on tmpfs nothing would be durable, and everything fast."""
-    return file_system_of(Path(tempfile.gettempdir())) or "unknown file system"
+    """Of the folder that the measurements write to: on tmpfs nothing would be durable, and
+    everything fast."""
+    folder = Path(tempfile.gettempdir()).resolve()
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    except OSError:
+        mounts = []
+    kinds = {mount[1]: mount[2] for mount in mounts}
+    mounted = (kinds[str(path)] for path in (folder, *folder.parents) if str(path) in kinds)
+    return next(mounted, "unknown file system")
 
 
 def _fdatasync(times: int = 200) -> float:

@@ -20,7 +20,17 @@ PACKAGES = {
         *("absurd-sdk", "absurdctl", "apsw", "asyncpg", "dbos", "msgspec"),
         *("pgqueuer", "procrastinate", "psycopg[binary,pool]", "uvloop"),
     ),
-    "redis": ("celery[redis]", "dramatiq", "hiredis", "orjson", "redis", "saq", "taskiq", "taskiq-redis", "uvloop"),
+    "redis": (
+        "celery[redis]",
+        "dramatiq",
+        "hiredis",
+        "orjson",
+        "redis",
+        "saq",
+        "taskiq",
+        "taskiq-redis",
+        "uvloop",
+    ),
     "arq": ("arq", "hiredis", "uvloop"),
     "aioredlock": ("aioredlock",),
 }
@@ -42,7 +52,9 @@ def ready(environment: str) -> str | None:
         stamp.write_text(wanted)
     except subprocess.CalledProcessError as error:
         lines = str(error.stderr or error.stdout or error).strip().splitlines()
-        return next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else str(error))
+        return next(
+            (line for line in lines if line.startswith("ERROR")), lines[-1] if lines else str(error)
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return None
@@ -65,14 +77,19 @@ def python(environment: str) -> str:
 
 def versions() -> str:
     """Of everything that is asked for, as pinned."""
-    found: dict[str, str] = dict(json.loads(_pins(NODE).read_text())["dependencies"])
+    by_name: dict[str, str] = dict(json.loads(_pins(NODE).read_text())["dependencies"])
     for environment, packages in PACKAGES.items():
-        pinned = dict(line.split("==") for line in _pins(environment).read_text().splitlines() if "==" in line)
+        pinned = dict(
+            line.split("==") for line in _pins(environment).read_text().splitlines() if "==" in line
+        )
         for package in packages:
             name = package.split("[")[0]
-            found.setdefault(name, pinned[name])
-    found["Node"] = _node_version()
-    return ", ".join(f"{name} {version}" for name, version in sorted(found.items(), key=lambda one: one[0].lower()))
+            by_name.setdefault(name, pinned[name])
+    by_name["Node"] = _node_version()
+    return ", ".join(
+        f"{name} {version}"
+        for name, version in sorted(by_name.items(), key=lambda item: item[0].lower())
+    )
 
 
 def _node_version() -> str:
@@ -94,7 +111,9 @@ def _install_python(folder: Path) -> None:
     environment = folder.name
     _run([sys.executable, "-m", "venv", str(folder)], 120)
     pins = ["--constraint", str(_pins(environment))]
-    _run([python(environment), "-m", "pip", "install", "--quiet", *pins, *PACKAGES[environment]], 600)
+    _run(
+        [python(environment), "-m", "pip", "install", "--quiet", *pins, *PACKAGES[environment]], 600
+    )
 
 
 def _install_node(folder: Path) -> None:
@@ -106,4 +125,6 @@ def _install_node(folder: Path) -> None:
 
 
 def _run(command: list[str], timeout: float) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout).stdout
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=timeout
+    ).stdout

@@ -18,9 +18,13 @@ import psycopg
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.redis import RedisServer, free_port
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 DATABASE = "holdfast_benchmark"
-REDIS_SETTINGS = {"appendonly": "yes", "maxmemory-policy": "noeviction", "auto-aof-rewrite-percentage": "0"}
+REDIS_SETTINGS = {
+    "appendonly": "yes",
+    "maxmemory-policy": "noeviction",
+    "auto-aof-rewrite-percentage": "0",
+}
 POSTGRES_SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
@@ -60,7 +64,8 @@ class Server:
 
     @property
     def only_thread(self) -> int | None:
-        """The process whose main thread serves everybody: Redis has one, PostgreSQL a process for each connection."""
+        """The process whose main thread serves everybody: Redis has one, PostgreSQL a process for
+        each connection."""
         return self.pid if self.kind == "redis" else None
 
     def cpu(self) -> float | None:
@@ -68,16 +73,22 @@ class Server:
         return None if self.pid is None else sum(cpu_seconds(pid) for pid in family(self.pid))
 
 
-# --- starting --------------------------------------------------------------------------------------------------
+# --- starting -------------------------------------------------------------------------------------
 
 
 @contextmanager
-def servers(redis: str | None, postgres: str | None, appendfsync: str) -> Iterator[dict[str, Server | NotThere]]:
+def servers(
+    redis: str | None, postgres: str | None, appendfsync: str
+) -> Iterator[dict[str, Server | NotThere]]:
     """Both servers for the length of a run. One that can't be had is a reason."""
     with ExitStack() as stack:
         yield {
-            "redis": _try(lambda: _named_redis(redis) if redis else _private_redis(stack, appendfsync)),
-            "postgres": _try(lambda: _named_postgres(postgres) if postgres else _private_postgres(stack)),
+            "redis": _try(
+                lambda: _named_redis(redis) if redis else _private_redis(stack, appendfsync)
+            ),
+            "postgres": _try(
+                lambda: _named_postgres(postgres) if postgres else _private_postgres(stack)
+            ),
         }
 
 
@@ -91,21 +102,28 @@ def _try(make: Any) -> Server | NotThere:
 def _named_redis(url: str) -> Server:
     """Everything in it will be deleted, so there must be nothing in it."""
     if keys := redis_call(url, "DBSIZE"):
-        raise NotThere(f"the Redis that was named holds {keys} keys; the benchmark empties it, so name an empty one")
+        raise NotThere(
+            f"the Redis that was named holds {keys} keys; the benchmark empties it, so name an "
+            "empty one"
+        )
     return Server("redis", url)
 
 
 def _named_postgres(url: str) -> Server:
     """Only a database of our own is touched."""
     _in_other_database(
-        url, f"CREATE DATABASE {DATABASE}", unless=f"SELECT 1 FROM pg_database WHERE datname='{DATABASE}'"
+        url,
+        f"CREATE DATABASE {DATABASE}",
+        unless=f"SELECT 1 FROM pg_database WHERE datname='{DATABASE}'",
     )
     return Server("postgres", _with_database(url, DATABASE))
 
 
 def _private_redis(stack: ExitStack, appendfsync: str) -> Server:
     settings = {**REDIS_SETTINGS, "appendfsync": appendfsync}
-    server = RedisServer(*(text for name, value in settings.items() for text in (f"--{name}", value)))
+    server = RedisServer(
+        *(text for name, value in settings.items() for text in (f"--{name}", value))
+    )
     stack.callback(server.end)
     server.start()
     return Server("redis", server.url(), server.pid)
@@ -114,21 +132,28 @@ def _private_redis(stack: ExitStack, appendfsync: str) -> Server:
 def _private_postgres(stack: ExitStack) -> Server:
     """Reached as most are: over TCP."""
     port = free_port()
-    settings = {**POSTGRES_SETTINGS, "listen_addresses": "127.0.0.1", "port": str(port), "shared_buffers": "128MB"}
+    settings = {
+        **POSTGRES_SETTINGS,
+        "listen_addresses": "127.0.0.1",
+        "port": str(port),
+        "shared_buffers": "128MB",
+    }
     server = PostgresServer(*(f"{name}={value}" for name, value in settings.items()))
     stack.callback(server.end)
     server.create()
     return Server("postgres", f"postgresql://postgres@127.0.0.1:{port}/{DATABASE}", server.pid)
 
 
-# --- talking ---------------------------------------------------------------------------------------------------
+# --- talking --------------------------------------------------------------------------------------
 
 
 def redis_call(url: str, *command: str) -> Any:
     """One command, one answer."""
     address = urlsplit(url)
     reader = hiredis.Reader()
-    with socket.create_connection((address.hostname or "127.0.0.1", address.port or 6379), PATIENCE) as connection:
+    with socket.create_connection(
+        (address.hostname or "127.0.0.1", address.port or 6379), TIMEOUT
+    ) as connection:
         if address.password:
             _exchange(connection, reader, ("AUTH", address.password))
         return _exchange(connection, reader, command)
@@ -150,18 +175,24 @@ def _clean_redis(url: str) -> None:
     redis_call(url, "FLUSHALL")
     redis_call(url, "SCRIPT", "FLUSH")
     redis_call(url, "BGREWRITEAOF")
-    deadline = time.monotonic() + PATIENCE
-    while b"aof_rewrite_in_progress:1" in (found := redis_call(url, "INFO", "persistence")) or (
-        b"aof_rewrite_scheduled:1" in found
-    ):
+    deadline = time.monotonic() + TIMEOUT
+    while _rewrites_log(url):
         if time.monotonic() > deadline:
             raise OSError("Redis does not finish rewriting its log")
         time.sleep(0.01)
 
 
+def _rewrites_log(url: str) -> bool:
+    state = redis_call(url, "INFO", "persistence")
+    return b"aof_rewrite_in_progress:1" in state or b"aof_rewrite_scheduled:1" in state
+
+
 def _clean_postgres(url: str) -> None:
     _in_other_database(
-        url, f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)", f"CREATE DATABASE {DATABASE}", "CHECKPOINT"
+        url,
+        f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)",
+        f"CREATE DATABASE {DATABASE}",
+        "CHECKPOINT",
     )
 
 
@@ -178,21 +209,30 @@ def _with_database(url: str, name: str) -> str:
 
 
 def _describe_redis(url: str) -> str:
-    lines = dict(line.split(":", 1) for line in redis_call(url, "INFO", "server").decode().split("\r\n") if ":" in line)
+    lines = dict(
+        line.split(":", 1)
+        for line in redis_call(url, "INFO", "server").decode().split("\r\n")
+        if ":" in line
+    )
     settings = [
-        f"{name} {redis_call(url, 'CONFIG', 'GET', name)[1].decode()}" for name in ("appendonly", "appendfsync")
+        f"{name} {redis_call(url, 'CONFIG', 'GET', name)[1].decode()}"
+        for name in ("appendonly", "appendfsync")
     ]
     return f"Redis {lines['redis_version']} with {', '.join(settings)}"
 
 
 def _describe_postgres(url: str) -> str:
     with psycopg.connect(_with_database(url, "postgres")) as connection:
+
+        def show(name: str) -> str:
+            return connection.execute(f"SHOW {name}").fetchone()[0]  # type: ignore[index]
+
         names = ("fsync", "synchronous_commit", "full_page_writes")
-        settings = [f"{name} {connection.execute(f'SHOW {name}').fetchone()[0]}" for name in names]  # type: ignore[index]
-        return f"PostgreSQL {connection.execute('SHOW server_version').fetchone()[0]} with {', '.join(settings)}"  # type: ignore[index]
+        settings = ", ".join(f"{name} {show(name)}" for name in names)
+        return f"PostgreSQL {show('server_version')} with {settings}"
 
 
-# --- looking ---------------------------------------------------------------------------------------------------
+# --- looking --------------------------------------------------------------------------------------
 
 
 def family(pid: int) -> list[int]:
@@ -203,10 +243,10 @@ def family(pid: int) -> list[int]:
             children.setdefault(int(_stat(stat)[1]), []).append(int(stat.parent.name))
         except (OSError, IndexError):
             pass
-    found = [pid]
-    for one in found:
-        found += children.get(one, [])
-    return found
+    members = [pid]
+    for member in members:
+        members += children.get(member, [])
+    return members
 
 
 def cpu_seconds(pid: int) -> float:

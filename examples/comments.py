@@ -4,8 +4,8 @@
     holdfast --app examples/comments.py run comments --input title=Parks --input cruxes:=true
     holdfast --app examples/comments.py worker
 
-The calls to a language model are pretended, so that the file runs anywhere; the rest is as in production.
-"""
+The calls to a language model are pretended, so that the file runs anywhere; the rest is as in
+production."""
 
 from __future__ import annotations
 
@@ -67,13 +67,18 @@ async def topics(request: Request, ctx: Context) -> list[str]:
 
 @comments.step(max_attempts=5)
 async def claims(request: Request, topics: list[str], ctx: Context) -> list[Claim]:
-    """One call per comment, each answer stored under the comment's id: a crash repeats those in flight."""
-    return await ctx.map(partial(extract, topics), request.comments, key=attrgetter("id"), concurrency=4)
+    """One call per comment, each answer stored under the comment's id: a crash repeats those in
+    flight."""
+    return await ctx.map(
+        partial(extract, topics), request.comments, key=attrgetter("id"), concurrency=4
+    )
 
 
 async def extract(topics: list[str], comment: Comment, ctx: Context) -> Claim:
     answer = await ask_model(comment.text, ctx)
-    return Claim(comment=comment.id, topics=[topic for topic in topics if topic in answer], text=answer)
+    return Claim(
+        comment=comment.id, topics=[topic for topic in topics if topic in answer], text=answer
+    )
 
 
 @comments.step
@@ -92,15 +97,19 @@ async def cruxes(tally: dict[str, int]) -> list[str]:
 
 
 @comments.step
-def report(request: Request, tally: dict[str, int], cruxes: list[str] | None, ctx: BlockingContext) -> Report:
-    """A plain `def` runs in a thread. The page is an artifact; `holdfast runs logs` says where it is."""
+def report(
+    request: Request, tally: dict[str, int], cruxes: list[str] | None, ctx: BlockingContext
+) -> Report:
+    """A plain `def` runs in a thread. The page is an artifact; `holdfast runs logs` says where it
+    is."""
     lines = [f"# {request.title}", "", *(f"- {topic}: {count}" for topic, count in tally.items())]
     ctx.log.info("page written", where=ctx.artifact("report.md", "\n".join(lines).encode()))
     return Report(title=request.title, topics=tally, cruxes=cruxes or [])
 
 
 async def ask_model(text: str, ctx: Context) -> str:
-    """Stands for a call that takes time and costs money; a real one would be given `ctx.idempotency_key`."""
+    """Stands for a call that takes time and costs money; a real one would be given
+    `ctx.idempotency_key`."""
     await asyncio.sleep(0.05)
     tokens = len(text.split())
     ctx.usage(input_tokens=tokens, output_tokens=tokens, cost=2 * tokens * PRICE_PER_TOKEN)

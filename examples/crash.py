@@ -1,8 +1,7 @@
 """`make crash`: a run, its worker killed in the middle, another worker that goes on, and the proof.
 
-Everything happens in ./holdfast-crash: an SQLite file, the traces of the steps, the logs of the workers.
-The exit code is 0 only if every promise was kept.
-"""
+Everything happens in ./holdfast-crash: an SQLite file, the traces of the steps, the logs of the
+workers. The exit code is 0 only if every promise was kept."""
 
 from __future__ import annotations
 
@@ -43,7 +42,9 @@ def start_worker(number: int) -> subprocess.Popen[bytes]:
     """`holdfast worker` as anybody would start it, in its own folder."""
     command = [sys.executable, "-m", "holdfast", "--store", "sqlite:///holdfast.db"]
     command += ["--app", str(Path(__file__).resolve().with_name("crash_pipeline.py")), "worker"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
+    }
     environment |= {f"HOLDFAST_LEASE_{name}": value for name, value in LEASE.items()}
     with open(FOLDER / f"worker-{number}.log", "wb") as log:
         return subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=log, stderr=log)
@@ -79,7 +80,9 @@ class Demo:
         """Everything there is to know afterwards."""
         history = await self.app.store.history(self.run.id)
         result = await self.run.result(timeout=5)
-        return Told(self.began, self.killed, self.stored, history, read_effects(FOLDER), result, EXPECTED)
+        return Told(
+            self.began, self.killed, self.stored, history, read_effects(FOLDER), result, EXPECTED
+        )
 
     def _start(self, announcement: str) -> None:
         worker = start_worker(len(self._workers) + 1)
@@ -95,7 +98,10 @@ class Demo:
         found = await self.app.store.checkpoints(self.run.id)
         self.stored = {(checkpoint.step, checkpoint.key) for checkpoint in found}
         items = sum(bool(key) for _, key in self.stored)
-        self._say(f"✘ kill -9 {worker.pid}: step 3 of 5, {items} of {COMMENTS} items are stored", "bold red")
+        self._say(
+            f"✘ kill -9 {worker.pid}: step 3 of 5, {items} of {COMMENTS} items are stored",
+            "bold red",
+        )
 
     async def _is_in_the_middle(self) -> bool:
         return len(await self.app.store.checkpoints(self.run.id, "opinions")) >= KILL_AT

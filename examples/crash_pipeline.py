@@ -1,4 +1,5 @@
-"""The pipeline of `make crash`: five steps, and one line in effects.log for everything that is executed.
+"""The pipeline of `make crash`: five steps, and one line in effects.log for everything that is
+executed.
 
 The file stands for the outside world: what is executed twice is in it twice.
 """
@@ -64,7 +65,8 @@ async def headline(tally: dict[str, int], ctx: Context) -> str:
 
 
 async def work(ctx: Context, seconds: float) -> None:
-    """Leave a trace, then take some time. One write to a file opened for appending is never torn or mixed."""
+    """Leave a trace, then take some time. One write to a file opened for appending is never torn or
+    mixed."""
     line = f"{time.time()} {os.getpid()} {ctx.attempt} {ctx.idempotency_key}\n"
     file = os.open(EFFECTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(file, line.encode())

@@ -49,7 +49,10 @@ class Promise(NamedTuple):
 
 def read_effects(folder: Path) -> list[Effect]:
     lines = (line.split(" ", 3) for line in (folder / EFFECTS).read_text().splitlines())
-    return [Effect(float(at), int(pid), int(attempt), place_of(name)) for at, pid, attempt, name in lines]
+    return [
+        Effect(float(at), int(pid), int(attempt), place_of(name))
+        for at, pid, attempt, name in lines
+    ]
 
 
 def place_of(idempotency_key: str) -> Place:
@@ -58,7 +61,7 @@ def place_of(idempotency_key: str) -> Place:
     return step, key[0] if key else ""
 
 
-# --- the proof --------------------------------------------------------------------------------------------
+# --- the proof ------------------------------------------------------------------------------------
 
 
 def promises(told: Told) -> list[Promise]:
@@ -76,15 +79,19 @@ def promises(told: Told) -> list[Promise]:
         ),
         Promise(
             len(twice - told.stored) <= AT_ONCE and max(times.values()) <= 2,
-            f"{len(twice - told.stored)} items ran twice: in flight at the kill, nothing stored of them yet",
+            f"{len(twice - told.stored)} items ran twice: in flight at the kill, nothing stored of "
+            "them yet",
         ),
         Promise(ends == 1, "one end: the run succeeded once"),
-        Promise(not history_gaps(told.history), f"one history: {len(told.history)} events, no number is missing"),
+        Promise(
+            not history_gaps(told.history),
+            f"one history: {len(told.history)} events, no number is missing",
+        ),
         Promise(told.result == told.expected, f"one result: {told.result}"),
     ]
 
 
-# --- the steps on a time axis -----------------------------------------------------------------------------
+# --- the steps on a time axis ---------------------------------------------------------------------
 
 
 class Chart:
@@ -94,7 +101,9 @@ class Chart:
         self._told = told
         self._room = room
         self._end = told.history[-1].at
-        self._resumed = next(event.at for event in reversed(told.history) if event.type == "run.started")
+        self._resumed = next(
+            event.at for event in reversed(told.history) if event.type == "run.started"
+        )
 
     @property
     def axis(self) -> Text:
@@ -124,7 +133,9 @@ class Chart:
 
     def _stored_at(self, step: str) -> float:
         completed = (event for event in self._told.history if event.type == "step.completed")
-        return next(event.at for event in completed if msgspec.json.decode(event.data)["step"] == step)
+        return next(
+            event.at for event in completed if msgspec.json.decode(event.data)["step"] == step
+        )
 
     def _column(self, at: float) -> int:
         part = (at - self._told.began) / max(0.001, self._end - self._told.began)
@@ -137,35 +148,47 @@ def timeline(told: Told, width: int) -> Table:
     for heading in ("STEP", chart.axis, "ATTEMPT 1", "ATTEMPT 2"):
         table.add_column(heading, no_wrap=True)
     for step in demo.steps:
-        table.add_row(step, chart.bar(step), _first_attempt(told, step), _second_attempt(told, step))
+        table.add_row(
+            step, chart.bar(step), _first_attempt(told, step), _second_attempt(told, step)
+        )
     return table
 
 
 def _first_attempt(told: Told, step: str) -> Text:
     if (step, "") in told.stored:
         return Text("✔ executed", style="cyan")
-    begun = {effect.place for effect in told.effects if effect.attempt == 1 and effect.place[0] == step}
+    begun = {
+        effect.place for effect in told.effects if effect.attempt == 1 and effect.place[0] == step
+    }
     if not begun:
         return Text("–", style="dim")
     stored = len(begun & told.stored)
-    return Text.assemble((f"{stored} items", "cyan"), ", ", (f"{len(begun) - stored} cut off", "red"))
+    return Text.assemble(
+        (f"{stored} items", "cyan"), ", ", (f"{len(begun) - stored} cut off", "red")
+    )
 
 
 def _second_attempt(told: Told, step: str) -> Text:
     executed = sum(effect.attempt == 2 and effect.place[0] == step for effect in told.effects)
     if (step, "") in told.stored:
-        return Text("executed AGAIN", style="bold red") if executed else Text("↺ reused", style="cyan")
+        return (
+            Text("executed AGAIN", style="bold red") if executed else Text("↺ reused", style="cyan")
+        )
     reused = sum(name == step and bool(key) for name, key in told.stored)
     if reused:
-        return Text.assemble((f"↺ {reused} reused", "cyan"), ", ", (f"{executed} executed", "green"))
+        return Text.assemble(
+            (f"↺ {reused} reused", "cyan"), ", ", (f"{executed} executed", "green")
+        )
     return Text("✔ executed", style="green")
 
 
-# --- all of it --------------------------------------------------------------------------------------------
+# --- all of it ------------------------------------------------------------------------------------
 
 
 def proof(kept: Sequence[Promise], folder: Path) -> Group:
-    heading = Text.assemble(("PROOF", "bold"), (f"  {folder / EFFECTS}: a line per execution", "dim"))
+    heading = Text.assemble(
+        ("PROOF", "bold"), (f"  {folder / EFFECTS}: a line per execution", "dim")
+    )
     return Group(heading, *(_verdict(one) for one in kept))
 
 

@@ -1,8 +1,8 @@
 """`make demo`: 200 comments of a small town become a report, offline, and what came out is shown.
 
-Everything happens in ./holdfast-demo: the store, and the report with its page, tables and text. Run it again: the
-finished report is found and not made again. The exit code is 0 only if the report keeps its promises.
-"""
+Everything happens in ./holdfast-demo: the store, and the report with its page, tables and text. Run
+it again: the finished report is found and not made again. The exit code is 0 only if the report
+keeps its promises."""
 
 from __future__ import annotations
 
@@ -66,7 +66,13 @@ def topics(report: Report) -> Table:
     for topic in report.topics:
         bar = "█" * max(1, round(BAR * topic.people / most))
         names = ", ".join(subtopic.name for subtopic in topic.subtopics)
-        table.add_row(topic.name, Text(bar, style="cyan"), f"{topic.people} people", f"{topic.claims} claims", names)
+        table.add_row(
+            topic.name,
+            Text(bar, style="cyan"),
+            f"{topic.people} people",
+            f"{topic.claims} claims",
+            names,
+        )
     table.columns[0].no_wrap = table.columns[2].no_wrap = table.columns[3].no_wrap = True
     table.columns[4].overflow, table.columns[4].no_wrap = "ellipsis", True
     return table
@@ -75,16 +81,21 @@ def topics(report: Report) -> Table:
 def crux(found: ReportCrux) -> Padding:
     width = max(found.agree + found.disagree + found.unclear, 1)
     parts = [round(BAR * count / width) for count in (found.agree, found.unclear, found.disagree)]
-    strip = Text.assemble(("█" * parts[0], "green"), ("░" * parts[1], "dim"), ("█" * parts[2], "red"))
+    strip = Text.assemble(
+        ("█" * parts[0], "green"), ("░" * parts[1], "dim"), ("█" * parts[2], "red")
+    )
     counts = f"  {found.agree} agree, {found.disagree} disagree, {found.unclear} pass"
-    return Padding(Group(Text(f"• {found.statement}"), Text.assemble("  ", strip, (counts, "dim"))), (0, 2))
+    return Padding(
+        Group(Text(f"• {found.statement}"), Text.assemble("  ", strip, (counts, "dim"))), (0, 2)
+    )
 
 
 def funnel(report: Report) -> Padding:
     counts = report.counts
     lost = [f"{each.count} {each.reason}" for stage in report.funnel[:3] for each in stage.lost]
     lines = [
-        f"{counts.rows} rows → {counts.comments} comments by {counts.people} people → {counts.quotes} quotes, "
+        f"{counts.rows} rows → {counts.comments} comments by {counts.people} people → "
+        f"{counts.quotes} quotes, "
         f"every one verbatim → {counts.claims} claims",
         f"kept out, with the reason in rows.csv: {', '.join(lost) or 'none'}",
         f"in a topic: {report.coverage.placed:.0%} of the comments; quoted: "
@@ -103,7 +114,8 @@ def main() -> int:
     console.print("\n[bold]Does it hold?[/bold]")
     code = holdfast("report", "validate", str(REPORT))
     console.print(
-        f"\nOpen it:  {REPORT / 'report.html'}\nAgain:    make demo   (found, not made again)", soft_wrap=True
+        f"\nOpen it:  {REPORT / 'report.html'}\nAgain:    make demo   (found, not made again)",
+        soft_wrap=True,
     )
     return code
 

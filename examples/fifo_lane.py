@@ -1,4 +1,5 @@
-"""Strict order: a fifo lane executes its runs one after the other, and a retry does not lose its place.
+"""Strict order: a fifo lane executes its runs one after the other, and a retry does not lose its
+place.
 
 python examples/fifo_lane.py
 """
@@ -28,7 +29,9 @@ async def main() -> None:
         runs = [await app.submit(booking, number) for number in range(1, 8)]
         places = [await run.result() for run in runs]
         lane = next(lane for lane in await app.store.lanes() if lane.name == "ledger")
-    print(f"booked in the order {booked}; booking 3 took {tries[3]} tries (leader's term {lane.term})")
+    print(
+        f"booked in the order {booked}; booking 3 took {tries[3]} tries (leader's term {lane.term})"
+    )
     assert booked == [1, 2, 3, 4, 5, 6, 7]
     assert places == booked
 

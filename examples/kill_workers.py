@@ -4,12 +4,12 @@
     python examples/kill_workers.py --runs 5000 --workers 4 --server postgres
     python examples/kill_workers.py --runs 2000 --store redis://localhost:6379/9
 
-`holdfast worker` processes share a SQLite file, a private server that is started for them, or the store that is named.
-Every 0.3 to 1.5 s one of them is killed with SIGKILL and replaced, or stopped with SIGSTOP for longer than its lease
-and then continued: it wakes up believing in a lease that is gone. A private server is durable, and every 3 to 8 s all
-of its processes get a SIGKILL, too. Runs are submitted all the while, again when it is unknown whether they arrived.
-The exit code is 0 only if every promise was kept.
-"""
+`holdfast worker` processes share a SQLite file, a private server that is started for them, or the
+store that is named. Every 0.3 to 1.5 s one of them is killed with SIGKILL and replaced, or stopped
+with SIGSTOP for longer than its lease and then continued: it wakes up believing in a lease that is
+gone. A private server is durable, and every 3 to 8 s all of its processes get a SIGKILL, too. Runs
+are submitted all the while, again when it is unknown whether they arrived. The exit code is 0 only
+if every promise was kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ SLICE = 50
 """Runs that are submitted at once, and as many again with every look."""
 
 
-async def play(folder: Path, asked: argparse.Namespace, server: Server | None) -> tuple[dict[str, Any], list[str]]:
+async def play(
+    folder: Path, asked: argparse.Namespace, server: Server | None
+) -> tuple[dict[str, Any], list[str]]:
     """The figures, and every promise that was broken."""
     async with Holdfast(asked.store, pipelines=[soak], worker=False) as app:
         fleet = Fleet(folder, asked)
@@ -54,8 +56,12 @@ async def play(folder: Path, asked: argparse.Namespace, server: Server | None) -
             await asyncio.to_thread(fleet.drain)
         if storm and storm.problems:
             return {}, storm.problems
-        figures, problems = await check(app.store, read_traces(folder / TRACES), asked.runs, asked.steps)
-    happened = summary(asked, fleet, figures, took) | ({"server killed": storm.kills} if storm else {})
+        figures, problems = await check(
+            app.store, read_traces(folder / TRACES), asked.runs, asked.steps
+        )
+    happened = summary(asked, fleet, figures, took) | (
+        {"server killed": storm.kills} if storm else {}
+    )
     return happened, fleet.problems + problems
 
 
@@ -90,7 +96,9 @@ async def ended(app: Holdfast) -> int:
 
 async def submit(app: Holdfast, runs: int) -> None:
     for first in range(0, runs, SLICE):
-        await asyncio.gather(*(submit_one(app, number) for number in range(first, min(first + SLICE, runs))))
+        await asyncio.gather(
+            *(submit_one(app, number) for number in range(first, min(first + SLICE, runs)))
+        )
         await asyncio.sleep(LOOK)
 
 
@@ -105,7 +113,9 @@ async def submit_one(app: Holdfast, number: int) -> None:
             return
 
 
-def summary(asked: argparse.Namespace, fleet: Fleet, figures: Figures, took: float) -> dict[str, Any]:
+def summary(
+    asked: argparse.Namespace, fleet: Fleet, figures: Figures, took: float
+) -> dict[str, Any]:
     return {
         "runs": asked.runs,
         "steps each": asked.steps,
@@ -123,26 +133,50 @@ def summary(asked: argparse.Namespace, fleet: Fleet, figures: Figures, took: flo
     }
 
 
-# --- the command ------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--concurrency", type=int, default=16, help="runs in flight per worker")
-    parser.add_argument("--step-seconds", type=float, default=0.05, help="how long a step takes, on average")
-    parser.add_argument("--every", type=float, nargs=2, default=(0.3, 1.5), help="seconds between two strikes")
-    parser.add_argument("--strikes", type=int, default=None, help="leave the workers alone after so many strikes")
+    parser.add_argument(
+        "--step-seconds", type=float, default=0.05, help="how long a step takes, on average"
+    )
+    parser.add_argument(
+        "--every", type=float, nargs=2, default=(0.3, 1.5), help="seconds between two strikes"
+    )
+    parser.add_argument(
+        "--strikes", type=int, default=None, help="leave the workers alone after so many strikes"
+    )
     parser.add_argument("--seconds-limit", type=float, default=300)
-    parser.add_argument("--seed", type=int, default=None, help="of the strikes; what they hit is up to the machine")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="of the strikes; what they hit is up to the machine"
+    )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--store", help="a URL; what is there must be empty (default: a new SQLite file)")
-    where.add_argument("--server", choices=["postgres", "redis"], help="start one, and kill it, too")
-    parser.add_argument("--server-every", type=float, nargs=2, default=(3.0, 8.0), help="seconds between two kills")
-    parser.add_argument("--server-strikes", type=int, default=None, help="leave it alone after so many kills")
-    parser.add_argument("--server-setting", action="append", default=[], metavar="NAME=VALUE", help="instead of ours")
+    where.add_argument(
+        "--store", help="a URL; what is there must be empty (default: a new SQLite file)"
+    )
+    where.add_argument(
+        "--server", choices=["postgres", "redis"], help="start one, and kill it, too"
+    )
+    parser.add_argument(
+        "--server-every", type=float, nargs=2, default=(3.0, 8.0), help="seconds between two kills"
+    )
+    parser.add_argument(
+        "--server-strikes", type=int, default=None, help="leave it alone after so many kills"
+    )
+    parser.add_argument(
+        "--server-setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="instead of ours",
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()
 
@@ -169,9 +203,16 @@ def main() -> int:
     logging.getLogger("holdfast").setLevel(logging.ERROR)  # that the server is away is no news here
     folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
     with ExitStack() as stack:
-        server = stack.enter_context(Server(asked.server, pairs(asked.server_setting))) if asked.server else None
+        server = (
+            stack.enter_context(Server(asked.server, pairs(asked.server_setting)))
+            if asked.server
+            else None
+        )
         asked.store = server.url if server else asked.store or f"sqlite:///{folder}/holdfast.db"
-        print(f"seed {asked.seed}, in {folder}{f', on {server.description}' if server else ''}", file=sys.stderr)
+        print(
+            f"seed {asked.seed}, in {folder}{f', on {server.description}' if server else ''}",
+            file=sys.stderr,
+        )
         figures, problems = asyncio.run(play(folder, asked, server))
     report(figures, problems, asked.json)
     if problems:

@@ -1,10 +1,10 @@
-"""What must be true when kill_workers.py is over: the traces of the steps compared with what the store says.
+"""What must be true when kill_workers.py is over: the traces of the steps compared with what the
+store says.
 
-Why this proves that nothing with a checkpoint ran again: a checkpoint is written under an epoch, and only while that
-epoch holds the lease. So it was durable before any later epoch began, and a trace that carries a later epoch than
-the step's first `step.completed` event is an execution after the checkpoint. Traces are written before a step
-returns, so every execution has one.
-"""
+Why this proves that nothing with a checkpoint ran again: a checkpoint is written under an epoch,
+and only while that epoch holds the lease. So it was durable before any later epoch began, and a
+trace that carries a later epoch than the step's first `step.completed` event is an execution after
+the checkpoint. Traces are written before a step returns, so every execution has one."""
 
 from __future__ import annotations
 
@@ -57,13 +57,17 @@ def read_traces(path: Path) -> list[Trace]:
     return [Trace(run, step, int(pid), int(epoch)) for run, step, pid, epoch in lines]
 
 
-async def check(store: Store, traces: Sequence[Trace], runs: int, steps: int) -> tuple[Figures, list[str]]:
+async def check(
+    store: Store, traces: Sequence[Trace], runs: int, steps: int
+) -> tuple[Figures, list[str]]:
     """The figures, and every promise that was broken."""
     by_run: dict[str, list[Trace]] = defaultdict(list)
     for trace in traces:
         by_run[trace.run].append(trace)
     found = await store.runs(RunFilter(pipeline="soak"), limit=runs + 1)
-    problems = [] if len(found) == runs else [f"I2: {runs} runs were accepted, the store has {len(found)}"]
+    problems = (
+        [] if len(found) == runs else [f"I2: {runs} runs were accepted, the store has {len(found)}"]
+    )
     lost = events = 0
     for run in found:
         story = Story(run, await store.history(run.id), by_run[run.id], steps)
@@ -71,7 +75,9 @@ async def check(store: Store, traces: Sequence[Trace], runs: int, steps: int) ->
         events += len(story.history)
         lost += sum(event.type == "run.worker_lost" for event in story.history)
     problems += await check_store(store)
-    return Figures(len(traces), len(traces) - len({(t.run, t.step) for t in traces}), lost, events), problems
+    return Figures(
+        len(traces), len(traces) - len({(t.run, t.step) for t in traces}), lost, events
+    ), problems
 
 
 class Story:
@@ -95,24 +101,33 @@ class Story:
         """I2, I4: it succeeded, once, with the right result."""
         expected = str(int(self.run.input) + self.steps)
         problems = [] if self.run.state == "succeeded" else [f"I2: it is {self.run.state}"]
-        problems += [] if self.run.result == expected else [f"I4: result {self.run.result}, not {expected}"]
+        problems += (
+            [] if self.run.result == expected else [f"I4: result {self.run.result}, not {expected}"]
+        )
         ends = len(self._facts("run.completed"))
         return problems if ends == 1 else [*problems, f"I4: it succeeded {ends} times"]
 
     def _stored(self) -> list[str]:
-        """I3: every step was stored once, by an execution, and never executed under a later epoch."""
+        """I3: every step was stored once, by an execution, and never executed under a later
+        epoch."""
         stored: dict[str, list[int]] = defaultdict(list)
         for fact in self._facts("step.completed"):
             stored[str(fact["step"])].append(int(fact["epoch"]))
-        problems = [f"I3: {step} was stored {len(es)} times" for step, es in stored.items() if len(es) > 1]
+        problems = [
+            f"I3: {step} was stored {len(es)} times" for step, es in stored.items() if len(es) > 1
+        ]
         if len(stored) != self.steps:
             problems.append(f"I11: {len(stored)} of {self.steps} steps were stored")
         executed = {(trace.step, trace.epoch) for trace in self.traces}
         for step, epochs in stored.items():
             if (step, min(epochs)) not in executed:
-                problems.append(f"I11: {step} was stored under epoch {min(epochs)} without being executed")
+                problems.append(
+                    f"I11: {step} was stored under epoch {min(epochs)} without being executed"
+                )
             late = [epoch for name, epoch in executed if name == step and epoch > min(epochs)]
-            problems += [f"I3: {step} ran under epoch {epoch}, stored by {min(epochs)}" for epoch in late]
+            problems += [
+                f"I3: {step} ran under epoch {epoch}, stored by {min(epochs)}" for epoch in late
+            ]
         return problems
 
     def _holders(self) -> list[str]:
@@ -121,14 +136,19 @@ class Story:
         for trace in self.traces:
             worker = str(self.workers.get(trace.epoch))
             if f"-{trace.pid}-" not in worker:
-                problems.append(f"I1: pid {trace.pid} ran {trace.step} under epoch {trace.epoch} of {worker}")
+                problems.append(
+                    f"I1: pid {trace.pid} ran {trace.step} under epoch {trace.epoch} of {worker}"
+                )
         return problems
 
     def _repeats(self) -> list[str]:
-        """A chain has one step in flight: each attempt that was lost explains one repetition and no more."""
+        """A chain has one step in flight: each attempt that was lost explains one repetition and no
+        more."""
         problems = [
             f"I3: {step} ran {count} times under epoch {epoch}"
-            for (step, epoch), count in Counter((trace.step, trace.epoch) for trace in self.traces).items()
+            for (step, epoch), count in Counter(
+                (trace.step, trace.epoch) for trace in self.traces
+            ).items()
             if count > 1
         ]
         repeated = len(self.traces) - len({trace.step for trace in self.traces})

@@ -28,10 +28,16 @@ class Worker:
 
     def __init__(self, folder: Path, number: int, environment: dict[str, str], store: str) -> None:
         command = [sys.executable, "-m", "holdfast", "--store", store]
-        command += ["--app", str(Path(__file__).resolve().with_name("kill_workers_pipeline.py")), "worker"]
+        command += [
+            "--app",
+            str(Path(__file__).resolve().with_name("kill_workers_pipeline.py")),
+            "worker",
+        ]
         self._log = folder / f"worker-{number:04}.log"
         with open(self._log, "wb") as log:
-            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=log, stderr=log
+            )
         self.wakes_at: float | None = None
 
     @property
@@ -45,8 +51,8 @@ class Worker:
 
     @property
     def found_nobody(self) -> bool:
-        """It was started while the store's server was away, said so and left: whoever watches over it starts it
-        again."""
+        """It was started while the store's server was away, said so and left: whoever watches over
+        it starts it again."""
         last = self._log.read_text().strip().rpartition("\n")[2]
         is_a_bug = last.startswith("holdfast: unexpected ")
         return self.process.returncode == 1 and last.startswith("holdfast: ") and not is_a_bug
@@ -98,7 +104,9 @@ class Fleet:
         self._bury_the_dead()
         while len(self._workers) < self._size:
             self._started += 1
-            self._workers.append(Worker(self._folder, self._started, self._environment, self._store))
+            self._workers.append(
+                Worker(self._folder, self._started, self._environment, self._store)
+            )
         for worker in self._workers:
             if worker.wakes_at is not None and worker.wakes_at <= now:
                 worker.wake()
@@ -116,11 +124,14 @@ class Fleet:
             if worker.found_nobody:
                 self.turned_away += 1
             else:
-                self.problems.append(f"worker {worker.pid} ended by itself with code {worker.process.returncode}")
+                self.problems.append(
+                    f"worker {worker.pid} ended by itself with code {worker.process.returncode}"
+                )
             self._workers.remove(worker)
 
     def _strike(self) -> bool:
-        """Hit somebody who is at work: killing processes that only start proves little. False: not now."""
+        """Hit somebody who is at work: killing processes that only start proves little. False: not
+        now."""
         busy = self._at_work.pids()
         early = self._chance.random() < EARLY_SHARE
         awake = [worker for worker in self._workers if worker.wakes_at is None]
@@ -142,12 +153,16 @@ class Fleet:
         for worker in self._workers:
             was_up = worker.is_up
             if (code := worker.stop()) != 0 and was_up:
-                self.problems.append(f"L4: worker {worker.pid} was told to stop and ended with code {code}")
+                self.problems.append(
+                    f"L4: worker {worker.pid} was told to stop and ended with code {code}"
+                )
         self._workers.clear()
 
     def leases_given_up(self) -> int:
         """How often a worker noticed that its lease was gone, and wrote nothing."""
-        return sum(log.read_text().count(": lease lost") for log in self._folder.glob("worker-*.log"))
+        return sum(
+            log.read_text().count(": lease lost") for log in self._folder.glob("worker-*.log")
+        )
 
     def kill_all(self) -> None:
         for worker in self._workers:
@@ -175,7 +190,9 @@ class Witness:
 
 
 def environment_of(asked: argparse.Namespace) -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
+    }
     environment |= {f"HOLDFAST_LEASE_{name}": value for name, value in LEASE.items()}
     return environment | {
         "HOLDFAST_CONCURRENCY": str(asked.concurrency),

@@ -1,4 +1,5 @@
-"""The pipeline of kill_workers.py: a chain of steps, each of which leaves a trace before it returns anything."""
+"""The pipeline of kill_workers.py: a chain of steps, each of which leaves a trace before it returns
+anything."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ TRACES = "traces.log"
 STEPS = int(os.environ.get("SOAK_STEPS", "5"))
 STEP_SECONDS = float(os.environ.get("SOAK_STEP_SECONDS", "0.05"))
 
-soak = Pipeline("soak", input=int, max_attempts=10_000)  # dying all the time is what these workers are for
+soak = Pipeline(
+    "soak", input=int, max_attempts=10_000
+)  # dying all the time is what these workers are for
 
 
 def declare(number: int) -> None:
@@ -31,7 +34,8 @@ def declare(number: int) -> None:
 
 
 def leave_trace(ctx: Context) -> None:
-    """One write to a file opened for appending: never torn, never mixed, and no kill takes it back."""
+    """One write to a file opened for appending: never torn, never mixed, and no kill takes it
+    back."""
     os.write(traces(), f"{ctx.run_id} {ctx.step_name} {os.getpid()} {ctx.epoch}\n".encode())
 
 

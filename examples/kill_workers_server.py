@@ -1,4 +1,5 @@
-"""The server of kill_workers.py: a private PostgreSQL or Redis that is killed with SIGKILL and started again."""
+"""The server of kill_workers.py: a private PostgreSQL or Redis that is killed with SIGKILL and
+started again."""
 
 from __future__ import annotations
 
@@ -27,18 +28,23 @@ class Killable(Protocol):
 
 
 class Server:
-    """Started when entered, gone with all its data when left; its settings are durable unless told otherwise."""
+    """Started when entered, gone with all its data when left; its settings are durable unless told
+    otherwise."""
 
     def __init__(self, kind: str, changes: dict[str, str]) -> None:
         settings = DURABLE[kind] | changes
-        self.description = f"{kind} with {', '.join(f'{name} {value}' for name, value in settings.items())}"
+        self.description = (
+            f"{kind} with {', '.join(f'{name} {value}' for name, value in settings.items())}"
+        )
         if kind == "postgres":
             postgres = PostgresServer(*[f"{name}={value}" for name, value in settings.items()])
             self._process: Killable = postgres
             self._begin: Callable[[], object] = postgres.create
             self.url = postgres.url(timeout="2s")
         else:
-            redis = RedisServer(*[word for name, value in settings.items() for word in (f"--{name}", value)])
+            redis = RedisServer(
+                *[word for name, value in settings.items() for word in (f"--{name}", value)]
+            )
             self._process = redis
             self._begin = redis.start
             self.url = redis.url(timeout="2")
@@ -58,9 +64,12 @@ class Server:
 
 
 class Storm:
-    """Strikes a server, beside everything else, as soon as there is work to disturb and until it is calmed."""
+    """Strikes a server, beside everything else, as soon as there is work to disturb and until it is
+    calmed."""
 
-    def __init__(self, server: Server, asked: argparse.Namespace, is_at_work: Callable[[], bool]) -> None:
+    def __init__(
+        self, server: Server, asked: argparse.Namespace, is_at_work: Callable[[], bool]
+    ) -> None:
         self.kills = 0
         self.problems: list[str] = []
         self._server = server

@@ -1,7 +1,7 @@
 """Locks and leader election for your own code, with the epoch that makes them safe.
 
-A lock alone can't stop a holder that slept through its lease. So hand `lock.epoch` to whatever the lock
-protects, and let it refuse older ones.
+A lock alone can't stop a holder that slept through its lease. So hand `lock.epoch` to whatever the
+lock protects, and let it refuse older ones.
 
 python examples/locks.py
 """
@@ -12,7 +12,8 @@ from holdfast import Conflict, Holdfast, LeaderElection
 
 
 class Archive:
-    """What the lock protects: it remembers the highest epoch it has seen and refuses all older ones."""
+    """What the lock protects: it remembers the highest epoch it has seen and refuses all older
+    ones."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -39,7 +40,10 @@ async def one_at_a_time(app: Holdfast, other: Holdfast) -> None:
     async with other.lock("import", wait="5s") as newer:
         archive.write("from the second", fence=newer.epoch)
     late = archive.write("written by a holder that overslept", fence=lock.epoch)
-    print(f"epochs {lock.epoch} and {newer.epoch}; the late write was {'accepted' if late else 'refused'}")
+    print(
+        f"epochs {lock.epoch} and {newer.epoch}; the late write was "
+        f"{'accepted' if late else 'refused'}"
+    )
     assert newer.epoch > lock.epoch
     assert archive.lines == ["from the first", "from the second"]
 

@@ -67,4 +67,8 @@ def test_a_step_is_a_function() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(subprocess.call([sys.executable, "-m", "pytest", __file__, "-v", "-s", "-p", "no:cacheprovider"]))
+    sys.exit(
+        subprocess.call(
+            [sys.executable, "-m", "pytest", __file__, "-v", "-s", "-p", "no:cacheprovider"]
+        )
+    )

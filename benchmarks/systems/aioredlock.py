@@ -10,12 +10,12 @@ from benchmarks.systems import jobs
 async def locks(count: int) -> dict[str, float]:
     manager = Aioredlock([jobs.STORE])
 
-    async def one(lane: int) -> None:
+    async def lock(lane: int) -> None:
         async with await manager.lock(f"lock:{lane}", lock_timeout=10):
             pass
 
-    await one(0)
-    return await jobs.in_lanes(count, jobs.FLIGHT, one)
+    await lock(0)
+    return await jobs.in_lanes(count, jobs.FLIGHT, lock)
 
 
 if __name__ == "__main__":

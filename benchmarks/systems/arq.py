@@ -1,4 +1,5 @@
-"""arq on Redis: 100 jobs at once, a poll every 5 ms (0.5 s by default), uvloop, results not kept."""
+"""arq on Redis: 100 jobs at once, a poll every 5 ms (0.5 s by default), uvloop, results not
+kept."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from benchmarks.systems import jobs
 REDIS = RedisSettings.from_dsn(jobs.STORE)
 
 
-async def noop(_: object, asked: float | None = None) -> None:
-    jobs.done(asked)
+async def noop(_: object, submitted: float | None = None) -> None:
+    jobs.done(submitted)
 
 
 class Worker:
@@ -32,7 +33,7 @@ async def submit(count: int, flight: int = 50) -> dict[str, float]:
 
 async def pickup(count: int) -> dict[str, float]:
     pool = await create_pool(REDIS)
-    return await jobs.pickups(count, lambda asked: pool.enqueue_job("noop", asked))
+    return await jobs.pickups(count, lambda submitted: pool.enqueue_job("noop", submitted))
 
 
 def work(_: int) -> None:
@@ -43,4 +44,6 @@ def work(_: int) -> None:
 
 
 if __name__ == "__main__":
-    jobs.serve(submit=submit, single=lambda count: submit(count, flight=1), work=work, pickup=pickup)
+    jobs.serve(
+        submit=submit, single=lambda count: submit(count, flight=1), work=work, pickup=pickup
+    )

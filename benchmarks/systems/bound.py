@@ -1,8 +1,9 @@
-"""The practical bound: group commit on SQLite with nothing around it. No engine, no product, no safety net.
+"""The practical bound: group commit on SQLite with nothing around it. No engine, no product, no
+safety net.
 
-The same durable writes as holdfast's in the same order (accept, claim, a checkpoint after a step, result),
-each awaited before the next; whatever waits while a transaction is written goes into the next one.
-"""
+The same durable writes as holdfast's in the same order (accept, claim, a checkpoint after a step,
+result), each awaited before the next; whatever waits while a transaction is written goes into the
+next one."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, run, task
+from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, read_task, run
 
 SCHEMA = (
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, state INTEGER, epoch INTEGER, input, result)",
-    "CREATE TABLE checkpoints (run INTEGER, step INTEGER, value, PRIMARY KEY (run, step)) WITHOUT ROWID",
+    "CREATE TABLE checkpoints (run INTEGER, step INTEGER, value, PRIMARY KEY (run, step)) WITHOUT "
+    "ROWID",
 )
 STATEMENTS = {
     "accept": "INSERT INTO runs VALUES (?, 0, 0, ?, NULL)",
@@ -107,23 +109,23 @@ def connector(way: str, folder: str) -> Callable[[], Any]:
     return lambda: sqlite3.connect(path, isolation_level=None)
 
 
-async def measure(asked: dict[str, Any]) -> dict[str, Any]:
-    bare = Bare(connector(asked["way"], asked["folder"]))
+async def measure(task: dict[str, Any]) -> dict[str, Any]:
+    bare = Bare(connector(task["way"], task["folder"]))
     ids = itertools.count(1)
-    steps = 1 if asked["benchmark"] == "bound_noop" else 5
+    steps = 1 if task["benchmark"] == "bound_noop" else 5
 
-    def one() -> Any:
+    def execute() -> Any:
         return one_run(bare, next(ids), steps)
 
-    await one()
-    if asked["benchmark"].endswith("p50"):
-        return latency(await one_at_a_time(asked["count"], one))
-    return {"value": await keep_in_flight(asked["count"], asked["flight"], one)}
+    await execute()
+    if task["benchmark"].endswith("p50"):
+        return latency(await one_at_a_time(task["count"], execute))
+    return {"value": await keep_in_flight(task["count"], task["flight"], execute)}
 
 
 def main() -> None:
-    asked = task()
-    answer(**run(measure(asked), fast=asked.get("uvloop", False)))
+    task = read_task()
+    answer(**run(measure(task), fast=task.get("uvloop", False)))
 
 
 if __name__ == "__main__":

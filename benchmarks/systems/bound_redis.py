@@ -1,8 +1,9 @@
-"""The practical bound on Redis: group commit with nothing around it. No engine, no product, no safety net.
+"""The practical bound on Redis: group commit with nothing around it. No engine, no product, no
+safety net.
 
-The same durable writes as holdfast's in the same order (accept, claim, a checkpoint after each step, result), each
-awaited before the next. Whatever waits while the server answers goes out as one call of one script.
-"""
+The same durable writes as holdfast's in the same order (accept, claim, a checkpoint after each
+step, result), each awaited before the next. Whatever waits while the server answers goes out as one
+call of one script."""
 
 from __future__ import annotations
 

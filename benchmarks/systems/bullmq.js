@@ -1,4 +1,5 @@
-// BullMQ on Redis, in Node: 200 jobs at once, finished jobs removed, addBulk. The verbs are those of jobs.py.
+// BullMQ on Redis, in Node: 200 jobs at once, finished jobs removed, addBulk.
+// The verbs are those of jobs.py.
 const fs = require('fs');
 const path = require('path');
 const { Queue, Worker } = require('bullmq');
@@ -12,14 +13,16 @@ const SLOTS = 8;
 const WARM_UP = 3;
 const BULK = 500;
 
-const now = () => Number(process.hrtime.bigint()) / 1e9; // the clock of Python's time.perf_counter()
+// The clock of Python's time.perf_counter().
+const now = () => Number(process.hrtime.bigint()) / 1e9;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const answer = (figures) => console.log(JSON.stringify(figures));
 const rate = (count, start) => answer({ value: count / (now() - start) });
 
 function total() {
   const numbers = fs.readFileSync(executed);
-  return Array.from({ length: SLOTS }, (_, slot) => Number(numbers.readBigUInt64LE(8 * slot))).reduce((a, b) => a + b);
+  const slots = Array.from({ length: SLOTS }, (_, slot) => numbers.readBigUInt64LE(8 * slot));
+  return slots.reduce((sum, executed) => sum + Number(executed), 0);
 }
 
 const options = { removeOnComplete: true };
@@ -42,27 +45,28 @@ async function single(queue, count) {
 async function pickup(queue, count) {
   for (let number = 1; number <= WARM_UP + count; number++) {
     await sleep(50 + Math.random() * 50);
-    await queue.add('noop', { asked: now() }, options);
+    await queue.add('noop', { submitted: now() }, options);
     for (let waited = 0; total() < number; waited += 2) {
       if (waited > 40000) throw new Error(`job ${number} did not start`);
       await sleep(2);
     }
   }
-  const found = fs.readFileSync(latencies, 'latin1').trim().split('\n').slice(WARM_UP).map(Number);
-  found.sort((a, b) => a - b);
-  const share = (part) => 1e3 * found[Math.min(found.length - 1, Math.floor(part * found.length))];
-  answer({ value: share(0.5), p99: share(0.99) });
+  const lines = fs.readFileSync(latencies, 'latin1').trim().split('\n').slice(WARM_UP);
+  const seconds = lines.map(Number).sort((a, b) => a - b);
+  const index = (share) => Math.min(seconds.length - 1, Math.floor(share * seconds.length));
+  const percentile = (share) => 1e3 * seconds[index(share)];
+  answer({ value: percentile(0.5), p99: percentile(0.99) });
 }
 
 function work() {
   const file = fs.openSync(executed, 'r+');
   const number = Buffer.alloc(8);
-  const place = 8 * Number(process.env.BENCH_SLOT || 0);
+  const offset = 8 * Number(process.env.BENCH_SLOT || 0);
   let mine = 0n;
   const job = async ({ data }) => {
-    if (data.asked) fs.appendFileSync(latencies, `${(now() - data.asked).toFixed(9)}\n`);
+    if (data.submitted) fs.appendFileSync(latencies, `${(now() - data.submitted).toFixed(9)}\n`);
     number.writeBigUInt64LE(++mine);
-    fs.writeSync(file, number, 0, 8, place);
+    fs.writeSync(file, number, 0, 8, offset);
   };
   new Worker('benchmark', job, { connection, concurrency: 200 });
 }

@@ -1,4 +1,5 @@
-"""Celery on Redis: the solo pool (prefork is slower for small jobs), prefetch of 256, no results, events or gossip."""
+"""Celery on Redis: the solo pool (prefork is slower for small jobs), prefetch of 256, no results,
+events or gossip."""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ app.conf.update(
 
 
 @app.task(name="noop")
-def noop(asked: float | None = None) -> None:
-    jobs.done(asked)
+def noop(submitted: float | None = None) -> None:
+    jobs.done(submitted)
 
 
 def submit(count: int, threads: int = THREADS) -> dict[str, float]:
     """It has no call that takes many: threads share the server's fsync."""
 
-    def one(_: int) -> None:
+    def send(_: int) -> None:
         with app.producer_pool.acquire(block=True) as producer:
             noop.apply_async(producer=producer, ignore_result=True, retry=False)
 
@@ -40,13 +41,25 @@ def submit(count: int, threads: int = THREADS) -> dict[str, float]:
         producer.connection.ensure_connection()
     start = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(one, range(count)))
+        list(pool.map(send, range(count)))
     return jobs.rate(count, start)
 
 
 def work(_: int) -> None:
-    options = ["-P", "solo", "-c", "1", "--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "error"]
-    jobs.become("celery", "-A", "benchmarks.systems.celery", "worker", *options, "-n", f"w{os.getpid()}@%h")
+    options = [
+        "-P",
+        "solo",
+        "-c",
+        "1",
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+        "-l",
+        "error",
+    ]
+    jobs.become(
+        "celery", "-A", "benchmarks.systems.celery", "worker", *options, "-n", f"w{os.getpid()}@%h"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What the measured processes share. Standard library only: the peers' environment imports it too."""
+"""What the measured processes share. Standard library only: the peers' environment imports it
+too."""
 
 from __future__ import annotations
 
@@ -25,33 +26,35 @@ def latency(seconds: list[float]) -> dict[str, float]:
     return {"value": percentile(seconds, 0.50) * 1e3, "p99": percentile(seconds, 0.99) * 1e3}
 
 
-async def keep_in_flight(count: int, flight: int, one: Callable[[], Awaitable[Any]]) -> float:
+async def keep_in_flight(count: int, flight: int, call: Callable[[], Awaitable[Any]]) -> float:
     """Do something `count` times, `flight` at once, and return how often per second it was done."""
-    places = iter(range(count))
+    numbers = iter(range(count))
 
     async def lane() -> None:
-        for _ in places:
-            await one()
+        for _ in numbers:
+            await call()
 
     start = time.perf_counter()
     await asyncio.gather(*(lane() for _ in range(min(flight, count))))
     return count / (time.perf_counter() - start)
 
 
-async def one_at_a_time(count: int, one: Callable[[], Awaitable[Any]], pause: float = 0.0) -> list[float]:
+async def one_at_a_time(
+    count: int, call: Callable[[], Awaitable[Any]], pause: float = 0.0
+) -> list[float]:
     """How long each took, in seconds. With `pause` the system is idle before each."""
     seconds: list[float] = []
     for _ in range(count):
         if pause:
             await asyncio.sleep(pause)
         start = time.perf_counter()
-        await one()
+        await call()
         seconds.append(time.perf_counter() - start)
     return seconds
 
 
 def run(main: Coroutine[Any, Any, Any], *, fast: bool) -> Any:
-    """`asyncio.run`, on uvloop when it was asked for."""
+    """`asyncio.run`, on uvloop where that is wanted."""
     if not fast:
         return asyncio.run(main)
     import uvloop
@@ -60,14 +63,6 @@ def run(main: Coroutine[Any, Any, Any], *, fast: bool) -> Any:
         return runner.run(main)
 
 
-def has_uvloop() -> bool:
-    try:
-        import uvloop  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def task() -> dict[str, Any]:
-    """What the harness asked for: the first argument, as JSON."""
+def read_task() -> dict[str, Any]:
+    """What to measure: the first argument, as JSON."""
     return json.loads(sys.argv[1])

@@ -14,10 +14,11 @@ from typing import Any
 
 from dbos import DBOS, DBOSClient
 
-from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, task
+from benchmarks.systems.common import answer, keep_in_flight, latency, one_at_a_time, read_task
 
 THREADS = {"thread": 1, "threads": 8}
-"""More threads only wait longer for SQLite's one writer: with eight DBOS is no faster than with one."""
+"""More threads only wait longer for SQLite's one writer: with eight DBOS is no faster than with
+one."""
 
 QUEUE = "benchmark"
 WARM_UP = 10
@@ -35,9 +36,10 @@ async def noop_async() -> dict[str, Any]:
 
 
 @DBOS.workflow(name="stopwatch")
-def stopwatch(asked: float) -> float:
-    """From the caller's clock reading to this line; the monotonic clock is the same in all processes."""
-    return time.perf_counter() - asked
+def stopwatch(submitted: float) -> float:
+    """From the caller's clock reading to this line; the monotonic clock is the same in all
+    processes."""
+    return time.perf_counter() - submitted
 
 
 @DBOS.step(name="step")
@@ -75,7 +77,8 @@ def threaded(count: int, threads: int, call: Any) -> float:
 
 
 def queued(count: int, flight: int) -> float:
-    """Enqueued by threads, executed by the queue's dispatcher, awaited; at most `flight` at once."""
+    """Enqueued by threads, executed by the queue's dispatcher, awaited; at most `flight` at
+    once."""
     room = threading.Semaphore(flight)
 
     def enqueue(_: int) -> Any:
@@ -155,9 +158,9 @@ def measure(name: str, way: str, count: int, flight: int, url: str) -> dict[str,
 
 
 def main() -> None:
-    asked = task()
-    path = Path(asked["folder"], "dbos.sqlite")
-    if asked.get("wal"):
+    task = read_task()
+    path = Path(task["folder"], "dbos.sqlite")
+    if task.get("wal"):
         with sqlite3.connect(path) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
     url = f"sqlite:///{path}"
@@ -172,10 +175,12 @@ def main() -> None:
         }
     )
     DBOS.launch()
-    if asked["way"] == "queue" and asked["benchmark"] != "submit":
-        DBOS.register_queue(QUEUE, polling_interval_sec=0.01, worker_concurrency=1000, on_conflict="always_update")
+    if task["way"] == "queue" and task["benchmark"] != "submit":
+        DBOS.register_queue(
+            QUEUE, polling_interval_sec=0.01, worker_concurrency=1000, on_conflict="always_update"
+        )
         time.sleep(0.5)
-    answer(**measure(asked["benchmark"], asked["way"], asked["count"], asked["flight"], url))
+    answer(**measure(task["benchmark"], task["way"], task["count"], task["flight"], url))
     os._exit(0)
 
 

@@ -1,4 +1,5 @@
-"""Dramatiq on Redis: a deep prefetch, retries its only middleware. The way says how many threads its worker has."""
+"""Dramatiq on Redis: a deep prefetch, retries its only middleware. The way says how many threads
+its worker has."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ dramatiq.set_broker(RedisBroker(url=jobs.STORE, middleware=[Retries()]))
 
 
 @dramatiq.actor
-def noop(asked: float | None = None) -> None:
-    jobs.done(asked)
+def noop(submitted: float | None = None) -> None:
+    jobs.done(submitted)
 
 
 def submit(count: int, threads: int = 8) -> dict[str, float]:

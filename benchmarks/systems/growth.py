@@ -1,4 +1,5 @@
-"""What a long history or a long queue costs holdfast: the store's commands on full and on empty stores, in turns."""
+"""What a long history or a long queue costs holdfast: the store's commands on full and on empty
+stores, in turns."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ import psycopg
 from benchmarks.systems import jobs
 from holdfast import Holdfast, Pipeline
 from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.commands import Claim, Claimed, SaveCheckpoint, Settle, Submit
 from holdfast.model.ids import new_id
 from holdfast.model.run import Run
-from holdfast.ports.commands import Claim, Claimed, SaveCheckpoint, Settle, Submit
 from holdfast.ports.store import RunFilter, Store
 
 FILL = 500
@@ -54,31 +55,60 @@ class Model:
     def submits(self, count: int) -> list[Submit]:
         run, digest = self.run, "0" * 32
         ids = (new_id(time.time()) for _ in range(count))
-        return [Submit(id, run.tenant, run.pipeline, run.lane, run.input, digest) for id in ids]
+        return [
+            Submit(
+                id=id,
+                tenant=run.tenant,
+                pipeline=run.pipeline,
+                lane=run.lane,
+                input=run.input,
+                fingerprint=digest,
+            )
+            for id in ids
+        ]
 
     def claim(self, count: int) -> Claim:
-        return Claim("growth", self.run.lane, [self.run.pipeline], count, 30.0)
+        return Claim(
+            worker="growth",
+            lane=self.run.lane,
+            pipelines=[self.run.pipeline],
+            limit=count,
+            ttl=30.0,
+        )
 
     def settles(self, claimed: list[Claimed]) -> list[Settle]:
-        like = self._checkpoint
-        rest = (like.step, like.key, like.value, like.checksum, like.schema, like.fingerprint, like.record)
         return [
             Settle(
-                one.run,
-                one.epoch,
+                claim.run,
+                claim.epoch,
                 "succeeded",
                 result=self.run.result,
-                last=SaveCheckpoint(one.run, one.epoch, *rest),
+                last=self._save(claim),
             )
-            for one in claimed
+            for claim in claimed
         ]
+
+    def _save(self, claim: Claimed) -> SaveCheckpoint:
+        like = self._checkpoint
+        return SaveCheckpoint(
+            run=claim.run,
+            epoch=claim.epoch,
+            step=like.step,
+            key=like.key,
+            value=like.value,
+            checksum=like.checksum,
+            schema=like.schema,
+            fingerprint=like.fingerprint,
+            record=like.record,
+        )
 
     async def queue(self, store: Store, count: int) -> None:
         for start in range(0, count, FILL):
             await store.apply(self.submits(min(FILL, count - start)))
 
     async def finish(self, store: Store, count: int) -> None:
-        """Finished runs, written by the store's own commands: each row is one that a worker would have written."""
+        """Finished runs, written by the store's own commands: each row is one that a worker would
+        have written."""
         for start in range(0, count, FILL):
             batch = min(FILL, count - start)
             await store.apply(self.submits(batch))
@@ -90,7 +120,8 @@ Fill = Callable[[Model, Store, int], Awaitable[None]]
 
 
 async def compare(server: str, sizes: list[int], fill: Fill) -> list[dict[str, float]]:
-    """Milliseconds per command on stores of these sizes, side by side on one server, which take turns."""
+    """Milliseconds per command on stores of these sizes, side by side on one server, which take
+    turns."""
     urls = side_by_side(server, [f"s{size}" for size in sizes])
     model = await Model.made_on(urls[0])
     apps = [Holdfast(url, worker=False) for url in urls]
@@ -101,11 +132,14 @@ async def compare(server: str, sizes: list[int], fill: Fill) -> list[dict[str, f
     await _vacuum(server)
     for turn in range(WARM_UP + TURNS):
         order = list(zip(apps, times, strict=True))
-        for app, found in order if turn % 2 == 0 else reversed(order):
-            await _turn(model, app.store, found)
+        for app, app_times in order if turn % 2 == 0 else reversed(order):
+            await _turn(model, app.store, app_times)
     for app in apps:
         await app.close()
-    return [{name: median(seconds[WARM_UP:]) * 1e3 for name, seconds in found.items()} for found in times]
+    return [
+        {name: median(seconds[WARM_UP:]) * 1e3 for name, seconds in app_times.items()}
+        for app_times in times
+    ]
 
 
 async def _vacuum(server: str) -> None:
@@ -115,20 +149,20 @@ async def _vacuum(server: str) -> None:
             await connection.execute("VACUUM (ANALYZE)")
 
 
-async def _turn(model: Model, store: Store, found: Times) -> None:
+async def _turn(model: Model, store: Store, times: Times) -> None:
     """What comes in goes out, so that the store keeps its size."""
-    await _timed(found["submit"], store.apply(model.submits(BATCH)))
-    [claimed] = await _timed(found["claim"], store.apply([model.claim(BATCH)]))
+    await _timed(times["submit"], store.apply(model.submits(BATCH)))
+    [claimed] = await _timed(times["claim"], store.apply([model.claim(BATCH)]))
     if len(claimed) != BATCH:
         raise RuntimeError(f"{len(claimed)} runs were claimed instead of {BATCH}")
     await store.apply(model.settles(claimed))
-    await _timed(found["list"], store.runs(RunFilter(), limit=50))
+    await _timed(times["list"], store.runs(RunFilter(), limit=50))
 
 
-async def _timed(found: list[float], call: Awaitable[Any]) -> Any:
+async def _timed(seconds: list[float], call: Awaitable[Any]) -> Any:
     start = time.perf_counter()
     answer = await call
-    found.append(time.perf_counter() - start)
+    seconds.append(time.perf_counter() - start)
     return answer
 
 
@@ -143,7 +177,11 @@ async def _growth(count: int, fill: Fill) -> dict[str, float]:
     sizes = [count // 100, count // 10, count]
     small, ten, hundred = await compare(jobs.STORE, sizes, fill)
     ratios = {name: hundred[name] / small[name] for name in COMMANDS}
-    return {"value": max(ratios.values()), "x10": max(ten[name] / small[name] for name in COMMANDS), **ratios}
+    return {
+        "value": max(ratios.values()),
+        "x10": max(ten[name] / small[name] for name in COMMANDS),
+        **ratios,
+    }
 
 
 if __name__ == "__main__":

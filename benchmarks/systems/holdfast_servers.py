@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -29,8 +30,8 @@ pipelines = [noop, five, mapper]
 
 
 def open_app(*, worker: bool = False) -> Holdfast:
-    options = WorkerOptions(concurrency=jobs.FLIGHT) if worker else False
-    return Holdfast(jobs.STORE, pipelines=pipelines, worker=options)
+    tuned = WorkerOptions(concurrency=jobs.CONCURRENCY) if jobs.CONCURRENCY else True
+    return Holdfast(jobs.STORE, pipelines=pipelines, worker=worker and tuned)
 
 
 async def prepare(_: int) -> None:
@@ -55,15 +56,28 @@ async def single(count: int) -> dict[str, float]:
 
 async def pickup(count: int) -> dict[str, float]:
     async with open_app() as app:
-        return await jobs.pickups(count, lambda asked: app.submit(noop, asked))
+        return await jobs.pickups(count, lambda submitted: app.submit(noop, submitted))
+
+
+WITHOUT_UVLOOP = """
+import runpy, sys
+sys.modules["uvloop"] = None
+runpy.run_module("holdfast", run_name="__main__", alter_sys=True)
+"""
+"""`python -m holdfast` where uvloop is not installed: the command uses it wherever it is."""
 
 
 def work(_: int) -> None:
-    """A worker as its users start it, but for the line that it logs for each run. The way says how many at once."""
-    at_once = jobs.WAY.split()[0] if jobs.WAY else str(jobs.FLIGHT)
-    os.environ["HOLDFAST_LOG_LEVEL"] = "warning"
-    options = ["--store", jobs.STORE, "--app", "benchmarks.systems.holdfast_servers:pipelines"]
-    jobs.become("holdfast", *options, "worker", "--concurrency", at_once)
+    """`holdfast worker` as its users start it; tuned, with `--concurrency` and on uvloop."""
+    arguments = ["--store", jobs.STORE, "--app", "benchmarks.systems.holdfast_servers:pipelines"]
+    arguments += ["worker"]
+    if jobs.CONCURRENCY:
+        arguments += ["--concurrency", str(jobs.CONCURRENCY)]
+    if jobs.UVLOOP:
+        import uvloop  # noqa: F401  # without it the row would be another one than it says
+
+        jobs.become("holdfast", *arguments)
+    os.execv(sys.executable, [sys.executable, "-c", WITHOUT_UVLOOP, *arguments])
 
 
 async def five_p50(count: int) -> dict[str, float]:
@@ -83,12 +97,12 @@ async def map_items(count: int) -> dict[str, float]:
 async def locks(count: int) -> dict[str, float]:
     async with open_app() as app:
 
-        async def one(lane: int) -> None:
+        async def lock(lane: int) -> None:
             async with app.lock(f"lock-{lane}"):
                 pass
 
-        await one(0)
-        return await jobs.in_lanes(count, jobs.FLIGHT, one)
+        await lock(0)
+        return await jobs.in_lanes(count, jobs.FLIGHT, lock)
 
 
 if __name__ == "__main__":

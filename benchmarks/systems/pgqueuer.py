@@ -1,4 +1,5 @@
-"""pgqueuer on PostgreSQL: asyncpg, uvloop, batches of 250. It buffers acknowledgements and keeps no result."""
+"""pgqueuer on PostgreSQL: asyncpg, uvloop, batches of 250. It buffers acknowledgements and keeps no
+result."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ async def submit(count: int) -> dict[str, float]:
     async def bulk(_: int) -> None:
         await queries.enqueue(["noop"] * BULK, [None] * BULK, [0] * BULK)
 
-    found = await jobs.in_lanes(count // BULK, 1, bulk)
-    return {"value": found["value"] * BULK}
+    batches = await jobs.in_lanes(count // BULK, 1, bulk)
+    return {"value": batches["value"] * BULK}
 
 
 async def single(count: int) -> dict[str, float]:
@@ -37,7 +38,9 @@ async def single(count: int) -> dict[str, float]:
 
 async def pickup(count: int) -> dict[str, float]:
     queries = Queries(await connect())
-    return await jobs.pickups(count, lambda asked: queries.enqueue("noop", repr(asked).encode()))
+    return await jobs.pickups(
+        count, lambda submitted: queries.enqueue("noop", repr(submitted).encode())
+    )
 
 
 async def work(_: int) -> None:

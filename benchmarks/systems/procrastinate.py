@@ -12,8 +12,8 @@ app = App(connector=PsycopgConnector(conninfo=jobs.STORE, min_size=5, max_size=2
 
 
 @app.task(name="noop")
-async def noop(asked: float | None = None) -> None:
-    jobs.done(asked)
+async def noop(submitted: float | None = None) -> None:
+    jobs.done(submitted)
 
 
 async def prepare(_: int) -> None:
@@ -26,8 +26,8 @@ async def submit(count: int) -> dict[str, float]:
         await noop.batch_defer_async(*[{}] * BULK)
 
     async with app.open_async():
-        found = await jobs.in_lanes(count // BULK, 1, bulk)
-    return {"value": found["value"] * BULK}
+        batches = await jobs.in_lanes(count // BULK, 1, bulk)
+    return {"value": batches["value"] * BULK}
 
 
 async def single(count: int) -> dict[str, float]:
@@ -37,7 +37,7 @@ async def single(count: int) -> dict[str, float]:
 
 async def pickup(count: int) -> dict[str, float]:
     async with app.open_async():
-        return await jobs.pickups(count, lambda asked: noop.defer_async(asked=asked))
+        return await jobs.pickups(count, lambda submitted: noop.defer_async(submitted=submitted))
 
 
 async def work(_: int) -> None:

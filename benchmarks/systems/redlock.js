@@ -1,4 +1,5 @@
-// redlock in Node: acquire and release, FLIGHT at once on one connection, each task with a lock of its own.
+// redlock in Node: acquire and release, FLIGHT at once on one connection, each task with a lock of
+// its own.
 const Redis = require('ioredis');
 const Redlock = require('redlock');
 

@@ -13,8 +13,8 @@ from benchmarks.systems import jobs
 queue = Queue.from_url(jobs.STORE, dump=orjson.dumps, load=orjson.loads, max_concurrent_ops=100)
 
 
-async def noop(_: object, *, asked: float | None = None) -> None:
-    jobs.done(asked)
+async def noop(_: object, *, submitted: float | None = None) -> None:
+    jobs.done(submitted)
 
 
 settings = {"queue": queue, "functions": [noop], "concurrency": 50}
@@ -27,7 +27,7 @@ async def submit(count: int, flight: int = 50) -> dict[str, float]:
 
 async def pickup(count: int) -> dict[str, float]:
     await queue.connect()
-    return await jobs.pickups(count, lambda asked: queue.enqueue("noop", asked=asked))
+    return await jobs.pickups(count, lambda submitted: queue.enqueue("noop", submitted=submitted))
 
 
 def work(_: int) -> None:
@@ -39,4 +39,6 @@ def work(_: int) -> None:
 
 
 if __name__ == "__main__":
-    jobs.serve(submit=submit, single=lambda count: submit(count, flight=1), work=work, pickup=pickup)
+    jobs.serve(
+        submit=submit, single=lambda count: submit(count, flight=1), work=work, pickup=pickup
+    )

@@ -1,4 +1,5 @@
-"""taskiq on Redis: as a list (at most once) or a stream (acknowledged), orjson, uvloop, 100 tasks at once."""
+"""taskiq on Redis: as a list (at most once) or a stream (acknowledged), orjson, uvloop, 100 tasks
+at once."""
 
 from __future__ import annotations
 
@@ -7,13 +8,17 @@ from taskiq_redis import ListQueueBroker, RedisStreamBroker
 
 from benchmarks.systems import jobs
 
-made = ListQueueBroker(jobs.STORE) if jobs.WAY == "list" else RedisStreamBroker(jobs.STORE, consumer_id="0")
+made = (
+    ListQueueBroker(jobs.STORE)
+    if jobs.WAY == "list"
+    else RedisStreamBroker(jobs.STORE, consumer_id="0")
+)
 broker = made.with_serializer(ORJSONSerializer())
 
 
 @broker.task(task_name="noop")
-async def noop(asked: float | None = None) -> None:
-    jobs.done(asked)
+async def noop(submitted: float | None = None) -> None:
+    jobs.done(submitted)
 
 
 async def submit(count: int, flight: int = 50) -> dict[str, float]:
@@ -27,9 +32,19 @@ async def pickup(count: int) -> dict[str, float]:
 
 
 def work(_: int) -> None:
-    options = ["--max-async-tasks", "100", "--max-prefetch", "0", "--no-parse", "--log-level", "ERROR"]
+    options = [
+        "--max-async-tasks",
+        "100",
+        "--max-prefetch",
+        "0",
+        "--no-parse",
+        "--log-level",
+        "ERROR",
+    ]
     jobs.become("taskiq", "worker", "benchmarks.systems.taskiq:broker", "-w", "1", *options)
 
 
 if __name__ == "__main__":
-    jobs.serve(submit=submit, single=lambda count: submit(count, flight=1), work=work, pickup=pickup)
+    jobs.serve(
+        submit=submit, single=lambda count: submit(count, flight=1), work=work, pickup=pickup
+    )

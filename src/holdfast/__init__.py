@@ -1,4 +1,5 @@
-"""holdfast runs expensive multi-step jobs once: every step checkpointed, one effective worker, one result."""
+"""holdfast runs expensive multi-step jobs once: every step checkpointed, one effective worker, one
+result."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ class Holdfast:
             run = await app.submit(report, request, tenant="acme", key="r-123")
             print(await run.result())
 
-    Entering starts a worker in this process; `worker=False` makes it a client whose runs other processes execute.
-    """
+    Entering starts a worker in this process; `worker=False` makes it a client whose runs other
+    processes execute."""
 
     def __init__(
         self,
@@ -65,7 +65,9 @@ class Holdfast:
         self.name = f"{socket.gethostname()}-{os.getpid()}"
         self._clock = clock or SystemClock()
         self.store_url = store if isinstance(store, str) else None
-        self.store: Store = bootstrap.make_store(store, self._clock) if isinstance(store, str) else store
+        self.store: Store = (
+            bootstrap.make_store(store, self._clock) if isinstance(store, str) else store
+        )
         self.bus: Bus | None = bootstrap.make_bus(bus) if isinstance(bus, str) else bus
         self._blobs = self._make_blobs(blobs)
         self._worker_options = worker if isinstance(worker, WorkerOptions) else WorkerOptions()
@@ -102,7 +104,11 @@ class Holdfast:
             bootstrap.with_options(store, given) if isinstance(store, str) else store,
             pipelines,
             blobs=given.blobs or (own._blobs if own else None),
-            bus=(own.bus if own and loaded.is_default("bus") else bootstrap.with_options(given.bus, given)),
+            bus=(
+                own.bus
+                if own and loaded.is_default("bus")
+                else bootstrap.with_options(given.bus, given)
+            ),
             worker=_worker_options(loaded, like) if worker else False,
             lease=like._times if like and loaded.is_default("lease") else given.lease,
             retention=like._retention
@@ -117,11 +123,18 @@ class Holdfast:
 
     def _wire(self) -> Runtime:
         keeper = LeaseKeeper(self.store, self._clock, self._times, threaded=self._threads)
-        runtime = Runtime(self.store, Committer(self.store), Payloads(self._blobs), keeper, self._clock, self._times)
+        runtime = Runtime(
+            self.store,
+            Committer(self.store),
+            Payloads(self._blobs),
+            keeper,
+            self._clock,
+            self._times,
+        )
         runtime.provided = self._provide
         return runtime
 
-    # --- life --------------------------------------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Holdfast:
         await self.open()
@@ -185,7 +198,7 @@ class Holdfast:
             await self.bus.close()
         await self.store.close()
 
-    # --- work --------------------------------------------------------------------------------------------------
+    # --- work -------------------------------------------------------------------------------------
 
     async def submit(
         self,
@@ -197,11 +210,14 @@ class Holdfast:
         priority: int = 0,
         delay: Duration = 0,
     ) -> RunHandle:
-        """Accept a run. It is durable when this returns. `run.created` tells a new run from an existing one."""
+        """Accept a run. It is durable when this returns. `run.created` tells a new run from an
+        existing one."""
         found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         if not self._is_open:
             await self.open()
-        return await self._intake.submit(found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay))
+        return await self._intake.submit(
+            found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
+        )
 
     async def submit_many(
         self,
@@ -213,8 +229,8 @@ class Holdfast:
         priority: int = 0,
         delay: Duration = 0,
     ) -> list[RunHandle]:
-        """Accept a run for each input, in their order, in as few commits as possible. All are durable when this
-        returns; if one input is not valid, none was accepted."""
+        """Accept a run for each input, in their order, in as few commits as possible. All are
+        durable when this returns; if one input is not valid, none was accepted."""
         found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         await self.open()
         return await self._intake.submit_many(
@@ -242,9 +258,11 @@ class Holdfast:
             raise UnknownPipeline(f"pipeline {name!r} is not registered here (known: {known})")
         return self.pipelines[name]
 
-    async def receive(self, topic: str, pipeline: Pipeline[Any], *, tenant: str = "default") -> None:
-        """Turn the messages of a topic into runs, beside everything else, until the app is closed. What is published
-        after this has returned is received."""
+    async def receive(
+        self, topic: str, pipeline: Pipeline[Any], *, tenant: str = "default"
+    ) -> None:
+        """Turn the messages of a topic into runs, beside everything else, until the app is closed.
+        What is published after this has returned is received."""
         if self.bus is None:
             raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
         await self.open()
@@ -252,8 +270,11 @@ class Holdfast:
         self._run_beside(receiver.run(await receiver.subscribe()))
 
     def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
-        """A lock for your own code, once the app is open: `async with app.lock("import") as lock: …`."""
-        return Lock(self.runtime, name, owner=self.name, wait=None if wait is None else seconds(wait))
+        """A lock for your own code, once the app is open: `async with app.lock("import") as lock:
+        …`."""
+        return Lock(
+            self.runtime, name, owner=self.name, wait=None if wait is None else seconds(wait)
+        )
 
     def election(self, name: str) -> LeaderElection:
         """A leader election for your own code, once the app is open."""
@@ -265,5 +286,9 @@ def _worker_options(loaded: Loaded, like: Holdfast | None) -> WorkerOptions:
     given = loaded.settings
     if like is None:
         return WorkerOptions(given.concurrency, given.max_bytes, grace=given.grace)
-    said = {name: getattr(given, name) for name in ("concurrency", "max_bytes", "grace") if not loaded.is_default(name)}
+    said = {
+        name: getattr(given, name)
+        for name in ("concurrency", "max_bytes", "grace")
+        if not loaded.is_default(name)
+    }
     return msgspec.structs.replace(like._worker_options, **said)

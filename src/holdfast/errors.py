@@ -26,7 +26,8 @@ from __future__ import annotations
 
 
 class HoldfastError(Exception):
-    """Everything holdfast raises on purpose. The message names the cause, the object and the remedy."""
+    """Everything holdfast raises on purpose. The message names the cause, the object and the
+    remedy."""
 
 
 class Fix(HoldfastError):
@@ -54,7 +55,8 @@ class NotFound(Fix):
 
 
 class Conflict(Fix):
-    """The request contradicts what is stored. `run_id` is the run that stands in the way, if there is one."""
+    """The request contradicts what is stored. `run_id` is the run that stands in the way, if there
+    is one."""
 
     def __init__(self, message: str, run_id: str | None = None) -> None:
         super().__init__(message)
@@ -62,7 +64,8 @@ class Conflict(Fix):
 
 
 class Transient(HoldfastError):
-    """It may work later. `retry_after` is the least number of seconds to wait, if the other side said so."""
+    """It may work later. `retry_after` is the least number of seconds to wait, if the other side
+    said so."""
 
     def __init__(self, message: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(message)

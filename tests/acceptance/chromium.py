@@ -42,7 +42,9 @@ def _path() -> str:
         return found
     if not os.environ.get("CI"):
         pytest.skip("there is no Chromium on this machine: `make browser` installs it")
-    pytest.fail("CI has no Chromium, so the report page was not looked at: `make browser` installs it")
+    pytest.fail(
+        "CI has no Chromium, so the report page was not looked at: `make browser` installs it"
+    )
 
 
 def _found() -> str | None:

@@ -42,10 +42,18 @@ class Cli:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-        self.env |= {"HOME": str(folder), "HOLDFAST_SECRETS_DIR": str(folder / "secrets"), "NO_COLOR": "1"}
+        self.env = {
+            name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
+        }
+        self.env |= {
+            "HOME": str(folder),
+            "HOLDFAST_SECRETS_DIR": str(folder / "secrets"),
+            "NO_COLOR": "1",
+        }
         (folder / "pipelines.py").write_text(PIPELINES.read_text())
-        (folder / "holdfast.toml").write_text('store = "sqlite:///runs.db"\napp = ["pipelines.py"]\n')
+        (folder / "holdfast.toml").write_text(
+            'store = "sqlite:///runs.db"\napp = ["pipelines.py"]\n'
+        )
 
     def __call__(self, *words: str, code: int | None = 0, stdin: str = "", **env: str) -> Answer:
         done = subprocess.run(
@@ -148,9 +156,15 @@ class Stage(Cli):
         super().__init__(folder)
         self.succeeded = self.here("run", "greet", "-i", "name=Ada", "--json").json["run"]
         fail = ("-i", "trouble=fail")
-        self.failed = self.here("run", "greet", "-i", "name=Bob", *fail, "--json", code=5).json["run"]
-        self.paused = self.submit("greet", "-i", "name=Eve", "-i", "trouble=pause", "--tenant", "acme")
+        self.failed = self.here("run", "greet", "-i", "name=Bob", *fail, "--json", code=5).json[
+            "run"
+        ]
+        self.paused = self.submit(
+            "greet", "-i", "name=Eve", "-i", "trouble=pause", "--tenant", "acme"
+        )
         self.here("worker", "--once")
-        self.queued = self.submit("greet", "-i", "name=Kay", "--delay", "1h", "--idempotency-key", "k-1")
+        self.queued = self.submit(
+            "greet", "-i", "name=Kay", "--delay", "1h", "--idempotency-key", "k-1"
+        )
         self.cancelled = self.submit("greet", "-i", "name=Max", "--delay", "1h")
         self.here("runs", "cancel", self.cancelled, "--reason", "wrong name")

@@ -1,4 +1,5 @@
-"""The pipeline of test_crashes.py: its middle step waits for a gate, one for each process, and notes what it does."""
+"""The pipeline of test_crashes.py: its middle step waits for a gate, one for each process, and
+notes what it does."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ async def before(input: str, ctx: Context) -> str:
 
 @gated.step
 async def slow(input: str, before: str, ctx: Context) -> str:
-    """Input "blocking" blocks the event loop: whoever is paused here returns a result before it can be told to stop."""
+    """Input "blocking" blocks the event loop: whoever is paused here returns a result before it can
+    be told to stop."""
     note("begins", ctx)
     gate = Path(f"gate-{os.getpid()}")
     while not gate.exists():  # noqa: ASYNC240  (another process opens it)

@@ -1,4 +1,5 @@
-"""Pipelines that the command line tests run: they greet, and get into the trouble they are asked for."""
+"""Pipelines that the command line tests run: they greet, and get into the trouble they are asked
+for."""
 
 import asyncio
 import os

@@ -29,9 +29,19 @@ class WorkerProcess:
     """`holdfast worker` in a process of its own."""
 
     def __init__(self, folder: Path, number: int, lease: dict[str, str], grace: str) -> None:
-        command = [sys.executable, "-m", "holdfast", "--store", "sqlite:///holdfast.db", "--app", str(PIPELINE)]
+        command = [
+            sys.executable,
+            "-m",
+            "holdfast",
+            "--store",
+            "sqlite:///holdfast.db",
+            "--app",
+            str(PIPELINE),
+        ]
         command += ["worker", "--drain-timeout", grace]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
+        }
         env |= {f"HOLDFAST_LEASE_{name.upper()}": value for name, value in lease.items()}
         self._folder = folder
         self._log = folder / f"worker-{number}.log"
@@ -74,7 +84,8 @@ def notes(folder: Path) -> list[str]:
 
 
 class Scene:
-    """`async with Scene(tmp_path) as scene:` opens the store as a client and kills its workers at the end."""
+    """`async with Scene(tmp_path) as scene:` opens the store as a client and kills its workers at
+    the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,7 +101,9 @@ class Scene:
             worker.kill()
         await self.app.close()
 
-    def start_worker(self, *, lease: dict[str, str] | None = None, grace: str = "5s") -> WorkerProcess:
+    def start_worker(
+        self, *, lease: dict[str, str] | None = None, grace: str = "5s"
+    ) -> WorkerProcess:
         worker = WorkerProcess(self.folder, len(self._workers) + 1, lease or {}, grace)
         self._workers.append(worker)
         return worker
@@ -98,7 +111,9 @@ class Scene:
     async def run_in_slow_step(self, worker: WorkerProcess, input: str) -> RunHandle:
         """Submit a run, and wait until this worker is in the middle of it."""
         run = await self.app.submit(gated, input)
-        await self.until(lambda: worker.noted("begins slow"), "the first worker is in its slow step")
+        await self.until(
+            lambda: worker.noted("begins slow"), "the first worker is in its slow step"
+        )
         return run
 
     async def until(self, ask: Callable[[], Any], what: str) -> None:

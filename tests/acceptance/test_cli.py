@@ -1,4 +1,5 @@
-"""The command line, as its users meet it: real processes, a real store, exit codes that scripts rely on."""
+"""The command line, as its users meet it: real processes, a real store, exit codes that scripts
+rely on."""
 
 import json
 import os
@@ -16,7 +17,7 @@ from tests.acceptance.conftest import HOLDFAST
 ID = re.compile(r"[0-9a-z]{26}")
 
 
-# --- run ----------------------------------------------------------------------------------------------------
+# --- run ------------------------------------------------------------------------------------------
 
 
 def test_run_prints_the_result_on_stdout_and_progress_on_stderr(cli):
@@ -39,8 +40,12 @@ def test_run_with_json_tells_the_run_and_its_result(cli):
 
 def test_input_comes_from_a_file_or_from_standard_input(cli):
     (cli.folder / "in.json").write_text('{"name": "Ada", "shouts": 1}')
-    assert cli("run", "greet", "--input-file", "in.json", "-i", "name=Bob").json == {"greeting": "Hello Bob"}
-    assert cli("run", "greet", "--input-file", "-", stdin='{"name": "Eve"}').json == {"greeting": "Hello Eve!"}
+    assert cli("run", "greet", "--input-file", "in.json", "-i", "name=Bob").json == {
+        "greeting": "Hello Bob"
+    }
+    assert cli("run", "greet", "--input-file", "-", stdin='{"name": "Eve"}').json == {
+        "greeting": "Hello Eve!"
+    }
 
 
 def test_what_is_only_submitted_is_executed_by_a_worker(cli):
@@ -56,7 +61,17 @@ def test_the_same_key_gives_the_same_run_and_other_input_is_a_conflict(cli):
     first = cli.here("run", "greet", "-i", "name=Ada", "--idempotency-key", "k", "--json").json
     again = cli.here("run", "greet", "-i", "name=Ada", "--idempotency-key", "k", "--json").json
     assert (again["run"], again["created"]) == (first["run"], False)
-    rejected = cli.here("run", "greet", "-i", "name=Ada", "--idempotency-key", "k", "--on-conflict", "reject", code=6)
+    rejected = cli.here(
+        "run",
+        "greet",
+        "-i",
+        "name=Ada",
+        "--idempotency-key",
+        "k",
+        "--on-conflict",
+        "reject",
+        code=6,
+    )
     assert first["run"] in rejected.err
     other = cli.here("run", "greet", "-i", "name=Bob", "--idempotency-key", "k", code=6)
     assert first["run"] in other.err
@@ -107,7 +122,7 @@ def test_ctrl_c_hands_the_run_over_and_the_same_command_goes_on(cli):
     assert "1 step executed, 2 reused" in cli("runs", "show", again["run"]).out
 
 
-# --- worker -------------------------------------------------------------------------------------------------
+# --- worker ---------------------------------------------------------------------------------------
 
 
 def test_a_worker_told_to_stop_hands_its_runs_over_and_exits_with_0(cli):
@@ -143,19 +158,24 @@ def test_the_leader_of_a_lane_holds_a_lock_that_can_be_taken_away(cli):
     assert cli.submit("line") == run, "one live run for each tenant"
     worker = cli.start("worker", "--lane", "line", "--drain-timeout", "0")
     worker.until("queue is waiting")
-    [lane] = [lane for lane in cli("lanes", "list", "--json").json["items"] if lane["name"] == "line"]
+    [lane] = [
+        lane for lane in cli("lanes", "list", "--json").json["items"] if lane["name"] == "line"
+    ]
     assert (lane["order"], lane["running"], lane["term"]) == ("fifo", 1, 1)
     [lock] = cli("locks", "list", "--json").json["items"]
     assert (lock["name"], lock["holder"]) == ("lane:line", lane["leader"])
 
     assert "add --yes" in cli("locks", "release", "lane:line", code=2).err
-    assert cli("locks", "release", "lane:line", "--yes", "--reason", "test").out == "lane:line released\n"
+    assert (
+        cli("locks", "release", "lane:line", "--yes", "--reason", "test").out
+        == "lane:line released\n"
+    )
     worker.tell(signal.SIGTERM)
     assert worker.end().code == 0
     assert "is not held" in cli("locks", "release", "lane:line", "--yes", code=7).err
 
 
-# --- looking ------------------------------------------------------------------------------------------------
+# --- looking --------------------------------------------------------------------------------------
 
 
 def test_runs_are_listed_newest_first_with_whole_ids(stage):
@@ -168,17 +188,26 @@ def test_runs_are_listed_newest_first_with_whole_ids(stage):
 def test_lists_are_items_and_a_cursor_and_pages_meet_without_gaps(stage):
     first = stage.here("runs", "list", "--json", "--limit", "2").json
     assert set(first) == {"items", "next_cursor"}
-    second = stage.here("runs", "list", "--json", "--limit", "2", "--cursor", first["next_cursor"]).json
-    third = stage.here("runs", "list", "--json", "--limit", "2", "--cursor", second["next_cursor"]).json
+    second = stage.here(
+        "runs", "list", "--json", "--limit", "2", "--cursor", first["next_cursor"]
+    ).json
+    third = stage.here(
+        "runs", "list", "--json", "--limit", "2", "--cursor", second["next_cursor"]
+    ).json
     found = [run["id"] for page in (first, second, third) for run in page["items"]]
     assert found == [stage.cancelled, stage.queued, stage.paused, stage.failed, stage.succeeded]
     assert third["next_cursor"] is None
 
 
 def test_lists_can_be_filtered_and_streamed_as_lines(stage):
-    lines = stage.here("runs", "list", "-o", "jsonl", "--tenant", "acme", "--state", "paused").out.splitlines()
+    lines = stage.here(
+        "runs", "list", "-o", "jsonl", "--tenant", "acme", "--state", "paused"
+    ).out.splitlines()
     assert [json.loads(line)["id"] for line in lines] == [stage.paused]
-    assert stage.here("runs", "list", "--state", "running", "--json").json == {"items": [], "next_cursor": None}
+    assert stage.here("runs", "list", "--state", "running", "--json").json == {
+        "items": [],
+        "next_cursor": None,
+    }
 
 
 def test_a_run_is_shown_as_a_page_with_a_timeline(stage):
@@ -191,7 +220,15 @@ def test_a_run_is_shown_as_a_page_with_a_timeline(stage):
 
 def test_a_run_is_shown_as_json_for_programs(stage):
     view = stage.here("runs", "show", stage.succeeded, "--json").json
-    assert set(view) == {"run", "input", "steps", "totals", "validation_failures", "dead_letter", "history"}
+    assert set(view) == {
+        "run",
+        "input",
+        "steps",
+        "totals",
+        "validation_failures",
+        "dead_letter",
+        "history",
+    }
     assert view["input"] == {"name": "Ada", "trouble": None, "shouts": 2}
     assert [(step["name"], step["status"], step["items"]) for step in view["steps"]] == [
         ("hello", "completed", 0),
@@ -201,13 +238,20 @@ def test_a_run_is_shown_as_json_for_programs(stage):
 
 
 def test_a_run_is_found_by_the_start_of_its_id(stage):
-    assert stage.here("runs", "show", stage.succeeded[:-2], "--json").json["run"]["id"] == stage.succeeded
+    assert (
+        stage.here("runs", "show", stage.succeeded[:-2], "--json").json["run"]["id"]
+        == stage.succeeded
+    )
     assert "several runs begin with" in stage.here("runs", "show", stage.succeeded[:2], code=7).err
 
 
 def test_the_state_document_is_what_the_report_service_wrote(stage):
     state = stage.here("runs", "show", stage.failed, "--format", "state").json
-    assert (state["reportId"], state["status"], state["currentStep"]) == (stage.failed, "failed", "deliver")
+    assert (state["reportId"], state["status"], state["currentStep"]) == (
+        stage.failed,
+        "failed",
+        "deliver",
+    )
     assert state["completedResults"]["hello"] == "Hello Bob"
 
 
@@ -217,17 +261,25 @@ def test_history_and_logs_of_a_run_are_printed(stage):
     assert events[-1]["type"] == "run.completed"
     assert "step.completed" in stage.here("runs", "events", stage.succeeded, "--follow").out
     [line] = stage.here("runs", "logs", stage.succeeded, "--json").json["items"]
-    assert (line["step"], line["message"], line["fields"]) == ("hello", "saying hello", {"name": "Ada"})
+    assert (line["step"], line["message"], line["fields"]) == (
+        "hello",
+        "saying hello",
+        {"name": "Ada"},
+    )
     assert "hello: saying hello name=Ada" in stage.here("runs", "logs", stage.succeeded).out
 
 
 def test_watching_ends_with_the_run(stage):
     assert "3 steps executed" in stage.here("runs", "watch", stage.succeeded).out
-    assert stage.here("runs", "watch", stage.failed, "--json", code=5).json["run"]["state"] == "failed"
+    assert (
+        stage.here("runs", "watch", stage.failed, "--json", code=5).json["run"]["state"] == "failed"
+    )
     stage.here("runs", "watch", stage.cancelled, code=5)
     stage.here("runs", "watch", stage.failed, "--expect", "failed")
     stage.here("runs", "watch", stage.failed, "--expect", "succeeded", code=8)
-    assert "still going" in stage.here("runs", "watch", stage.queued, "--timeout", "0.1s", code=3).err
+    assert (
+        "still going" in stage.here("runs", "watch", stage.queued, "--timeout", "0.1s", code=3).err
+    )
 
 
 def test_results_exist_only_for_runs_that_succeeded(stage):
@@ -238,7 +290,10 @@ def test_results_exist_only_for_runs_that_succeeded(stage):
 
 def test_a_dead_letter_is_shown_with_its_original_bytes(stage):
     [letter] = stage.here("dlq", "list", "--json").json["items"]
-    assert (letter["id"], letter["reason"]) == (f"run:{stage.failed}", "Permanent: nobody is at home")
+    assert (letter["id"], letter["reason"]) == (
+        f"run:{stage.failed}",
+        "Permanent: nobody is at home",
+    )
     shown = stage.here("dlq", "show", stage.failed[:-2], "--json").json
     assert shown["dead_letter"]["id"] == letter["id"]
     assert shown["body"]["name"] == "Bob"
@@ -246,14 +301,21 @@ def test_a_dead_letter_is_shown_with_its_original_bytes(stage):
 
 
 def test_a_dry_run_of_redriving_changes_nothing(stage):
-    planned = stage.here("dlq", "redrive", "--all", "--pipeline", "greet", "--dry-run", "--json").json["items"]
+    planned = stage.here(
+        "dlq", "redrive", "--all", "--pipeline", "greet", "--dry-run", "--json"
+    ).json["items"]
     assert [one["run"] for one in planned] == [stage.failed]
-    assert stage.here("dlq", "redrive", "--all", "--pipeline", "other", "--yes", "--json").json["items"] == []
+    assert (
+        stage.here("dlq", "redrive", "--all", "--pipeline", "other", "--yes", "--json").json[
+            "items"
+        ]
+        == []
+    )
     assert "add --yes" in stage.here("dlq", "redrive", "--all", code=2).err
     assert stage.state(stage.failed) == "failed"
 
 
-# --- changing -----------------------------------------------------------------------------------------------
+# --- changing -------------------------------------------------------------------------------------
 
 
 def test_runs_are_paused_resumed_cancelled_and_that_is_final(cli):
@@ -280,11 +342,16 @@ def test_a_rerun_takes_over_what_does_not_depend_on_the_step(cli):
     shown = cli.here("runs", "show", again).out
     assert "1 step executed, 2 reused" in shown
     assert f"rerun of {first}" in shown
-    assert "no step 'nonsense'" in cli.here("runs", "rerun", first, "--from-step", "nonsense", code=7).err
+    assert (
+        "no step 'nonsense'"
+        in cli.here("runs", "rerun", first, "--from-step", "nonsense", code=7).err
+    )
 
 
 def test_a_dead_letter_is_discarded_once(cli):
-    run = cli.here("run", "greet", "-i", "name=Ada", "-i", "trouble=fail", "--json", code=5).json["run"]
+    run = cli.here("run", "greet", "-i", "name=Ada", "-i", "trouble=fail", "--json", code=5).json[
+        "run"
+    ]
     assert cli.here("dlq", "discard", run, "--reason", "test").out == f"run:{run} discarded\n"
     assert "was closed before" in cli.here("dlq", "redrive", run).out
     assert cli.here("dlq", "list", "--json").json["items"] == []
@@ -303,7 +370,8 @@ def _hold_lock(path, name):
     """As if a worker on this host had taken it just now."""
     with sqlite3.connect(path) as db:
         db.execute(
-            "INSERT INTO locks (name, epoch, owner, token, acquired, lease_until, lease_ttl) VALUES (?,?,?,?,?,?,?)",
+            "INSERT INTO locks (name, epoch, owner, token, acquired, lease_until, lease_ttl) "
+            "VALUES (?,?,?,?,?,?,?)",
             (name, 1, "worker", "token", time.time(), time.monotonic() + 60, 60.0),
         )
 
@@ -326,7 +394,7 @@ def _in_terminal(cli, *words, typed):
     return code
 
 
-# --- mistakes -----------------------------------------------------------------------------------------------
+# --- mistakes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -343,7 +411,11 @@ def _in_terminal(cli, *words, typed):
         (["run", "greet", "-i", "name:={"], 2, "is not valid JSON"),
         (["run", "greet", "-i", "name=A", "-i", "name.first=B"], 2, "where an object is needed"),
         (["run", "greet", "--input-file", "missing.json"], 2, "No such file"),
-        (["run", "greet", "-i", "name=Ada", "--tenant", "No Good"], 2, "tenant 'No Good' is not usable"),
+        (
+            ["run", "greet", "-i", "name=Ada", "--tenant", "No Good"],
+            2,
+            "tenant 'No Good' is not usable",
+        ),
         (["run", "greet", "--timeout", "soon"], 2, "is not a duration"),
         (["run"], 2, "Missing argument"),
         (["rnu"], 2, "No such command 'rnu'"),
@@ -364,7 +436,11 @@ def _in_terminal(cli, *words, typed):
         (["--store", "sqlite:///noise.db", "runs", "list"], 2, "is not a usable SQLite database"),
         (["--store", "sqlite:///foreign.db", "runs", "list"], 2, "another program"),
         (["--app", "missing.py:x", "pipelines", "list"], 2, "there is no file"),
-        (["--app", "missing_module:x", "pipelines", "list"], 2, "there is no module 'missing_module'"),
+        (
+            ["--app", "missing_module:x", "pipelines", "list"],
+            2,
+            "there is no module 'missing_module'",
+        ),
         (["--app", "pipelines.py:gret", "pipelines", "list"], 2, "did you mean 'greet'?"),
         (["--app", "pipelines.py:shout", "pipelines", "list"], 2, "it must be a Pipeline"),
         (["--app", "broken.py", "pipelines", "list"], 2, "broken.py:4: step 'second'"),
@@ -384,19 +460,24 @@ def test_a_mistake_is_explained_in_one_last_line_and_ends_with_its_code(stage, w
 
 
 def _put_broken_files(folder):
-    (folder / "noise.db").write_bytes(b"this is no database, but long enough to look like one" * 100)
+    (folder / "noise.db").write_bytes(
+        b"this is no database, but long enough to look like one" * 100
+    )
     if not (folder / "foreign.db").exists():
         with sqlite3.connect(folder / "foreign.db") as db:
             db.execute("CREATE TABLE t (x)")
     (folder / "broken.py").write_text(
-        "from holdfast import Pipeline\np = Pipeline('p')\n\n@p.step\nasync def second(first: str) -> str: ...\n"
+        "from holdfast import Pipeline\np = Pipeline('p')\n\n@p.step\nasync def second(first: str) "
+        "-> str: ...\n"
     )
     (folder / "raising.py").write_text("1 / 0\n")
     (folder / "syntax.py").write_text("def\n")
 
 
 def test_an_unknown_setting_stops_every_command(cli):
-    assert "did you mean HOLDFAST_STORE?" in cli.here("runs", "list", code=2, HOLDFAST_STOER="x").err
+    assert (
+        "did you mean HOLDFAST_STORE?" in cli.here("runs", "list", code=2, HOLDFAST_STOER="x").err
+    )
     (cli.folder / "holdfast.toml").write_text("stoer = 1")
     assert "did you mean store?" in cli.here("run", "greet", code=2).err
 
@@ -412,12 +493,15 @@ def test_a_read_only_store_is_refused_and_left_as_it_is(cli):
     assert "read-only" in cli.here("runs", "list", code=2).err
 
 
-# --- pipelines, settings, check, version --------------------------------------------------------------------
+# --- pipelines, settings, check, version ----------------------------------------------------------
 
 
 def test_pipelines_are_listed_with_graph_and_schema(stage):
     listed = stage.here("pipelines", "list", "--json").json["items"]
-    assert [(one["name"], one["order"]) for one in listed] == [("greet", "parallel"), ("line", "fifo")]
+    assert [(one["name"], one["order"]) for one in listed] == [
+        ("greet", "parallel"),
+        ("line", "fifo"),
+    ]
     assert "hello --> louder" in stage.here("pipelines", "graph", "greet", "--mermaid").out
     assert "input hello" in stage.here("pipelines", "graph", "greet").out
     assert stage.here("pipelines", "schema", "greet").json["required"] == ["name"]
@@ -435,7 +519,9 @@ def test_every_setting_is_shown_with_its_origin_and_without_secrets(stage):
 def test_check_finds_problems_before_anything_runs(stage):
     assert "✔ pipelines" in stage.here("check").out
     _put_broken_files(stage.folder)
-    problems = stage.here("check", "--app", "broken.py", "--store", "foo:", "--json", code=8).json["items"]
+    problems = stage.here("check", "--app", "broken.py", "--store", "foo:", "--json", code=8).json[
+        "items"
+    ]
     assert [one["check"] for one in problems if one["status"] != "ok"] == ["adapters", "pipelines"]
     assert stage.here("check", "--profile", "nonsense", code=8).out.startswith("✘ settings")
 
@@ -456,7 +542,9 @@ def test_version_tells_what_is_installed(stage):
 def test_the_shell_completes_commands_pipelines_and_run_ids(stage):
     def offers(words: str) -> list[str]:
         count = str(len(words.split(" ")) - 1)
-        asked = stage(_HOLDFAST_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count, code=None)
+        asked = stage(
+            _HOLDFAST_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count, code=None
+        )
         return [line.partition(",")[2] for line in asked.out.splitlines()]
 
     assert "_HOLDFAST_COMPLETE" in stage("completion", "bash").out
@@ -470,7 +558,11 @@ HEAVY = ("pydantic", "sqlite3", "rich", "holdfast.engine", "holdfast.adapters", 
 
 @pytest.mark.parametrize(
     ("words", "heavy"),
-    [(["version"], (*HEAVY, "asyncio")), (["--help"], (*HEAVY, "asyncio")), (["run", "--help"], HEAVY)],
+    [
+        (["version"], (*HEAVY, "asyncio")),
+        (["--help"], (*HEAVY, "asyncio")),
+        (["run", "--help"], HEAVY),
+    ],
 )
 def test_help_and_version_start_without_what_they_do_not_need(words, heavy):
     """What makes them quick is what they do not import; a timed test would tell less."""

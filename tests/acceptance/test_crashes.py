@@ -18,12 +18,16 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def run_example(name: str, *arguments: str, cwd: Path, timeout: float) -> subprocess.CompletedProcess[str]:
+def run_example(
+    name: str, *arguments: str, cwd: Path, timeout: float
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(EXAMPLES / name), *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
-# --- killed -----------------------------------------------------------------------------------------------
+# --- killed ---------------------------------------------------------------------------------------
 
 
 def test_runs_survive_workers_that_are_killed_at_random(tmp_path: Path) -> None:
@@ -43,7 +47,7 @@ def test_the_crash_example_keeps_its_promises(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["holdfast-crash"]
 
 
-# --- paused -----------------------------------------------------------------------------------------------
+# --- paused ---------------------------------------------------------------------------------------
 
 
 def test_a_worker_that_sleeps_through_its_lease_wakes_up_and_writes_nothing(tmp_path: Path) -> None:
@@ -63,7 +67,9 @@ async def pause_past_the_lease(folder: Path) -> None:
 
         sleeper.open_gate()
         sleeper.send(signal.SIGCONT)
-        await scene.until(lambda: sleeper.noted("returns slow"), "the sleeper returns its result all the same")
+        await scene.until(
+            lambda: sleeper.noted("returns slow"), "the sleeper returns its result all the same"
+        )
         sleeper.send(signal.SIGTERM)
         assert await scene.exit_code(sleeper) == 0
 
@@ -84,7 +90,7 @@ async def pause_past_the_lease(folder: Path) -> None:
         assert "lease lost" in sleeper.log
 
 
-# --- told to stop -----------------------------------------------------------------------------------------
+# --- told to stop ---------------------------------------------------------------------------------
 
 HANDED_OVER_IN_SLOW = [
     "run.queued",

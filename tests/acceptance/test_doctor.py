@@ -58,9 +58,13 @@ def test_a_whole_server_is_looked_at(cli: Cli) -> None:
     url = shared_server().url(fresh_schema())
     items = cli.here("--store", url, "doctor", "--fix", "--json", code=8).json["items"]
     assert [item["check"] for item in items if item["status"] == "fail"] == ["durability"]
-    assert {"fenced write", "wake-up", "notifications", "dead letters"} < {item["check"] for item in items}
+    assert {"fenced write", "wake-up", "notifications", "dead letters"} < {
+        item["check"] for item in items
+    }
     with a_server() as redis:
-        items = cli.here("--store", redis.url(), "doctor", "--fix", "--json", HOLDFAST_BUS=redis.url()).json["items"]
+        items = cli.here(
+            "--store", redis.url(), "doctor", "--fix", "--json", HOLDFAST_BUS=redis.url()
+        ).json["items"]
     assert {"fenced write", "wake-up", "message", "outbox"} < {item["check"] for item in items}
 
 
@@ -71,7 +75,7 @@ def test_lines_fit_the_terminal() -> None:
     assert not any(line.endswith(" ") for line in lines)
 
 
-# --- secrets ----------------------------------------------------------------------------------------------------------
+# --- secrets --------------------------------------------------------------------------------------
 
 COMMANDS = (
     ("config", "show", "--origin"),
@@ -100,7 +104,15 @@ URLS = {
 def test_no_command_shows_a_password(cli: Cli, url: str) -> None:
     for words in COMMANDS:
         try:
-            said = repr(cli.here(*words, code=None, HOLDFAST_STORE=url, HOLDFAST_BUS=url, HOLDFAST_LOG_LEVEL="debug"))
+            said = repr(
+                cli.here(
+                    *words,
+                    code=None,
+                    HOLDFAST_STORE=url,
+                    HOLDFAST_BUS=url,
+                    HOLDFAST_LOG_LEVEL="debug",
+                )
+            )
         except HoldfastError as error:  # --debug lets it out
             said = "".join(traceback.format_exception(error))
         assert "s3cret" not in said, f"{words}: {said}"

@@ -28,7 +28,9 @@ SAMPLE = ROOT / "examples" / "data" / "riverside.csv"
 VOTES = ROOT / "examples" / "data" / "riverside-votes.csv"
 SHARED = ROOT.parent / "shared" / "data"
 TIMEOUT = 110
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
+}
 
 
 def holdfast(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -44,19 +46,27 @@ def holdfast(*words: str, cwd: Path, **environment: str) -> subprocess.Completed
 
 
 def built(file: Path, *words: str, cwd: Path, **environment: str) -> dict[str, Any]:
-    ended = holdfast("report", "build", str(file), "-o", "out", "--json", *words, cwd=cwd, **environment)
+    ended = holdfast(
+        "report", "build", str(file), "-o", "out", "--json", *words, cwd=cwd, **environment
+    )
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
 
-# --- offline ------------------------------------------------------------------------------------------------------
+# --- offline --------------------------------------------------------------------------------------
 
 
 def test_the_demo_makes_a_report_that_holds_and_finds_it_again(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "examples" / "demo.py")]
     for told in ("report completed", "has made this report already"):
         ended = subprocess.run(
-            command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=TIMEOUT, check=False
+            command,
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert told in ended.stderr
@@ -75,7 +85,9 @@ def test_the_demo_makes_a_report_that_holds_and_finds_it_again(tmp_path: Path) -
     ]
 
 
-def test_the_same_file_twice_is_the_same_report_to_the_byte_apart_from_times(tmp_path: Path) -> None:
+def test_the_same_file_twice_is_the_same_report_to_the_byte_apart_from_times(
+    tmp_path: Path,
+) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         built(SAMPLE, "--votes", str(VOTES), cwd=tmp_path / name)
@@ -88,7 +100,10 @@ def test_the_same_file_twice_is_the_same_report_to_the_byte_apart_from_times(tmp
 def files(folder: Path) -> dict[str, list[str]]:
     """The lines of each file, without times: when it was made, and how long that took."""
     made = json.loads((folder / "report.json").read_text())["made"]
-    return {path.name: untimed(path.read_text(encoding="utf-8"), made["at"]) for path in folder.iterdir()}
+    return {
+        path.name: untimed(path.read_text(encoding="utf-8"), made["at"])
+        for path in folder.iterdir()
+    }
 
 
 def untimed(text: str, at: str) -> list[str]:
@@ -100,7 +115,9 @@ TAKEN = re.compile(r"\d[\d.,]*\s?(?:ms|s|min)\b|\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d
 
 
 @pytest.mark.parametrize("votes", [False, True])
-@pytest.mark.parametrize("name", sorted(path.name for path in SHARED.glob("*.csv")) or ["(../shared/data is absent)"])
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in SHARED.glob("*.csv")) or ["(../shared/data is absent)"]
+)
 def test_a_real_file_becomes_a_report_that_holds(name: str, votes: bool, tmp_path: Path) -> None:
     if not SHARED.exists():
         pytest.skip("../shared/data is not here: real comment files are not part of the project")
@@ -117,10 +134,30 @@ def test_a_real_file_becomes_a_report_that_holds(name: str, votes: bool, tmp_pat
 
 
 def test_rows_come_from_standard_input_and_columns_by_name(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "holdfast", "report", "build", "-", "-o", "out", "--column", "comment=Antwort"]
-    lines = "\n".join(json.dumps({"Antwort": f"Der Park braucht {n} neue Bäume und mehr Licht."}) for n in range(5))
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "report",
+        "build",
+        "-",
+        "-o",
+        "out",
+        "--column",
+        "comment=Antwort",
+    ]
+    lines = "\n".join(
+        json.dumps({"Antwort": f"Der Park braucht {n} neue Bäume und mehr Licht."})
+        for n in range(5)
+    )
     ended = subprocess.run(
-        command, input=lines.encode(), cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=TIMEOUT, check=False
+        command,
+        input=lines.encode(),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        timeout=TIMEOUT,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr.decode()
     assert load_report(tmp_path / "out").language == "de"
@@ -135,7 +172,7 @@ def test_a_file_without_comments_is_refused_before_a_run_is_made(tmp_path: Path)
     assert holdfast("runs", "list", "--json", cwd=tmp_path).stdout.count('"id"') == 0
 
 
-# --- with a model -------------------------------------------------------------------------------------------------
+# --- with a model ---------------------------------------------------------------------------------
 
 
 def test_kill_9_in_the_middle_of_claims_costs_at_most_the_calls_in_flight(tmp_path: Path) -> None:
@@ -146,13 +183,28 @@ async def kill_in_the_middle(folder: Path) -> None:
     in_flight = 4
     async with FakeLLM(ReportBrain(), latency=0.05) as fake:
         address = fake.address(in_flight=in_flight)
-        command = [sys.executable, "-m", "holdfast", "report", "build", str(SAMPLE), "-o", "out", "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "holdfast",
+            "report",
+            "build",
+            str(SAMPLE),
+            "-o",
+            "out",
+            "--json",
+        ]
         environment = {**ENVIRONMENT, "HOLDFAST_LLM": address, **fake.environment, **SHORT_LEASE}
 
         async def start() -> asyncio.subprocess.Process:
             pipe = asyncio.subprocess.PIPE
             return await asyncio.create_subprocess_exec(
-                *command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, start_new_session=True
+                *command,
+                cwd=folder,
+                env=environment,
+                stdout=pipe,
+                stderr=pipe,
+                start_new_session=True,
             )
 
         first = await start()
@@ -166,7 +218,9 @@ async def kill_in_the_middle(folder: Path) -> None:
         assert second.returncode == 0, err.decode()
         asked = Counter((call.task, call.text) for call in fake.calls)
         repeated = sum(times - 1 for times in asked.values())
-        comments = Counter(line for call in fake.calls if call.task == "extraction" for line in texts(call.text))
+        comments = Counter(
+            line for call in fake.calls if call.task == "extraction" for line in texts(call.text)
+        )
         assert repeated <= in_flight
         assert sum(times - 1 for times in comments.values()) <= in_flight * 10
         assert json.loads(out)["created"] is False
@@ -199,7 +253,9 @@ async def run_out_of_budget(folder: Path) -> None:
         assert "of the budget of $120.00 is spent" in paused.stderr
         assert "--budget MORE" in paused.stderr
         before = len(fake.calls)
-        ended = await asyncio.to_thread(lambda: holdfast(*words, "10000", cwd=folder, **environment))
+        ended = await asyncio.to_thread(
+            lambda: holdfast(*words, "10000", cwd=folder, **environment)
+        )
         assert ended.returncode == 0, ended.stderr
         assert 0 < before < len(fake.calls)
         assert max(Counter((call.task, call.text) for call in fake.calls).values()) == 1
@@ -208,10 +264,12 @@ async def run_out_of_budget(folder: Path) -> None:
     assert spent > 120
 
 
-# --- the earlier report worker's words ------------------------------------------------------------------------
+# --- the earlier report worker's words ------------------------------------------------------------
 
 
-def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_words(tmp_path: Path) -> None:
+def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_words(
+    tmp_path: Path,
+) -> None:
     job = {
         "config": {
             "firebaseDetails": {"reportId": "r-123", "userId": "u-1"},
@@ -219,8 +277,16 @@ def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_
             "instructions": {"outputLanguage": "English"},
             "options": {"cruxes": False, "sortStrategy": "numPeople"},
         },
-        "data": [{"id": str(n), "comment": f"Bus {n} is late every day.", "interview": f"p{n}"} for n in range(4)],
-        "reportDetails": {"title": "Buses", "description": "d", "question": "What now?", "filename": "buses.csv"},
+        "data": [
+            {"id": str(n), "comment": f"Bus {n} is late every day.", "interview": f"p{n}"}
+            for n in range(4)
+        ],
+        "reportDetails": {
+            "title": "Buses",
+            "description": "d",
+            "question": "What now?",
+            "filename": "buses.csv",
+        },
     }
     (tmp_path / "job.json").write_text(json.dumps(job))
     first = built(tmp_path / "job.json", cwd=tmp_path)
@@ -228,7 +294,9 @@ def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_
     assert again.returncode == 0, again.stderr
     told = json.loads(again.stdout)
     assert (told["run"], told["created"]) == (first["run"], False)
-    state = json.loads(holdfast("runs", "show", first["run"], "--format", "state", cwd=tmp_path).stdout)
+    state = json.loads(
+        holdfast("runs", "show", first["run"], "--format", "state", cwd=tmp_path).stdout
+    )
     assert (state["reportId"], state["status"]) == ("r-123", "completed")
     assert [step for step in state["stepAnalytics"] if step not in ("comments", "report")] == [
         "clustering",

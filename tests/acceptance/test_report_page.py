@@ -1,4 +1,5 @@
-"""The report page in a real browser: how it looks, what it does, and that it asks nobody for anything.
+"""The report page in a real browser: how it looks, what it does, and that it asks nobody for
+anything.
 
 Screenshots are kept in `build/screenshots` for people to look at.
 """
@@ -42,11 +43,15 @@ class Reader:
         self.trouble: list[str] = []
         self.contexts: list[BrowserContext] = []
 
-    def open(self, report: Report, after: str = "", *, file: str = "report.html", **how: Any) -> Page:
+    def open(
+        self, report: Report, after: str = "", *, file: str = "report.html", **how: Any
+    ) -> Page:
         path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(render_page(report).encode())
-        context = self.browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce"} | how)
+        context = self.browser.new_context(
+            **{"viewport": DESKTOP, "reduced_motion": "reduce"} | how
+        )
         self.contexts.append(context)
         context.add_init_script(WATCH)
         page = context.new_page()
@@ -94,10 +99,12 @@ def shoot(page: Page, name: str, **how: Any) -> None:
 
 def fits(page: Page) -> bool:
     """Whether nothing makes the page wider than the screen."""
-    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    return page.evaluate(
+        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
 
 
-# --- how it looks --------------------------------------------------------------------------------------------
+# --- how it looks ---------------------------------------------------------------------------------
 
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
@@ -106,7 +113,17 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2},
     "phone dark": {"viewport": PHONE, "has_touch": True, "is_mobile": True, "color_scheme": "dark"},
 }
-SECTIONS = ("findings", "glance", "people", "agreement", "topics", "cruxes", "matrix", "quotes", "method")
+SECTIONS = (
+    "findings",
+    "glance",
+    "people",
+    "agreement",
+    "topics",
+    "cruxes",
+    "matrix",
+    "quotes",
+    "method",
+)
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -126,7 +143,9 @@ def test_it_fits_every_screen(reader: Reader, look: str) -> None:
 
 @pytest.mark.parametrize("view", ["bars", "treemap", "dots", "map"])
 @pytest.mark.parametrize("script", [True, False])
-def test_every_view_can_be_chosen_with_and_without_script(reader: Reader, view: str, script: bool) -> None:
+def test_every_view_can_be_chosen_with_and_without_script(
+    reader: Reader, view: str, script: bool
+) -> None:
     page = reader.open(samples.small(), java_script_enabled=script)
     page.click(f"label[for=view-{view}]")
     expect(page.locator(".view:visible")).to_have_count(1)
@@ -156,13 +175,15 @@ def test_other_reports_fit_too(reader: Reader, name: str, viewport: dict[str, in
 
 
 def test_it_works_from_a_folder_with_an_awkward_name(reader: Reader) -> None:
-    page = reader.open(samples.small(), "?view=treemap#g-nowhere", file="Año 1/überblick & more #1/report.html")
+    page = reader.open(
+        samples.small(), "?view=treemap#g-nowhere", file="Año 1/überblick & more #1/report.html"
+    )
     expect(page.locator(".view-treemap.by-people")).to_be_visible()
     page.click(".chip >> nth=0")
     expect(page.locator(".claim:target")).to_be_visible()
 
 
-# --- without script ------------------------------------------------------------------------------------------
+# --- without script -------------------------------------------------------------------------------
 
 
 def test_everything_can_be_read_without_script(reader: Reader) -> None:
@@ -188,10 +209,12 @@ def test_the_contents_open_on_a_phone_without_script(reader: Reader) -> None:
     expect(page.locator(".outline")).to_be_hidden()
 
 
-# --- citations and context -----------------------------------------------------------------------------------
+# --- citations and context ------------------------------------------------------------------------
 
 
-def test_a_citation_shows_its_claim_on_hover_and_focus_and_opens_it_on_click(reader: Reader) -> None:
+def test_a_citation_shows_its_claim_on_hover_and_focus_and_opens_it_on_click(
+    reader: Reader,
+) -> None:
     page = reader.open(samples.small())
     chip = page.locator(".finding .chip").nth(3)
     preview = page.locator("#preview")
@@ -227,7 +250,9 @@ def test_on_a_phone_a_citation_opens_a_sheet(reader: Reader) -> None:
 def test_a_quote_is_shown_in_its_comment_to_the_letter(reader: Reader) -> None:
     writer = samples.Writer({"district": ["north"]})
     said = "👩‍👩‍👧 We know 𝔬𝔫𝔢 thing: [[trees 🌳 cool the street]] — and that is that.\r\nYes."
-    quote = writer.quote("Trees cool", "Zoë", said, video="https://vimeo.com/1", timestamp="00:01:38")
+    quote = writer.quote(
+        "Trees cool", "Zoë", said, video="https://vimeo.com/1", timestamp="00:01:38"
+    )
     claim = writer.claim("Trees cool", [quote])
     held = samples.topic("t-0", "Trees", "", [samples.subtopic("s-0", "Shade", "", [claim])])
     page = reader.open(writer.report([held]))
@@ -255,7 +280,7 @@ def test_what_a_quote_alone_was_taken_to_say_is_shown_with_its_context(reader: R
     expect(page.locator(".said")).to_be_visible()
 
 
-# --- search and filters --------------------------------------------------------------------------------------
+# --- search and filters ---------------------------------------------------------------------------
 
 
 def total(report: Report) -> int:
@@ -322,7 +347,7 @@ def test_what_was_found_can_be_saved_and_no_cell_is_a_formula(reader: Reader) ->
     assert any(row["text"] == "'+1+1" for row in rows)
 
 
-# --- views, orders, themes -----------------------------------------------------------------------------------
+# --- views, orders, themes ------------------------------------------------------------------------
 
 
 def names(page: Page) -> list[str]:
@@ -374,7 +399,7 @@ def test_the_matrix_sorts_by_column_and_hides_people_without_positions(reader: R
     assert page.locator(".grid tbody tr:visible").count() > shown
 
 
-# --- keyboard ------------------------------------------------------------------------------------------------
+# --- keyboard -------------------------------------------------------------------------------------
 
 
 def test_keys_search_walk_open_and_explain(reader: Reader) -> None:
@@ -424,7 +449,8 @@ def test_everything_that_can_be_used_can_be_reached_and_seen_by_keyboard(reader:
     for _ in range(60):
         page.keyboard.press("Tab")
         style, kind = page.evaluate(
-            "[getComputedStyle(document.activeElement).outlineStyle, document.activeElement.className]"
+            "[getComputedStyle(document.activeElement).outlineStyle, "
+            "document.activeElement.className]"
         )
         hidden_input = page.evaluate("document.activeElement.matches('.switch input')")
         assert style != "none" or hidden_input
@@ -432,7 +458,7 @@ def test_everything_that_can_be_used_can_be_reached_and_seen_by_keyboard(reader:
     assert {"tool", "chip", "bar-name"} <= seen
 
 
-# --- paper ---------------------------------------------------------------------------------------------------
+# --- paper ----------------------------------------------------------------------------------------
 
 
 def pages(printed: bytes) -> int:
@@ -444,7 +470,9 @@ def test_it_prints_as_deep_as_was_chosen(reader: Reader) -> None:
     lengths = {}
     for depth in ("summary", "topics", "everything"):
         page.evaluate(f"document.documentElement.dataset.print = '{depth}'")
-        printed = page.pdf(path=SCREENSHOTS / f"print-{depth}.pdf", format="A4", print_background=True)
+        printed = page.pdf(
+            path=SCREENSHOTS / f"print-{depth}.pdf", format="A4", print_background=True
+        )
         lengths[depth] = pages(printed)
     assert 2 <= lengths["summary"] <= 4
     assert lengths["summary"] < lengths["topics"] < lengths["everything"]
@@ -457,7 +485,9 @@ def test_a_summary_fits_on_american_paper_too(reader: Reader) -> None:
 
 
 def test_on_paper_text_is_open_and_tools_are_gone(reader: Reader) -> None:
-    page = reader.open(samples.small(), viewport={"width": 794, "height": 1123}, color_scheme="dark")
+    page = reader.open(
+        samples.small(), viewport={"width": 794, "height": 1123}, color_scheme="dark"
+    )
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     expect(page.locator(".toolbar")).to_be_hidden()
@@ -472,7 +502,9 @@ def test_on_paper_text_is_open_and_tools_are_gone(reader: Reader) -> None:
 
 def test_the_print_dialog_asks_how_much(reader: Reader) -> None:
     page = reader.open(samples.small())
-    page.evaluate("window.print = () => { window.printed = document.documentElement.dataset.print }")
+    page.evaluate(
+        "window.print = () => { window.printed = document.documentElement.dataset.print }"
+    )
     page.click("[data-do=print]")
     shoot(page, "print-dialog")
     page.check("[name=depth][value=summary]")
@@ -481,7 +513,7 @@ def test_the_print_dialog_asks_how_much(reader: Reader) -> None:
     assert page.evaluate("window.printed") == "summary"
 
 
-# --- safety --------------------------------------------------------------------------------------------------
+# --- safety ---------------------------------------------------------------------------------------
 
 
 def test_a_hostile_report_runs_nothing(reader: Reader) -> None:
@@ -503,7 +535,7 @@ def test_a_hostile_report_runs_nothing(reader: Reader) -> None:
     assert page.evaluate("document.scripts.length") == 3
 
 
-# --- accessibility -------------------------------------------------------------------------------------------
+# --- accessibility --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -532,17 +564,20 @@ def test_touch_targets_are_large_enough(reader: Reader) -> None:
     assert small == []
 
 
-# --- speed ---------------------------------------------------------------------------------------------------
+# --- speed ----------------------------------------------------------------------------------------
 
 
 def test_a_large_report_is_soon_ready(reader: Reader) -> None:
-    """The goal is 1.5 s for 2,000 claims and 6,000 quotes. Twice that is allowed here: tests share the machine."""
+    """The goal is 1.5 s for 2,000 claims and 6,000 quotes. Twice that is allowed here: tests share
+    the machine."""
     page = reader.open(samples.large(), viewport=PHONE)
     ready = []
     for _ in range(3):
         page.reload()
         page.wait_for_selector(":root[data-ready]", state="attached")
-        ready.append(page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"))
+        ready.append(
+            page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+        )
     page.click("[data-do=search]")
     spent = page.evaluate(
         """() => {

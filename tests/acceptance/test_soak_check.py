@@ -1,4 +1,5 @@
-"""The check behind kill_workers.py would notice what must not happen: a check that can't fail proves nothing."""
+"""The check behind kill_workers.py would notice what must not happen: a check that can't fail
+proves nothing."""
 
 from __future__ import annotations
 
@@ -33,10 +34,14 @@ def history(*, stored_by: tuple[int, ...] = (2,), ends: int = 1) -> list[Event]:
         *(("step.completed", {"step": "step2", "epoch": epoch}) for epoch in stored_by),
         *[("run.completed", {})] * ends,
     ]
-    return [Event("r", seq, kind, 0.0, json.dumps(data)) for seq, (kind, data) in enumerate(facts, 1)]
+    return [
+        Event("r", seq, kind, 0.0, json.dumps(data)) for seq, (kind, data) in enumerate(facts, 1)
+    ]
 
 
-def problems(traces: list[Trace], events: list[Event], result: str = "9", state: str = "succeeded") -> str:
+def problems(
+    traces: list[Trace], events: list[Event], result: str = "9", state: str = "succeeded"
+) -> str:
     run = Run("r", "default", "soak", "default", RunState(state), 1, input="7", result=result)
     return "\n".join(Story(run, events, traces, steps=2).problems())
 
@@ -48,8 +53,16 @@ def test_a_step_that_was_cut_off_may_run_again() -> None:
 @pytest.mark.parametrize(
     ("traces", "events", "noticed"),
     [
-        ([*TRACES, Trace("r", "step1", SECOND, 2)], history(), "I3: step1 ran under epoch 2, stored by 1"),
-        ([*TRACES, Trace("r", "step2", SECOND, 2)], history(), "I3: step2 ran 2 times under epoch 2"),
+        (
+            [*TRACES, Trace("r", "step1", SECOND, 2)],
+            history(),
+            "I3: step1 ran under epoch 2, stored by 1",
+        ),
+        (
+            [*TRACES, Trace("r", "step2", SECOND, 2)],
+            history(),
+            "I3: step2 ran 2 times under epoch 2",
+        ),
         ([*TRACES, Trace("r", "step2", FIRST, 2)], history(), "I1: pid 11 ran step2 under epoch 2"),
         (TRACES, history(stored_by=(1, 2)), "I3: step2 was stored 2 times"),
         (TRACES, history(stored_by=()), "I11: 1 of 2 steps were stored"),
@@ -57,7 +70,9 @@ def test_a_step_that_was_cut_off_may_run_again() -> None:
         (TRACES, history(ends=2), "I4: it succeeded 2 times"),
     ],
 )
-def test_what_must_not_happen_is_noticed(traces: list[Trace], events: list[Event], noticed: str) -> None:
+def test_what_must_not_happen_is_noticed(
+    traces: list[Trace], events: list[Event], noticed: str
+) -> None:
     assert noticed in problems(traces, events)
 
 

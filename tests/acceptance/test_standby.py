@@ -1,4 +1,5 @@
-"""Workers that stand by on Redis are killed while runs are given to them one by one: each is done, none is lost."""
+"""Workers that stand by on Redis are killed while runs are given to them one by one: each is done,
+none is lost."""
 
 from __future__ import annotations
 
@@ -27,9 +28,20 @@ GIVEN_OUT = 1_000_000
 
 
 def a_worker(folder: Path, store: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "holdfast", "--store", store, "--app", lone_pipeline.__file__, "worker"]
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "--store",
+        store,
+        "--app",
+        lone_pipeline.__file__,
+        "worker",
+    ]
     times = {f"HOLDFAST_LEASE_{name}": value for name, value in LEASE.items()}
-    return subprocess.Popen(command, cwd=folder, env={**os.environ, **times}, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, cwd=folder, env={**os.environ, **times}, stderr=subprocess.DEVNULL
+    )
 
 
 def test_runs_that_are_given_to_workers_which_are_killed_are_done_once(tmp_path: Path) -> None:

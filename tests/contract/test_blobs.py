@@ -32,7 +32,9 @@ class TestFileBlobs(BlobStoreContract):
         return FileBlobs(self.root)
 
     def files(self) -> list[str]:
-        return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file())
+        return sorted(
+            str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file()
+        )
 
     @pytest.mark.parametrize(
         "key",
@@ -59,7 +61,12 @@ class TestFileBlobs(BlobStoreContract):
     )
     def test_unsafe_keys_are_refused_everywhere(self, key: str) -> None:
         blobs = self.make_blobs()
-        for call in (blobs.put(key, b"1"), blobs.get(key), blobs.list(key + "/"), blobs.delete(key + "/")):
+        for call in (
+            blobs.put(key, b"1"),
+            blobs.get(key),
+            blobs.list(key + "/"),
+            blobs.delete(key + "/"),
+        ):
             with pytest.raises(InvalidInput):
                 run(call)
         assert not self.root.exists()
@@ -67,7 +74,12 @@ class TestFileBlobs(BlobStoreContract):
     def test_a_prefix_has_to_end_in_a_slash(self) -> None:
         blobs = self.make_blobs()
         run(blobs.put("acme/r1/x", b"1"))
-        for call in (blobs.delete("acme/r1"), blobs.list("acme/r1"), blobs.delete("/"), blobs.delete("")):
+        for call in (
+            blobs.delete("acme/r1"),
+            blobs.list("acme/r1"),
+            blobs.delete("/"),
+            blobs.delete(""),
+        ):
             with pytest.raises(InvalidInput):
                 run(call)
         assert self.files() == ["acme/r1/x"]
@@ -85,7 +97,9 @@ class TestFileBlobs(BlobStoreContract):
         run(blobs.delete("acme/r1/"))
         assert sorted(path.name for path in self.root.iterdir()) == [INCOMING, "bolt"]
 
-    def test_a_writer_that_fails_halfway_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_writer_that_fails_halfway_leaves_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def full_disk(descriptor: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -125,7 +139,9 @@ class TestFileBlobs(BlobStoreContract):
             run(blobs.put("acme/r1/x", b"1"))
 
     @pytest.mark.parametrize("moment", ["fsync", "link", "unlink"])
-    def test_a_process_that_dies_at_any_moment_leaves_the_object_complete_or_absent(self, moment: str) -> None:
+    def test_a_process_that_dies_at_any_moment_leaves_the_object_complete_or_absent(
+        self, moment: str
+    ) -> None:
         """The process is ended at its first call of each system function on the way."""
         script = f"""
 import asyncio, os, pathlib, sys

@@ -1,8 +1,8 @@
-"""A random story that is moved to another store in the middle, and then goes on: nobody may tell the difference.
+"""A random story that is moved to another store in the middle, and then goes on: nobody may tell
+the difference.
 
-The first half is played on `MemoryStore`, everything is moved to the store under test, and the second half is played on
-both, as in `test_store_agreement`.
-"""
+The first half is played on `MemoryStore`, everything is moved to the store under test, and the
+second half is played on both, as in `test_store_agreement`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from holdfast.adapters.redis.mover import RedisMover
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.mover import SqliteMover
 from holdfast.adapters.sqlite.store import SqliteStore
-from holdfast.ports import commands as c
+from holdfast.model import commands as c
 from holdfast.ports.mover import Mover
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
@@ -57,7 +57,9 @@ class MovedPair(Pair):
     async def play(self, script: list[Step]) -> None:
         await self.apply([c.DefineLane(name, *kind) for name, kind in LANES.items()])
         await self.apply([_acquire(f"lane:{name}", TOKENS[0], 300.0) for name in LANES])
-        await self.apply([_submit(run, False, lane=lane) for run, lane in zip(RUNS[2:], LANES, strict=True)])
+        await self.apply(
+            [_submit(run, False, lane=lane) for run, lane in zip(RUNS[2:], LANES, strict=True)]
+        )
         for step in script[: len(script) // 2]:
             await self.take(step)
         await self.move()
@@ -90,7 +92,9 @@ class MovedPair(Pair):
 
 def sqlite(folder: str) -> Ways:
     path = Path(folder) / "holdfast.db"
-    return lambda clock: SqliteStore(path, clock, threads=False), lambda clock: SqliteMover(path, clock)
+    return lambda clock: SqliteStore(path, clock, threads=False), lambda clock: SqliteMover(
+        path, clock
+    )
 
 
 def postgres() -> Ways:
@@ -100,7 +104,9 @@ def postgres() -> Ways:
 
 def redis() -> Ways:
     url = shared_server().url(prefix=fresh_prefix())
-    return lambda clock: RedisStore(url, test_clock=clock), lambda clock: RedisMover(url, test_clock=clock)
+    return lambda clock: RedisStore(url, test_clock=clock), lambda clock: RedisMover(
+        url, test_clock=clock
+    )
 
 
 often = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,9 +1,9 @@
-"""Two stores, the same random commands, the same clock: they have to agree on every answer and every read.
+"""Two stores, the same random commands, the same clock: they have to agree on every answer and
+every read.
 
-`MemoryStore` is the readable meaning of the commands; this is how far we trust that the other means the same.
-Few ids, keys and tokens are drawn, so that commands meet one another all the time. Epochs and terms are drawn
-as distances from the present ones.
-"""
+`MemoryStore` is the readable meaning of the commands; this is how far we trust that the other means
+the same. Few ids, keys and tokens are drawn, so that commands meet one another all the time. Epochs
+and terms are drawn as distances from the present ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.model import commands as c
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.run import ErrorInfo, Run
-from holdfast.ports import commands as c
 from holdfast.ports.store import DeadLetter, LaneInfo, RunFilter, Store
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store_topics.scene import check_history
@@ -55,7 +55,9 @@ actors = st.sampled_from(["ann", "bob"])
 seconds = st.sampled_from([1.0, 5.0, 20.0])
 ttls = st.sampled_from([3.0, 30.0, 300.0])
 progress = st.sampled_from(["{}", '{"steps":{"s":{"step":"s","status":"failed"}}}'])
-errors = st.sampled_from([msgspec.json.encode(ErrorInfo(n, "it broke")).decode() for n in ("Permanent", "Transient")])
+errors = st.sampled_from(
+    [msgspec.json.encode(ErrorInfo(n, "it broke")).decode() for n in ("Permanent", "Transient")]
+)
 COPIED = Checkpoint("s", "", "0", "c", "t", "f", "{}")
 
 
@@ -102,7 +104,9 @@ checkpoints = st.builds(
 )
 
 
-def _settle(run: str, epoch: int, outcome: Any, last: c.SaveCheckpoint | None, **fields: Any) -> c.Settle:
+def _settle(
+    run: str, epoch: int, outcome: Any, last: c.SaveCheckpoint | None, **fields: Any
+) -> c.Settle:
     return c.Settle(run, epoch, outcome, last=last, **fields)
 
 
@@ -163,15 +167,20 @@ common = st.one_of(
     st.builds(c.RenewLocks, st.lists(st.tuples(lane_locks, tokens), max_size=3), ttls),
     st.builds(c.ReleaseLock, lane_locks, tokens),
     st.builds(c.ForceRelease, lane_locks, actors, st.just("stuck")),
-    st.builds(c.Bury, st.sampled_from(LETTERS[:2]), st.just("bus"), st.just("bad"), st.just(b"\x00\xff")),
+    st.builds(
+        c.Bury, st.sampled_from(LETTERS[:2]), st.just("bus"), st.just("bad"), st.just(b"\x00\xff")
+    ),
     st.builds(c.MarkRedriven, st.sampled_from(LETTERS), actors),
     st.builds(c.Discard, st.sampled_from(LETTERS), actors, st.just("known")),
 )
 
 confirmations = st.integers(0, 20)
-"""How many of the waiting events a relay sends; each store numbers their positions in its own way."""
+"""How many of the waiting events a relay sends; each store numbers their positions in its own
+way."""
 
-alone = st.one_of(common, common, common, submits(unique=True), st.builds(c.ReadOutbox, st.sampled_from([3, 200])))
+alone = st.one_of(
+    common, common, common, submits(unique=True), st.builds(c.ReadOutbox, st.sampled_from([3, 200]))
+)
 """Unique slots and the outbox tie different runs together, which a batch may apply in any order."""
 
 one_by_one = st.lists(
@@ -187,7 +196,9 @@ def _about(run: str, command: Any) -> c.Command:
 
 worker_commands = st.one_of(checkpoints, checkpoints, settles, progresses, log_lines, quarantines)
 busy = runs.flatmap(
-    lambda run: st.lists(claims | st.builds(_about, st.just(run), worker_commands), min_size=2, max_size=6)
+    lambda run: st.lists(
+        claims | st.builds(_about, st.just(run), worker_commands), min_size=2, max_size=6
+    )
 )
 """What one worker sends about one run: batches whose commands depend on one another."""
 
@@ -228,10 +239,16 @@ class Aim:
                 return command
 
     def _claim(self, command: c.Claim) -> c.Claim:
-        name = _pick(command.lane, LANES, [lane.name for lane in self._lanes.values() if lane.queued])
+        name = _pick(
+            command.lane, LANES, [lane.name for lane in self._lanes.values() if lane.queued]
+        )
         lane = self._lanes.get(name)
-        leader = lane.leader if lane and lane.leader and command.token == TOKENS[0] else command.token
-        return replace(command, lane=name, token=leader, term=command.term + (lane.term if lane else 0))
+        leader = (
+            lane.leader if lane and lane.leader and command.token == TOKENS[0] else command.token
+        )
+        return replace(
+            command, lane=name, token=leader, term=command.term + (lane.term if lane else 0)
+        )
 
     def _write(self, command: Any) -> c.Command:
         run, epoch = self._fenced(command.run, command.epoch)
@@ -259,7 +276,9 @@ def sqlite(clock: ManualClock) -> Store:
 
 
 def postgres(clock: ManualClock) -> Store:
-    return PostgresStore(postgres_server.shared_server().url(postgres_server.emptied_schema()), clock)
+    return PostgresStore(
+        postgres_server.shared_server().url(postgres_server.emptied_schema()), clock
+    )
 
 
 def redis(clock: ManualClock) -> Store:
@@ -279,7 +298,9 @@ class Pair:
         try:
             await self.apply([c.DefineLane(name, *kind) for name, kind in LANES.items()])
             await self.apply([_acquire(f"lane:{name}", TOKENS[0], 300.0) for name in LANES])
-            await self.apply([_submit(run, False, lane=lane) for run, lane in zip(RUNS[2:], LANES, strict=True)])
+            await self.apply(
+                [_submit(run, False, lane=lane) for run, lane in zip(RUNS[2:], LANES, strict=True)]
+            )
             for step in script:
                 await self.take(step)
                 await self.compare()
@@ -347,7 +368,8 @@ def shown(value: Any, clock: ManualClock) -> Any:
                 value.pipeline,
             )
         case Run():
-            # A time that has come is as good as none; the order of acceptance is compared by the list itself.
+            # A time that has come is as good as none; the order of acceptance is compared by the
+            # list itself.
             waits = value.available is not None and value.available > clock.now()
             return replace(value, seq=0, available=value.available if waits else None)
         case _:
@@ -364,14 +386,18 @@ fast_stores = pytest.mark.parametrize("make_store", [sqlite, redis])
 @fast_stores
 @often
 @given(script=one_by_one)
-def test_they_agree_on_every_command(make_store: Callable[[ManualClock], Store], script: list[Step]) -> None:
+def test_they_agree_on_every_command(
+    make_store: Callable[[ManualClock], Store], script: list[Step]
+) -> None:
     asyncio.run(Pair(make_store).play(script))
 
 
 @fast_stores
 @often
 @given(script=in_batches)
-def test_they_agree_on_batches(make_store: Callable[[ManualClock], Store], script: list[Step]) -> None:
+def test_they_agree_on_batches(
+    make_store: Callable[[ManualClock], Store], script: list[Step]
+) -> None:
     asyncio.run(Pair(make_store).play(script))
 
 

@@ -11,11 +11,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
-BLOCK = re.compile(r"^(?:[^\n`]*?`(?P<file>\w+\.py)`[^\n]*\n\n)?```python\n(?P<code>.*?)^```", re.M | re.S)
+BLOCK = re.compile(
+    r"^(?:[^\n`]*?`(?P<file>\w+\.py)`[^\n]*\n\n)?```python\n(?P<code>.*?)^```", re.M | re.S
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     names: dict[str, Any] = {"__name__": f"docs_{page.stem}"}

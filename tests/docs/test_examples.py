@@ -1,4 +1,5 @@
-"""Every file in examples/ runs, as its first lines say, in a folder of its own and within a bounded time."""
+"""Every file in examples/ runs, as its first lines say, in a folder of its own and within a bounded
+time."""
 
 from __future__ import annotations
 
@@ -38,7 +39,13 @@ def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Nothing of the caller's settings reaches an example."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
     done = subprocess.run(
-        [sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, timeout=TIMEOUT, check=False
+        [sys.executable, *command],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -47,9 +54,17 @@ def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_no_example_is_forgotten() -> None:
     """A new file is named here, or is tried by the acceptance tests because it takes longer."""
     elsewhere = {"crash.py": CRASHES, "demo.py": REPORTS, "kill_workers.py": CRASHES}
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*SAYS, *PARTS, *elsewhere, "comments.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        *SAYS,
+        *PARTS,
+        *elsewhere,
+        "comments.py",
+    }
     assert all(f'"{name}"' in tests.read_text() for name, tests in elsewhere.items())
-    assert all(f"from {Path(part).stem} import" in (EXAMPLES / whole).read_text() for part, whole in PARTS.items())
+    assert all(
+        f"from {Path(part).stem} import" in (EXAMPLES / whole).read_text()
+        for part, whole in PARTS.items()
+    )
 
 
 @pytest.mark.parametrize("name", SAYS)
@@ -65,7 +80,16 @@ def test_an_example_can_be_run_again_in_the_same_folder(tmp_path: Path) -> None:
 def test_the_comments_pipeline_runs_from_the_command_line(tmp_path: Path) -> None:
     app = ("--app", str(EXAMPLES / "comments.py"))
     holdfast = ("-m", "holdfast", *app)
-    done = call(*holdfast, "run", "comments", "--input", "title=Parks", "--input", "cruxes:=true", cwd=tmp_path)
+    done = call(
+        *holdfast,
+        "run",
+        "comments",
+        "--input",
+        "title=Parks",
+        "--input",
+        "cruxes:=true",
+        cwd=tmp_path,
+    )
     report = json.loads(done.stdout)
     assert report["title"] == "Parks"
     assert report["topics"]["dogs"] == 2

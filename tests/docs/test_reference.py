@@ -23,7 +23,9 @@ def commands() -> dict[str, click.Command]:
     for name in COMMANDS:
         command = load_command(name)
         verbs = getattr(command, "commands", None)
-        found |= {f"{name} {verb}": child for verb, child in verbs.items()} if verbs else {name: command}
+        found |= (
+            {f"{name} {verb}": child for verb, child in verbs.items()} if verbs else {name: command}
+        )
     return found
 
 
@@ -36,7 +38,9 @@ def test_every_setting_is_documented_with_all_its_names(field):
 
 def test_no_setting_is_documented_that_does_not_exist():
     table = SETTINGS.partition("## All settings")[2].partition("## Names")[0]
-    assert re.findall(r"^\| `([a-z._]+)` \|", table, re.MULTILINE) == [field.name for field in FIELDS]
+    assert re.findall(r"^\| `([a-z._]+)` \|", table, re.MULTILINE) == [
+        field.name for field in FIELDS
+    ]
 
 
 @pytest.mark.parametrize("name", [CONFIG, SECRETS])

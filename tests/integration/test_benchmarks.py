@@ -1,4 +1,5 @@
-"""The driver of `make bench-peers`, on real servers with a handful of jobs: holdfast as its own peer."""
+"""The driver of `make bench-peers`, on real servers with a handful of jobs: holdfast as its own
+peer."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from benchmarks.systems import common, growth
 
 @pytest.fixture(scope="module", params=["redis", "postgres"])
 def server(request: pytest.FixtureRequest) -> Any:
-    with stores.servers(None, None, "always") as found:
-        server = found[request.param]
+    with stores.servers(None, None, "always") as servers:
+        server = servers[request.param]
         assert isinstance(server, stores.Server), server
         yield server
 
@@ -28,7 +29,6 @@ def driver(server: stores.Server, folder: Path, **asked: Any) -> drive.Driver:
         "folder": str(folder),
         "way": "",
         "flight": 8,
-        "uvloop": True,
         "pending": "holdfast",
         "prepares": True,
     }
@@ -36,22 +36,46 @@ def driver(server: stores.Server, folder: Path, **asked: Any) -> drive.Driver:
 
 
 def test_a_drain_ends_when_everything_is_settled(server: stores.Server, tmp_path: Path) -> None:
-    found = drive.drain(driver(server, tmp_path, count=200, workers=2))
-    assert found["value"] > 0
-    assert found["submit"] > 0
-    assert found["worker_cpu"] > 0
-    assert 0 <= found["others_occupied"] <= found["machine_occupied"] <= 1
-    assert ("server_occupied" in found) is (server.kind == "redis")
-    assert 0 <= found.get("server_occupied", 0) <= 1
+    figures = drive.drain(driver(server, tmp_path, count=200, workers=2))
+    assert figures["value"] > 0
+    assert figures["submit"] > 0
+    assert figures["worker_cpu"] > 0
+    assert 0 <= figures["others_occupied"] <= figures["machine_occupied"] <= 1
+    assert ("server_occupied" in figures) is (server.kind == "redis")
+    assert 0 <= figures.get("server_occupied", 0) <= 1
 
 
 def test_a_pick_up_is_measured_between_two_processes(server: stores.Server, tmp_path: Path) -> None:
-    found = drive.pickup(driver(server, tmp_path, count=3))
-    assert 0 < found["value"] <= found["p99"]
+    figures = drive.pickup(driver(server, tmp_path, count=3))
+    assert 0 < figures["value"] <= figures["p99"]
+
+
+@pytest.mark.parametrize(
+    ("options", "at_once", "uvloop"),
+    [({"uvloop": False}, 64, False), ({"uvloop": True, "concurrency": 100}, 100, True)],
+    ids=["defaults", "tuned"],
+)
+def test_a_worker_has_the_settings_that_its_row_names(
+    server: stores.Server, tmp_path: Path, options: dict[str, Any], at_once: int, uvloop: bool
+) -> None:
+    worker = driver(server, tmp_path, count=1, **options)
+    worker.begin()
+    worker.ask("single", 1)
+    with worker.working(1) as [process]:
+        while not worker.executed.total():
+            worker.check([process])
+        loaded = Path(f"/proc/{process.pid}/maps").read_text()
+    assert ("uvloop" in loaded) is uvloop
+    assert f"{at_once} runs at once" in (tmp_path / "log").read_text()
 
 
 def test_a_worker_that_ends_says_why(server: stores.Server, tmp_path: Path) -> None:
-    broken = driver(server, tmp_path, count=10, command=[sys.executable, "-c", "import sys; sys.exit('no such queue')"])
+    broken = driver(
+        server,
+        tmp_path,
+        count=10,
+        command=[sys.executable, "-c", "import sys; sys.exit('no such queue')"],
+    )
     with broken.working(1) as [process]:
         process.wait()
         with pytest.raises(RuntimeError, match="a worker ended: no such queue"):
@@ -84,6 +108,8 @@ def test_a_server_that_is_named_must_be_empty() -> None:
         assert isinstance(redis, stores.Server)
         assert isinstance(first["postgres"], stores.NotThere)
         stores.redis_call(redis.url, "SET", "precious", "1")
-        with stores.servers(redis.url, "postgresql://postgres@127.0.0.1:1/nowhere", "always") as second:
+        with stores.servers(
+            redis.url, "postgresql://postgres@127.0.0.1:1/nowhere", "always"
+        ) as second:
             assert "holds 1 keys" in str(second["redis"])
         assert stores.redis_call(redis.url, "GET", "precious") == b"1"

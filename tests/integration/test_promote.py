@@ -1,4 +1,5 @@
-"""Promotion: everything from one store to another, whatever crashes on the way, and the work goes on there."""
+"""Promotion: everything from one store to another, whatever crashes on the way, and the work goes
+on there."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ def promotion(source: Mover, target: Mover, names: tuple[str, str] = ("old", "ne
 
 
 def between(source: str, target: str) -> Promotion:
-    return promotion(*[make_mover(url, SystemClock()) for url in (source, target)], names=(source, target))
+    return promotion(
+        *[make_mover(url, SystemClock()) for url in (source, target)], names=(source, target)
+    )
 
 
 async def contents(url: str) -> dict[str, list[str]]:
@@ -85,7 +88,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def make() -> None:
         from holdfast.adapters.sqlite.store import SqliteStore
 
-        # A day ago, however long this host is up: nobody is alive, and no boot has ended the delays since.
+        # A day ago, however long this host is up: nobody is alive, and no boot has ended the delays
+        # since.
         clock = ManualClock(monotonic=SystemClock().monotonic() - 86_400.0)
         store = SqliteStore(path, clock)
         await store.open()
@@ -108,34 +112,57 @@ def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "PAGE", 7)
 
 
-# --- from anywhere to anywhere ----------------------------------------------------------------------------------
+# --- from anywhere to anywhere --------------------------------------------------------------------
 
 
 def test_everything_survives_a_journey_through_all_stores(source: str, tmp_path: Path) -> None:
-    places = [source, *[url(tmp_path) for url in (redis_url, postgres_url, sqlite_url, redis_url, sqlite_url)]]
+    places = [
+        source,
+        *[url(tmp_path) for url in (redis_url, postgres_url, sqlite_url, redis_url, sqlite_url)],
+    ]
     for here, there in pairwise(places):
         asyncio.run(between(here, there).move("ann", force=True))
     assert asyncio.run(contents(places[-1])) == asyncio.run(contents(source))
 
 
 def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
-    """Runs are accepted, alone and together, executed and found again, whatever came before them and wherever."""
+    """Runs are accepted, alone and together, executed and found again, whatever came before them
+    and wherever."""
     steps = Pipeline("steps", input=int)
     steps.step(name="one")(lambda input: input + 1)
     steps.step(name="two")(lambda one: 2 * one)
 
     async def stay(url: str, first: int) -> None:
         async with Holdfast(url, [steps], blobs=f"file:{tmp_path / 'files'}") as app:
-            handles = [await app.submit(steps, first), *await app.submit_many(steps, range(first + 1, first + 9))]
+            handles = [
+                await app.submit(steps, first),
+                *await app.submit_many(steps, range(first + 1, first + 9)),
+            ]
             handles.append(await app.submit(steps, first + 9, key=f"k{first + 9}"))
-            assert [await handle.result(30) for handle in handles] == [2 * (first + n + 1) for n in range(10)]
+            assert [await handle.result(30) for handle in handles] == [
+                2 * (first + n + 1) for n in range(10)
+            ]
             found = await app.store.runs(RunFilter(), limit=1000)
-            assert [run.input for run in reversed(found)] == [str(number) for number in range(first + 10)]
+            assert [run.input for run in reversed(found)] == [
+                str(number) for number in range(first + 10)
+            ]
             assert await check_store(app.store) == []
-            keyed = [await app.submit(steps, number, key=f"k{number}") for number in range(9, first + 10, 10)]
+            keyed = [
+                await app.submit(steps, number, key=f"k{number}")
+                for number in range(9, first + 10, 10)
+            ]
             assert not any(handle.created for handle in keyed)
 
-    kinds = (sqlite_url, redis_url, redis_url, postgres_url, redis_url, sqlite_url, postgres_url, sqlite_url)
+    kinds = (
+        sqlite_url,
+        redis_url,
+        redis_url,
+        postgres_url,
+        redis_url,
+        sqlite_url,
+        postgres_url,
+        sqlite_url,
+    )
     places = [url(tmp_path) for url in kinds]
     asyncio.run(stay(places[0], 0))
     for stop, (here, there) in enumerate(pairwise(places), 1):
@@ -144,12 +171,18 @@ def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
 
 
 @everywhere
-def test_a_dry_run_counts_everything_and_changes_nothing(source: str, url: Url, tmp_path: Path) -> None:
+def test_a_dry_run_counts_everything_and_changes_nothing(
+    source: str, url: Url, tmp_path: Path
+) -> None:
     target = url(tmp_path)
     before = asyncio.run(contents(source))
     outlook = asyncio.run(between(source, target).outlook())
     assert (outlook.target, outlook.obstacles) == ("new", [])
-    assert sum(outlook.inventory.states.values()) == outlook.inventory.amounts["runs"].count == len(before["runs"])
+    assert (
+        sum(outlook.inventory.states.values())
+        == outlook.inventory.amounts["runs"].count
+        == len(before["runs"])
+    )
     assert outlook.inventory.keys == 2
     assert outlook.inventory.values == 1
     assert asyncio.run(contents(source)) == before
@@ -157,7 +190,7 @@ def test_a_dry_run_counts_everything_and_changes_nothing(source: str, url: Url, 
     asyncio.run(between(source, target).move("ann"))
 
 
-# --- what stands in the way -------------------------------------------------------------------------------------
+# --- what stands in the way -----------------------------------------------------------------------
 
 
 @everywhere
@@ -231,7 +264,7 @@ def test_what_was_changed_on_the_way_is_found(source: str, tmp_path: Path) -> No
     assert can_be_opened(source)
 
 
-# --- dying on the way -------------------------------------------------------------------------------------------
+# --- dying on the way -----------------------------------------------------------------------------
 
 
 class Died(Exception):
@@ -304,7 +337,9 @@ def test_an_interrupted_promotion_can_be_taken_back(source: str, tmp_path: Path)
 
 
 @everywhere
-def test_a_promotion_is_taken_back_unless_work_went_on(source: str, url: Url, tmp_path: Path) -> None:
+def test_a_promotion_is_taken_back_unless_work_went_on(
+    source: str, url: Url, tmp_path: Path
+) -> None:
     target = url(tmp_path)
     asyncio.run(between(source, target).move("ann"))
     asyncio.run(between(source, target).undo())
@@ -315,7 +350,9 @@ def test_a_promotion_is_taken_back_unless_work_went_on(source: str, url: Url, tm
 
 
 @servers
-def test_a_promotion_whose_target_went_on_is_taken_back_by_force_only(source: str, url: Url, tmp_path: Path) -> None:
+def test_a_promotion_whose_target_went_on_is_taken_back_by_force_only(
+    source: str, url: Url, tmp_path: Path
+) -> None:
     target = url(tmp_path)
     asyncio.run(between(source, target).move("ann"))
 
@@ -359,11 +396,18 @@ main(sys.argv[1:])
     [(postgres_url, "postgres", "PostgresMover"), (redis_url, "redis", "RedisMover")],
 )
 def test_a_killed_command_goes_on_when_it_is_started_again(
-    source: str, url: Url, package: str, name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    source: str,
+    url: Url,
+    package: str,
+    name: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     target = url(tmp_path)
     script = KILLED.format(package=package, name=name)
-    done = subprocess.run([sys.executable, "-c", script, "promote", source, target], cwd=tmp_path, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script, "promote", source, target], cwd=tmp_path, timeout=60
+    )
     assert done.returncode == -signal.SIGKILL
     assert not can_be_opened(source)
     assert not can_be_opened(target)
@@ -377,7 +421,7 @@ def test_a_killed_command_goes_on_when_it_is_started_again(
     assert can_be_opened(target)
 
 
-# --- the command ------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def command(*words: str) -> int:
@@ -389,7 +433,9 @@ def command(*words: str) -> int:
 @pytest.fixture
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the caller's own settings is heard."""
-    for name in [name for name in os.environ if name.startswith("HOLDFAST_") or name == "DATABASE_URL"]:
+    for name in [
+        name for name in os.environ if name.startswith("HOLDFAST_") or name == "DATABASE_URL"
+    ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -409,7 +455,12 @@ def test_the_command_tells_what_there_is_and_what_to_set(
     digests = [{kind["kind"]: kind["digest"] for kind in each["kinds"]} for each in (planned, told)]
     assert digests[0] == digests[1]
     folder = source.removeprefix("sqlite:///").removesuffix(".db") + "-files"
-    assert told["blobs"] == {"values": 1, "missing": 1, "place": f"file:{folder}", "set": f"file:{folder}"}
+    assert told["blobs"] == {
+        "values": 1,
+        "missing": 1,
+        "place": f"file:{folder}",
+        "set": f"file:{folder}",
+    }
     assert command("promote", source, target) == 6
     assert f"were moved to {target}" in capfd.readouterr().err
     assert command("runs", "list", "--store", source) == 2
@@ -447,7 +498,7 @@ def test_what_makes_no_sense_is_refused(
     assert not list(tmp_path.glob("*.db"))
 
 
-# --- the work goes on -------------------------------------------------------------------------------------------
+# --- the work goes on -----------------------------------------------------------------------------
 
 
 LARGE = "x" * 40_000
@@ -489,7 +540,9 @@ class Desk:
             return one + 1
 
     def app(self, url: str, folder: Path, *, worker: bool = True) -> Holdfast:
-        return Holdfast(url, [self.pipeline, self.wide], blobs=f"file:{folder / 'files'}", worker=worker)
+        return Holdfast(
+            url, [self.pipeline, self.wide], blobs=f"file:{folder / 'files'}", worker=worker
+        )
 
 
 @servers
@@ -516,7 +569,10 @@ def test_paused_and_queued_runs_go_on_with_their_checkpoints(url: Url, tmp_path:
         assert results == ["a 40000", "b 40000", "c 40000", "d 40000"]
         assert before.executed == ["first budget", "second budget"]
         rest = ["second budget", "first d", "second d"]
-        assert after.executed == [f"{step} {run}" for run in "abc" for step in ("first", "second")] + rest
+        assert (
+            after.executed
+            == [f"{step} {run}" for run in "abc" for step in ("first", "second")] + rest
+        )
 
     asyncio.run(story())
 

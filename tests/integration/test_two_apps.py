@@ -54,7 +54,10 @@ def play(story, *args):
 def test_a_lazy_worker_hears_at_once_what_another_app_submits(url):
     async def story():
         pipeline = quick()
-        async with Holdfast(url, [pipeline], worker=LAZY), Holdfast(url, [pipeline], worker=False) as client:
+        async with (
+            Holdfast(url, [pipeline], worker=LAZY),
+            Holdfast(url, [pipeline], worker=False) as client,
+        ):
             await (await client.submit(pipeline, 0)).result(10)
             start = time.monotonic()
             run = await client.submit(pipeline, 1)
@@ -80,7 +83,10 @@ def test_cancelling_from_another_app_stops_the_work(url):
     async def story():
         gate = Gate()
         options = WorkerOptions(poll=0.2)
-        async with Holdfast(url, [gate.pipeline], worker=options), Holdfast(url, worker=False) as client:
+        async with (
+            Holdfast(url, [gate.pipeline], worker=options),
+            Holdfast(url, worker=False) as client,
+        ):
             run = await client.submit(gate.pipeline)
             await gate.started.wait()
             await client.operations.cancel(run.id, reason="enough")
@@ -94,7 +100,10 @@ def test_cancelling_from_another_app_stops_the_work(url):
 def test_a_lazy_worker_stops_cancelled_work_as_soon_as_it_hears_of_it(url):
     async def story():
         gate, lazy = Gate(), WorkerOptions(poll=60.0, grace=0.0)
-        async with Holdfast(url, [gate.pipeline], worker=lazy), Holdfast(url, worker=False) as client:
+        async with (
+            Holdfast(url, [gate.pipeline], worker=lazy),
+            Holdfast(url, worker=False) as client,
+        ):
             run = await client.submit(gate.pipeline)
             await gate.started.wait()
             await client.operations.cancel(run.id)
@@ -217,7 +226,9 @@ def test_many_runs_of_two_workers_are_each_executed_once(url):
             return input
 
         async with Holdfast(url, [pipeline]) as one, Holdfast(url, [pipeline]) as two:
-            runs = await asyncio.gather(*((one, two)[n % 2].submit(pipeline, n) for n in range(200)))
+            runs = await asyncio.gather(
+                *((one, two)[n % 2].submit(pipeline, n) for n in range(200))
+            )
             assert await asyncio.gather(*(run.result(15) for run in runs)) == list(range(200))
         assert sorted(executed) == list(range(200))
 
@@ -265,7 +276,9 @@ def test_a_full_disk_accepts_nothing_and_recovers(url, monkeypatch):
     async def story():
         pipeline = quick()
         async with Holdfast(url, [pipeline], worker=False) as app:
-            with pytest.raises(StoreUnavailable, match=r"is full; nothing was accepted\. Free some space"):
+            with pytest.raises(
+                StoreUnavailable, match=r"is full; nothing was accepted\. Free some space"
+            ):
                 await fill(app, pipeline)
             before = (await app.store.count(RunFilter()))["queued"]
             for connection in connections:

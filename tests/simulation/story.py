@@ -6,13 +6,23 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from holdfast import Conflict, Context, Holdfast, Items, Lane, Permanent, Pipeline, Transient, WorkerOptions
+from holdfast import (
+    Conflict,
+    Context,
+    Holdfast,
+    Items,
+    Lane,
+    Permanent,
+    Pipeline,
+    Transient,
+    WorkerOptions,
+)
 from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.model.clock import Clock
+from holdfast.model.commands import Command, Resume, SaveCheckpoint, Settle
 from holdfast.model.event import STATE_AFTER, Event
 from holdfast.model.lease import LeaseTimes
 from holdfast.ports.bus import Message
-from holdfast.ports.commands import Command, Resume, SaveCheckpoint, Settle
 from holdfast.ports.store import RunFilter, Store
 from holdfast.testing.crash import WitnessedStore
 from holdfast.testing.faults import FAULTS, PAUSE_BEFORE, Boundary, CollectingBus, FaultyBlobs
@@ -94,9 +104,8 @@ def pipelines(world: World) -> list[Pipeline[Any]]:
 class Story:
     """`tell()` plays it and raises AssertionError with everything that went wrong.
 
-    Every other story aims: a worker is paused, often past its lease, in the very moment before it writes a result.
-    Accidents at random hit that moment too rarely to prove a fence.
-    """
+    Every other story aims: a worker is paused, often past its lease, in the very moment before it
+    writes a result. Accidents at random hit that moment too rarely to prove a fence."""
 
     def __init__(self, seed: int, make_store: Callable[[Clock], Store]) -> None:
         self.world = World(seed)
@@ -133,7 +142,9 @@ class Story:
         self._accidents()
         self._heal()
         self.world.run_until(busy.done, within=HEALING)
-        if not busy.cancelled():  # the client was killed: what it had not submitted was never accepted
+        if (
+            not busy.cancelled()
+        ):  # the client was killed: what it had not submitted was never accepted
             busy.result()
         self.world.run(self._resume_all(), operator)
         self.world.run_until(self._settled, within=HEALING)
@@ -144,10 +155,12 @@ class Story:
     def refused(self) -> int:
         return sum(boundary.refused for boundary in self.boundaries)
 
-    # --- who takes part ----------------------------------------------------------------------------------------
+    # --- who takes part ---------------------------------------------------------------------------
 
     def _app(self, process: Process, *, worker: bool) -> Holdfast:
-        boundary = Boundary(process, self._decide, pause=self.world.random.choice([3.0, 29.0, 40.0, 200.0]))
+        boundary = Boundary(
+            process, self._decide, pause=self.world.random.choice([3.0, 29.0, 40.0, 200.0])
+        )
         self.boundaries.append(boundary)
         app = Holdfast(
             WitnessedStore(self.store, boundary, self.witness),  # type: ignore[arg-type]
@@ -168,7 +181,8 @@ class Story:
         process.start(self._work(self._app(process, worker=True)))
 
     async def _work(self, app: Holdfast) -> None:
-        """A worker lives for a while, then is told to stop: it hands over, and another one starts."""
+        """A worker lives for a while, then is told to stop: it hands over, and another one
+        starts."""
         while True:
             try:
                 await app.open()
@@ -189,7 +203,9 @@ class Story:
         for number in range(14):
             await asyncio.sleep(chance.choice([0, 0.1, 10, 30]))
             pipeline = chance.choice(self.pipelines)
-            key = f"{pipeline.name}-{chance.choice(KEYS)}" if chance.random() < 0.7 else f"n{number}"
+            key = (
+                f"{pipeline.name}-{chance.choice(KEYS)}" if chance.random() < 0.7 else f"n{number}"
+            )
             await self._insist(lambda p=pipeline, k=key: self._submit(app, p, k))
             if chance.random() < 0.25:
                 await self._insist(lambda: self._meddle(app))
@@ -207,7 +223,9 @@ class Story:
         if not runs:
             return
         run = self.world.random.choice(runs)
-        act = self.world.random.choice([app.operations.cancel, app.operations.pause, app.operations.resume])
+        act = self.world.random.choice(
+            [app.operations.cancel, app.operations.pause, app.operations.resume]
+        )
         try:
             await act(run.id)
         except Conflict:
@@ -220,10 +238,12 @@ class Story:
             except Transient:
                 await asyncio.sleep(2)
 
-    # --- accidents and healing ---------------------------------------------------------------------------------
+    # --- accidents and healing --------------------------------------------------------------------
 
     def _decide(self, kind: str, commands: Sequence[Command]) -> str | None:
-        self.trace.append(f"{self.world.clock.monotonic():.3f} {kind} {[type(c).__name__ for c in commands]}")
+        self.trace.append(
+            f"{self.world.clock.monotonic():.3f} {kind} {[type(c).__name__ for c in commands]}"
+        )
         if not self.chaos:
             return None
         if self.aimed and any(isinstance(command, SaveCheckpoint | Settle) for command in commands):
@@ -265,7 +285,7 @@ class Story:
         counts = at_once(self.store.count(RunFilter()))
         return not any(counts.get(state) for state in ("queued", "running"))
 
-    # --- the contract ------------------------------------------------------------------------------------------
+    # --- the contract -----------------------------------------------------------------------------
 
     async def _check(self) -> list[str]:
         problems = list(self.witness.violations)
@@ -278,7 +298,9 @@ class Story:
             problems += [f"I2: run {id} was accepted and is gone" for id in ids - known]
             problems += [f"I6: key {key} became {len(ids)} runs"] if len(ids) > 1 else []
         problems += check_order({run.id: run.seq for run in runs if run.lane == "line"}, events)
-        problems += [f"I2: run {run.id} ended as failed: {run.error}" for run in runs if _unexpected(run)]
+        problems += [
+            f"I2: run {run.id} ended as failed: {run.error}" for run in runs if _unexpected(run)
+        ]
         return problems
 
 
@@ -287,15 +309,22 @@ def _unexpected(run: Any) -> bool:
 
 
 def check_order(lane: dict[str, int], events: list[Event]) -> list[str]:
-    """I5: whenever a run of the lane starts, none that was accepted before it is waiting or under way."""
+    """I5: whenever a run of the lane starts, none that was accepted before it is waiting or under
+    way."""
     state: dict[str, str] = {}
     problems: list[str] = []
     for event in sorted(events, key=lambda event: event.position):
         if event.run not in lane:
             continue
         if event.type == "run.started":
-            ahead = [r for r, s in state.items() if lane[r] < lane[event.run] and s in ("queued", "running")]
-            problems += [f"I5: {event.run} started before {r}, which was accepted earlier" for r in ahead]
+            ahead = [
+                r
+                for r, s in state.items()
+                if lane[r] < lane[event.run] and s in ("queued", "running")
+            ]
+            problems += [
+                f"I5: {event.run} started before {r}, which was accepted earlier" for r in ahead
+            ]
         if event.type in STATE_AFTER:
             state[event.run] = STATE_AFTER[event.type]
     return problems

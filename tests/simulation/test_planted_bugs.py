@@ -1,4 +1,5 @@
-"""Each guard is taken away once, and the simulation has to notice: otherwise its silence would prove nothing."""
+"""Each guard is taken away once, and the simulation has to notice: otherwise its silence would
+prove nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from holdfast.adapters.memory.store import HANDLERS, MemoryStore
 from holdfast.engine.execution import Execution
 from holdfast.engine.lease import Lease
 from holdfast.engine.relay import EVENTS_TOPIC, Relay
+from holdfast.model.commands import ConfirmOutbox, ReadOutbox, Sweep
 from holdfast.model.event import EventType
 from holdfast.model.run import RunState
-from holdfast.ports.commands import ConfirmOutbox, ReadOutbox, Sweep
 from holdfast.testing.crash import quiet
 
 from .story import Story
@@ -103,7 +104,11 @@ def retry_loses_its_place(patch: Patch) -> None:
     def head(state: State, command: Any, lane: Any) -> list[Any]:
         if any(state.in_lane(lane.name, RunState.RUNNING)):
             return []
-        queued = [r for r in state.in_lane(lane.name, RunState.QUEUED) if stored._claimable(state, r, command)]
+        queued = [
+            r
+            for r in state.in_lane(lane.name, RunState.QUEUED)
+            if stored._claimable(state, r, command)
+        ]
         return sorted(queued, key=accepted)[:1]
 
     patch.setattr(stored, "_head", head)

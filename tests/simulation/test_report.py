@@ -1,4 +1,5 @@
-"""The report pipeline, struck at every boundary: the same report comes out, and nothing stored is done again."""
+"""The report pipeline, struck at every boundary: the same report comes out, and nothing stored is
+done again."""
 
 from __future__ import annotations
 
@@ -17,12 +18,27 @@ from holdfast.testing.faults import FAULTS
 SCALE = float(os.environ.get("HOLDFAST_SIMULATION_SCALE", "1"))
 
 ROWS = [
-    {"id": "1", "interview": "Ada", "comment": "Close Bridge Street to cars. The market needs the room.", "agrees": 9},
-    {"id": "2", "interview": "Bo", "comment": "Bridge Street must stay open to cars.", "agrees": 8, "disagrees": 7},
+    {
+        "id": "1",
+        "interview": "Ada",
+        "comment": "Close Bridge Street to cars. The market needs the room.",
+        "agrees": 9,
+    },
+    {
+        "id": "2",
+        "interview": "Bo",
+        "comment": "Bridge Street must stay open to cars.",
+        "agrees": 8,
+        "disagrees": 7,
+    },
     {"id": "3", "interview": "Cem", "comment": "More trees by the river, please!", "agrees": 12},
     {"id": "4", "interview": "Dee", "comment": "more trees by the river please"},
     {"id": "5", "interview": "", "comment": "!!!"},
-    {"id": "6", "interview": "Eli", "comment": "Parking is too expensive for people who work in the shops."},
+    {
+        "id": "6",
+        "interview": "Eli",
+        "comment": "Parking is too expensive for people who work in the shops.",
+    },
 ]
 REQUEST = ReportRequest(rows=tuple(ROWS), title="Small town", cruxes=True)
 
@@ -30,9 +46,15 @@ REQUEST = ReportRequest(rows=tuple(ROWS), title="Small town", cruxes=True)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_report_survives_a_fault_at_every_boundary(fault):
     analysts = {Analysts: ShippedAnalysts(None)}
-    # The page tells when it was made, so the bytes of the files differ: what they say is compared below.
+    # The page tells when it was made, so the bytes of the files differ: what they say is compared
+    # below.
     tried = assert_crash_safe(
-        report, REQUEST, faults=[fault], provide=analysts, same_result=False, max_boundaries=round(14 * SCALE)
+        report,
+        REQUEST,
+        faults=[fault],
+        provide=analysts,
+        same_result=False,
+        max_boundaries=round(14 * SCALE),
     )
     assert len(tried.boundaries) >= 20
     assert tried.worlds >= 14
@@ -46,7 +68,8 @@ def test_a_crash_after_any_step_changes_nothing_in_the_report(step):
 
 
 def made(crash_after: str | None = None) -> dict[str, bytes]:
-    """The files of the report, without the lines that tell when it was made and how long that took."""
+    """The files of the report, without the lines that tell when it was made and how long that
+    took."""
     engine = TestEngine(report, provide={Analysts: ShippedAnalysts(None)})
     try:
         run = engine.submit(report, REQUEST)
@@ -56,7 +79,10 @@ def made(crash_after: str | None = None) -> dict[str, bytes]:
         files = engine.result(run).files
         if crash_after:
             assert crash_after in engine.reused(run)
-        read = {name: engine.call(engine.app.runtime.payloads.get(where)) for name, where in files.items()}
+        read = {
+            name: engine.call(engine.app.runtime.payloads.get(where))
+            for name, where in files.items()
+        }
         return {name: data for name, data in read.items() if name.endswith(".csv")}
     finally:
         engine.close()

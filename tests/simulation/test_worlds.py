@@ -11,7 +11,7 @@ import pytest
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.clock import Clock
-from holdfast.ports.commands import Claim, Claimed
+from holdfast.model.commands import Claim, Claimed
 from holdfast.ports.store import Store
 from holdfast.testing.crash import quiet
 

@@ -6,7 +6,14 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast import Context, Pipeline, RunFailed
-from holdfast.model.checkpoint import MAX_VALIDATION_FAILURES, Checkpoint, checksum, digest, is_outdated, what_is_broken
+from holdfast.model.checkpoint import (
+    MAX_VALIDATION_FAILURES,
+    Checkpoint,
+    checksum,
+    digest,
+    is_outdated,
+    what_is_broken,
+)
 from holdfast.testing.world import at_once
 
 
@@ -52,7 +59,7 @@ def quarantined(engine, run):
     return at_once(engine.store.quarantined(run.id))
 
 
-# --- the rule -----------------------------------------------------------------------------------------------
+# --- the rule -------------------------------------------------------------------------------------
 
 
 def stored(**changes):
@@ -72,7 +79,9 @@ def test_a_sound_checkpoint_is_reused():
     assert not is_outdated(stored(), "int", "f")
 
 
-@pytest.mark.parametrize(("text", "reason"), [(None, "missing from the blob store"), ("2", "checksum does not match")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [(None, "missing from the blob store"), ("2", "checksum does not match")]
+)
 def test_a_broken_one_says_why(text, reason):
     assert reason in what_is_broken(stored(), text)
 
@@ -87,7 +96,7 @@ def test_no_two_lists_share_a_digest_by_concatenation():
     assert digest("a", "") != digest("a")
 
 
-# --- damage -------------------------------------------------------------------------------------------------
+# --- damage ---------------------------------------------------------------------------------------
 
 
 def test_sound_results_are_not_executed_again(lab):
@@ -137,10 +146,13 @@ def test_when_results_of_a_step_go_bad_three_times_the_run_fails_and_says_what_t
         engine.kill()
     engine.drain()
     with pytest.raises(
-        RunFailed, match=r"CheckpointsCorrupt: stored results of step 'first' failed validation 3 times"
+        RunFailed,
+        match=r"CheckpointsCorrupt: stored results of step 'first' failed validation 3 times",
     ):
         engine.result(run)
-    assert "Check the disk and who else writes to the store; then run the pipeline again" in str(engine.info(run).error)
+    assert "Check the disk and who else writes to the store; then run the pipeline again" in str(
+        engine.info(run).error
+    )
 
 
 @pytest.mark.parametrize("on_error", ["fail", "collect"])
@@ -160,11 +172,13 @@ def test_items_that_go_bad_too_often_fail_the_run_whatever_the_map_tolerates(lab
     for key in "123":
         engine.damage(run, "mapped", key, value="0")
     engine.drain()
-    with pytest.raises(RunFailed, match="stored results of step 'mapped' failed validation 3 times"):
+    with pytest.raises(
+        RunFailed, match="stored results of step 'mapped' failed validation 3 times"
+    ):
         engine.result(run)
 
 
-# --- other code ---------------------------------------------------------------------------------------------
+# --- other code -----------------------------------------------------------------------------------
 
 
 def test_a_new_version_of_a_step_is_executed_and_what_depends_on_it(lab):
@@ -237,7 +251,7 @@ def test_items_whose_content_changed_are_made_anew(lab):
     assert engine.result(run) == [2] * 5
 
 
-# --- large values -------------------------------------------------------------------------------------------
+# --- large values ---------------------------------------------------------------------------------
 
 
 def large(size=40_000):
@@ -294,7 +308,7 @@ def test_a_lost_input_fails_the_run_and_says_what_to_do(lab):
         engine.result(run)
 
 
-# --- values that do not fit ---------------------------------------------------------------------------------
+# --- values that do not fit -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", ["three", None, object(), [1]])
@@ -308,7 +322,9 @@ def test_a_result_that_does_not_fit_its_type_is_a_clear_error_and_not_tried_agai
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(RunFailed, match="liar: Permanent: what the step returned does not fit its declared type: "):
+    with pytest.raises(
+        RunFailed, match="liar: Permanent: what the step returned does not fit its declared type: "
+    ):
         engine.result(run)
     assert engine.times("liar") == 1
 
@@ -335,5 +351,7 @@ def test_a_stored_input_that_no_longer_fits_fails_the_run(lab):
     run = engine.submit(before, "a")
     engine.deploy(after)
     engine.drain()
-    with pytest.raises(RunFailed, match="the stored input no longer fits the pipeline: Word is not valid"):
+    with pytest.raises(
+        RunFailed, match="the stored input no longer fits the pipeline: Word is not valid"
+    ):
         engine.result(run)

@@ -1,4 +1,5 @@
-"""How a worker claims: ahead of its work, never more than it has room for, and nothing is lost when it stops."""
+"""How a worker claims: ahead of its work, never more than it has room for, and nothing is lost when
+it stops."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from holdfast import Holdfast, Pipeline, WorkerOptions
 from holdfast.engine.worker import Worker
-from holdfast.ports.commands import Claim
+from holdfast.model.commands import Claim
 
 OPTIONS = WorkerOptions(concurrency=4, batch=2, poll=0.05)
 
@@ -24,8 +25,11 @@ def a_pipeline(body: Callable[[], Awaitable[None]]) -> Pipeline[Any]:
     return pipeline
 
 
-def watch(app: Holdfast, answered: asyncio.Event | None = None, gate: asyncio.Event | None = None) -> list[int]:
-    """Note how many runs each claim asks for; with a gate, hold back what the store has answered."""
+def watch(
+    app: Holdfast, answered: asyncio.Event | None = None, gate: asyncio.Event | None = None
+) -> list[int]:
+    """Note how many runs each claim asks for; with a gate, hold back what the store has
+    answered."""
     asked: list[int] = []
     apply = app.store.apply
 

@@ -1,4 +1,5 @@
-"""The parts behind the commands: input from the command line, bars on a timeline, exit codes, help."""
+"""The parts behind the commands: input from the command line, bars on a timeline, exit codes,
+help."""
 
 import io
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from holdfast.model.run import StepStatus
 from holdfast.services.steps import StepView
 from holdfast.services.views import RunSummary
 
-# --- input ------------------------------------------------------------------------------------------------
+# --- input ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -55,12 +56,14 @@ def test_assignments_lie_over_the_file(tmp_path):
     assert read_input(["a.b:=9"], str(file)) == {"a": {"b": 9, "c": 2}}
 
 
-# --- timeline ---------------------------------------------------------------------------------------------
+# --- timeline -------------------------------------------------------------------------------------
 
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 
 
-@given(start=moments, end=moments, begun=moments, ended=st.none() | moments, room=st.integers(1, 80))
+@given(
+    start=moments, end=moments, begun=moments, ended=st.none() | moments, room=st.integers(1, 80)
+)
 def test_a_bar_never_leaves_the_axis_whatever_the_clocks_did(start, end, begun, ended, room):
     axis = timeline.Axis(start, end, end)
     step = StepView("s", StepStatus.COMPLETED, started=begun, finished=ended)
@@ -72,7 +75,9 @@ def test_a_bar_never_leaves_the_axis_whatever_the_clocks_did(start, end, begun, 
 def test_bars_are_as_long_as_their_steps():
     start = datetime(2026, 1, 1, tzinfo=UTC)
     axis = timeline.Axis(start, start + timedelta(seconds=10), start)
-    half = StepView("s", StepStatus.COMPLETED, started=start + timedelta(seconds=5), finished=axis.end)
+    half = StepView(
+        "s", StepStatus.COMPLETED, started=start + timedelta(seconds=5), finished=axis.end
+    )
     assert axis.place(half, 40) == (20, 20)
 
 
@@ -82,13 +87,19 @@ def test_what_did_not_run_has_no_bar(status):
     assert timeline.Axis(now, now, now).place(StepView("s", status, started=now), 10) == (0, 0)
 
 
-# --- tables -----------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def summary_of(**changes):
     now = datetime.now(UTC)
     values = dict.fromkeys(RunSummary.__struct_fields__)
-    values |= {"id": "0" * 26, "tenant": "acme", "pipeline": "report", "lane": "default", "state": "failed"}
+    values |= {
+        "id": "0" * 26,
+        "tenant": "acme",
+        "pipeline": "report",
+        "lane": "default",
+        "state": "failed",
+    }
     values |= {"attempts": 1, "attempt_limit": 5, "created": now, "duration": 1.0}
     return RunSummary(**(values | changes))
 
@@ -116,7 +127,7 @@ def test_when_nobody_looks_nothing_is_cut_off():
     assert reason.strip() in drawn(run_table([summary_of(reason=reason)]), 10_000)
 
 
-# --- exit codes -------------------------------------------------------------------------------------------
+# --- exit codes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,7 +155,7 @@ def test_exit_codes_are_the_documented_ones():
     assert {code.value for code in ExitCode} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 130, 143}
 
 
-# --- help -------------------------------------------------------------------------------------------------
+# --- help -----------------------------------------------------------------------------------------
 
 
 def commands():

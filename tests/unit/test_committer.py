@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.engine.committer import GROUP, LARGEST, MAX_BATCH, Committer
 from holdfast.errors import ConfigurationError, StoreUnavailable
-from holdfast.ports.commands import ReadOutbox
+from holdfast.model.commands import ReadOutbox
 from holdfast.ports.store import Features
 
 
@@ -45,7 +45,13 @@ def story(function):
 
 @story
 async def test_commands_of_one_moment_leave_together(store, committer):
-    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(5))) == [0, 1, 2, 3, 4]
+    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(5))) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
     assert store.batches == [[0, 1, 2, 3, 4]]
 
 
@@ -88,15 +94,21 @@ async def test_batches_have_a_limit(store, committer):
 @story
 async def test_batches_are_large_when_a_lot_waits(store, committer):
     count = LARGEST + 3 * MAX_BATCH
-    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(count))) == list(range(count))
+    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(count))) == list(
+        range(count)
+    )
     assert [len(batch) for batch in store.batches] == [LARGEST, *[MAX_BATCH] * 3]
 
 
 @story
 async def test_an_error_reaches_everybody_who_waits_each_with_its_own(store, committer):
     store.error = StoreUnavailable("the disk is full")
-    errors = await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(3)), return_exceptions=True)
-    assert {(type(error), str(error)) for error in errors} == {(StoreUnavailable, "the disk is full")}
+    errors = await asyncio.gather(
+        *(committer.send(ReadOutbox(n)) for n in range(3)), return_exceptions=True
+    )
+    assert {(type(error), str(error)) for error in errors} == {
+        (StoreUnavailable, "the disk is full")
+    }
     assert len({id(error) for error in errors}) == 3
 
 

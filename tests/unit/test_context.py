@@ -26,7 +26,7 @@ def played(lab, function, input=None, **options):
     return engine, run
 
 
-# --- ctx.step -----------------------------------------------------------------------------------------------
+# --- ctx.step -------------------------------------------------------------------------------------
 
 
 def test_an_inner_step_runs_once_although_its_step_is_tried_again(lab):
@@ -90,7 +90,9 @@ def test_a_name_can_not_be_used_twice(lab):
         await ctx.step("a", nothing)
 
     engine, run = played(lab, s)
-    with pytest.raises(RunFailed, match="used the key '@a' twice: give each item or inner step a key of its own"):
+    with pytest.raises(
+        RunFailed, match="used the key '@a' twice: give each item or inner step a key of its own"
+    ):
         engine.result(run)
 
 
@@ -135,7 +137,7 @@ def test_inner_steps_of_items_do_not_meet_those_of_the_step(lab):
     assert engine.result(run) == ["outer", "item a"]
 
 
-# --- artifacts ----------------------------------------------------------------------------------------------
+# --- artifacts ------------------------------------------------------------------------------------
 
 
 def test_an_artifact_is_stored_under_who_made_it(lab):
@@ -169,7 +171,7 @@ def test_an_artifact_name_must_be_plain(lab, name):
         engine.result(run)
 
 
-# --- progress -----------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------
 
 
 def test_progress_can_be_seen_while_the_step_runs(lab):
@@ -205,7 +207,7 @@ def test_a_map_shows_its_progress_by_itself(lab):
     assert (seen.done, seen.total) == (4, 10)
 
 
-# --- usage --------------------------------------------------------------------------------------------------
+# --- usage ----------------------------------------------------------------------------------------
 
 
 def test_usage_includes_failed_tries(lab):
@@ -302,7 +304,7 @@ def test_what_a_damaged_result_had_cost_is_not_forgotten(lab):
     assert engine.steps(run)["s"].usage + engine.info(run).progress.wasted == Usage(14, 0, 2.0, 2)
 
 
-# --- who am I -----------------------------------------------------------------------------------------------
+# --- who am I -------------------------------------------------------------------------------------
 
 
 def test_the_idempotency_key_is_the_same_in_every_attempt(lab):
@@ -333,11 +335,14 @@ def test_a_context_knows_its_run(lab):
     assert engine.result(run) == [run.id, "acme", "p", "s", 1]
 
 
-# --- log ----------------------------------------------------------------------------------------------------
+# --- log ------------------------------------------------------------------------------------------
 
 
 def logged(engine, run):
-    return [(line.level, line.message, json.loads(line.fields)) for line in at_once(engine.store.logs(run.id))]
+    return [
+        (line.level, line.message, json.loads(line.fields))
+        for line in at_once(engine.store.logs(run.id))
+    ]
 
 
 def test_log_lines_are_kept_with_the_run(lab):
@@ -368,7 +373,9 @@ def test_log_lines_reach_python_logging(lab, caplog):
         return 1
 
     played(lab, s)
-    assert any(record.name == "holdfast.run" and "look here" in record.message for record in caplog.records)
+    assert any(
+        record.name == "holdfast.run" and "look here" in record.message for record in caplog.records
+    )
 
 
 @pytest.mark.parametrize(
@@ -381,7 +388,14 @@ def test_log_lines_reach_python_logging(lab, caplog):
         {"level": "high"},
         {"f": float("nan")},
     ],
-    ids=["an object", "a huge number", "half a character", "called step", "called level", "not a number"],
+    ids=[
+        "an object",
+        "a huge number",
+        "half a character",
+        "called step",
+        "called level",
+        "not a number",
+    ],
 )
 def test_no_field_of_a_log_line_makes_a_step_fail(lab, fields):
     async def s(ctx: Context) -> int:
@@ -393,7 +407,7 @@ def test_no_field_of_a_log_line_makes_a_step_fail(lab, fields):
     assert len(logged(engine, run)) == 1
 
 
-# --- cancelled ----------------------------------------------------------------------------------------------
+# --- cancelled ------------------------------------------------------------------------------------
 
 
 def test_the_cancelled_flag_rises_when_a_step_times_out(lab):

@@ -20,7 +20,7 @@ def refused(match):
     return pytest.raises(DefinitionError, match=match)
 
 
-# --- names --------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", "Report", "two words", "-x", "a" * 65, "ü"])
@@ -58,7 +58,7 @@ def test_names_of_parameters_are_reserved(name):
         Pipeline("p").step(name=name)(lambda: 1)
 
 
-# --- wiring -------------------------------------------------------------------------------------------------
+# --- wiring ---------------------------------------------------------------------------------------
 
 
 def test_an_unknown_parameter_is_named_with_the_step_that_was_meant():
@@ -146,7 +146,7 @@ def test_positional_only_parameters_are_refused():
         def a(input, /) -> int: ...
 
 
-# --- types --------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------------------------------
 
 
 def test_a_result_that_is_no_json_is_refused_with_the_step_and_the_remedy():
@@ -208,7 +208,7 @@ def test_who_uses_a_step_that_may_be_skipped_has_to_expect_none():
     def does_not_say(maybe) -> int: ...
 
 
-# --- options ------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 def test_when_may_ask_only_for_what_there_is():
@@ -219,7 +219,8 @@ def test_when_may_ask_only_for_what_there_is():
 
 
 @pytest.mark.parametrize(
-    "declare", [lambda: Pipeline("p", max_attempts=0), lambda: Pipeline("p").step(max_attempts=0)(min)]
+    "declare",
+    [lambda: Pipeline("p", max_attempts=0), lambda: Pipeline("p").step(max_attempts=0)(min)],
 )
 def test_attempts_count_tries(declare):
     with refused("max_attempts counts tries and must be at least 1"):
@@ -248,14 +249,17 @@ def test_result_has_to_name_a_step():
 
 @pytest.mark.parametrize(
     ("lane", "match"),
-    [({"order": "lifo"}, "use 'parallel' or 'fifo'"), ({"head": "explode"}, "use 'block', 'skip' or")],
+    [
+        ({"order": "lifo"}, "use 'parallel' or 'fifo'"),
+        ({"head": "explode"}, "use 'block', 'skip' or"),
+    ],
 )
 def test_a_lane_has_a_known_order_and_policy(lane, match):
     with refused(match):
         Lane("x", **lane)
 
 
-# --- functions stay functions -------------------------------------------------------------------------------
+# --- functions stay functions ---------------------------------------------------------------------
 
 
 def test_a_step_stays_the_function_it_was():

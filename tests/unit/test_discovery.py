@@ -57,7 +57,10 @@ def test_an_app_in_the_code_is_remembered():
 
 
 def test_the_same_pipeline_may_be_found_twice():
-    assert list(discover(["some_code.py:a", "some_code.py:both", "some_code:b"]).pipelines) == ["a", "b"]
+    assert list(discover(["some_code.py:a", "some_code.py:both", "some_code:b"]).pipelines) == [
+        "a",
+        "b",
+    ]
 
 
 def test_two_pipelines_of_one_name_are_refused(folder):
@@ -98,7 +101,11 @@ def test_a_wrong_reference_is_explained(reference, message):
 @pytest.mark.parametrize(
     ("code", "kind", "message"),
     [
-        ("from holdfast import Pipeline\nPipeline('Bad Name')", DefinitionError, "bad.py:2: pipeline name"),
+        (
+            "from holdfast import Pipeline\nPipeline('Bad Name')",
+            DefinitionError,
+            "bad.py:2: pipeline name",
+        ),
         ("import does_not_exist", ConfigurationError, "bad.py:1: ModuleNotFoundError"),
         ("x = 1\nx / 0", ConfigurationError, "bad.py:2: ZeroDivisionError: division by zero"),
         ("def f(:", ConfigurationError, "bad.py:1:"),

@@ -11,14 +11,16 @@ from tests.findings import gathered, look, troubles
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.errors import ConfigurationError
-from holdfast.ports.commands import Acquire, DefineLane, Held, ReleaseLock
+from holdfast.model.commands import Acquire, DefineLane, Held, ReleaseLock
 from holdfast.ports.health import Finding, Findings, clock_difference, found, open_air, round_trip
 from holdfast.services import doctor
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store_topics.scene import Scene, a_submit
 
 
-def scene(story: Callable[[Scene], Awaitable[None]], *, after: float = 0, bus: bool = False) -> dict[str, Finding]:
+def scene(
+    story: Callable[[Scene], Awaitable[None]], *, after: float = 0, bus: bool = False
+) -> dict[str, Finding]:
     """What is found about the runs some seconds after a story."""
 
     async def play() -> dict[str, Finding]:
@@ -48,7 +50,7 @@ async def one_failed(scene: Scene) -> None:
     await scene.fail("r1")
 
 
-# --- runs -------------------------------------------------------------------------------------------------------------
+# --- runs -----------------------------------------------------------------------------------------
 
 
 def test_an_empty_store_has_no_troubles() -> None:
@@ -105,7 +107,7 @@ def test_events_that_do_not_reach_the_bus_are_a_warning() -> None:
     assert troubles(scene(one_running, after=90, bus=True)) == {"outbox": "warn"}
 
 
-# --- the trial --------------------------------------------------------------------------------------------------------
+# --- the trial ------------------------------------------------------------------------------------
 
 
 def test_a_store_is_tried_and_left_without_a_lock(tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_a_store_that_nobody_hears_is_a_warning(monkeypatch) -> None:  # type: i
     asyncio.run(play())
 
 
-# --- what all share ---------------------------------------------------------------------------------------------------
+# --- what all share -------------------------------------------------------------------------------
 
 
 def test_what_breaks_a_check_off_is_a_finding() -> None:
@@ -177,7 +179,11 @@ def test_a_server_far_away_a_wrong_clock_and_an_open_line_are_warnings() -> None
     assert clock_difference(-1.5).status == "ok"
     assert clock_difference(-2.5).seen == "2500 ms behind this host's"
     assert clock_difference(-2.5).status == "warn"
-    assert [open_air(*pair).status for pair in [(True, False), (True, True), (False, False)]] == ["warn", "ok", "ok"]
+    assert [open_air(*pair).status for pair in [(True, False), (True, True), (False, False)]] == [
+        "warn",
+        "ok",
+        "ok",
+    ]
 
 
 def test_a_submitted_run_is_seen(tmp_path: Path) -> None:

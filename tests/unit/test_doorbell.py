@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from holdfast.adapters.doorbell import Doorbell, what_it_leaves
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Acquire,
     Acquired,
     Claim,
@@ -54,7 +54,9 @@ def test_asking_rings_no_bell() -> None:
 def test_who_waits_for_work_sleeps_through_news() -> None:
     async def play() -> None:
         bell = Doorbell()
-        for_news, for_work = (asyncio.create_task(bell.wait(0, 60.0, work=work)) for work in (False, True))
+        for_news, for_work = (
+            asyncio.create_task(bell.wait(0, 60.0, work=work)) for work in (False, True)
+        )
         await asyncio.sleep(0)
         bell.ring(work=False)
         assert await for_news == 1
@@ -65,6 +67,8 @@ def test_who_waits_for_work_sleeps_through_news() -> None:
         assert await for_work == 2
         assert await bell.wait(1, 60.0, work=True) == 2
         bell.ring(work=False)
-        assert await bell.wait(2, 0.0, work=True) == 3  # it has waited, and passes on what it may forget
+        assert (
+            await bell.wait(2, 0.0, work=True) == 3
+        )  # it has waited, and passes on what it may forget
 
     asyncio.run(play())

@@ -28,7 +28,9 @@ def test_a_duration_is_read_as_people_write_it(written, meant):
     assert seconds(written) == meant
 
 
-@pytest.mark.parametrize("nonsense", ["", "soon", "10 parsecs", "1h30", "m30", "-5s", True, None, [1]])
+@pytest.mark.parametrize(
+    "nonsense", ["", "soon", "10 parsecs", "1h30", "m30", "-5s", True, None, [1]]
+)
 def test_what_is_no_duration_is_refused_with_examples(nonsense):
     with pytest.raises(ConfigurationError, match="write '90s', '30m', '1h30m'"):
         seconds(nonsense)

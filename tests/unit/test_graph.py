@@ -99,7 +99,7 @@ def test_a_step_with_another_name_is_wired_by_that_name(run_pipeline):
     assert run_pipeline(pipeline) == 2
 
 
-# --- when= --------------------------------------------------------------------------------------------------
+# --- when= ----------------------------------------------------------------------------------------
 
 
 def skipping(*, last: bool = False):
@@ -184,7 +184,7 @@ def test_a_condition_that_fails_says_in_which_step(lab):
         engine.result(run)
 
 
-# --- sharing ------------------------------------------------------------------------------------------------
+# --- sharing --------------------------------------------------------------------------------------
 
 
 def test_one_failed_step_stops_the_others(lab):

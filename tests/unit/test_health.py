@@ -1,4 +1,5 @@
-"""Files, folders, models and settings that are really broken give the right finding, with why and fix."""
+"""Files, folders, models and settings that are really broken give the right finding, with why and
+fix."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def execute(path: Path, sql: str) -> None:
         connection.execute(sql)
 
 
-# --- sqlite -----------------------------------------------------------------------------------------------------------
+# --- sqlite ---------------------------------------------------------------------------------------
 
 
 def test_a_healthy_file_has_no_troubles_and_is_left_as_it_is(path: Path) -> None:
@@ -100,13 +101,17 @@ def test_a_schema_of_a_newer_program_is_a_failure(path: Path) -> None:
     assert "upgrade holdfast" in look(sqlite.findings(str(path)))["usable"].seen
 
 
-def test_a_schema_of_an_older_program_is_a_warning(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_of_an_older_program_is_a_warning(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = sqlite.database.scripts()
     monkeypatch.setattr(sqlite.database, "scripts", lambda: [*known, (2, known[0][1])])
     assert troubles(look(sqlite.findings(str(path)))) == {"schema": "warn"}
 
 
-def test_somebody_who_keeps_the_file_locked_is_a_warning(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_who_keeps_the_file_locked_is_a_warning(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -130,8 +135,12 @@ def test_a_run_that_was_left_behind_is_a_warning(path: Path) -> None:
     assert "1 running" in found["leases"].seen
 
 
-@pytest.mark.parametrize(("kind", "status"), [("nfs4", "fail"), ("tmpfs", "warn"), ("overlay", "warn"), ("ext4", "ok")])
-def test_the_file_system_matters(path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, status: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "status"), [("nfs4", "fail"), ("tmpfs", "warn"), ("overlay", "warn"), ("ext4", "ok")]
+)
+def test_the_file_system_matters(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, status: str
+) -> None:
     monkeypatch.setattr(disk, "file_system_of", lambda path: kind)
     assert look(sqlite.findings(str(path)))["file system"].status == status
 
@@ -147,7 +156,7 @@ def test_who_else_uses_the_file_is_said(path: Path) -> None:
     assert "0 other processes" in look(sqlite.findings(str(path)))["users"].seen
 
 
-# --- blobs ------------------------------------------------------------------------------------------------------------
+# --- blobs ----------------------------------------------------------------------------------------
 
 
 def test_a_folder_of_blobs_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
@@ -156,16 +165,23 @@ def test_a_folder_of_blobs_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "some" / "new").mkdir(parents=True)
     assert troubles(look(bootstrap.blobs_health(url, "sqlite:///x.db"))) == {}
-    assert [str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*")] == ["some", "some/new"]
+    assert [str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*")] == [
+        "some",
+        "some/new",
+    ]
 
 
 def test_a_folder_that_takes_no_blobs_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", NOT_WRITABLE / "blobs"):
-        assert troubles(look(bootstrap.blobs_health(f"file:{place}", "sqlite:///x.db"))) == {"reachable": "fail"}
+        assert troubles(look(bootstrap.blobs_health(f"file:{place}", "sqlite:///x.db"))) == {
+            "reachable": "fail"
+        }
 
 
-def test_a_folder_of_one_host_is_too_little_for_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_one_host_is_too_little_for_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = f"file:{tmp_path}"
     assert troubles(look(bootstrap.blobs_health(url, "redis://h"))) == {"shared": "warn"}
     assert troubles(look(bootstrap.blobs_health(None, "postgresql://h/d"))) == {"place": "warn"}
@@ -178,7 +194,7 @@ def test_memory_is_for_tests() -> None:
     assert troubles(look(bootstrap.blobs_health("memory:", "memory:"))) == {"permanence": "warn"}
 
 
-# --- models -----------------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------
 
 
 def test_a_key_that_is_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,7 +238,7 @@ def test_the_offline_analyst_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch)
     assert "no_such_package" in found["analyst"].seen
 
 
-# --- settings ---------------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def test_names_that_disagree_are_a_warning(tmp_path: Path) -> None:

@@ -145,7 +145,8 @@ def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
 
 
 def streaming_then_crash(lab, harm):
-    """The producer has ended, its worker dies, something happens to an item, and the consumer goes on."""
+    """The producer has ended, its worker dies, something happens to an item, and the consumer goes
+    on."""
 
     async def consumer(made: Items[int]) -> dict:
         found = await made.all()
@@ -164,7 +165,9 @@ def streaming_then_crash(lab, harm):
 
 
 def test_a_damaged_item_is_not_streamed(lab):
-    engine, run = streaming_then_crash(lab, lambda engine, run: engine.damage(run, "made", "1", value="666"))
+    engine, run = streaming_then_crash(
+        lab, lambda engine, run: engine.damage(run, "made", "1", value="666")
+    )
     state = engine.info(run).state
     assert state == "failed" or engine.result(run) == {"1": 1, "2": 4}
 
@@ -212,5 +215,7 @@ def test_streaming_survives_faults_at_every_boundary(crash_safe):
     async def consumer(made: Items[int]) -> int:
         return sum((await made.all()).values())
 
-    report = crash_safe(streaming(consumer, count=2), max_boundaries=3, faults=("kill after", "pause before"))
+    report = crash_safe(
+        streaming(consumer, count=2), max_boundaries=3, faults=("kill after", "pause before")
+    )
     assert report.takeovers > 0

@@ -7,8 +7,8 @@ import pytest
 from holdfast.engine.keeper import LeaseKeeper
 from holdfast.engine.lease import Lease
 from holdfast.errors import ConfigurationError, LeaseLost, StoreUnavailable
+from holdfast.model.commands import Renew
 from holdfast.model.lease import LeaseTimes
-from holdfast.ports.commands import Renew
 from holdfast.testing.world import World
 
 TIMES = LeaseTimes(ttl=30, renew=10, margin=5)
@@ -31,7 +31,9 @@ class Store:
         await asyncio.sleep(self.delay)
         if self.error is not None:
             raise self.error
-        return [[pair for pair in held if pair[0] in self.refused] for held in (renew.held, locks.held)]
+        return [
+            [pair for pair in held if pair[0] in self.refused] for held in (renew.held, locks.held)
+        ]
 
 
 class Scene:
@@ -46,7 +48,9 @@ class Scene:
 
     def lease(self, subject="run", epoch=1, token=""):
         until = TIMES.trusted_until(self.clock.monotonic())
-        lease = Lease(subject, epoch, until, self.clock, lambda _: self.lost.append((subject, epoch)), token)
+        lease = Lease(
+            subject, epoch, until, self.clock, lambda _: self.lost.append((subject, epoch)), token
+        )
         self.keeper.keep(lease)
         return lease
 
@@ -168,7 +172,7 @@ def test_it_says_when_it_last_succeeded(scene):
     assert scene.keeper.renewed_at == at
 
 
-# --- a lease itself -----------------------------------------------------------------------------------------
+# --- a lease itself -------------------------------------------------------------------------------
 
 
 def test_trust_is_never_shortened(scene):
@@ -192,7 +196,7 @@ def test_who_learns_of_the_loss_itself_is_not_called(scene):
     assert scene.lost == []
 
 
-# --- times --------------------------------------------------------------------------------------------------
+# --- times ----------------------------------------------------------------------------------------
 
 
 def test_trust_ends_before_the_lease():

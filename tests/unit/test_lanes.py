@@ -147,7 +147,7 @@ def test_the_term_rises_with_every_leader(lab):
     assert later.leader != lane.leader
 
 
-# --- the head -----------------------------------------------------------------------------------------------
+# --- the head -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("head", "letters"), [("skip", 0), ("dead-letter", 1)])
@@ -185,7 +185,7 @@ def test_a_blocked_lane_executes_a_resumed_head_first(lab):
     assert started(log) == [1]
 
 
-# --- declaring ----------------------------------------------------------------------------------------------
+# --- declaring ------------------------------------------------------------------------------------
 
 
 def two_lanes(one, other):
@@ -205,12 +205,16 @@ def opened(lab, *pipelines):
 
 def test_a_lane_can_not_have_two_orders(lab):
     engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo"), Lane("x", "parallel")))
-    with pytest.raises(ConfigurationError, match="declared twice, with different order or head: choose one"):
+    with pytest.raises(
+        ConfigurationError, match="declared twice, with different order or head: choose one"
+    ):
         engine.world.run(app.open(), process)
 
 
 def test_a_lane_can_not_have_two_head_policies(lab):
-    engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo", "block"), Lane("x", "fifo", "skip")))
+    engine, app, process = opened(
+        lab, *two_lanes(Lane("x", "fifo", "block"), Lane("x", "fifo", "skip"))
+    )
     with pytest.raises(ConfigurationError):
         engine.world.run(app.open(), process)
 
@@ -220,7 +224,9 @@ def test_a_lane_never_changes_its_order(lab):
     engine.world.run(app.open(), process)
     engine.deploy(*two_lanes(Lane("x", "parallel"), Lane("y")))
     changed = engine._app(worker=True)
-    with pytest.raises(ConfigurationError, match="a lane never changes its order; use another lane name"):
+    with pytest.raises(
+        ConfigurationError, match="a lane never changes its order; use another lane name"
+    ):
         engine.world.run(changed.open(), process)
 
 

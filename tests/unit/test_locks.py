@@ -118,7 +118,9 @@ def test_losing_the_lock_cancels_the_body(played):
                     stopped.append(True)
                     raise
 
-        with pytest.raises(LeaseLost, match=r"lock 'import' \(epoch 1\) was lost while it was in use"):
+        with pytest.raises(
+            LeaseLost, match=r"lock 'import' \(epoch 1\) was lost while it was in use"
+        ):
             await body()
         assert stopped == [True]
         assert asyncio.current_task().cancelling() == 0
@@ -202,7 +204,7 @@ def test_an_error_in_the_body_is_not_hidden(played):
     played(story)
 
 
-# --- election -----------------------------------------------------------------------------------------------
+# --- election -------------------------------------------------------------------------------------
 
 
 def test_one_leader_among_many(played):

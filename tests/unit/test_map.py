@@ -35,7 +35,7 @@ def fails(engine, run, match):
         engine.result(run)
 
 
-# --- results ------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------
 
 
 def test_results_come_in_the_order_of_the_items(run_pipeline):
@@ -157,7 +157,7 @@ def test_an_item_that_maps_itself_gets_results_of_its_own(run_pipeline):
     assert run_pipeline(mapping(outer, concurrency=1), ["a", "b"]) == [["a1", "a2"], ["b1", "b2"]]
 
 
-# --- concurrency --------------------------------------------------------------------------------------------
+# --- concurrency ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bound", [1, 3])
@@ -184,7 +184,7 @@ def test_a_concurrency_of_nothing_is_refused(lab):
     fails(engine, run, "concurrency must be at least 1")
 
 
-# --- keys ---------------------------------------------------------------------------------------------------
+# --- keys -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_wrong_calls_fail_at_once_and_say_why(lab, items, options, match):
     assert engine.times("mapped") == 1
 
 
-# --- crashes ------------------------------------------------------------------------------------------------
+# --- crashes --------------------------------------------------------------------------------------
 
 
 def counted():
@@ -273,12 +273,15 @@ def test_a_map_survives_faults_at_every_boundary(crash_safe):
         return n * n
 
     report = crash_safe(
-        mapping(square, concurrency=2), [1, 2, 3], max_boundaries=3, faults=("kill after", "pause before")
+        mapping(square, concurrency=2),
+        [1, 2, 3],
+        max_boundaries=3,
+        faults=("kill after", "pause before"),
     )
     assert report.takeovers > 0
 
 
-# --- errors -------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def flaky(times):
@@ -377,7 +380,9 @@ def test_too_many_failures_fail_the_step(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline, [1, 2, 3, 4])
     engine.drain()
-    fails(engine, run, "ItemsFailed: 2 items failed, more than max_failures=1; the last: .*4 is even")
+    fails(
+        engine, run, "ItemsFailed: 2 items failed, more than max_failures=1; the last: .*4 is even"
+    )
 
 
 def test_just_as_many_failures_as_allowed_do_not(lab):

@@ -1,4 +1,5 @@
-"""What a step is given from outside the run: ports the app provides, stored bytes, and what was spent so far."""
+"""What a step is given from outside the run: ports the app provides, stored bytes, and what was
+spent so far."""
 
 import pytest
 
@@ -110,7 +111,9 @@ def test_spending_is_known_across_a_crash_in_the_middle_of_a_map():
 
 
 def test_a_pipeline_names_its_own_key():
-    pipeline: Pipeline[dict[str, int]] = Pipeline("orders", input=dict[str, int], key=lambda o: f"order-{o['number']}")
+    pipeline: Pipeline[dict[str, int]] = Pipeline(
+        "orders", input=dict[str, int], key=lambda o: f"order-{o['number']}"
+    )
 
     @pipeline.step
     async def ship(request: dict[str, int]) -> int:

@@ -25,7 +25,7 @@ def failing(times, error, *, max_attempts=3, clock=None, pipeline=None, **option
     return pipeline, tries
 
 
-# --- the rule -----------------------------------------------------------------------------------------------
+# --- the rule -------------------------------------------------------------------------------------
 
 
 def test_delays_double_up_to_the_maximum():
@@ -58,12 +58,14 @@ def test_unknown_errors_may_pass(error):
     assert is_retryable(error)
 
 
-@pytest.mark.parametrize("error", [Permanent("x"), Conflict("x"), LeaseLost("x"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [Permanent("x"), Conflict("x"), LeaseLost("x"), KeyboardInterrupt()]
+)
 def test_what_can_not_pass_is_not_tried_again(error):
     assert not is_retryable(error)
 
 
-# --- steps --------------------------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [Transient("later"), ValueError("who knows")])
@@ -98,7 +100,9 @@ def test_a_permanent_error_is_not_tried_again(lab):
 
 
 def test_tries_are_farther_and_farther_apart(lab):
-    pipeline, tries = failing(4, Transient("x"), max_attempts=5, retry=Retry(base=4.0, factor=4.0, maximum=1000))
+    pipeline, tries = failing(
+        4, Transient("x"), max_attempts=5, retry=Retry(base=4.0, factor=4.0, maximum=1000)
+    )
     engine = lab(pipeline)
     engine.submit(pipeline)
     engine.drain()
@@ -184,7 +188,7 @@ def test_a_retry_of_one_step_does_not_use_up_the_tries_of_another(lab):
     assert engine.info(run).state == "succeeded"
 
 
-# --- time-outs ----------------------------------------------------------------------------------------------
+# --- time-outs ------------------------------------------------------------------------------------
 
 
 def test_an_async_step_that_takes_too_long_is_stopped_and_tried_again(lab):
@@ -222,7 +226,9 @@ def test_a_def_step_that_takes_too_long_is_stopped(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(RunFailed, match=r"StepTimeout: it took longer than 10\.0 s and was stopped"):
+    with pytest.raises(
+        RunFailed, match=r"StepTimeout: it took longer than 10\.0 s and was stopped"
+    ):
         engine.result(run)
     assert stopped == [True]
 
@@ -250,7 +256,10 @@ def test_a_run_that_takes_too_long_fails_and_says_what_to_do(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.drain()
-    with pytest.raises(RunFailed, match=r"RunTimeout: the run took longer than 1 min .*raise the pipeline's timeout"):
+    with pytest.raises(
+        RunFailed,
+        match=r"RunTimeout: the run took longer than 1 min .*raise the pipeline's timeout",
+    ):
         engine.result(run)
     assert list(engine.steps(run)) == ["quick"]
     assert engine.info(run).attempts == 1

@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 
-from holdfast import Conflict, Context, Pause, Pipeline, RunCancelled, RunFailed, Transient, WorkerOptions
+from holdfast import (
+    Conflict,
+    Context,
+    Pause,
+    Pipeline,
+    RunCancelled,
+    RunFailed,
+    Transient,
+    WorkerOptions,
+)
 from holdfast.errors import InvalidInput, NotFound, UnknownPipeline
 
 
@@ -41,7 +50,7 @@ def breaking(times):
     return pipeline
 
 
-# --- intake -------------------------------------------------------------------------------------------------
+# --- intake ---------------------------------------------------------------------------------------
 
 
 def test_the_same_key_and_input_is_the_same_run(lab):
@@ -81,7 +90,8 @@ def test_keys_of_tenants_do_not_meet(lab):
 
 
 @pytest.mark.parametrize(
-    "options", [{"tenant": "Acme"}, {"tenant": ""}, {"tenant": "a/b"}, {"key": ""}, {"key": "x" * 256}]
+    "options",
+    [{"tenant": "Acme"}, {"tenant": ""}, {"tenant": "a/b"}, {"key": ""}, {"key": "x" * 256}],
 )
 def test_unusable_tenants_and_keys_are_refused(lab, options):
     engine = lab(sleeper())
@@ -157,7 +167,7 @@ def test_unknown_runs_are_not_found(lab):
         engine.call(engine.app.run("nope"))
 
 
-# --- cancel -------------------------------------------------------------------------------------------------
+# --- cancel ---------------------------------------------------------------------------------------
 
 
 def test_a_queued_run_can_be_cancelled_and_never_starts(lab):
@@ -242,7 +252,7 @@ def test_finished_is_final(lab):
         engine.operate("cancel", "nope")
 
 
-# --- pause --------------------------------------------------------------------------------------------------
+# --- pause ----------------------------------------------------------------------------------------
 
 
 def test_a_paused_run_waits_and_goes_on_from_its_checkpoints(lab):
@@ -328,7 +338,7 @@ def test_work_stops_when_its_run_was_paused_and_resumed_behind_its_back(lab):
     assert engine.result(run) == 3
 
 
-# --- failing and going on -----------------------------------------------------------------------------------
+# --- failing and going on -------------------------------------------------------------------------
 
 
 def test_a_failed_run_goes_on_from_its_checkpoints_when_it_is_resumed(lab):
@@ -422,7 +432,7 @@ def test_a_rerun_from_a_step_that_does_not_exist_names_those_that_do(lab):
         engine.operate("rerun", run.id, from_step="third")
 
 
-# --- crashes and hand-over ----------------------------------------------------------------------------------
+# --- crashes and hand-over ------------------------------------------------------------------------
 
 
 def test_a_dead_workers_run_goes_on_within_forty_seconds(lab):
@@ -444,7 +454,9 @@ def test_attempts_are_bounded_also_when_only_crashes_end_them(lab):
         engine.advance(45)
         engine.kill()
     engine.drain()
-    with pytest.raises(RunFailed, match=r"the worker vanished 2 times.*look at what kills it, then resume"):
+    with pytest.raises(
+        RunFailed, match=r"the worker vanished 2 times.*look at what kills it, then resume"
+    ):
         engine.result(run)
 
 

@@ -34,7 +34,9 @@ class Place:
         return path
 
     def load(self, flags=None, **env):
-        return load(flags, env={"HOME": str(self.home), SECRETS: str(self.secrets), **env}, cwd=self.cwd)
+        return load(
+            flags, env={"HOME": str(self.home), SECRETS: str(self.secrets), **env}, cwd=self.cwd
+        )
 
 
 def test_without_anything_given_every_setting_has_its_default(place):
@@ -47,7 +49,9 @@ def test_without_anything_given_every_setting_has_its_default(place):
 def test_each_place_wins_over_the_ones_below_it(place):
     """Give a setting in all places, then take the places away from the top."""
     personal = place.write(".config/holdfast/config.toml", 'tenant = "personal"', at=place.home)
-    pyproject = place.write("pyproject.toml", '[tool.holdfast]\ntenant = "pyproject"', at=place.cwd.parent)
+    pyproject = place.write(
+        "pyproject.toml", '[tool.holdfast]\ntenant = "pyproject"', at=place.cwd.parent
+    )
     config = place.write("holdfast.toml", 'tenant = "config"')
     secret = place.write("holdfast_tenant", "secret\n", at=place.secrets)
     dotenv = place.write(".env", "HOLDFAST_TENANT=dotenv")
@@ -106,12 +110,14 @@ def test_an_empty_variable_counts_as_not_given(place):
 
 
 def test_a_dotenv_file_may_have_comments_quotes_and_names_of_others(place):
-    place.write(".env", "# ours\nexport HOLDFAST_TENANT='acme'  \nPATH=/x\nHOLDFAST_GRACE=2s # short\n")
+    place.write(
+        ".env", "# ours\nexport HOLDFAST_TENANT='acme'  \nPATH=/x\nHOLDFAST_GRACE=2s # short\n"
+    )
     settings = place.load().settings
     assert (settings.tenant, settings.grace) == ("acme", 2.0)
 
 
-# --- profiles -----------------------------------------------------------------------------------------------
+# --- profiles -------------------------------------------------------------------------------------
 
 
 def test_a_profile_lies_over_the_file_that_defines_it(place):
@@ -136,14 +142,15 @@ def test_a_profile_that_nobody_defines_is_an_error_that_lists_the_known_ones(pla
         place.load({"profile": "stagign"})
 
 
-# --- relative paths -----------------------------------------------------------------------------------------
+# --- relative paths -------------------------------------------------------------------------------
 
 
 def test_a_relative_path_in_a_file_belongs_to_the_folder_of_that_file(place):
     above = place.cwd.parent
     place.write(
         "pyproject.toml",
-        '[tool.holdfast]\nstore = "sqlite:///runs.db"\nblobs = "file:blobs"\napp = ["p.py:report", "mod:x"]',
+        '[tool.holdfast]\nstore = "sqlite:///runs.db"\nblobs = "file:blobs"\napp = ["p.py:report", '
+        '"mod:x"]',
         at=above,
     )
     settings = place.load().settings
@@ -158,11 +165,13 @@ def test_a_relative_path_anywhere_else_belongs_to_the_current_folder(place):
     assert (settings.store, settings.app) == ("sqlite:///runs.db", ("p.py",))
 
 
-# --- aliases ------------------------------------------------------------------------------------------------
+# --- aliases --------------------------------------------------------------------------------------
 
 
 def test_names_that_others_use_work_too(place):
-    settings = place.load(DATABASE_URL="sqlite:///a.db", LOG_LEVEL="ERROR", LOG_FORMAT="json").settings
+    settings = place.load(
+        DATABASE_URL="sqlite:///a.db", LOG_LEVEL="ERROR", LOG_FORMAT="json"
+    ).settings
     assert settings.store == "sqlite:///a.db"
     assert (settings.log.level, settings.log.format) == ("error", "json")
 
@@ -171,7 +180,8 @@ def test_two_names_that_disagree_are_a_warning_and_ours_wins(place):
     loaded = place.load(HOLDFAST_STORE="memory:", DATABASE_URL="postgres://u:geheim@h/x")
     assert loaded.settings.store == "memory:"
     assert loaded.warnings == [
-        "environment DATABASE_URL is ignored: store comes from environment HOLDFAST_STORE, which says something else"
+        "environment DATABASE_URL is ignored: store comes from environment HOLDFAST_STORE, which "
+        "says something else"
     ]
 
 
@@ -186,7 +196,7 @@ def test_two_names_that_agree_are_no_warning(place):
     assert place.load(HOLDFAST_STORE="memory:", DATABASE_URL="memory:").warnings == []
 
 
-# --- mistakes -----------------------------------------------------------------------------------------------
+# --- mistakes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -220,7 +230,10 @@ def test_a_wrong_variable_is_an_error_with_the_remedy(place, env, message):
         ("concurency = 3", "'concurency' is not a setting; did you mean concurrency?"),
         ("[lease]\ntl = 3", "'lease.tl' is not a setting; did you mean lease.ttl?"),
         ("lease = 3", "'lease' is not a setting"),
-        ("[profiles.x]\nstroe = 'memory:'", "profile x: 'stroe' is not a setting; did you mean store?"),
+        (
+            "[profiles.x]\nstroe = 'memory:'",
+            "profile x: 'stroe' is not a setting; did you mean store?",
+        ),
         ("store = ", "is not valid TOML"),
         ("store = 3", "store ("),
         ("app = 3", "is not a list of texts"),
@@ -244,7 +257,7 @@ def test_a_file_that_is_not_text_is_an_error(place):
         place.load()
 
 
-# --- secrets ------------------------------------------------------------------------------------------------
+# --- secrets --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -290,18 +303,26 @@ def test_an_app_declared_in_code_keeps_what_the_settings_leave_open(tmp_path, mo
     assert (app._worker_options.concurrency, app._worker_options.poll) == (7, 9.0)
 
 
-# --- servers ----------------------------------------------------------------------------------------------------------
+# --- servers --------------------------------------------------------------------------------------
 
 
 def test_pool_and_time_outs_may_be_given_in_every_place(place):
     place.write("holdfast.toml", "[pool]\nsize = 8\n[timeout]\ncommand = '3s'")
     loaded = place.load(HOLDFAST_TIMEOUT_CONNECT="500ms")
-    assert (loaded.settings.pool.size, loaded.settings.timeout.command, loaded.settings.timeout.connect) == (
+    assert (
+        loaded.settings.pool.size,
+        loaded.settings.timeout.command,
+        loaded.settings.timeout.connect,
+    ) == (
         8,
         3.0,
         0.5,
     )
-    assert [loaded.shown(name) for name in ("pool.size", "timeout.command", "timeout.connect")] == ["8", "3s", "0.5s"]
+    assert [loaded.shown(name) for name in ("pool.size", "timeout.command", "timeout.connect")] == [
+        "8",
+        "3s",
+        "0.5s",
+    ]
     assert place.load(HOLDFAST_POOL_SIZE="9").settings.pool.size == 9
 
 
@@ -326,7 +347,12 @@ def test_they_reach_the_adapter_and_the_url_wins(place):
     settings = place.load(
         HOLDFAST_POOL_SIZE="8", HOLDFAST_TIMEOUT_CONNECT="500ms", HOLDFAST_TIMEOUT_COMMAND="3s"
     ).settings
-    for url in ("postgresql://db/app", "postgresql://db/app?sslmode=require", "redis://h", "rediss://h/0?prefix=x:"):
+    for url in (
+        "postgresql://db/app",
+        "postgresql://db/app?sslmode=require",
+        "redis://h",
+        "rediss://h/0?prefix=x:",
+    ):
         address = make_store(with_options(url, settings), SystemClock()).address
         assert (address.pool, address.timeout, address.patience) == (8, 3.0, 0.5)
     address = make_bus(with_options("redis://h/0?pool=3&timeout=2s", settings)).address

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from holdfast.adapters.sqlite.batch import ALONE, TOGETHER, arrange
-from holdfast.ports import commands as c
+from holdfast.model import commands as c
 
 
 def progress(run):
@@ -46,7 +46,10 @@ def test_nothing_is_arranged_into_nothing():
 
 
 def test_commands_of_a_type_about_different_runs_become_one_group():
-    assert shape([settle("a"), log("b"), settle("c"), log("d")]) == [("Settle", [0, 2]), ("LogLine", [1, 3])]
+    assert shape([settle("a"), log("b"), settle("c"), log("d")]) == [
+        ("Settle", [0, 2]),
+        ("LogLine", [1, 3]),
+    ]
 
 
 def test_a_command_never_overtakes_an_earlier_one_of_its_run():
@@ -58,7 +61,11 @@ def test_a_command_never_overtakes_an_earlier_one_of_its_run():
 
 
 def test_nothing_moves_across_a_command_that_stands_alone():
-    assert shape([log("a"), c.Sweep(), log("b")]) == [("LogLine", [0]), ("Sweep", [1]), ("LogLine", [2])]
+    assert shape([log("a"), c.Sweep(), log("b")]) == [
+        ("LogLine", [0]),
+        ("Sweep", [1]),
+        ("LogLine", [2]),
+    ]
 
 
 def test_commands_that_stand_alone_keep_their_order():
@@ -69,7 +76,8 @@ def test_commands_that_stand_alone_keep_their_order():
 def test_in_any_batch_each_runs_commands_take_effect_in_their_order(seed):
     chance = random.Random(seed)
     commands = [
-        c.Sweep() if chance.random() < 0.05 else chance.choice(MAKERS)(chance.choice("abcd")) for _ in range(200)
+        c.Sweep() if chance.random() < 0.05 else chance.choice(MAKERS)(chance.choice("abcd"))
+        for _ in range(200)
     ]
     order = [place for group in arrange(commands) for place in group.places]
     assert sorted(order) == list(range(200))
@@ -80,4 +88,6 @@ def test_in_any_batch_each_runs_commands_take_effect_in_their_order(seed):
 
 
 def _concerns(command, run):
-    return isinstance(command, c.Sweep) or run == (getattr(command, "run", None) or getattr(command, "id", None))
+    return isinstance(command, c.Sweep) or run == (
+        getattr(command, "run", None) or getattr(command, "id", None)
+    )

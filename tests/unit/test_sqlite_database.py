@@ -12,7 +12,7 @@ import pytest
 from holdfast.adapters.sqlite import database
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
-from holdfast.ports.commands import Acquire
+from holdfast.model.commands import Acquire
 from holdfast.ports.store import RunFilter
 
 
@@ -26,14 +26,20 @@ def prepared(path):
 
 def tables(path):
     with sqlite3.connect(path) as connection:
-        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = {
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
     connection.close()
     return found
 
 
 def test_a_new_file_is_made_durable_and_ours(tmp_path):
     connection = prepared(str(tmp_path / "a.db"))
-    pragma = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    pragma = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("journal_mode", "synchronous")
+    }
     assert pragma == {"journal_mode": "wal", "synchronous": 2}
     assert connection.execute("PRAGMA application_id").fetchone()[0] == database.APPLICATION_ID
     connection.close()
@@ -86,14 +92,16 @@ def test_a_read_only_file_is_refused(tmp_path):
         prepared(str(path))
 
 
-# --- schemas ------------------------------------------------------------------------------------------------
+# --- schemas --------------------------------------------------------------------------------------
 
 
 def newer(path, oldest_usable=None):
     connection = prepared(str(path))
     connection.execute("PRAGMA user_version = 99")
     if oldest_usable is not None:
-        connection.execute("INSERT INTO meta VALUES ('oldest_usable_schema', ?)", (str(oldest_usable),))
+        connection.execute(
+            "INSERT INTO meta VALUES ('oldest_usable_schema', ?)", (str(oldest_usable),)
+        )
     connection.close()
 
 
@@ -145,7 +153,9 @@ def test_a_file_that_another_process_prepares_at_the_same_moment_is_not_foreign(
             self.looks += 1
             if self.looks == 1:
                 prepared(path).close()
-            return SimpleNamespace(fetchone=lambda: found[0] if found else None, fetchall=lambda: found)
+            return SimpleNamespace(
+                fetchone=lambda: found[0] if found else None, fetchall=lambda: found
+            )
 
     slow = Slow()
     database.recognise(slow, path)
@@ -163,7 +173,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     assert tables(tmp_path / "a.db") == set()
 
 
-# --- network file systems -----------------------------------------------------------------------------------
+# --- network file systems -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -204,11 +214,14 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path):
 
 def test_a_network_file_system_is_refused_with_the_alternative(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "file_system_of", lambda path: "nfs4")
-    with refused(r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis store"):
+    with refused(
+        r"network file system \(nfs4\).*Put the file on a local disk, or use a PostgreSQL or Redis "
+        r"store"
+    ):
         prepared(str(tmp_path / "a.db"))
 
 
-# --- errors -------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -244,13 +257,16 @@ def test_a_locked_file_is_unavailable_for_now(tmp_path, monkeypatch):
     holder = prepared(path)
     holder.execute("BEGIN IMMEDIATE")
     other = sqlite3.connect(path, timeout=0, isolation_level=None)
-    with pytest.raises(StoreUnavailable, match="stayed locked by another process"), database.translated(path):
+    with (
+        pytest.raises(StoreUnavailable, match="stayed locked by another process"),
+        database.translated(path),
+    ):
         other.execute("BEGIN IMMEDIATE")
     other.close()
     holder.close()
 
 
-# --- the store ----------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 def test_a_closed_store_says_so(tmp_path):
@@ -262,7 +278,8 @@ def test_a_closed_store_says_so(tmp_path):
 
 
 def test_a_lock_that_is_refused_rings_no_bell(tmp_path):
-    """Who waits for a lock asks whenever the bell rings: a bell rung by the question would never stop."""
+    """Who waits for a lock asks whenever the bell rings: a bell rung by the question would never
+    stop."""
 
     async def story():
         store = SqliteStore(tmp_path / "a.db", threads=False)

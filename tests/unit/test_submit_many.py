@@ -1,4 +1,5 @@
-"""Many runs accepted at once: in order, all or nothing when an input is bad, one by one when a key is taken."""
+"""Many runs accepted at once: in order, all or nothing when an input is bad, one by one when a key
+is taken."""
 
 import asyncio
 from functools import wraps
@@ -39,7 +40,8 @@ async def test_results_come_in_the_order_of_the_inputs():
 
 @in_a_loop
 async def test_the_endings_are_heard_without_asking_the_store():
-    """Runs that ended while later ones were being accepted must not wait for the next look at the store."""
+    """Runs that ended while later ones were being accepted must not wait for the next look at the
+    store."""
     pipeline = doubling()
     async with Holdfast("memory:", pipelines=[pipeline]) as app:
         runs = await app.submit_many(pipeline, range(300))

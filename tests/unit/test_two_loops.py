@@ -1,4 +1,5 @@
-"""One app in several event loops, one after another, as in a script that calls `asyncio.run` twice."""
+"""One app in several event loops, one after another, as in a script that calls `asyncio.run`
+twice."""
 
 from __future__ import annotations
 

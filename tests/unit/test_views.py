@@ -1,4 +1,5 @@
-"""What people see of a run: which steps ran, which were reused, what is still to come, what it cost."""
+"""What people see of a run: which steps ran, which were reused, what is still to come, what it
+cost."""
 
 import asyncio
 
@@ -46,7 +47,9 @@ def report(break_at="", pause_at=""):
 
 def view_of(engine, pipeline, run, how=run_view):
     info = engine.info(run)
-    return engine.call(how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info)))
+    return engine.call(
+        how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info))
+    )
 
 
 def words(view):
@@ -196,7 +199,7 @@ def test_times_are_written_as_rfc_3339(finished):
     assert msgspec.json.decode(text)["created"].endswith("Z")
 
 
-# --- the state document -------------------------------------------------------------------------------------
+# --- the state document ---------------------------------------------------------------------------
 
 
 def document(engine, pipeline, run):
@@ -226,7 +229,11 @@ def test_the_state_document_of_a_failed_run_names_the_step_and_the_error(lab):
     engine.drain()
     state = document(engine, pipeline, run)
     assert (state["status"], state["currentStep"]) == ("failed", "summaries")
-    assert state["error"] == {"message": "the model refused", "name": "Permanent", "step": "summaries"}
+    assert state["error"] == {
+        "message": "the model refused",
+        "name": "Permanent",
+        "step": "summaries",
+    }
     assert state["stepAnalytics"]["summaries"]["errorName"] == "Permanent"
 
 
@@ -236,4 +243,7 @@ def test_a_cancelled_run_is_a_failure_that_says_so(lab):
     run = engine.submit(pipeline, "x")
     engine.operate("cancel", run.id, reason="wrong file")
     state = document(engine, pipeline, run)
-    assert (state["status"], state["error"]) == ("failed", {"message": "wrong file", "name": "Cancelled"})
+    assert (state["status"], state["error"]) == (
+        "failed",
+        {"message": "wrong file", "name": "Cancelled"},
+    )

@@ -1,1 +1,2 @@
-"""One folder per vendor, with the file names of the ports; the only place where a vendor is imported."""
+"""One folder per vendor, with the file names of the ports; the only place where a vendor is
+imported."""

@@ -1,4 +1,5 @@
-"""The disk under a path: which file system, how much room, and what that means for what is kept there."""
+"""The disk under a path: which file system, how much room, and what that means for what is kept
+there."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ NETWORK_FILE_SYSTEMS = {
     "fuse.sshfs",
     "lustre",
 }
-FLEETING = {"tmpfs": "in memory: gone after a restart", "overlay": "a container's own layer: gone with the container"}
+FLEETING = {
+    "tmpfs": "in memory: gone after a restart",
+    "overlay": "a container's own layer: gone with the container",
+}
 LITTLE, TOO_LITTLE = 1 << 30, 64 << 20
 
 
@@ -58,7 +62,8 @@ def room(path: Path) -> Finding:
 
 
 def file_system(path: Path, *, refuse_network: bool) -> Finding:
-    """Whether what is kept there is there when it is needed again, and can be trusted to be locked."""
+    """Whether what is kept there is there when it is needed again, and can be trusted to be
+    locked."""
     kind = file_system_of(nearest(path)) or "unknown"
     if refuse_network and kind in NETWORK_FILE_SYSTEMS:
         return found(

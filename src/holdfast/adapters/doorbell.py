@@ -9,22 +9,30 @@ from typing import Literal
 
 from msgspec import Struct
 
-from holdfast.ports import commands as c
+from holdfast.model import commands as c
 
-LOUD = frozenset((c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Sweep))
-"""Commands that may give somebody something to do, whatever else is in their batch; so may Settle and Submit. One that
-only asks must not ring: two who wait for one lock would wake each other for ever."""
+LOUD = frozenset(
+    (c.Cancel, c.Discard, c.ForceRelease, c.PauseRun, c.ReleaseLock, c.Resume, c.Sweep)
+)
+"""Commands that may give somebody something to do, whatever else is in their batch; so may Settle
+and Submit. One that only asks must not ring: two who wait for one lock would wake each other for
+ever."""
 
 
-def what_it_leaves(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> Literal["work", "news"] | None:
-    """What somebody here may be waiting for after a batch: work in a parallel lane, or only news, if all it did was to
-    let runs succeed. Looking for more work then would only be in the way of what comes next."""
+def what_it_leaves(
+    commands: Sequence[c.Command], replies: Sequence[c.Reply]
+) -> Literal["work", "news"] | None:
+    """What somebody here may be waiting for after a batch: work in a parallel lane, or only news,
+    if all it did was to let runs succeed. Looking for more work then would only be in the way of
+    what comes next."""
     if len(commands) == 1 and type(commands[0]) is c.Submit:
         return "work"
     kinds = set(map(type, commands))
     if not LOUD.isdisjoint(kinds):
         return "work"
-    settled = [command for command in commands if type(command) is c.Settle] if c.Settle in kinds else []
+    settled = (
+        [command for command in commands if type(command) is c.Settle] if c.Settle in kinds else []
+    )
     if any(settle.outcome != "succeeded" for settle in settled):
         return "work"
     if c.Submit in kinds and not _all_claimed(commands, replies):
@@ -33,8 +41,11 @@ def what_it_leaves(commands: Sequence[c.Command], replies: Sequence[c.Reply]) ->
 
 
 def _all_claimed(commands: Sequence[c.Command], replies: Sequence[c.Reply]) -> bool:
-    """Whether all that was submitted was claimed in the same batch: then whoever did so is at work already."""
-    claims = [reply for command, reply in zip(commands, replies, strict=True) if type(command) is c.Claim]
+    """Whether all that was submitted was claimed in the same batch: then whoever did so is at work
+    already."""
+    claims = [
+        reply for command, reply in zip(commands, replies, strict=True) if type(command) is c.Claim
+    ]
     claimed = {run.run for reply in claims for run in reply}
     return all(command.id in claimed for command in commands if type(command) is c.Submit)
 
@@ -48,7 +59,8 @@ class Waiter(Struct, eq=False):
 
 
 class Doorbell:
-    """Rings are numbered. Who waits says which one was heard last, so none between two waits is lost."""
+    """Rings are numbered. Who waits says which one was heard last, so none between two waits is
+    lost."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -70,13 +82,16 @@ class Doorbell:
             try:
                 waiter.loop.call_soon_threadsafe(waiter.event.set)
             except RuntimeError:
-                pass  # that loop was closed while somebody waited in it: nobody is left to hear the bell
+                # that loop was closed while somebody waited in it: nobody is left to hear the bell
+                pass
 
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
         waiter = Waiter(asyncio.get_running_loop(), asyncio.Event(), work)
         if self._sit_down(waiter, since):
             try:
-                async with asyncio.timeout(timeout):  # unlike wait_for, it never swallows a cancellation
+                async with asyncio.timeout(
+                    timeout
+                ):  # unlike wait_for, it never swallows a cancellation
                     await waiter.event.wait()
             except TimeoutError:
                 pass
@@ -85,7 +100,8 @@ class Doorbell:
         return self._rings
 
     def _sit_down(self, waiter: Waiter, since: int) -> bool:
-        """Whether there is anything to wait for: seen and seated in one act, or a ring slips through."""
+        """Whether there is anything to wait for: seen and seated in one act, or a ring slips
+        through."""
         with self._guard:
             if (self._rings_for_work if waiter.work else self._rings) > since:
                 return False

@@ -3,7 +3,13 @@
 from holdfast.bootstrap.analysts import ShippedAnalysts, check_analyst
 from holdfast.bootstrap.blobs import default_blobs, make_blobs
 from holdfast.bootstrap.buses import make_bus
-from holdfast.bootstrap.health import analyst_health, blobs_health, bus_health, repair_store, store_health
+from holdfast.bootstrap.health import (
+    analyst_health,
+    blobs_health,
+    bus_health,
+    repair_store,
+    store_health,
+)
 from holdfast.bootstrap.stores import make_mover, make_store, missing_file
 from holdfast.bootstrap.urls import with_options
 

@@ -38,7 +38,8 @@ class ShippedAnalysts:
 
 
 def check_analyst(name: str) -> None:
-    """Raise what is wrong with the name of an analyst, or with its key, before any work is accepted."""
+    """Raise what is wrong with the name of an analyst, or with its key, before any work is
+    accepted."""
     if name not in LOCAL:
         from holdfast.adapters.llm.address import parse
         from holdfast.adapters.llm.secret import read_key
@@ -56,7 +57,9 @@ def _local_analyst() -> Analyst:
 
 def _llm_analyst(name: str, blobs: BlobStore | None) -> Analyst:
     if blobs is None:
-        raise ConfigurationError("asking a model needs a blob store for its answers: set HOLDFAST_BLOBS=file:./folder")
+        raise ConfigurationError(
+            "asking a model needs a blob store for its answers: set HOLDFAST_BLOBS=file:./folder"
+        )
     try:
         from holdfast.adapters.llm.address import parse
         from holdfast.adapters.llm.analysis.analyst import LLMAnalyst

@@ -16,8 +16,8 @@ def make_blobs(url: str) -> BlobStore:
 
 
 def default_blobs(store_url: str) -> str | None:
-    """Blobs live beside the store unless somebody says otherwise; a server has no place beside it that all its users
-    share, so there it has to be said."""
+    """Blobs live beside the store unless somebody says otherwise; a server has no place beside it
+    that all its users share, so there it has to be said."""
     if store_url.startswith("memory:"):
         return "memory:"
     if store_url.startswith(SERVERS):

@@ -51,7 +51,9 @@ def blobs_health(url: str | None, store_url: str) -> Findings:
 def bus_health(url: str, store_url: str | None) -> Findings:
     bus = make_bus(url)
     if bus is None or url.startswith("memory:"):
-        return _said("bus", "none: events stay in the store" if bus is None else "in this process only")
+        return _said(
+            "bus", "none: events stay in the store" if bus is None else "in this process only"
+        )
     from holdfast.adapters.redis import health as redis
 
     return redis.bus_findings(url, store_url)
@@ -68,7 +70,8 @@ def analyst_health(name: str) -> Findings:
 
 
 async def repair_store(url: str) -> list[str]:
-    """Set what a server can be told while it runs, then create or migrate the store. What was done."""
+    """Set what a server can be told while it runs, then create or migrate the store. What was
+    done."""
     store, done = make_store(url, SystemClock()), []
     if url.startswith(("redis://", "rediss://")):
         from holdfast.adapters.redis import health as redis
@@ -103,7 +106,9 @@ async def _local_health() -> Findings:
     missing = [name for name in LOCAL_NEEDS if find_spec(name) is None]
     yield found(
         "analyst",
-        f"local:, which lacks {', '.join(missing)}" if missing else "local: works offline, without a key",
+        f"local:, which lacks {', '.join(missing)}"
+        if missing
+        else "local: works offline, without a key",
         warn=bool(missing),
         why="reports can't be made; other pipelines do not need it",
         fix="pip install 'holdfast[report]'",

@@ -28,7 +28,9 @@ def make_store(url: str, clock: Clock) -> Store:
 def make_mover(url: str, clock: Clock) -> Mover:
     """What reads and fills the store of a URL, past everybody else."""
     if url.startswith("memory:"):
-        raise ConfigurationError("memory: lives in one process and ends with it: there is nothing to move")
+        raise ConfigurationError(
+            "memory: lives in one process and ends with it: there is nothing to move"
+        )
     known: dict[str, Callable[[], Mover]] = {
         "sqlite": lambda: _sqlite_mover(url, clock),
         "postgresql": lambda: _postgres_mover(url, clock),

@@ -22,8 +22,16 @@ def with_options(url: str, settings: Settings) -> str:
     if not url.startswith(SERVERS):
         return url
     said = {part.partition("=")[0] for part in url.partition("?")[2].split("&")}
-    wanted = {"pool": settings.pool.size, "connect": settings.timeout.connect, "timeout": settings.timeout.command}
-    more = [f"{name}={value:g}" for name, value in wanted.items() if value is not None and name not in said]
+    wanted = {
+        "pool": settings.pool.size,
+        "connect": settings.timeout.connect,
+        "timeout": settings.timeout.command,
+    }
+    more = [
+        f"{name}={value:g}"
+        for name, value in wanted.items()
+        if value is not None and name not in said
+    ]
     return url + ("&" if "?" in url else "?") + "&".join(more) if more else url
 
 
@@ -33,17 +41,21 @@ def choose(url: str, setting: str, known: dict[str, Callable[[], T]]) -> T:
         close = get_close_matches(scheme, known, n=1)
         hint = f"; did you mean {close[0]}:?" if close else ""
         raise ConfigurationError(
-            f"{setting} = {redacted(url)!r} is not understood: known are {', '.join(f'{k}:' for k in known)}{hint}"
+            f"{setting} = {redacted(url)!r} is not understood: known are "
+            f"{', '.join(f'{k}:' for k in known)}{hint}"
         )
     if "?" in url and not url.startswith(SERVERS):
-        raise ConfigurationError(f"{setting} = {redacted(url)!r}: this adapter takes no parameters after '?'")
+        raise ConfigurationError(
+            f"{setting} = {redacted(url)!r}: this adapter takes no parameters after '?'"
+        )
     return known[scheme]()
 
 
 def sqlite_path(url: str) -> str:
     if not url.startswith("sqlite:///") or len(url) == len("sqlite:///"):
         raise ConfigurationError(
-            f"store = {redacted(url)!r}: write sqlite:///file.db, or sqlite:////absolute/path/file.db"
+            f"store = {redacted(url)!r}: write sqlite:///file.db, or "
+            "sqlite:////absolute/path/file.db"
         )
     if url == "sqlite:///:memory:":
         raise ConfigurationError(f"store = {url!r}: use memory: for a store that is not kept")
@@ -51,8 +63,12 @@ def sqlite_path(url: str) -> str:
 
 
 def not_installed(url: str, extra: str) -> ConfigurationError:
-    return ConfigurationError(f"{redacted(url)!r} needs the package that comes with `pip install holdfast[{extra}]`")
+    return ConfigurationError(
+        f"{redacted(url)!r} needs the package that comes with `pip install holdfast[{extra}]`"
+    )
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str, what: str) -> ConfigurationError:
-    return ConfigurationError(f"{what} needs {error.name}, which is not installed: pip install 'holdfast[{extra}]'")
+    return ConfigurationError(
+        f"{what} needs {error.name}, which is not installed: pip install 'holdfast[{extra}]'"
+    )

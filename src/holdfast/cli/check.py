@@ -16,7 +16,8 @@ from holdfast.ports.health import Finding, found
 @click.command(cls=Command)
 @session_of
 def command(session: Session) -> int:
-    """Check settings and pipelines: exits with 0 when all is well and with 8 when there are problems.
+    """Check settings and pipelines: exits with 0 when all is well and with 8 when there are
+    problems.
 
     \b
     Example:
@@ -73,7 +74,9 @@ def _adapters(session: Session) -> str:
     if blobs is not None:
         bootstrap.make_blobs(blobs)
     bootstrap.make_bus(session.bus_url)
-    return ", ".join(redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}"))
+    return ", ".join(
+        redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}")
+    )
 
 
 def _pipelines(session: Session) -> str:
@@ -84,7 +87,9 @@ def _pipelines(session: Session) -> str:
         raise ConfigurationError("the app has no pipelines")
     for pipeline in pipelines.values():
         _ = pipeline.result_step  # raises when it has no steps or names none
-    return ", ".join(f"{name} ({_steps(len(pipeline.steps))})" for name, pipeline in pipelines.items())
+    return ", ".join(
+        f"{name} ({_steps(len(pipeline.steps))})" for name, pipeline in pipelines.items()
+    )
 
 
 def _steps(count: int) -> str:
@@ -94,4 +99,6 @@ def _steps(count: int) -> str:
 def _lanes(session: Session) -> str:
     from holdfast.services.catalogue import lanes_of
 
-    return ", ".join(f"{lane.name} ({lane.order})" for lane in lanes_of(session.found.pipelines.values()))
+    return ", ".join(
+        f"{lane.name} ({lane.order})" for lane in lanes_of(session.found.pipelines.values())
+    )

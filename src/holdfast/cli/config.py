@@ -37,7 +37,13 @@ def show(session: Session, origin: bool) -> None:
 
     loaded = session.loaded
     items = [
-        Setting(field.name, loaded.shown(field.name), loaded.origins[field.name], field.environment, field.help)
+        Setting(
+            field.name,
+            loaded.shown(field.name),
+            loaded.origins[field.name],
+            field.environment,
+            field.help,
+        )
         for field in FIELDS
     ]
     session.out.items(items, lambda: setting_table(items, origin))

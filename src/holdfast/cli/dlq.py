@@ -22,7 +22,8 @@ ALL = 1_000_000
 
 @click.group(cls=Group)
 def command() -> None:
-    """Dead letters: messages and runs that could not go on, with their original bytes and the reason."""
+    """Dead letters: messages and runs that could not go on, with their original bytes and the
+    reason."""
 
 
 tenant_option = click.option("--tenant", metavar="NAME", help="Only this tenant's.")
@@ -53,16 +54,24 @@ def list_(session: Session, tenant: str | None, all: bool, limit: int, cursor: s
     wait_for(_list(session, tenant, all, limit, cursor))
 
 
-async def _list(session: Session, tenant: str | None, all: bool, limit: int, cursor: str | None) -> None:
+async def _list(
+    session: Session, tenant: str | None, all: bool, limit: int, cursor: str | None
+) -> None:
     from holdfast.cli.render.letters import letter_table
     from holdfast.services.views import dead_letter_view
 
     async with session.reading() as store:
-        found = await store.dead_letters(tenant=tenant, open_only=not all, limit=ALL if cursor else limit + 1)
+        found = await store.dead_letters(
+            tenant=tenant, open_only=not all, limit=ALL if cursor else limit + 1
+        )
     if cursor is not None:
-        found = found[next((i + 1 for i, letter in enumerate(found) if letter.id == cursor), len(found)) :]
+        found = found[
+            next((i + 1 for i, letter in enumerate(found) if letter.id == cursor), len(found)) :
+        ]
     items = [dead_letter_view(letter) for letter in found[:limit]]
-    session.out.items(items, lambda: letter_table(items), items[-1].id if len(found) > limit else None)
+    session.out.items(
+        items, lambda: letter_table(items), items[-1].id if len(found) > limit else None
+    )
 
 
 @command.command()
@@ -118,7 +127,8 @@ def redrive(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Send dead letters on their way again: a run goes on from its checkpoints, a message goes to its topic.
+    """Send dead letters on their way again: a run goes on from its checkpoints, a message goes to
+    its topic.
 
     \b
     Examples:
@@ -134,16 +144,33 @@ def redrive(
 
 
 async def _redrive(
-    session: Session, ids: tuple[str, ...], tenant: str | None, pipeline: str | None, dry_run: bool, yes: bool
+    session: Session,
+    ids: tuple[str, ...],
+    tenant: str | None,
+    pipeline: str | None,
+    dry_run: bool,
+    yes: bool,
 ) -> int:
     async with session.client() as holdfast:
-        letters = await _chosen(holdfast, ids) if ids else await _matching(holdfast.store, tenant, pipeline)
+        letters = (
+            await _chosen(holdfast, ids)
+            if ids
+            else await _matching(holdfast.store, tenant, pipeline)
+        )
         if dry_run:
-            _report(session, [Done(letter.id, letter.run, False) for letter in letters], "would be redriven", "")
+            _report(
+                session,
+                [Done(letter.id, letter.run, False) for letter in letters],
+                "would be redriven",
+                "",
+            )
             return ExitCode.OK
         if len(letters) > 1 or not ids:
             confirm(session, f"Redrive {len(letters)} dead letters?", yes=yes or not letters)
-        done = [await _attempt(letter, holdfast.operations.redrive(letter.id, actor=actor())) for letter in letters]
+        done = [
+            await _attempt(letter, holdfast.operations.redrive(letter.id, actor=actor()))
+            for letter in letters
+        ]
     _report(session, done, "redriven", "was closed before")
     return _code(done)
 
@@ -186,7 +213,10 @@ async def _discard(session: Session, ids: tuple[str, ...], reason: str, yes: boo
         if len(letters) > 1:
             confirm(session, f"Discard {len(letters)} dead letters?", yes=yes)
         operations = holdfast.operations
-        done = [await _attempt(one, operations.discard(one.id, actor=actor(), reason=reason)) for one in letters]
+        done = [
+            await _attempt(one, operations.discard(one.id, actor=actor(), reason=reason))
+            for one in letters
+        ]
     _report(session, done, "discarded", "was closed before")
     return _code(done)
 
@@ -196,7 +226,9 @@ def _report(session: Session, done: list[Done], verb: str, otherwise: str) -> No
         session.out.items(done, lambda: "")
         return
     for one in done:
-        session.out.line(f"{one.id} {one.error or (verb if one.changed or not otherwise else otherwise)}")
+        session.out.line(
+            f"{one.id} {one.error or (verb if one.changed or not otherwise else otherwise)}"
+        )
     if not done:
         session.out.note("no dead letters")
 

@@ -1,4 +1,5 @@
-"""`holdfast doctor`: look at everything that is running, say what is wrong, why it matters and how to fix it."""
+"""`holdfast doctor`: look at everything that is running, say what is wrong, why it matters and how
+to fix it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 )
 @session_of
 def command(session: Session, fix: bool) -> int:
-    """Check store, blobs, bus, model and runs, live: exits with 0 when nothing is broken and with 8 otherwise.
+    """Check store, blobs, bus, model and runs, live: exits with 0 when nothing is broken and with 8
+    otherwise.
 
     Leaves nothing behind, and shows no password or key. Warnings do not change the exit code.
 
@@ -34,7 +36,9 @@ def command(session: Session, fix: bool) -> int:
     """
     import logging
 
-    logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # what adapters warn of is among the findings
+    logging.getLogger("holdfast").setLevel(
+        logging.CRITICAL
+    )  # what adapters warn of is among the findings
     findings = wait_for(_collect(session, fix))
     if session.out.for_people:
         _print_sum(session, findings)
@@ -62,7 +66,7 @@ def _print_sum(session: Session, findings: list[Finding]) -> None:
     session.out.console.print(sum_of_findings(findings))
 
 
-# --- what is looked at ------------------------------------------------------------------------------------------------
+# --- what is looked at ----------------------------------------------------------------------------
 
 
 async def _everything(session: Session, fix: bool) -> Findings:
@@ -100,10 +104,15 @@ async def _store(session: Session, fix: bool) -> Findings:
     from holdfast.settings import redacted
 
     url = session.store_url
-    yield found("address", redacted(url) if url else "made in code: only what it does can be looked at")
+    yield found(
+        "address", redacted(url) if url else "made in code: only what it does can be looked at"
+    )
     if url is not None:
         if fix:
-            yield found("repair", ", ".join(await bootstrap.repair_store(url)) or "created or migrated where needed")
+            yield found(
+                "repair",
+                ", ".join(await bootstrap.repair_store(url)) or "created or migrated where needed",
+            )
         seen: list[Finding] = []
         async for finding in bootstrap.store_health(url):
             seen.append(finding)
@@ -145,5 +154,7 @@ async def _runs(session: Session) -> Findings:
     from holdfast.services.doctor import runs
 
     async with session.reading() as store:
-        async for finding in runs(store, has_bus=session.loaded.settings.bus != "none", now=time.time()):
+        async for finding in runs(
+            store, has_bus=session.loaded.settings.bus != "none", now=time.time()
+        ):
             yield finding

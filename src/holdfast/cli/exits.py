@@ -22,7 +22,8 @@ class ExitCode(IntEnum):
     """It contradicts what is stored: key reused, run already there, lock lost."""
     NOT_FOUND = 7
     PROBLEMS = 8
-    """`check` or `doctor` found problems, a run did not end as expected, or what was moved is not the same."""
+    """`check` or `doctor` found problems, a run did not end as expected, or what was moved is not
+    the same."""
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -39,7 +40,9 @@ class Paused(StillGoing):
     """The run waits for somebody to resume it."""
 
     def __init__(self, run_id: str, why: str) -> None:
-        super().__init__(f"run {run_id} is paused: {why}; go on with `holdfast runs resume {run_id}`")
+        super().__init__(
+            f"run {run_id} is paused: {why}; go on with `holdfast runs resume {run_id}`"
+        )
         self.why = why
 
 

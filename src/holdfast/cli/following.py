@@ -77,7 +77,9 @@ async def watch(session: Session, run_id: str, timeout: float | None, expect: st
             async with asyncio.timeout(timeout):
                 view = await _watch(session, store, run)
         except TimeoutError as error:
-            raise StillGoing(f"run {run.id} is still going after {humanise(timeout or 0)}") from error
+            raise StillGoing(
+                f"run {run.id} is still going after {humanise(timeout or 0)}"
+            ) from error
     _print_end(session, view)
     _judge(view, expect)
 
@@ -108,6 +110,8 @@ def _judge(view: RunView, expect: str | None) -> None:
         if run.state != expect:
             raise Unexpected(f"run {run.id} ended as {run.state}, not as {expect}")
     elif run.state == "failed":
-        raise RunEnded(f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from there")
+        raise RunEnded(
+            f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from there"
+        )
     elif run.state == "cancelled":
         raise RunEnded(f"run {run.id} was cancelled" + (f": {run.reason}" if run.reason else ""))

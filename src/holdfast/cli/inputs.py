@@ -58,11 +58,15 @@ def _parsed(assignment: str) -> tuple[str, Any]:
     if equals and name.endswith(":"):
         return name[:-1], _json(text, f"--input {assignment}")
     if not equals or not name:
-        raise InvalidInput(f"--input {assignment!r} is not understood: write name=text or name:=json")
+        raise InvalidInput(
+            f"--input {assignment!r} is not understood: write name=text or name:=json"
+        )
     return name, text
 
 
 def _inside(place: Any, assignment: str) -> dict[str, Any]:
     if not isinstance(place, dict):
-        raise InvalidInput(f"--input {assignment}: there is {place!r:.40} already where an object is needed")
+        raise InvalidInput(
+            f"--input {assignment}: there is {place!r:.40} already where an object is needed"
+        )
     return place

@@ -1,4 +1,5 @@
-"""What the commands are built from: global options on every one of them, and a few types of arguments."""
+"""What the commands are built from: global options on every one of them, and a few types of
+arguments."""
 
 from __future__ import annotations
 
@@ -26,30 +27,48 @@ def _global(*names: str, **settings: Any) -> click.Option:
 
 def global_options() -> list[click.Parameter]:
     return [
-        _global("--store", metavar="URL", help="Where runs live, for example sqlite:///holdfast.db."),
+        _global(
+            "--store", metavar="URL", help="Where runs live, for example sqlite:///holdfast.db."
+        ),
         _global(
             "--app",
             metavar="WHERE",
             multiple=True,
             help="Where pipelines are found: module:attribute or file.py:attribute. Repeatable.",
         ),
-        _global("--profile", metavar="NAME", help="Lay [profiles.NAME] of the settings files over the rest."),
+        _global(
+            "--profile",
+            metavar="NAME",
+            help="Lay [profiles.NAME] of the settings files over the rest.",
+        ),
         _global("--json", is_flag=True, help="Print JSON; the same as -o json."),
-        _global("-o", "--output", type=click.Choice(["table", "json", "jsonl"]), help="How data is printed."),
-        _global("--color", type=click.Choice(["auto", "always", "never"]), help="Whether to use colours."),
+        _global(
+            "-o",
+            "--output",
+            type=click.Choice(["table", "json", "jsonl"]),
+            help="How data is printed.",
+        ),
+        _global(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            help="Whether to use colours.",
+        ),
         _global("--no-input", is_flag=True, help="Never ask; fail instead."),
         _global("--debug", is_flag=True, help="Show the traceback of an error."),
     ]
 
 
 class Command(click.Command):
-    """A command with its own options first and the global ones after them, except where it uses a name itself."""
+    """A command with its own options first and the global ones after them, except where it uses a
+    name itself."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self._own = len(self.params)
         taken = {name for param in self.params for name in param.opts}
-        self.params += [option for option in global_options() if not taken.intersection(option.opts)]
+        self.params += [
+            option for option in global_options() if not taken.intersection(option.opts)
+        ]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own = [*self.params[: self._own], self.get_help_option(ctx)]
@@ -57,7 +76,9 @@ class Command(click.Command):
         write_options(self.params[self._own :], "Global options", ctx, formatter)
 
 
-def write_options(params: list[Any], title: str, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+def write_options(
+    params: list[Any], title: str, ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
     options = [param for param in params if isinstance(param, click.Option)]
     records = [record for option in options if (record := option.get_help_record(ctx))]
     if records:
@@ -76,7 +97,9 @@ class Duration(click.ParamType[float]):
 
     name = "duration"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         try:
             return seconds(value)
         except ConfigurationError as error:
@@ -95,7 +118,9 @@ def run_argument(name: str = "run", **settings: Any) -> _Decorator:
     """A run's id or the start of it, completed by the shell."""
     from holdfast.cli.offers import run_ids
 
-    return click.argument(name, metavar="RUN…" if "nargs" in settings else "RUN", shell_complete=run_ids, **settings)
+    return click.argument(
+        name, metavar="RUN…" if "nargs" in settings else "RUN", shell_complete=run_ids, **settings
+    )
 
 
 def pipeline_argument() -> _Decorator:
@@ -109,7 +134,9 @@ def yes_option() -> _Decorator:
 
 
 def limit_option() -> _Decorator:
-    return click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many.")
+    return click.option(
+        "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many."
+    )
 
 
 def cursor_option() -> _Decorator:

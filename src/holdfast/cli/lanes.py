@@ -16,7 +16,8 @@ def command() -> None:
 @command.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """List lanes with their queued and running runs; for fifo lanes also the leader and what blocks them.
+    """List lanes with their queued and running runs; for fifo lanes also the leader and what blocks
+    them.
 
     \b
     Example:

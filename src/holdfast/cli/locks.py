@@ -52,7 +52,9 @@ def release(session: Session, name: str, reason: str, yes: bool) -> None:
 
 async def _release(session: Session, name: str, reason: str, yes: bool) -> None:
     async with session.client() as holdfast:
-        holder = next((lock.owner for lock in await holdfast.store.locks() if lock.name == name), None)
+        holder = next(
+            (lock.owner for lock in await holdfast.store.locks() if lock.name == name), None
+        )
         if holder is not None:
             confirm(session, f"Take lock {name!r} away from {holder}?", yes=yes, typed=name)
         await holdfast.operations.release_lock(name, actor=actor(), reason=reason)

@@ -30,7 +30,8 @@ COMMANDS: dict[str, str] = {
     "completion": "Print the script that makes your shell complete holdfast's words.",
     "version": "Show the version of holdfast and of what it uses.",
 }
-"""Each lives in the module of its name. The help lines are here so that `--help` imports none of them."""
+"""Each lives in the module of its name. The help lines are here so that `--help` imports none of
+them."""
 
 
 class Root(Group):
@@ -48,7 +49,9 @@ class Root(Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
-        write_options(self.get_params(ctx), "Global options, before or after the command", ctx, formatter)
+        write_options(
+            self.get_params(ctx), "Global options, before or after the command", ctx, formatter
+        )
 
 
 def load_command(name: str) -> click.Command:

@@ -25,7 +25,13 @@ class Bar:
     """One bar for each phase; those that are done stay."""
 
     def __init__(self, out: Output) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         columns: list[Any] = [
             TextColumn("{task.description:>8}"),
@@ -33,7 +39,9 @@ class Bar:
             MofNCompleteColumn(),
             TextColumn("runs"),
         ]
-        self._progress = Progress(*columns, TimeRemainingColumn(elapsed_when_finished=True), console=out.errors)
+        self._progress = Progress(
+            *columns, TimeRemainingColumn(elapsed_when_finished=True), console=out.errors
+        )
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Bar:

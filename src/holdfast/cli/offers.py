@@ -1,4 +1,5 @@
-"""What the shell offers after Tab: pipeline names and run ids. Trouble means no offers, never an error."""
+"""What the shell offers after Tab: pipeline names and run ids. Trouble means no offers, never an
+error."""
 
 from __future__ import annotations
 

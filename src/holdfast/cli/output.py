@@ -1,4 +1,5 @@
-"""Data goes to stdout, as a table for people or as JSON for programs; everything else goes to stderr."""
+"""Data goes to stdout, as a table for people or as JSON for programs; everything else goes to
+stderr."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Output:
             soft_wrap=False,
         )
 
-    # --- data ----------------------------------------------------------------------------------------------
+    # --- data -------------------------------------------------------------------------------------
 
     def value(self, value: Any, human: Callable[[], RenderableType]) -> None:
         """One thing."""
@@ -55,7 +56,12 @@ class Output:
         else:
             self.json(value)
 
-    def items(self, items: Sequence[Any], human: Callable[[], RenderableType], next_cursor: str | None = None) -> None:
+    def items(
+        self,
+        items: Sequence[Any],
+        human: Callable[[], RenderableType],
+        next_cursor: str | None = None,
+    ) -> None:
         """A list, or the first page of one."""
         if self.for_people:
             self.console.print(human())
@@ -80,7 +86,7 @@ class Output:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
-    # --- everything else -----------------------------------------------------------------------------------
+    # --- everything else --------------------------------------------------------------------------
 
     def note(self, text: str) -> None:
         sys.stderr.write(text + "\n")

@@ -26,7 +26,9 @@ def list_(session: Session) -> None:
     from holdfast.services.catalogue import pipeline_view
 
     found = session.found
-    items = [pipeline_view(pipeline, found.origins[name]) for name, pipeline in found.pipelines.items()]
+    items = [
+        pipeline_view(pipeline, found.origins[name]) for name, pipeline in found.pipelines.items()
+    ]
     session.out.items(items, lambda: pipeline_table(items))
 
 

@@ -18,7 +18,9 @@ class Progress(Protocol):
 
 def progress_on(out: Output) -> AbstractContextManager[Progress]:
     """What suits the place where stderr goes to."""
-    return LivePage(out) if out.errors.is_terminal and not out.errors.is_dumb_terminal else Lines(out)
+    return (
+        LivePage(out) if out.errors.is_terminal and not out.errors.is_dumb_terminal else Lines(out)
+    )
 
 
 class LivePage:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class BlobsView(Struct):
-    """Where values above 32 KiB are, and what the setting has to be from now on (None: as it is)."""
+    """Where values above 32 KiB are, and what the setting has to be from now on (None: as it
+    is)."""
 
     values: int
     missing: int
@@ -43,15 +44,25 @@ class PromotionView(Struct):
 @click.command(cls=Command)
 @click.argument("source")
 @click.argument("target", required=False)
-@click.option("--dry-run", is_flag=True, help="Only say what would be moved, and what stands in the way.")
-@click.option("--force", is_flag=True, help="Take their work from workers that are alive on the source.")
-@click.option("--undo", is_flag=True, help="Take a promotion back: the source goes on, the target is closed.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what would be moved, and what stands in the way."
+)
+@click.option(
+    "--force", is_flag=True, help="Take their work from workers that are alive on the source."
+)
+@click.option(
+    "--undo", is_flag=True, help="Take a promotion back: the source goes on, the target is closed."
+)
 @session_of
-def command(session: Session, source: str, target: str | None, dry_run: bool, force: bool, undo: bool) -> int:
-    """Move everything from one store to another: runs, checkpoints, histories, logs, lanes, locks, dead letters, keys.
+def command(
+    session: Session, source: str, target: str | None, dry_run: bool, force: bool, undo: bool
+) -> int:
+    """Move everything from one store to another: runs, checkpoints, histories, logs, lanes, locks,
+    dead letters, keys.
 
-    Without TARGET it is the store of the settings. The source is held still while it is read, compared with the target
-    when all is there, and closed only then. Interrupted, the same command goes on where it was.
+    Without TARGET it is the store of the settings. The source is held still while it is read,
+    compared with the target when all is there, and closed only then. Interrupted, the same command
+    goes on where it was.
 
     \b
     Examples:
@@ -78,9 +89,13 @@ class Places:
         self.clock = SystemClock()
         self.source, self.target = redacted(source), redacted(target)
         settings = session.loaded.settings
-        self.movers = [make_mover(with_options(url, settings), self.clock) for url in (source, target)]
+        self.movers = [
+            make_mover(with_options(url, settings), self.clock) for url in (source, target)
+        ]
         if source == target:
-            raise ConfigurationError(f"{self.source} is given twice: name the store to move, then where to move it")
+            raise ConfigurationError(
+                f"{self.source} is given twice: name the store to move, then where to move it"
+            )
         given = settings.blobs
         self.blobs = _absolute(given or default_blobs(source))
         self.blobs_then = _absolute(given or default_blobs(target))
@@ -92,7 +107,9 @@ class Places:
 
         source, target = self.movers
         self.check = BlobCheck(make_blobs(self.blobs) if self.blobs else None)
-        return Promotion(Place(source, self.source), Place(target, self.target), self.clock, told, self.check)
+        return Promotion(
+            Place(source, self.source), Place(target, self.target), self.clock, told, self.check
+        )
 
     def view(self, outlook: Outlook, moved: bool, took: float) -> PromotionView:
         inventory = outlook.inventory
@@ -105,7 +122,12 @@ class Places:
             outlook.obstacles,
             dict(inventory.states),
             [
-                {"kind": name, "count": amount.count, "bytes": amount.bytes, "digest": amount.digest}
+                {
+                    "kind": name,
+                    "count": amount.count,
+                    "bytes": amount.bytes,
+                    "digest": amount.digest,
+                }
                 for name, amount in inventory.amounts.items()
             ],
             inventory.keys,

@@ -10,7 +10,13 @@ from msgspec import Struct
 
 from holdfast.cli.exits import ExitCode, Paused, RunEnded, StillGoing
 from holdfast.cli.kit import Group, session_of
-from holdfast.cli.reportwishes import analysis_options, asked_for, opened, reading_options, request_for
+from holdfast.cli.reportwishes import (
+    analysis_options,
+    asked_for,
+    opened,
+    reading_options,
+    request_for,
+)
 from holdfast.cli.session import Session, actor, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
 from holdfast.errors import NotFound
@@ -25,7 +31,8 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def command() -> None:
-    """Turn comments into a report that people can trust: topics, claims, quotes, summaries, cruxes."""
+    """Turn comments into a report that people can trust: topics, claims, quotes, summaries,
+    cruxes."""
 
 
 class Built(Struct):
@@ -44,27 +51,39 @@ class Built(Struct):
     cost: float | None
 
 
-# --- build ----------------------------------------------------------------------------------------------------
+# --- build ----------------------------------------------------------------------------------------
 
 
 @command.command()
 @click.argument("file")
-@click.option("-o", "--output", metavar="DIR", help="Where the files go. Default: FILE's name with -report.")
+@click.option(
+    "-o", "--output", metavar="DIR", help="Where the files go. Default: FILE's name with -report."
+)
 @analysis_options
 @reading_options
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="DOLLARS",
               help="Pause before more is spent. Build again with more to go on.")  # fmt: skip
-@click.option("--sort", type=click.Choice(["people", "claims"]), default="people", help="What comes first.")
-@click.option("--report-id", default="", metavar="ID", help="Your own name for it. Default: derived from the content.")
+@click.option(
+    "--sort", type=click.Choice(["people", "claims"]), default="people", help="What comes first."
+)
+@click.option(
+    "--report-id",
+    default="",
+    metavar="ID",
+    help="Your own name for it. Default: derived from the content.",
+)
 @click.option("--fresh", is_flag=True, help="Make it anew and ask the model again.")
 @click.option("--tenant", metavar="NAME", help="Who the report belongs to.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser when it is done.")
 @session_of
-def build(session: Session, file: str, output: str | None, open_: bool, tenant: str | None, **wish: Any) -> int:
-    """Build a report from a file of comments: .csv, .tsv, .json, .jsonl, .xlsx, or - for standard input.
+def build(
+    session: Session, file: str, output: str | None, open_: bool, tenant: str | None, **wish: Any
+) -> int:
+    """Build a report from a file of comments: .csv, .tsv, .json, .jsonl, .xlsx, or - for standard
+    input.
 
-    Works offline, without a key. Interrupted, killed or out of budget: the same command goes on where it was, and a
-    finished report is found and not made again.
+    Works offline, without a key. Interrupted, killed or out of budget: the same command goes on
+    where it was, and a finished report is found and not made again.
 
     \b
     Examples:
@@ -73,14 +92,18 @@ def build(session: Session, file: str, output: str | None, open_: bool, tenant: 
       holdfast report build polis/comments.csv --votes polis/participants-votes.csv
       cat answers.jsonl | holdfast report build - -o out --column comment=answer
     """
-    folder = Path(output) if output else Path(f"{Path(file).stem if file != '-' else 'comments'}-report")
+    folder = (
+        Path(output) if output else Path(f"{Path(file).stem if file != '-' else 'comments'}-report")
+    )
     code = wait_for(_build(session, file, folder, tenant or session.loaded.settings.tenant, wish))
     if code == ExitCode.OK and open_:
         _open(folder)
     return code
 
 
-async def _build(session: Session, file: str, folder: Path, tenant: str, wish: dict[str, Any]) -> int:
+async def _build(
+    session: Session, file: str, folder: Path, tenant: str, wish: dict[str, Any]
+) -> int:
     from holdfast.bootstrap import check_analyst
     from holdfast.cli.logs import set_up
     from holdfast.cli.progress import progress_on
@@ -100,18 +123,27 @@ async def _build(session: Session, file: str, folder: Path, tenant: str, wish: d
             reports = Reports(holdfast.runtime, holdfast.operations)
             handle = await reports.build(request, tenant=tenant, actor=actor())
             if (await handle.info()).state == RunState.SUCCEEDED:
-                session.out.note(f"run {handle.id} has made this report already; --fresh makes it anew")
+                session.out.note(
+                    f"run {handle.id} has made this report already; --fresh makes it anew"
+                )
             finished = await _until_over(session, holdfast, handle, progress, stop, file)
             if finished.state in OVER:
                 return await _hand_out(session, reports, holdfast, handle, finished, folder)
         finally:
             await holdfast.close()
-    session.out.note(f"\nholdfast: what is done is kept; the same command goes on from there (run {handle.id})")
+    session.out.note(
+        f"\nholdfast: what is done is kept; the same command goes on from there (run {handle.id})"
+    )
     return stop.code
 
 
 async def _until_over(
-    session: Session, holdfast: Holdfast, handle: RunHandle, progress: Any, stop: StopSignal, file: str
+    session: Session,
+    holdfast: Holdfast,
+    handle: RunHandle,
+    progress: Any,
+    stop: StopSignal,
+    file: str,
 ) -> Run:
     from holdfast.pipelines.report import report
 
@@ -135,7 +167,10 @@ async def _hand_out(
     from holdfast.services.reports import result_of, write_files
 
     if run.state != RunState.SUCCEEDED:
-        raise RunEnded(f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries again from there")
+        raise RunEnded(
+            f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries again "
+            "from there"
+        )
     files = await reports.files(handle)
     write_files(files, folder)
     _tell(session, await result_of(holdfast.runtime.payloads, handle), handle, folder)
@@ -151,7 +186,8 @@ def _tell(session: Session, result: ReportFiles, handle: RunHandle, folder: Path
         session.out.json(built)
         return
     session.out.line(
-        f"{result.comments:,} comments by {result.people:,} people: {result.topics} topics, {result.claims:,} claims, "
+        f"{result.comments:,} comments by {result.people:,} people: {result.topics} topics, "
+        f"{result.claims:,} claims, "
         f"{result.quotes:,} quotes; {result.coverage:.0%} of the comments are in a topic"
     )
     if result.calls:
@@ -160,7 +196,7 @@ def _tell(session: Session, result: ReportFiles, handle: RunHandle, folder: Path
     session.out.line(f"{folder / 'report.html'}  ({len(result.files) - 1} more files beside it)")
 
 
-# --- estimate -------------------------------------------------------------------------------------------------
+# --- estimate -------------------------------------------------------------------------------------
 
 
 @command.command()
@@ -182,11 +218,15 @@ def estimate(session: Session, file: str, **wish: Any) -> None:
     asked = asked_for(session, wish)
     with opened(file) as source:
         comments, brief = comments_in(file, source.read(), asked)
-    found = ShippedAnalysts(make_blobs("memory:")).named(asked["model"]).estimate(comments, brief, asked["cruxes"])
+    found = (
+        ShippedAnalysts(make_blobs("memory:"))
+        .named(asked["model"])
+        .estimate(comments, brief, asked["cruxes"])
+    )
     session.out.value(found, lambda: estimate_page(found))
 
 
-# --- looking at reports ---------------------------------------------------------------------------------------
+# --- looking at reports ---------------------------------------------------------------------------
 
 
 @command.command("open")
@@ -207,7 +247,9 @@ def _open(where: Path) -> Path:
 
     page = where / PAGE if where.is_dir() else where
     if not page.is_file():
-        raise NotFound(f"there is no page at {page}: give a folder that `holdfast report build` wrote")
+        raise NotFound(
+            f"there is no page at {page}: give a folder that `holdfast report build` wrote"
+        )
     click.launch(page.resolve().as_uri())
     return page
 
@@ -216,7 +258,8 @@ def _open(where: Path) -> Path:
 @click.argument("where", metavar="REPORT")
 @session_of
 def validate(session: Session, where: str) -> int:
-    """Check that a report keeps its promises: every quote verbatim, every citation there, every row accounted for.
+    """Check that a report keeps its promises: every quote verbatim, every citation there, every row
+    accounted for.
 
     \b
     Example:
@@ -231,7 +274,9 @@ def validate(session: Session, where: str) -> int:
     else:
         for problem in found:
             session.out.line(f"✘ {problem}")
-        session.out.line(f"{len(found)} problems" if found else "✔ every quote, citation and figure holds")
+        session.out.line(
+            f"{len(found)} problems" if found else "✔ every quote, citation and figure holds"
+        )
     return ExitCode.PROBLEMS if found else ExitCode.OK
 
 
@@ -259,7 +304,12 @@ def diff(session: Session, before: str, after: str) -> None:
 @command.command()
 @click.argument("format", type=click.Choice(["t3c", "html", "md", "csv", "json"]))
 @click.argument("where", metavar="REPORT")
-@click.option("-o", "--output", metavar="PATH", help="A file, or a folder for csv. Default: beside the report.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    help="A file, or a folder for csv. Default: beside the report.",
+)
 @session_of
 def export(session: Session, format: str, where: str, output: str | None) -> None:
     """Write a report in another format. `t3c` is what Talk to the City's own viewer opens.

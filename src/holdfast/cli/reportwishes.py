@@ -17,9 +17,22 @@ if TYPE_CHECKING:
     from holdfast.pipelines.report.request import ReportRequest
 
 READING = [
-    click.option("--column", multiple=True, metavar="ROLE=NAME", help="For example comment=Antwort. Repeatable."),
-    click.option("--votes", metavar="FILE", help="Who voted how: a matrix participant × comment (Polis export)."),
-    click.option("--mask-pii", is_flag=True, help="Mask e-mail addresses, phone numbers and the like in texts."),
+    click.option(
+        "--column",
+        multiple=True,
+        metavar="ROLE=NAME",
+        help="For example comment=Antwort. Repeatable.",
+    ),
+    click.option(
+        "--votes",
+        metavar="FILE",
+        help="Who voted how: a matrix participant × comment (Polis export).",
+    ),
+    click.option(
+        "--mask-pii",
+        is_flag=True,
+        help="Mask e-mail addresses, phone numbers and the like in texts.",
+    ),
     click.option(
         "--max-characters",
         type=click.IntRange(1),
@@ -40,12 +53,37 @@ ANALYSIS = [
     click.option("--title", default="", help="Of the report. Default: the file's name."),
     click.option("--question", default="", help="What people were asked."),
     click.option("--description", default="", help="A sentence or two for readers."),
-    click.option("--language", default="", metavar="CODE", help="Of the report, such as fr. Default: the comments'."),
-    click.option("--model", metavar="MODEL", help="local:, openai:MODEL, anthropic:MODEL … Default: setting llm."),
-    click.option("--cruxes/--no-cruxes", default=None, help="Find what divides people. Default: if that is free."),
-    click.option("--topics", type=click.IntRange(0, 50), default=0, help="How many. Default: as many as fit."),
-    click.option("--topic", multiple=True, metavar="NAME[: TEXT]", help="A topic that must be there. Repeatable."),
-    click.option("--prompt", multiple=True, metavar="NAME=FILE", help="Replace a prompt by a text. Repeatable."),
+    click.option(
+        "--language",
+        default="",
+        metavar="CODE",
+        help="Of the report, such as fr. Default: the comments'.",
+    ),
+    click.option(
+        "--model",
+        metavar="MODEL",
+        help="local:, openai:MODEL, anthropic:MODEL … Default: setting llm.",
+    ),
+    click.option(
+        "--cruxes/--no-cruxes",
+        default=None,
+        help="Find what divides people. Default: if that is free.",
+    ),
+    click.option(
+        "--topics", type=click.IntRange(0, 50), default=0, help="How many. Default: as many as fit."
+    ),
+    click.option(
+        "--topic",
+        multiple=True,
+        metavar="NAME[: TEXT]",
+        help="A topic that must be there. Repeatable.",
+    ),
+    click.option(
+        "--prompt",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="Replace a prompt by a text. Repeatable.",
+    ),
 ]
 
 
@@ -80,7 +118,9 @@ async def request_for(
         asked = asked_for(session, wish)
         check_readable(file, asked)
         with opened(file) as source:
-            asked["file"] = await upload(payloads, tenant, "comments" if file == "-" else file, source)
+            asked["file"] = await upload(
+                payloads, tenant, "comments" if file == "-" else file, source
+            )
         if wish["votes"]:
             with opened(wish["votes"]) as source:
                 asked["votes"] = await upload(payloads, tenant, wish["votes"], source)

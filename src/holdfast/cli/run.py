@@ -47,14 +47,24 @@ class Wish(Struct, frozen=True):
 
 @click.command(cls=Command)
 @pipeline_argument()
-@click.option("--input", "-i", multiple=True, metavar="NAME=TEXT", help="Also NAME:=JSON, dotted paths. Repeatable.")
-@click.option("--input-file", metavar="FILE", help="A JSON file with the input; - is standard input.")
+@click.option(
+    "--input",
+    "-i",
+    multiple=True,
+    metavar="NAME=TEXT",
+    help="Also NAME:=JSON, dotted paths. Repeatable.",
+)
+@click.option(
+    "--input-file", metavar="FILE", help="A JSON file with the input; - is standard input."
+)
 @click.option("--tenant", metavar="NAME", help="Who the run belongs to.")
 @click.option("--idempotency-key", metavar="KEY", help="The same key again gives the same run.")
 @click.option("--wait/--no-wait", default=True, help="Execute here and wait, or only submit.")
 @click.option("--timeout", type=DURATION, help="How long to wait, for example 10m.")
 @click.option("--priority", type=int, default=0, help="Higher goes first.")
-@click.option("--delay", type=DURATION, default=0, help="Not before this time has passed, for example 5m.")
+@click.option(
+    "--delay", type=DURATION, default=0, help="Not before this time has passed, for example 5m."
+)
 @click.option(
     "--on-conflict",
     type=click.Choice(["return", "reject"]),
@@ -62,11 +72,13 @@ class Wish(Struct, frozen=True):
     help="When a run already answers the request: return it, or reject.",
 )
 @session_of
-def command(session: Session, wait: bool, input: tuple[str, ...], input_file: str | None, **wish: Any) -> int:
+def command(
+    session: Session, wait: bool, input: tuple[str, ...], input_file: str | None, **wish: Any
+) -> int:
     """Start a run of a pipeline, execute it in this process and print its result.
 
-    While it waits, this process is a worker for the pipeline's queued runs. Ctrl-C hands the run over:
-    whatever is stored is kept, and any worker goes on from there.
+    While it waits, this process is a worker for the pipeline's queued runs. Ctrl-C hands the run
+    over: whatever is stored is kept, and any worker goes on from there.
 
     \b
     Examples:
@@ -90,7 +102,9 @@ async def _submit_only(session: Session, wish: Wish) -> int:
     return ExitCode.OK
 
 
-async def _submit(session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], wish: Wish) -> RunHandle:
+async def _submit(
+    session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], wish: Wish
+) -> RunHandle:
     handle = await holdfast.submit(
         pipeline,
         _checked(pipeline, wish.value),
@@ -101,14 +115,18 @@ async def _submit(session: Session, holdfast: Holdfast, pipeline: Pipeline[Any],
     )
     if not handle.created and wish.on_conflict == "reject":
         state = (await handle.info()).state
-        raise Conflict(f"run {handle.id} already answers this request and is {state}: `holdfast runs show {handle.id}`")
+        raise Conflict(
+            f"run {handle.id} already answers this request and is {state}: `holdfast runs show "
+            f"{handle.id}`"
+        )
     if not handle.created:
         session.out.note(f"run {handle.id} already answers this request")
     return handle
 
 
 def _checked(pipeline: Pipeline[Any], value: Any) -> Any:
-    """The input as the pipeline takes it. Without any: null or, if that does not fit, an empty object."""
+    """The input as the pipeline takes it. Without any: null or, if that does not fit, an empty
+    object."""
     if value is NOTHING:
         try:
             return pipeline.input.validate(None)
@@ -117,10 +135,12 @@ def _checked(pipeline: Pipeline[Any], value: Any) -> Any:
     try:
         return pipeline.input.validate(value)
     except InvalidInput as error:
-        raise InvalidInput(f"{error}; `holdfast pipelines schema {pipeline.name}` shows what it takes") from error
+        raise InvalidInput(
+            f"{error}; `holdfast pipelines schema {pipeline.name}` shows what it takes"
+        ) from error
 
 
-# --- executing --------------------------------------------------------------------------------------------
+# --- executing ------------------------------------------------------------------------------------
 
 
 async def _execute(session: Session, wish: Wish) -> int:
@@ -155,7 +175,9 @@ async def _answer(session: Session, holdfast: Holdfast, run: Run, created: bool)
             session.out.json(Answer(run.id, created, run.state, error=run.error or UNSET))
         raise RunEnded(_what_now(run))
     text = Raw((await stored_text(holdfast, run.result, f"the result of run {run.id}")).encode())
-    session.out.json(text if session.out.for_people else Answer(run.id, created, run.state, result=text))
+    session.out.json(
+        text if session.out.for_people else Answer(run.id, created, run.state, result=text)
+    )
     return ExitCode.OK
 
 

@@ -44,7 +44,7 @@ class Changed(Struct):
     state: str
 
 
-# --- looking ----------------------------------------------------------------------------------------------
+# --- looking --------------------------------------------------------------------------------------
 
 
 @command.command("list")
@@ -83,7 +83,9 @@ async def _list(session: Session, where: Any, limit: int, before: int | None) ->
         found = await store.runs(where, limit=limit + 1, before=before)
     page = found[:limit]
     items = [summary(run, time.time()) for run in page]
-    session.out.items(items, lambda: run_table(items), str(page[-1].seq) if len(found) > limit else None)
+    session.out.items(
+        items, lambda: run_table(items), str(page[-1].seq) if len(found) > limit else None
+    )
 
 
 @command.command()
@@ -157,7 +159,9 @@ async def _result(session: Session, run_id: str) -> None:
         if run.state in ("failed", "cancelled"):
             raise RunEnded(f"run {run.id} has no result, it {_ended(run)}")
         if run.state != "succeeded":
-            raise StillGoing(f"run {run.id} is {run.state}; wait for it with `holdfast runs watch {run.id}`")
+            raise StillGoing(
+                f"run {run.id} is {run.state}; wait for it with `holdfast runs watch {run.id}`"
+            )
         text = await stored_text(holdfast, run.result, f"the result of run {run.id}")
     session.out.json(Raw(text.encode()))
 
@@ -242,7 +246,7 @@ def watch(session: Session, run: str, timeout: float | None, expect: str | None)
     wait_for(watch_run(session, run, timeout, expect))
 
 
-# --- changing ---------------------------------------------------------------------------------------------
+# --- changing -------------------------------------------------------------------------------------
 
 
 @command.command()
@@ -277,7 +281,9 @@ def pause(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> No
 
 @command.command()
 @run_argument("runs", nargs=-1, required=True)
-@click.option("--attempts", type=click.IntRange(min=1), help="How many more tries. Default: the pipeline's.")
+@click.option(
+    "--attempts", type=click.IntRange(min=1), help="How many more tries. Default: the pipeline's."
+)
 @yes_option()
 @session_of
 def resume(session: Session, runs: tuple[str, ...], attempts: int | None, yes: bool) -> None:
@@ -290,7 +296,9 @@ def resume(session: Session, runs: tuple[str, ...], attempts: int | None, yes: b
     wait_for(_change(session, "resume", runs, yes, attempts=attempts))
 
 
-async def _change(session: Session, verb: str, ids: tuple[str, ...], yes: bool, **options: Any) -> None:
+async def _change(
+    session: Session, verb: str, ids: tuple[str, ...], yes: bool, **options: Any
+) -> None:
     """Find all runs before any is touched; several at once need a confirmation."""
     async with session.client() as holdfast:
         found = [await _find(holdfast.store, id) for id in ids]
@@ -315,7 +323,11 @@ def _report(session: Session, changed: list[Changed]) -> None:
 
 @command.command()
 @run_argument()
-@click.option("--from-step", metavar="STEP", help="Keep the results of all steps that do not depend on this one.")
+@click.option(
+    "--from-step",
+    metavar="STEP",
+    help="Keep the results of all steps that do not depend on this one.",
+)
 @session_of
 def rerun(session: Session, run: str, from_step: str | None) -> None:
     """Run the same input again, as a new run linked to the old one. Prints the new run's id.
@@ -330,9 +342,14 @@ def rerun(session: Session, run: str, from_step: str | None) -> None:
 async def _rerun(session: Session, run_id: str, from_step: str | None) -> None:
     session.found  # noqa: B018  an import error must not pass as a warning here
     async with session.client() as holdfast:
-        handle = await holdfast.operations.rerun((await _find(holdfast.store, run_id)).id, from_step=from_step)
+        handle = await holdfast.operations.rerun(
+            (await _find(holdfast.store, run_id)).id, from_step=from_step
+        )
     if not session.out.for_people:
         session.out.json(Changed(handle.id, "queued"))
         return
     session.out.line(handle.id)
-    session.out.note(f"queued; execute it with `holdfast{session.options()} worker --once` or leave it to a worker")
+    session.out.note(
+        f"queued; execute it with `holdfast{session.options()} worker --once` or leave it to a "
+        "worker"
+    )

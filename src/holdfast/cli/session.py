@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 
 class Session:
-    """One call of the command. Everything is made when it is first asked for: `--help` needs nothing."""
+    """One call of the command. Everything is made when it is first asked for: `--help` needs
+    nothing."""
 
     def __init__(self) -> None:
         self.flags: dict[str, Any] = {}
@@ -59,11 +60,12 @@ class Session:
 
         return Output(self.format, self.color)
 
-    # --- pipelines -----------------------------------------------------------------------------------------
+    # --- pipelines --------------------------------------------------------------------------------
 
     @cached_property
     def found(self) -> Found:
-        """The pipelines: those that the settings name or, without any, those that come with holdfast.
+        """The pipelines: those that the settings name or, without any, those that come with
+        holdfast.
 
         Raises when one of them can't be imported.
         """
@@ -73,7 +75,8 @@ class Session:
 
     @cached_property
     def known(self) -> Found:
-        """The pipelines as far as they can be had: looking at runs works without the code that made them."""
+        """The pipelines as far as they can be had: looking at runs works without the code that made
+        them."""
         from holdfast.services.discovery import Found
 
         if not self.loaded.settings.app:
@@ -91,11 +94,17 @@ class Session:
         if name in pipelines:
             return pipelines[name]
         close = get_close_matches(name, pipelines, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(pipelines) or 'none'}"
-        where = "" if self.loaded.settings.app else "; --app, HOLDFAST_APP or holdfast.toml say where others are"
+        hint = (
+            f"did you mean {close[0]!r}?" if close else f"known: {', '.join(pipelines) or 'none'}"
+        )
+        where = (
+            ""
+            if self.loaded.settings.app
+            else "; --app, HOLDFAST_APP or holdfast.toml say where others are"
+        )
         raise UnknownPipeline(f"there is no pipeline {name!r}; {hint}{where}")
 
-    # --- the store -----------------------------------------------------------------------------------------
+    # --- the store --------------------------------------------------------------------------------
 
     @property
     def _app_in_code(self) -> Holdfast | None:

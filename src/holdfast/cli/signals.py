@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM: the first one asks to stop, the second one ends the process at once.
 
-Ending at once is safe: whatever was acknowledged is durable, and leases that nobody renews come to an end.
-"""
+Ending at once is safe: whatever was acknowledged is durable, and leases that nobody renews come to
+an end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ WATCHED = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignal:
-    """`async with StopSignal() as stop: await stop.wait()`; `stop.code` is the exit code without draining.
+    """`async with StopSignal() as stop: await stop.wait()`; `stop.code` is the exit code without
+    draining.
 
-    Plain handlers rather than the loop's: they also hear the second signal while a step blocks the loop.
-    """
+    Plain handlers rather than the loop's: they also hear the second signal while a step blocks the
+    loop."""
 
     def __init__(self) -> None:
         self.received: int | None = None

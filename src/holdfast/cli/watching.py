@@ -28,13 +28,18 @@ async def hand_over(session: Session, holdfast: Holdfast) -> None:
         await holdfast.worker.stop()
 
 
-async def watch(handle: RunHandle, show: Coroutine[Any, Any, None], timeout: float | None, stop: StopSignal) -> bool:
-    """Show progress until the run is over (True), is paused, or somebody stops the waiting (False)."""
+async def watch(
+    handle: RunHandle, show: Coroutine[Any, Any, None], timeout: float | None, stop: StopSignal
+) -> bool:
+    """Show progress until the run is over (True), is paused, or somebody stops the waiting
+    (False)."""
     ending = asyncio.create_task(handle.wait())
     showing = asyncio.create_task(show)
     stopping = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait({ending, showing, stopping}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {ending, showing, stopping}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+        )
         if ending.done() or showing.done():  # the page is drawn once more, with the end on it
             await asyncio.wait({showing}, timeout=2)
         if showing.done():
@@ -53,7 +58,8 @@ async def show(
     pipeline: Pipeline[Any],
     progress: AbstractContextManager[Progress],
 ) -> None:
-    """Follow the run on stderr until it has ended, or is paused: then only people can make it go on."""
+    """Follow the run on stderr until it has ended, or is paused: then only people can make it go
+    on."""
     import time
 
     from holdfast.services.following import follow

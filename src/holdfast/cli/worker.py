@@ -28,17 +28,28 @@ LOOK_AGAIN = 0.2
 
 @click.command(cls=Command)
 @click.option("--concurrency", type=click.IntRange(min=1), help="Runs in flight at once.")
-@click.option("--lane", multiple=True, metavar="NAME", help="Only pipelines of this lane. Repeatable.")
-@click.option("--drain-timeout", type=DURATION, help="How long steps may go on after a signal, for example 30s.")
+@click.option(
+    "--lane", multiple=True, metavar="NAME", help="Only pipelines of this lane. Repeatable."
+)
+@click.option(
+    "--drain-timeout",
+    type=DURATION,
+    help="How long steps may go on after a signal, for example 30s.",
+)
 @click.option("--once", is_flag=True, help="Exit when nothing is left to claim.")
 @session_of
 def command(
-    session: Session, concurrency: int | None, lane: tuple[str, ...], drain_timeout: float | None, once: bool
+    session: Session,
+    concurrency: int | None,
+    lane: tuple[str, ...],
+    drain_timeout: float | None,
+    once: bool,
 ) -> int:
     """Execute queued runs until told to stop.
 
-    SIGTERM or Ctrl-C: no further run is claimed, steps under way may end, the rest is handed over to other
-    workers. A second signal ends the process at once; its runs go on elsewhere when their leases have ended.
+    SIGTERM or Ctrl-C: no further run is claimed, steps under way may end, the rest is handed over
+    to other workers. A second signal ends the process at once; its runs go on elsewhere when their
+    leases have ended.
 
     \b
     Examples:
@@ -57,7 +68,9 @@ def _served(session: Session, lanes: tuple[str, ...]) -> list[Pipeline[Any]]:
     known = sorted({pipeline.lane.name for pipeline in pipelines})
     for name in lanes:
         if name not in known:
-            raise ConfigurationError(f"no pipeline uses lane {name!r}; known lanes: {', '.join(known)}")
+            raise ConfigurationError(
+                f"no pipeline uses lane {name!r}; known lanes: {', '.join(known)}"
+            )
     return [pipeline for pipeline in pipelines if not lanes or pipeline.lane.name in lanes]
 
 
@@ -80,8 +93,8 @@ async def _work(session: Session, pipelines: list[Pipeline[Any]], once: bool) ->
 
 
 def _collect_garbage_seldom() -> None:
-    """A worker keeps thousands of small objects for milliseconds, and hardly one of them is part of a cycle: at
-    Python's own pace the collector takes a seventh of its time to find nothing."""
+    """A worker keeps thousands of small objects for milliseconds, and hardly one of them is part of
+    a cycle: at Python's own pace the collector takes a seventh of its time to find nothing."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
@@ -100,7 +113,9 @@ def _say_hello(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
     )
 
 
-async def _until_told(holdfast: Holdfast, pipelines: list[Pipeline[Any]], stop: StopSignal, once: bool) -> None:
+async def _until_told(
+    holdfast: Holdfast, pipelines: list[Pipeline[Any]], stop: StopSignal, once: bool
+) -> None:
     waiting = [asyncio.create_task(stop.wait())]
     if once:
         waiting.append(asyncio.create_task(_nothing_left(holdfast, pipelines)))
@@ -127,13 +142,20 @@ async def _nothing_left(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> N
 
 
 async def _drain(holdfast: Holdfast, stop: StopSignal, grace: float) -> bool:
-    """Let go of everything. False when that took too long: the store is away, or a step does not end."""
+    """Let go of everything. False when that took too long: the store is away, or a step does not
+    end."""
     active = holdfast.worker.active if holdfast.worker else 0
     if stop.received is not None and active:
-        log.info("draining %d %s; one more signal stops at once", active, "run" if active == 1 else "runs")
+        log.info(
+            "draining %d %s; one more signal stops at once",
+            active,
+            "run" if active == 1 else "runs",
+        )
     try:
         await asyncio.wait_for(holdfast.close(grace), grace + HAND_OVER)
     except TimeoutError:
-        log.warning("not everything could be handed over; it goes on elsewhere when its leases have ended")
+        log.warning(
+            "not everything could be handed over; it goes on elsewhere when its leases have ended"
+        )
         return False
     return True

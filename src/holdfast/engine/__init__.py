@@ -1,1 +1,2 @@
-"""Durable execution: claims runs, executes their steps, keeps their leases, settles their outcomes."""
+"""Durable execution: claims runs, executes their steps, keeps their leases, settles their
+outcomes."""

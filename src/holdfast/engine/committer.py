@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from copy import copy
 
 from holdfast.errors import HoldfastError, StoreUnavailable
-from holdfast.ports.commands import Command, Reply
+from holdfast.model.commands import Command, Reply
 from holdfast.ports.store import Store
 
 MAX_BATCH = 128
-"""Half of what a busy worker has under way: while the store writes one half, the tasks of the other go on."""
+"""Half of what a busy worker has under way: while the store writes one half, the tasks of the other
+go on."""
 
 LARGEST = 512
-"""What a batch takes when more waits than a busy worker has under way, as when a thousand runs are submitted at once:
-two large transactions cost the store less than eight that are in one another's way."""
+"""What a batch takes when more waits than a busy worker has under way, as when a thousand runs are
+submitted at once: two large transactions cost the store less than eight that are in one another's
+way."""
 
 GROUP = 32
-"""So many are told together, or half of a large batch: all at once would keep step for ever, either they work or the
-store does."""
+"""So many are told together, or half of a large batch: all at once would keep step for ever, either
+they work or the store does."""
 
 
 Future = asyncio.Future[Reply] | None
@@ -27,7 +29,8 @@ Future = asyncio.Future[Reply] | None
 
 
 class Committer:
-    """Collects commands while the store is busy with the batches before. Belongs to one event loop at a time.
+    """Collects commands while the store is busy with the batches before. Belongs to one event loop
+    at a time.
 
     Batches leave in the order in which their commands were given.
     """
@@ -42,7 +45,8 @@ class Committer:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The one it belongs to, until that is closed. Asking for the running one is a call to the kernel each time."""
+        """The one it belongs to, until that is closed. Asking for the running one is a call to the
+        kernel each time."""
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.get_running_loop()
         return self._loop
@@ -57,7 +61,8 @@ class Committer:
         return future
 
     def post(self, command: Command) -> None:
-        """Apply a command sometime soon, without an answer: for progress and logs, which may be lost."""
+        """Apply a command sometime soon, without an answer: for progress and logs, which may be
+        lost."""
         self._commands.append(command)
         self._futures.append(None)
         if len(self._flights) < self._limit:
@@ -71,7 +76,9 @@ class Committer:
     def _take_off(self) -> None:
         flight = self.loop.create_task(self._fly())
         self._flights.add(flight)
-        flight.add_done_callback(self._flights.discard)  # also when it was cancelled before it began
+        flight.add_done_callback(
+            self._flights.discard
+        )  # also when it was cancelled before it began
 
     async def _fly(self) -> None:
         try:

@@ -26,7 +26,17 @@ PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/+=@-]{1,100}")
 class StepContext:
     """The context of a step, or of one of its items (`key`)."""
 
-    __slots__ = ("_keys", "_log", "_parent", "_record", "_step", "execution", "item_usage", "key", "over")
+    __slots__ = (
+        "_keys",
+        "_log",
+        "_parent",
+        "_record",
+        "_step",
+        "execution",
+        "item_usage",
+        "key",
+        "over",
+    )
 
     def __init__(self, execution: Execution, step: Step, record: StepRecord, key: str = "") -> None:
         self.execution = execution
@@ -88,7 +98,12 @@ class StepContext:
         self._record.total = total
 
     def usage(
-        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float | None = None,
+        calls: int = 1,
     ) -> None:
         self._record.usage.count(input_tokens, output_tokens, cost, calls)
         if self.item_usage is not None:
@@ -99,14 +114,19 @@ class StepContext:
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
         if SEPARATOR in name or SEPARATOR in str(key):
-            raise Fix(f"ctx.step({name!r}, key={key!r}): neither may contain the control character U+001F")
+            raise Fix(
+                f"ctx.step({name!r}, key={key!r}): neither may contain the control character U+001F"
+            )
         own = f"{INNER}{name}" if key is None else f"{INNER}{name}{SEPARATOR}{key}"
         item_key = inner_key(self.key, own)
         return await Mapping(self, self._step, self._record, fn).one(item_key, args)
 
     async def artifact(self, name: str, data: bytes) -> str:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}", name):
-            raise Fix(f"artifact name {name!r} is not usable: letters, digits, '.', '-' and '_', at most 101")
+            raise Fix(
+                f"artifact name {name!r} is not usable: letters, digits, '.', '-' and '_', at most "
+                "101"
+            )
         self.execution.lease.check()
         folder = f"{self.execution.folder}/{self._step.name}/{self.epoch}"
         return await self.execution.runtime.payloads.put(folder, name, data)
@@ -137,10 +157,12 @@ class StepContext:
         return provided[port]
 
     def claim_key(self, key: str) -> None:
-        """Each name or key is used once per attempt: two results under one name would be one too few."""
+        """Each name or key is used once per attempt: two results under one name would be one too
+        few."""
         if key in self._keys:
             raise Fix(
-                f"step {self._step.name!r} used the key {key!r} twice: give each item or inner step a key of its own"
+                f"step {self._step.name!r} used the key {key!r} twice: give each item or inner "
+                "step a key of its own"
             )
         self._keys.add(key)
 

@@ -1,8 +1,8 @@
 """Deadlines that cost nothing until they strike.
 
-Thousands of short steps each have a deadline that is hardly ever reached. A timer per step would be pushed on and
-taken off the loop's heap for nothing; here all deadlines of a loop share one timer, set for the earliest.
-"""
+Thousands of short steps each have a deadline that is hardly ever reached. A timer per step would be
+pushed on and taken off the loop's heap for nothing; here all deadlines of a loop share one timer,
+set for the earliest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ PRECISION = 0.001
 
 
 class Deadline:
-    """`with deadlines.within(seconds) as limit:` cancels the body when time is up; then `limit.expired` is true and
-    the block ends with TimeoutError, as with `asyncio.timeout`."""
+    """`with deadlines.within(seconds) as limit:` cancels the body when time is up; then
+    `limit.expired` is true and the block ends with TimeoutError, as with `asyncio.timeout`."""
 
     __slots__ = ("_cancelling", "_deadlines", "_task", "expired", "when")
 
     def __init__(self, deadlines: Deadlines, seconds: float) -> None:
         self._deadlines = deadlines
-        self._task = asyncio.current_task(deadlines.loop)  # without the loop it asks the kernel for our process id
+        self._task = asyncio.current_task(
+            deadlines.loop
+        )  # without the loop it asks the kernel for our process id
         self._cancelling = self._task.cancelling() if self._task else 0
         self.when = deadlines.loop.time() + seconds
         self.expired = False
@@ -33,13 +35,20 @@ class Deadline:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._deadlines.open.pop(self, None)
         if not self.expired or self._task is None:
             return
         # A cancellation from elsewhere, at the same moment, is not ours to turn into a time-out.
-        if self._task.uncancel() <= self._cancelling and kind is not None and issubclass(kind, asyncio.CancelledError):
+        if (
+            self._task.uncancel() <= self._cancelling
+            and kind is not None
+            and issubclass(kind, asyncio.CancelledError)
+        ):
             raise TimeoutError from error
 
     def strike(self) -> None:
@@ -68,7 +77,8 @@ class Deadlines:
         self._timer = self.loop.call_at(when, self._strike)
 
     def _strike(self) -> None:
-        """Cancel what is over, and set the timer for the next; most of those it was set for are long gone."""
+        """Cancel what is over, and set the timer for the next; most of those it was set for are
+        long gone."""
         self._timer, self.next = None, inf
         now = self.loop.time() + PRECISION
         for deadline in [deadline for deadline in self.open if deadline.when <= now]:

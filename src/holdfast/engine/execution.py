@@ -1,4 +1,5 @@
-"""One attempt at one run: loads what is stored, executes what is missing, in dependency order, concurrently."""
+"""One attempt at one run: loads what is stored, executes what is missing, in dependency order,
+concurrently."""
 
 from __future__ import annotations
 
@@ -25,11 +26,19 @@ from holdfast.errors import (
     StoreUnavailable,
 )
 from holdfast.model.checkpoint import MAX_VALIDATION_FAILURES, Checkpoint, checksum
+from holdfast.model.commands import (
+    Claimed,
+    Command,
+    LogLine,
+    Quarantine,
+    SaveCheckpoint,
+    SaveProgress,
+    Stale,
+)
 from holdfast.model.duration import humanise
 from holdfast.model.pipeline import Pipeline, Step
 from holdfast.model.run import Progress, StepRecord, StepStatus
 from holdfast.model.usage import Usage
-from holdfast.ports.commands import Claimed, Command, LogLine, Quarantine, SaveCheckpoint, SaveProgress, Stale
 
 RETRY_PAUSE = 0.25
 """Between two tries to write while the store is away and the lease is still trusted."""
@@ -42,9 +51,12 @@ _decode_progress = msgspec.json.Decoder(Progress).decode
 
 
 class Execution:
-    """Executes a claimed run. `run()` returns when nothing is left to do or raises why it stopped."""
+    """Executes a claimed run. `run()` returns when nothing is left to do or raises why it
+    stopped."""
 
-    def __init__(self, claimed: Claimed, pipeline: Pipeline[Any], plan: Plan, lease: Lease, runtime: Runtime) -> None:
+    def __init__(
+        self, claimed: Claimed, pipeline: Pipeline[Any], plan: Plan, lease: Lease, runtime: Runtime
+    ) -> None:
         self.claimed = claimed
         self.pipeline = pipeline
         self.lease = lease
@@ -89,7 +101,9 @@ class Execution:
         try:
             with limit:
                 text = self.claimed.input
-                self._read_input(await self.runtime.payloads.fetch(text) if is_reference(text) else text)
+                self._read_input(
+                    await self.runtime.payloads.fetch(text) if is_reference(text) else text
+                )
                 if self.claimed.resumed:
                     await self._load_checkpoints()
                 self._load_progress()
@@ -112,7 +126,7 @@ class Execution:
         self.draining = True
         self.drained.set()
 
-    # --- loading -----------------------------------------------------------------------------------------------
+    # --- loading ----------------------------------------------------------------------------------
 
     def _read_input(self, text: str | None) -> None:
         if text is None:
@@ -134,7 +148,8 @@ class Execution:
                 self.uncounted[checkpoint.step] = spent + recorded_usage(checkpoint)
 
     def _load_progress(self) -> None:
-        """Carry over what an earlier attempt counted: tries of unfinished steps, and money that left no result."""
+        """Carry over what an earlier attempt counted: tries of unfinished steps, and money that
+        left no result."""
         if self.claimed.progress == "{}":
             return
         before = _decode_progress(self.claimed.progress)
@@ -156,7 +171,8 @@ class Execution:
         return usage
 
     def step_records(self) -> dict[str, StepRecord]:
-        """What is known about each step that has begun: from its checkpoint, or from this attempt."""
+        """What is known about each step that has begun: from its checkpoint, or from this
+        attempt."""
         return {**self._finished_before, **self.records}
 
     @property
@@ -165,7 +181,7 @@ class Execution:
         known = [record.usage for record in self.step_records().values()]
         return sum([*known, *self.uncounted.values()], self.wasted)
 
-    # --- executing ---------------------------------------------------------------------------------------------
+    # --- executing --------------------------------------------------------------------------------
 
     async def _advance_together(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -173,7 +189,8 @@ class Execution:
             await self._advance(self._spawn_all_but_one(self.plan.first))
 
     async def _advance(self, name: str | None) -> None:
-        """Execute a step, then one that it made ready, and so on; further ready ones get tasks of their own."""
+        """Execute a step, then one that it made ready, and so on; further ready ones get tasks of
+        their own."""
         while name is not None:
             try:
                 self.results[name] = await StepRunner(self, self.pipeline.steps[name]).run()
@@ -220,13 +237,15 @@ class Execution:
             self.runtime.on_execute(self.claimed.run, step, key)
 
     def is_last(self) -> bool:
-        """Whether the step that ends now is the last one: its checkpoint then commits with the settlement."""
+        """Whether the step that ends now is the last one: its checkpoint then commits with the
+        settlement."""
         return len(self.results) == len(self.pipeline.steps) - 1
 
-    # --- writing -----------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     async def persist(self, command: Command) -> Any:
-        """Write under the lease. While the store is away, try again until the lease can't be trusted any more."""
+        """Write under the lease. While the store is away, try again until the lease can't be
+        trusted any more."""
         while True:
             self.lease.check()
             try:
@@ -236,24 +255,29 @@ class Execution:
                 continue
             if isinstance(reply, Stale):
                 self.lease.forfeit()
-                raise LeaseLost(f"run {self.claimed.run}: epoch {self.lease.epoch} was refused, another has it")
+                raise LeaseLost(
+                    f"run {self.claimed.run}: epoch {self.lease.epoch} was refused, another has it"
+                )
             return reply
 
     async def confirm(self) -> None:
         """Ask the store before a retry: after a cancel is acknowledged, nothing further may start.
 
-        Everything else starts right after a fenced write of its own run, which asks the same question.
-        """
+        Everything else starts right after a fenced write of its own run, which asks the same
+        question."""
         await self.persist(SaveProgress(self.claimed.run, self.lease.epoch, self.progress_text()))
 
     async def quarantine(self, step: str, key: str, reason: str) -> None:
         """Put a bad checkpoint aside; too many of them end the run."""
         self.log("warning", step, f"stored result not reused: {reason}", {"key": key})
-        count = await self.persist(Quarantine(self.claimed.run, self.lease.epoch, step, key, reason))
+        count = await self.persist(
+            Quarantine(self.claimed.run, self.lease.epoch, step, key, reason)
+        )
         self._forget(step, key)
         if count >= MAX_VALIDATION_FAILURES:
             raise CheckpointsCorrupt(
-                f"stored results of step {step!r} failed validation {count} times, last because {reason}. Check the "
+                f"stored results of step {step!r} failed validation {count} times, last because "
+                f"{reason}. Check the "
                 f"disk and who else writes to the store; then run the pipeline again as a new run"
             )
 
@@ -266,17 +290,25 @@ class Execution:
             items = Usage() if key else self._stored_usage(step, found.epoch)
             self.wasted = self.wasted + (recorded_usage(found) - items)
 
-    def log(self, level: str, step: str, message: str, fields: dict[str, Any] | None = None) -> None:
+    def log(
+        self, level: str, step: str, message: str, fields: dict[str, Any] | None = None
+    ) -> None:
         try:
             text = _encode(fields or {}).decode()
         except (TypeError, ValueError):
-            text = _encode({str(name): repr(value) for name, value in (fields or {}).items()}).decode()
+            text = _encode(
+                {str(name): repr(value) for name, value in (fields or {}).items()}
+            ).decode()
         message = message.encode("utf-8", "replace").decode()
-        self.runtime.committer.post(LogLine(self.claimed.run, self.lease.epoch, level, step, message, text))
+        self.runtime.committer.post(
+            LogLine(self.claimed.run, self.lease.epoch, level, step, message, text)
+        )
 
     def progress_text(self) -> str:
         """The unfinished part, as JSON of `Progress`."""
-        steps = {name: record for name, record in self.records.items() if record.status in UNFINISHED}
+        steps = {
+            name: record for name, record in self.records.items() if record.status in UNFINISHED
+        }
         if not steps and not self.wasted:
             return "{}"
         return _encode(Progress(steps, self.wasted)).decode()

@@ -17,13 +17,19 @@ class RunHandle:
     """`created` tells a new run from one that already answered the request."""
 
     def __init__(
-        self, runtime: Runtime, run_id: str, pipeline: Pipeline[Any] | None = None, *, created: bool = False
+        self,
+        runtime: Runtime,
+        run_id: str,
+        pipeline: Pipeline[Any] | None = None,
+        *,
+        created: bool = False,
     ) -> None:
         self.id = run_id
         self.created = created
         self._runtime = runtime
         self._pipeline = pipeline
-        # Asked for before the worker beside us can possibly have ended the run, so that its word is not missed.
+        # Asked for before the worker beside us can possibly have ended the run, so that its word is
+        # not missed.
         told_by_worker = created and runtime.waiters.watched_locally
         self._told = runtime.waiters.future(run_id) if told_by_worker else None
 
@@ -42,12 +48,15 @@ class RunHandle:
         return RunState((await self._ending(timeout)).state)
 
     async def result(self, timeout: float | None = None) -> Any:
-        """The result of the run, as its type. Raises RunFailed or RunCancelled when there is none."""
+        """The result of the run, as its type. Raises RunFailed or RunCancelled when there is
+        none."""
         ending = await self._ending(timeout)
         if ending.state == RunState.FAILED:
             raise RunFailed(f"run {self.id} failed: {ending.error}", self.id)
         if ending.state == RunState.CANCELLED:
-            raise RunCancelled(f"run {self.id} was cancelled" + (f": {ending.reason}" if ending.reason else ""))
+            raise RunCancelled(
+                f"run {self.id} was cancelled" + (f": {ending.reason}" if ending.reason else "")
+            )
         text = await self._runtime.payloads.fetch(ending.result or "null")
         if text is None:
             raise Permanent(f"the result of run {self.id} is missing from the blob store")
@@ -62,7 +71,9 @@ class RunHandle:
         waiting = self._told or self._runtime.waiters.future(self.id)
         if self._told is None:
             for run in await self._runtime.store.over([self.id]):
-                self._runtime.waiters.resolve(run.id, Ending(run.state, run.result, run.error, run.reason))
+                self._runtime.waiters.resolve(
+                    run.id, Ending(run.state, run.result, run.error, run.reason)
+                )
         self._runtime.waiters.watch(self._runtime.store)
         if timeout is None:
             return await asyncio.shield(waiting)

@@ -11,16 +11,17 @@ from holdfast.engine.payloads import REFERENCE
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, InvalidInput, NotFound, Permanent
 from holdfast.model.checkpoint import Checkpoint, digest
+from holdfast.model.commands import Submit, Submitted
 from holdfast.model.ids import new_id, new_ids
 from holdfast.model.pipeline import NAME, Pipeline
 from holdfast.model.run import Run
-from holdfast.ports.commands import Submit, Submitted
 
 In = TypeVar("In")
 MAX_KEY = 255
 
 AT_ONCE = 500
-"""So many of `submit_many` are sent before the next ones are made: nearly what the committer puts into one batch."""
+"""So many of `submit_many` are sent before the next ones are made: nearly what the committer puts
+into one batch."""
 
 
 class Intake:
@@ -46,8 +47,14 @@ class Intake:
         _check_tenant(tenant)
         text, key = _checked(pipeline, value, key)
         run_id = self._new_id()
-        stored = text if self._runtime.payloads.fits_inline(text) else await self._stow(run_id, tenant, text)
-        command = _command(pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay)
+        stored = (
+            text
+            if self._runtime.payloads.fits_inline(text)
+            else await self._stow(run_id, tenant, text)
+        )
+        command = _command(
+            pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay
+        )
         return self._handle(pipeline, command, await self._send(command))
 
     async def submit_many(
@@ -60,13 +67,17 @@ class Intake:
         priority: int = 0,
         delay: float = 0.0,
     ) -> list[RunHandle]:
-        """Accept many runs at once, in their order. Nothing is accepted unless every input is valid.
+        """Accept many runs at once, in their order. Nothing is accepted unless every input is
+        valid.
 
         A key that belongs to other work raises Conflict, once the others have been accepted.
         """
         values = list(values)
         if keys is not None and len(keys) != len(values):
-            raise InvalidInput(f"there are {len(values)} inputs and {len(keys)} keys: give each input a key of its own")
+            raise InvalidInput(
+                f"there are {len(values)} inputs and {len(keys)} keys: give each input a key of "
+                "its own"
+            )
         _check_tenant(tenant)
         checked = [
             _numbered(number, pipeline, value, keys[number - 1] if keys else None)
@@ -77,24 +88,38 @@ class Intake:
         commands: list[Submit] = []
         answers: list[asyncio.Future[Submitted]] = []
         for place, (run_id, (text, key), stored) in enumerate(zip(ids, checked, kept, strict=True)):
-            commands.append(_command(pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay))
+            commands.append(
+                _command(
+                    pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay
+                )
+            )
             answers.append(self._runtime.committer.send(commands[place]))
             if place % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)  # the store begins with these while the next ones are made
         return await self._accept_all(pipeline, commands, answers)
 
-    async def rerun(self, pipeline: Pipeline[Any], run: Run, *, from_step: str | None = None) -> RunHandle:
-        """The same input as a new run, linked to the old one; results of steps that do not depend on `from_step`
-        are taken over."""
+    async def rerun(
+        self, pipeline: Pipeline[Any], run: Run, *, from_step: str | None = None
+    ) -> RunHandle:
+        """The same input as a new run, linked to the old one; results of steps that do not depend
+        on `from_step` are taken over."""
         text = await self._runtime.payloads.fetch(run.input)
         if text is None:
-            raise Permanent(f"run {run.id} can't be run again: its input is missing from the blob store")
+            raise Permanent(
+                f"run {run.id} can't be run again: its input is missing from the blob store"
+            )
         checkpoints: list[Checkpoint] = []
         run_id = self._new_id()
         if from_step is not None:
             checkpoints = await self._taken_over(pipeline, run, from_step, run_id)
-        stored = text if self._runtime.payloads.fits_inline(text) else await self._stow(run_id, run.tenant, text)
-        command = _command(pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints)
+        stored = (
+            text
+            if self._runtime.payloads.fits_inline(text)
+            else await self._stow(run_id, run.tenant, text)
+        )
+        command = _command(
+            pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints
+        )
         return self._handle(pipeline, command, await self._send(command))
 
     def _send(self, command: Submit) -> asyncio.Future[Submitted]:
@@ -103,7 +128,10 @@ class Intake:
         return self._runtime.committer.send(command)
 
     async def _accept_all(
-        self, pipeline: Pipeline[Any], commands: list[Submit], answers: list[asyncio.Future[Submitted]]
+        self,
+        pipeline: Pipeline[Any],
+        commands: list[Submit],
+        answers: list[asyncio.Future[Submitted]],
     ) -> list[RunHandle]:
         handles: list[RunHandle] = []
         conflicts: list[Conflict] = []
@@ -118,7 +146,10 @@ class Intake:
                 if not answer.cancel() and not answer.cancelled():
                     answer.exception()
         if conflicts:
-            raise Conflict(f"{conflicts[0]} ({len(handles)} of {len(commands)} were accepted)", conflicts[0].run_id)
+            raise Conflict(
+                f"{conflicts[0]} ({len(handles)} of {len(commands)} were accepted)",
+                conflicts[0].run_id,
+            )
         return handles
 
     def _new_id(self) -> str:
@@ -139,16 +170,20 @@ class Intake:
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
         if reply.conflict:
             raise Conflict(
-                f"key {command.key!r} of tenant {command.tenant!r} belongs to run {reply.run}, which has another input "
+                f"key {command.key!r} of tenant {command.tenant!r} belongs to run {reply.run}, "
+                "which has another input "
                 "or pipeline; use a new key for new work",
                 reply.run,
             )
         return RunHandle(self._runtime, reply.run, pipeline, created=reply.created)
 
-    async def _taken_over(self, pipeline: Pipeline[Any], run: Run, from_step: str, run_id: str) -> list[Checkpoint]:
+    async def _taken_over(
+        self, pipeline: Pipeline[Any], run: Run, from_step: str, run_id: str
+    ) -> list[Checkpoint]:
         if from_step not in pipeline.steps:
             raise NotFound(
-                f"pipeline {pipeline.name!r} has no step {from_step!r}; its steps: {', '.join(pipeline.steps)}"
+                f"pipeline {pipeline.name!r} has no step {from_step!r}; its steps: "
+                f"{', '.join(pipeline.steps)}"
             )
         redone = downstream(pipeline, from_step)
         kept = [c for c in await self._runtime.store.checkpoints(run.id) if c.step not in redone]
@@ -203,7 +238,9 @@ def downstream(pipeline: Pipeline[Any], step: str) -> set[str]:
     return found
 
 
-def _numbered(number: int, pipeline: Pipeline[Any], value: Any, key: str | None) -> tuple[str, str | None]:
+def _numbered(
+    number: int, pipeline: Pipeline[Any], value: Any, key: str | None
+) -> tuple[str, str | None]:
     try:
         return _checked(pipeline, value, key)
     except InvalidInput as error:
@@ -223,12 +260,17 @@ def _checked(pipeline: Pipeline[Any], value: Any, key: str | None) -> tuple[str,
 def _check_tenant(tenant: str) -> None:
     if not NAME.fullmatch(tenant):
         raise InvalidInput(
-            f"tenant {tenant!r} is not usable: 1 to 64 lower-case letters, digits, '-' or '_', a letter or digit first"
+            f"tenant {tenant!r} is not usable: 1 to 64 lower-case letters, digits, '-' or '_', a "
+            "letter or digit first"
         )
 
 
 def _check_key(key: str) -> None:
     if not 1 <= len(key) <= MAX_KEY:
-        raise InvalidInput(f"an idempotency key has 1 to {MAX_KEY} characters; this one has {len(key)}")
+        raise InvalidInput(
+            f"an idempotency key has 1 to {MAX_KEY} characters; this one has {len(key)}"
+        )
     if not key.isprintable():
-        raise InvalidInput(f"the idempotency key {key!r} contains characters that can't be printed; use plain text")
+        raise InvalidInput(
+            f"the idempotency key {key!r} contains characters that can't be printed; use plain text"
+        )

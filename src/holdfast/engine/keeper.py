@@ -20,8 +20,8 @@ from typing import Any
 
 from holdfast.engine.lease import Lease
 from holdfast.model.clock import Clock
+from holdfast.model.commands import Renew, RenewLocks
 from holdfast.model.lease import LeaseTimes
-from holdfast.ports.commands import Renew, RenewLocks
 from holdfast.ports.store import Store
 
 log = logging.getLogger("holdfast.leases")
@@ -32,15 +32,19 @@ DROPPED = object()
 class LeaseKeeper:
     """Call `start`, then `keep` and `drop` from any thread.
 
-    `threaded=False` keeps the leases from a task of the caller's loop, for simulations that own time.
-    """
+    `threaded=False` keeps the leases from a task of the caller's loop, for simulations that own
+    time."""
 
-    def __init__(self, store: Store, clock: Clock, times: LeaseTimes, *, threaded: bool = True) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, times: LeaseTimes, *, threaded: bool = True
+    ) -> None:
         self._store = store
         self._clock = clock
         self._times = times
         self._threaded = threaded
-        self._leases: dict[Lease, None] = {}  # only ever put in, taken out and copied: all of that is atomic
+        self._leases: dict[
+            Lease, None
+        ] = {}  # only ever put in, taken out and copied: all of that is atomic
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
         self._stopping = False
@@ -58,7 +62,9 @@ class LeaseKeeper:
             return
         self._stopping = False
         if self._threaded:
-            self._thread = threading.Thread(target=self._run_thread, name="holdfast-lease-keeper", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run_thread, name="holdfast-lease-keeper", daemon=True
+            )
             self._thread.start()
         else:
             self._task = asyncio.create_task(self._keep())

@@ -1,10 +1,10 @@
 """The leader of a fifo lane: the only worker that may claim from it.
 
-The right is a lock in the store, named after the lane; its epoch is the leader's term, and every claim carries it.
-So a leader that was paused past its lease claims nothing when it wakes up, however late it learns that it is
-deposed. Order itself does not depend on the leader: the store claims only the head, and only when no other run of the
-lane is under way, so a new leader finds the old one's run at the head and goes on with it once its lease has ended.
-"""
+The right is a lock in the store, named after the lane; its epoch is the leader's term, and every
+claim carries it. So a leader that was paused past its lease claims nothing when it wakes up,
+however late it learns that it is deposed. Order itself does not depend on the leader: the store
+claims only the head, and only when no other run of the lane is under way, so a new leader finds the
+old one's run at the head and goes on with it once its lease has ended."""
 
 from __future__ import annotations
 
@@ -32,5 +32,6 @@ class LaneLeader:
         return self._lock.held or await self._lock.try_acquire()
 
     async def resign(self) -> None:
-        """Let the next one lead at once. Only after this worker's runs have ended or been handed over."""
+        """Let the next one lead at once. Only after this worker's runs have ended or been handed
+        over."""
         await self._lock.release()

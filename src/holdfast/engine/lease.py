@@ -9,7 +9,8 @@ from holdfast.model.clock import Clock
 
 
 class Lease:
-    """The right to one run (`subject` = run id) or lock. `on_lost` is told of it once, from the keeper's thread."""
+    """The right to one run (`subject` = run id) or lock. `on_lost` is told of it once, from the
+    keeper's thread."""
 
     __slots__ = ("_clock", "_on_lost", "epoch", "lost", "subject", "token", "trusted_until")
 

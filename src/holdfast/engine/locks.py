@@ -1,9 +1,8 @@
 """Locks and leader election for users' own code, and for lanes.
 
-A lock is a lease: an owner token that nobody else knows, a time-out, renewal in the background, and an epoch that
-rises at every acquisition. Pass the epoch to whatever the lock protects and let it refuse older ones: a lock alone
-can't stop a holder that was paused for longer than the lease.
-"""
+A lock is a lease: an owner token that nobody else knows, a time-out, renewal in the background, and
+an epoch that rises at every acquisition. Pass the epoch to whatever the lock protects and let it
+refuse older ones: a lock alone can't stop a holder that was paused for longer than the lease."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from typing import Any
 from holdfast.engine.lease import Lease
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, LeaseLost, StoreUnavailable
+from holdfast.model.commands import Acquire, Acquired, Held, ReleaseLock
 from holdfast.model.ids import new_token
-from holdfast.ports.commands import Acquire, Acquired, Held, ReleaseLock
 
 POLL = 0.5
 
@@ -30,7 +29,9 @@ class Lock:
     Losing the lock cancels the body, and the block ends with LeaseLost.
     """
 
-    def __init__(self, runtime: Runtime, name: str, *, owner: str, wait: float | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, name: str, *, owner: str, wait: float | None = None
+    ) -> None:
         self.name = name
         self.owner = owner
         self.epoch = 0
@@ -52,7 +53,9 @@ class Lock:
         """Take the lock if it is free."""
         runtime, token = self._runtime, new_token()
         start = runtime.clock.monotonic()
-        reply = await runtime.committer.send(Acquire(self.name, token, self.owner, runtime.times.ttl))
+        reply = await runtime.committer.send(
+            Acquire(self.name, token, self.owner, runtime.times.ttl)
+        )
         if not isinstance(reply, Acquired):
             self.holder = reply
             return False
@@ -61,7 +64,9 @@ class Lock:
         if self._losing is not None:
             self._losing.clear()
         trusted_until = runtime.times.trusted_until(start)
-        self._lease = Lease(self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token)
+        self._lease = Lease(
+            self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token
+        )
         if not runtime.keeper.started:
             await runtime.keeper.start()
         runtime.keeper.keep(self._lease)
@@ -103,11 +108,15 @@ class Lock:
     async def __aenter__(self) -> Lock:
         if not (await self.try_acquire() or await self._acquire_later(self._wait)):
             by = self.holder.owner if self.holder else "somebody"
-            raise Conflict(f"lock {self.name!r} is held by {by}; wait longer, or look at `holdfast locks list`")
+            raise Conflict(
+                f"lock {self.name!r} is held by {by}; wait longer, or look at `holdfast locks list`"
+            )
         self._body = asyncio.current_task(self._runtime.committer.loop)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: Any) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: Any
+    ) -> None:
         body, self._body = self._body, None
         lost = self._was_lost
         await self.release()
@@ -150,7 +159,8 @@ class LeaderElection:
         await self._lock.release()
 
     async def lead(self, work: Callable[[int], Awaitable[None]]) -> None:
-        """Whenever elected, run `work(term)`; cancel it when leadership is lost, and campaign again."""
+        """Whenever elected, run `work(term)`; cancel it when leadership is lost, and campaign
+        again."""
         while True:
             await self.campaign()
             working = asyncio.ensure_future(work(self.term))

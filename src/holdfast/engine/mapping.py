@@ -14,13 +14,29 @@ from holdfast.engine import threads
 from holdfast.engine.blocking import BlockingStepContext
 from holdfast.engine.results import describe, recorded_usage
 from holdfast.engine.retrying import WAIT_IN_PLACE, TryLater
-from holdfast.errors import CheckpointsCorrupt, Fix, InvalidInput, ItemsFailed, Permanent, Stop, StoreUnavailable
-from holdfast.model.checkpoint import SEPARATOR, Checkpoint, checksum, inner_key, is_item, is_outdated, what_is_broken
+from holdfast.errors import (
+    CheckpointsCorrupt,
+    Fix,
+    InvalidInput,
+    ItemsFailed,
+    Permanent,
+    Stop,
+    StoreUnavailable,
+)
+from holdfast.model.checkpoint import (
+    SEPARATOR,
+    Checkpoint,
+    checksum,
+    inner_key,
+    is_item,
+    is_outdated,
+    what_is_broken,
+)
 from holdfast.model.codec import codec_for, plain_json
+from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.pipeline import Step
 from holdfast.model.retry import is_retryable
 from holdfast.model.run import ErrorInfo, StepRecord, StepStatus
-from holdfast.ports.commands import SaveCheckpoint
 from holdfast.ports.context import Failure
 
 if TYPE_CHECKING:
@@ -31,7 +47,8 @@ _MISSING = object()
 
 
 class Mapping:
-    """Applies a function to items, each result a checkpoint of its own, written before it counts as done."""
+    """Applies a function to items, each result a checkpoint of its own, written before it counts as
+    done."""
 
     def __init__(
         self,
@@ -73,7 +90,9 @@ class Mapping:
         """Results in the order of the items."""
         self._total = len(items) if isinstance(items, Sized) else None
         source = _Source(items)
-        workers = min(self._concurrency, self._total) if self._total is not None else self._concurrency
+        workers = (
+            min(self._concurrency, self._total) if self._total is not None else self._concurrency
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
@@ -101,7 +120,10 @@ class Mapping:
     def _key_of(self, item: Any) -> str:
         key = str(self._key(item))
         if not key or key.startswith("@") or SEPARATOR in key:
-            raise Fix(f"step {self._step.name!r}: an item's key is {key!r}; it must not be empty or begin with '@'")
+            raise Fix(
+                f"step {self._step.name!r}: an item's key is {key!r}; it must not be empty or "
+                "begin with '@'"
+            )
         self._context.claim_key(key)
         return inner_key(self._context.key, key)
 
@@ -120,13 +142,19 @@ class Mapping:
     def _count_failure(self, info: ErrorInfo) -> None:
         self._failures += 1
         self._record.failed_items = self._failures
-        self._execution.log("warning", self._step.name, f"item failed: {info.name}: {info.message}", {"key": info.key})
+        self._execution.log(
+            "warning",
+            self._step.name,
+            f"item failed: {info.name}: {info.message}",
+            {"key": info.key},
+        )
         if self._max_failures is not None and self._failures > self._max_failures:
             raise ItemsFailed(
-                f"{self._failures} items failed, more than max_failures={self._max_failures}; the last: {info}"
+                f"{self._failures} items failed, more than max_failures={self._max_failures}; the "
+                f"last: {info}"
             )
 
-    # --- one item ----------------------------------------------------------------------------------------------
+    # --- one item ---------------------------------------------------------------------------------
 
     async def _item(self, key: str, args: tuple[Any, ...]) -> Any:
         fingerprint = self._context.fingerprint(key, _hashable(key, args))
@@ -162,7 +190,9 @@ class Mapping:
             usage = recorded_usage(found)
             self._record.usage = self._record.usage + usage
             if self._step.name in self._execution.uncounted:
-                self._execution.uncounted[self._step.name] = self._execution.uncounted[self._step.name] - usage
+                self._execution.uncounted[self._step.name] = (
+                    self._execution.uncounted[self._step.name] - usage
+                )
 
     async def _attempt(self, key: str, args: tuple[Any, ...], fingerprint: str) -> Any:
         attempt = 0
@@ -174,7 +204,9 @@ class Mapping:
                 text = self._codec.encode(await self._call(context, args))
                 value = self._codec.decode(text)
             except InvalidInput as error:
-                raise Permanent(f"what it returned does not fit its declared type: {error}") from error
+                raise Permanent(
+                    f"what it returned does not fit its declared type: {error}"
+                ) from error
             except Exception as error:
                 if not is_retryable(error) or attempt >= self._max_attempts:
                     raise
@@ -188,7 +220,9 @@ class Mapping:
     async def _before_next_try(self, key: str, attempt: int, error: Exception) -> None:
         delay = self._step.retry.delay(attempt, error)
         if delay > WAIT_IN_PLACE:
-            raise TryLater(delay, ErrorInfo(type(error).__name__, describe(error), self._step.name, key)) from error
+            raise TryLater(
+                delay, ErrorInfo(type(error).__name__, describe(error), self._step.name, key)
+            ) from error
         await asyncio.sleep(delay)
         await self._execution.confirm()
 
@@ -198,13 +232,21 @@ class Mapping:
             return await (self._fn(*args, ctx=context) if self._takes_context else self._fn(*args))
         if self._takes_context:
             blocking = BlockingStepContext(context, asyncio.get_running_loop())
-            answer = await threads.call(lambda: self._fn(*args, ctx=blocking), self._step.name, blocking.stop)
+            answer = await threads.call(
+                lambda: self._fn(*args, ctx=blocking), self._step.name, blocking.stop
+            )
         else:
             answer = await threads.call(lambda: self._fn(*args), self._step.name)
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _save(
-        self, key: str, text: str, fingerprint: str, context: StepContext, attempt: int, duration: float
+        self,
+        key: str,
+        text: str,
+        fingerprint: str,
+        context: StepContext,
+        attempt: int,
+        duration: float,
     ) -> None:
         execution = self._execution
         stored = text
@@ -233,7 +275,14 @@ class Mapping:
         )
         await execution.persist(command)
         execution.stored[(self._step.name, key)] = Checkpoint(
-            self._step.name, key, stored, sum_, self._codec.schema, fingerprint, command.record, execution.lease.epoch
+            self._step.name,
+            key,
+            stored,
+            sum_,
+            self._codec.schema,
+            fingerprint,
+            command.record,
+            execution.lease.epoch,
         )
 
     def _publish(self, key: str, text: str) -> None:
@@ -242,7 +291,8 @@ class Mapping:
 
 
 class _Source:
-    """Hands items to workers one by one, from a plain or an asynchronous iterable, without reading ahead."""
+    """Hands items to workers one by one, from a plain or an asynchronous iterable, without reading
+    ahead."""
 
     def __init__(self, items: Iterable[Any] | AsyncIterable[Any]) -> None:
         self._index = -1
@@ -265,7 +315,10 @@ class _Source:
 def _own_key(item: Any) -> object:
     if isinstance(item, str | int):
         return item
-    raise Fix(f"ctx.map needs key=... for items of type {type(item).__name__}: a function that names each item")
+    raise Fix(
+        f"ctx.map needs key=... for items of type {type(item).__name__}: a function that names "
+        "each item"
+    )
 
 
 def _hashable(key: str, args: tuple[Any, ...]) -> str:
@@ -273,7 +326,8 @@ def _hashable(key: str, args: tuple[Any, ...]) -> str:
         return plain_json(args)
     except Exception as error:
         raise Fix(
-            f"item {key!r} can't be written as JSON ({error}): pass ids or plain values and look the object up inside"
+            f"item {key!r} can't be written as JSON ({error}): pass ids or plain values and look "
+            "the object up inside"
         ) from error
 
 
@@ -293,7 +347,8 @@ def _return_type(fn: Callable[..., Any]) -> Any:
         return get_type_hints(fn, localns=inspect.getclosurevars(fn).nonlocals).get("return", Any)
     except (NameError, TypeError) as error:
         raise Fix(
-            f"the return type of {fn.__qualname__} can't be resolved ({error}): import it at module level"
+            f"the return type of {fn.__qualname__} can't be resolved ({error}): import it at "
+            "module level"
         ) from error
 
 

@@ -17,7 +17,8 @@ def is_reference(stored: str) -> bool:
 
 
 class Payloads:
-    """Puts text where it belongs and finds it again. JSON never begins with `@`, so a reference is unmistakable."""
+    """Puts text where it belongs and finds it again. JSON never begins with `@`, so a reference is
+    unmistakable."""
 
     def __init__(self, blobs: BlobStore | None, inline_limit: int = INLINE_LIMIT) -> None:
         self._blobs = blobs
@@ -27,7 +28,8 @@ class Payloads:
         return len(text) <= self._limit
 
     async def stow(self, text: str, folder: str) -> str:
-        """What to put into the store for this text. `folder` is tenant/run/step/epoch: who made it."""
+        """What to put into the store for this text. `folder` is tenant/run/step/epoch: who made
+        it."""
         if len(text) <= self._limit:
             return text
         data = text.encode()

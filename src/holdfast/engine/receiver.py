@@ -1,9 +1,9 @@
 """The receiver turns messages from other systems into runs.
 
-A message is acknowledged as soon as its run is durable; from then on the lease and the sweeper keep the run alive.
-What can't be decoded or does not fit becomes one dead letter with its original bytes, and is acknowledged too. While
-the store is out of reach nothing is accepted: the message comes back later.
-"""
+A message is acknowledged as soon as its run is durable; from then on the lease and the sweeper keep
+the run alive. What can't be decoded or does not fit becomes one dead letter with its original
+bytes, and is acknowledged too. While the store is out of reach nothing is accepted: the message
+comes back later."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from holdfast.engine.intake import MAX_KEY, Intake
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Transient
 from holdfast.model.checkpoint import digest
+from holdfast.model.commands import Bury
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.bus import Bus, Deliveries, Delivery, Message
-from holdfast.ports.commands import Bury
 
 log = logging.getLogger("holdfast.receiver")
 
@@ -26,8 +26,8 @@ NACK_DELAY = 5.0
 
 
 class Receiver:
-    """Feeds one subscription into one pipeline. The pipeline's own key, or else the message id, is the idempotency
-    key, so a repeated delivery finds the run that it already became."""
+    """Feeds one subscription into one pipeline. The pipeline's own key, or else the message id, is
+    the idempotency key, so a repeated delivery finds the run that it already became."""
 
     def __init__(
         self,
@@ -54,7 +54,9 @@ class Receiver:
         return deliveries
 
     async def run(self, deliveries: Deliveries) -> None:
-        async with aclosing(deliveries):  # what was delivered and not acknowledged goes back at once
+        async with aclosing(
+            deliveries
+        ):  # what was delivered and not acknowledged goes back at once
             async for delivery in deliveries:
                 await self.receive(delivery)
 
@@ -72,10 +74,14 @@ class Receiver:
     async def _accept(self, message: Message) -> None:
         try:
             value = self._decode(message)
-            await self._intake.submit(self._pipeline, value, tenant=self._tenant, key=self._key(message, value))
+            await self._intake.submit(
+                self._pipeline, value, tenant=self._tenant, key=self._key(message, value)
+            )
         except Transient:
             raise
-        except Exception as error:  # whatever a decoder raises: the message is kept, and the next one is received
+        except (
+            Exception
+        ) as error:  # whatever a decoder raises: the message is kept, and the next one is received
             await self._bury(message, error)
 
     def _key(self, message: Message, value: Any) -> str:

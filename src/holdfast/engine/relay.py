@@ -9,9 +9,9 @@ from holdfast.engine.locks import Lock
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Transient
 from holdfast.model.cloudevent import to_attributes
+from holdfast.model.commands import ConfirmOutbox, ReadOutbox
 from holdfast.model.event import Event
 from holdfast.ports.bus import Bus, Message
-from holdfast.ports.commands import ConfirmOutbox, ReadOutbox
 
 log = logging.getLogger("holdfast.relay")
 
@@ -22,10 +22,12 @@ PAUSE = 1.0
 
 
 class Relay:
-    """One relay at a time works, by lock; a second one publishing the same events would do no harm: same id, same
-    bytes, every copy."""
+    """One relay at a time works, by lock; a second one publishing the same events would do no harm:
+    same id, same bytes, every copy."""
 
-    def __init__(self, runtime: Runtime, bus: Bus, owner: str, *, deployment: str = "local") -> None:
+    def __init__(
+        self, runtime: Runtime, bus: Bus, owner: str, *, deployment: str = "local"
+    ) -> None:
         self._runtime = runtime
         self._bus = bus
         self._deployment = deployment

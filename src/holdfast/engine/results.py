@@ -30,5 +30,7 @@ def recorded_usage(checkpoint: Checkpoint) -> Usage:
 
 def describe(error: BaseException) -> str:
     """A message for people: never empty, never a page."""
-    text = str(error) or (f"retry after {error.retry_after} s" if isinstance(error, Transient) else repr(error))
+    text = str(error) or (
+        f"retry after {error.retry_after} s" if isinstance(error, Transient) else repr(error)
+    )
     return text if len(text) <= 2000 else text[:2000] + " …"

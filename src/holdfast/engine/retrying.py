@@ -6,7 +6,8 @@ from holdfast.errors import HoldfastError
 from holdfast.model.run import ErrorInfo
 
 WAIT_IN_PLACE = 60.0
-"""Up to this long a retry is waited for with the lease held; longer ones give the run back to the queue."""
+"""Up to this long a retry is waited for with the lease held; longer ones give the run back to the
+queue."""
 
 
 class StepFailed(HoldfastError):
@@ -18,7 +19,8 @@ class StepFailed(HoldfastError):
 
 
 class TryLater(HoldfastError):
-    """A step or item wants to be tried again after so long that its run should not wait in a worker."""
+    """A step or item wants to be tried again after so long that its run should not wait in a
+    worker."""
 
     def __init__(self, delay: float, info: ErrorInfo) -> None:
         super().__init__(str(info))

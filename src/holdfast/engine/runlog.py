@@ -36,8 +36,17 @@ class RunLog:
         if context.key:
             fields = {"key": context.key, **fields}
         number = logging.getLevelName(level.upper())
-        logger.log(number, "%s %s: %s", context.run_id, context.step_name, message, extra={"fields": fields})
+        logger.log(
+            number,
+            "%s %s: %s",
+            context.run_id,
+            context.step_name,
+            message,
+            extra={"fields": fields},
+        )
         if self._loop is None:
             context.execution.log(level, context.step_name, message, fields)
         else:
-            self._loop.call_soon_threadsafe(lambda: context.execution.log(level, context.step_name, message, fields))
+            self._loop.call_soon_threadsafe(
+                lambda: context.execution.log(level, context.step_name, message, fields)
+            )

@@ -26,7 +26,8 @@ class Runtime:
     times: LeaseTimes
     waiters: Waiters = field(default_factory=Waiters)
     expect_work: Callable[[str], None] = lambda lane: None
-    """Told the lane of a run that is about to be submitted: a worker beside it claims in the same transaction."""
+    """Told the lane of a run that is about to be submitted: a worker beside it claims in the same
+    transaction."""
     provided: Mapping[type[Any], Any] = field(default_factory=dict)
     """What steps find under a type with `ctx.use`."""
     _deadlines: Deadlines | None = None
@@ -35,7 +36,8 @@ class Runtime:
 
     @property
     def deadlines(self) -> Deadlines:
-        """Of the loop that the engine runs in: not known before it runs, another one when an app is opened again."""
+        """Of the loop that the engine runs in: not known before it runs, another one when an app is
+        opened again."""
         if self._deadlines is None or self._deadlines.loop.is_closed():
             self._deadlines = Deadlines()
         return self._deadlines

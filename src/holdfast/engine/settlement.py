@@ -21,15 +21,16 @@ from holdfast.engine.results import describe
 from holdfast.engine.retrying import StepFailed, TryLater
 from holdfast.engine.waiters import Ending
 from holdfast.errors import LeaseLost, Pause, Permanent, StoreUnavailable
+from holdfast.model.commands import Outcome, Settle
 from holdfast.model.retry import Retry, is_retryable
 from holdfast.model.run import ErrorInfo
-from holdfast.ports.commands import Outcome, Settle
 
 _encode = msgspec.json.Encoder().encode
 
 
 async def attempt(execution: Execution) -> Settle | None:
-    """Execute, and say how it ended. Cancelling the task hands the run over, unless the lease is lost."""
+    """Execute, and say how it ended. Cancelling the task hands the run over, unless the lease is
+    lost."""
     try:
         await execution.run()
     except asyncio.CancelledError:
@@ -56,7 +57,12 @@ def settlement(execution: Execution, error: BaseException | None) -> Settle | No
         case TryLater():
             return _settle(execution, "retry", error=error.info, delay=error.delay, deferred=True)
         case StoreUnavailable():
-            return _settle(execution, "retry", error=_info(error), delay=Retry().delay(execution.claimed.attempt))
+            return _settle(
+                execution,
+                "retry",
+                error=_info(error),
+                delay=Retry().delay(execution.claimed.attempt),
+            )
         case Permanent():
             return _settle(execution, "failed", error=_info(error))
         case _ if is_retryable(error):

@@ -14,13 +14,20 @@ from holdfast.engine.feed import View
 from holdfast.engine.results import Result, describe
 from holdfast.engine.retrying import WAIT_IN_PLACE, Drained, StepFailed, TryLater
 from holdfast.errors import InvalidInput, Permanent, StepTimeout, Stop
-from holdfast.model.checkpoint import Checkpoint, checksum, is_item, is_outdated, step_fingerprint, what_is_broken
+from holdfast.model.checkpoint import (
+    Checkpoint,
+    checksum,
+    is_item,
+    is_outdated,
+    step_fingerprint,
+    what_is_broken,
+)
+from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.duration import humanise
 from holdfast.model.items import Items
 from holdfast.model.pipeline import Condition, Step
 from holdfast.model.retry import is_retryable
 from holdfast.model.run import ErrorInfo, StepRecord, StepStatus
-from holdfast.ports.commands import SaveCheckpoint
 
 if TYPE_CHECKING:
     from holdfast.engine.execution import Execution
@@ -70,7 +77,7 @@ class StepRunner:
             inputs.append(execution.input_checksum)
         return step_fingerprint(execution.pipeline.name, step.name, step.version, *inputs)
 
-    # --- skipping and reusing ----------------------------------------------------------------------------------
+    # --- skipping and reusing ---------------------------------------------------------------------
 
     async def _wanted(self, when: Condition) -> bool:
         arguments = {name: self.execution.results[name].value for name in when.needs}
@@ -101,7 +108,9 @@ class StepRunner:
         """The stored result, if it is sound and still the answer to the same question."""
         if is_outdated(found, self.step.result.schema, self.fingerprint):
             self.execution.log(
-                "info", self.step.name, "the stored result belongs to other code or inputs: executed anew"
+                "info",
+                self.step.name,
+                "the stored result belongs to other code or inputs: executed anew",
             )
             return None
         text = await self.execution.runtime.payloads.fetch(found.value)
@@ -123,20 +132,26 @@ class StepRunner:
         feed = self.execution.feeds.get(self.step.name)
         if feed is None:
             return None
-        own = [c for (name, key), c in self.execution.stored.items() if name == self.step.name and is_item(key)]
+        own = [
+            c
+            for (name, key), c in self.execution.stored.items()
+            if name == self.step.name and is_item(key)
+        ]
         texts: list[tuple[str, str]] = []
         for item in own:
             text = await self.execution.runtime.payloads.fetch(item.value)
             reason = what_is_broken(item, text)
             if reason is not None or text is None:
-                await self.execution.quarantine(self.step.name, item.key, reason or "it can't be read")
+                await self.execution.quarantine(
+                    self.step.name, item.key, reason or "it can't be read"
+                )
                 return f"its item {item.key!r} can't be used"
             texts.append((item.key, text))
         for key, text in texts:
             feed.put(key, text)
         return None
 
-    # --- executing ---------------------------------------------------------------------------------------------
+    # --- executing --------------------------------------------------------------------------------
 
     async def _attempt_until_done(self) -> str:
         """The result as JSON, after as many tries as the step allows."""
@@ -163,7 +178,9 @@ class StepRunner:
         if delay > WAIT_IN_PLACE:
             raise TryLater(delay, info) from error
         self.execution.log(
-            "warning", self.step.name, f"attempt {self.record.attempts} failed, next in {humanise(delay)}: {error}"
+            "warning",
+            self.step.name,
+            f"attempt {self.record.attempts} failed, next in {humanise(delay)}: {error}",
         )
         await self._wait(delay)
         await self.execution.confirm()
@@ -189,11 +206,15 @@ class StepRunner:
             with limit:
                 if self.step.is_async and not self.step.takes_context:
                     return await self.step.function(**self._arguments(None))
-                return await self._call_with_context(StepContext(self.execution, self.step, self.record))
+                return await self._call_with_context(
+                    StepContext(self.execution, self.step, self.record)
+                )
         except TimeoutError as error:
             if not limit.expired:
                 raise
-            raise StepTimeout(f"it took longer than {humanise(self.step.timeout)} and was stopped") from error
+            raise StepTimeout(
+                f"it took longer than {humanise(self.step.timeout)} and was stopped"
+            ) from error
 
     async def _call_with_context(self, context: StepContext) -> Any:
         try:
@@ -201,7 +222,9 @@ class StepRunner:
                 return await self.step.function(**self._arguments(context))
             blocking = BlockingStepContext(context, asyncio.get_running_loop())
             arguments = self._arguments(blocking)
-            return await threads.call(lambda: self.step.function(**arguments), self.step.name, blocking.stop)
+            return await threads.call(
+                lambda: self.step.function(**arguments), self.step.name, blocking.stop
+            )
         finally:
             context.over = True
 
@@ -219,15 +242,18 @@ class StepRunner:
         return arguments
 
     def _checked(self, value: Any) -> str:
-        """The value as it will be read back: what does not survive that is an error now, not after a crash."""
+        """The value as it will be read back: what does not survive that is an error now, not after
+        a crash."""
         try:
             text = self.step.result.encode(value)
             self._value = self.step.result.decode(text)
         except InvalidInput as error:
-            raise Permanent(f"what the step returned does not fit its declared type: {error}") from error
+            raise Permanent(
+                f"what the step returned does not fit its declared type: {error}"
+            ) from error
         return text
 
-    # --- keeping -----------------------------------------------------------------------------------------------
+    # --- keeping ----------------------------------------------------------------------------------
 
     async def _keep(self, text: str) -> Result:
         stored = text
@@ -240,7 +266,9 @@ class StepRunner:
         await self._save(self._checkpoint(stored, sum_, self.step.result.schema))
         return Result(stored, sum_, self._value)
 
-    def _checkpoint(self, stored: str, sum_: str, schema: str, *, skipped: bool = False) -> SaveCheckpoint:
+    def _checkpoint(
+        self, stored: str, sum_: str, schema: str, *, skipped: bool = False
+    ) -> SaveCheckpoint:
         execution, record = self.execution, self.record
         record.finished = self.clock.now()
         record.duration = self.clock.monotonic() - self._begun

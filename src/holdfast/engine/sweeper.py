@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import HoldfastError, Transient
-from holdfast.ports.commands import Prune, Sweep
+from holdfast.model.commands import Prune, Sweep
 
 log = logging.getLogger("holdfast.sweeper")
 
@@ -52,10 +52,13 @@ class Sweeper:
         return swept
 
     async def prune(self) -> int:
-        """Delete old runs, then their blobs: a crash in between leaves blobs that nothing refers to."""
+        """Delete old runs, then their blobs: a crash in between leaves blobs that nothing refers
+        to."""
         count = 0
         while True:
-            runs = await self._runtime.committer.send(Prune(self._retention.finished, self._retention.failed))
+            runs = await self._runtime.committer.send(
+                Prune(self._retention.finished, self._retention.failed)
+            )
             for run, tenant in runs:
                 await self._runtime.payloads.forget(f"{tenant}/{run}/")
             count += len(runs)

@@ -1,9 +1,9 @@
 """Running `def` steps: each in a thread of its own, which can be told to stop.
 
-A thread can't be killed from outside, but an exception can be raised in it. It strikes between two instructions of
-Python code: a loop ends at once, a blocking call in C when it returns. A thread of its own, rather than a pooled one,
-is what makes that safe: nothing else ever runs where the exception strikes.
-"""
+A thread can't be killed from outside, but an exception can be raised in it. It strikes between two
+instructions of Python code: a loop ends at once, a blocking call in C when it returns. A thread of
+its own, rather than a pooled one, is what makes that safe: nothing else ever runs where the
+exception strikes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ STOP_GRACE = 1.0
 
 
 def computing(loop: asyncio.AbstractEventLoop) -> int:
-    """How many threads compute for this loop now: a loop that owns time must not move it meanwhile."""
+    """How many threads compute for this loop now: a loop that owns time must not move it
+    meanwhile."""
     return _computing.get(loop, 0)
 
 
@@ -38,8 +39,11 @@ def _count(loop: asyncio.AbstractEventLoop, change: int) -> None:
         _computing[loop] = _computing.get(loop, 0) + change
 
 
-def wait_for(work: Callable[[], Coroutine[Any, Any, T]], loop: asyncio.AbstractEventLoop) -> Future[T]:
-    """Let the loop do something for the calling thread, which does not compute until it is answered."""
+def wait_for(
+    work: Callable[[], Coroutine[Any, Any, T]], loop: asyncio.AbstractEventLoop
+) -> Future[T]:
+    """Let the loop do something for the calling thread, which does not compute until it is
+    answered."""
 
     async def answer() -> T:
         try:
@@ -53,11 +57,15 @@ def wait_for(work: Callable[[], Coroutine[Any, Any, T]], loop: asyncio.AbstractE
 
 
 class Interrupted(BaseException):
-    """Raised inside a `def` step whose time is over. Not an Exception, so that no handler swallows it by chance."""
+    """Raised inside a `def` step whose time is over. Not an Exception, so that no handler swallows
+    it by chance."""
 
 
-async def call(function: Callable[[], Any], label: str, on_stop: Callable[[], None] = lambda: None) -> Any:
-    """Run `function` in a thread and await its result; being cancelled interrupts it, after `on_stop`."""
+async def call(
+    function: Callable[[], Any], label: str, on_stop: Callable[[], None] = lambda: None
+) -> Any:
+    """Run `function` in a thread and await its result; being cancelled interrupts it, after
+    `on_stop`."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
@@ -109,7 +117,9 @@ class _Job:
     def interrupt(self, thread: threading.Thread) -> None:
         with self._lock:
             if not self._finished and thread.ident is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(thread.ident), ctypes.py_object(Interrupted)
+                )
 
 
 def _deliver(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
@@ -128,4 +138,8 @@ async def _wait_a_moment(done: asyncio.Future[Any], label: str) -> None:
     done.add_done_callback(lambda future: future.cancelled() or future.exception())
     await asyncio.wait([done], timeout=STOP_GRACE)
     if not done.done():
-        log.warning("step %s is stopped but its thread is still inside a blocking call; it can write nothing", label)
+        log.warning(
+            "step %s is stopped but its thread is still inside a blocking call; it can write "
+            "nothing",
+            label,
+        )

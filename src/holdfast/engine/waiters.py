@@ -1,4 +1,5 @@
-"""Those who wait for a run to end: told at once by this process's worker, or by watching the store."""
+"""Those who wait for a run to end: told at once by this process's worker, or by watching the
+store."""
 
 from __future__ import annotations
 
@@ -25,11 +26,13 @@ class Ending(Struct, frozen=True):
 
 
 class Waiters:
-    """Futures by run id, while somebody holds them, and one task that watches the store while there are any."""
+    """Futures by run id, while somebody holds them, and one task that watches the store while there
+    are any."""
 
     def __init__(self) -> None:
         self.watched_locally = False
-        """A worker of this process tells most endings itself, so that the store is asked less often."""
+        """A worker of this process tells most endings itself, so that the store is asked less
+        often."""
         self._futures: WeakValueDictionary[str, asyncio.Future[Ending]] = WeakValueDictionary()
         self._watching: asyncio.Task[None] | None = None
 
@@ -40,7 +43,9 @@ class Waiters:
         return found
 
     def resolve(self, run: str, ending: Ending) -> None:
-        future = self._futures.pop(run, None) if self._futures else None  # most workers run where nobody waits
+        future = (
+            self._futures.pop(run, None) if self._futures else None
+        )  # most workers run where nobody waits
         if future is not None and not future.done():
             future.set_result(ending)
 

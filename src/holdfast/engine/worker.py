@@ -1,4 +1,5 @@
-"""The worker: claims runs within its limits, executes them, and hands them over when it is told to stop."""
+"""The worker: claims runs within its limits, executes them, and hands them over when it is told to
+stop."""
 
 from __future__ import annotations
 
@@ -18,16 +19,17 @@ from holdfast.engine.plan import Plan
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.settlement import attempt, ending
 from holdfast.errors import ConfigurationError, LeaseLost, Transient
+from holdfast.model.commands import Claim, Claimed, DefineLane, SaveProgress, Settle
 from holdfast.model.ids import new_token
 from holdfast.model.lane import Lane
 from holdfast.model.pipeline import Pipeline
-from holdfast.ports.commands import Claim, Claimed, DefineLane, SaveProgress, Settle
 
 log = logging.getLogger("holdfast.worker")
 
 
 CANCEL_NOTICE = 1.0
-"""How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are refused at once."""
+"""How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are
+refused at once."""
 
 
 class WorkerOptions(Struct, frozen=True):
@@ -54,7 +56,8 @@ class _Attempt(Struct, frozen=True):
     task: asyncio.Task[None]
 
     def interrupt(self) -> None:
-        """Before its task has begun it can't be interrupted, and need not be: it looks before it starts anything."""
+        """Before its task has begun it can't be interrupted, and need not be: it looks before it
+        starts anything."""
         if self.execution.begun:
             self.task.cancel()
 
@@ -68,7 +71,8 @@ class _Asked(Struct, frozen=True):
 
 
 def _forgive(claim: asyncio.Task[bool]) -> None:
-    """Look at what became of it, so that nobody complains if nobody waits for it: a lane's own loop will say so."""
+    """Look at what became of it, so that nobody complains if nobody waits for it: a lane's own loop
+    will say so."""
     if not claim.cancelled():
         claim.exception()
 
@@ -77,7 +81,10 @@ class Worker:
     """Executes runs of the given pipelines. `name` is unique per process start."""
 
     def __init__(
-        self, runtime: Runtime, pipelines: Iterable[Pipeline[Any]], options: WorkerOptions | None = None
+        self,
+        runtime: Runtime,
+        pipelines: Iterable[Pipeline[Any]],
+        options: WorkerOptions | None = None,
     ) -> None:
         self.name = f"{socket.gethostname()}-{os.getpid()}-{new_token()[:8]}"
         self.options = options or WorkerOptions()
@@ -91,7 +98,9 @@ class Worker:
         self._due: list[float] = []
         self._claims: set[asyncio.Task[bool]] = set()
         self._early: asyncio.Task[bool] | None = None
-        self._parallel = {lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"}
+        self._parallel = {
+            lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"
+        }
         self._room = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -109,7 +118,9 @@ class Worker:
         for lane, names in self._lanes().items():
             await self._define(lane)
             leader = LaneLeader(self._runtime, lane, self.name) if lane.order == "fifo" else None
-            self._loops.append(asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}"))
+            self._loops.append(
+                asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}")
+            )
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
         self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
         if self._parallel and self._runtime.store.features.stands_by:
@@ -117,7 +128,8 @@ class Worker:
         self._runtime.expect_work = self._expect_work
 
     async def stop(self, grace: float | None = None) -> None:
-        """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs over."""
+        """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs
+        over."""
         grace = self.options.grace if grace is None else grace
         self._stopping.set()
         self._room.set()
@@ -150,18 +162,21 @@ class Worker:
         names = [lane.name for lane in lanes]
         for name in names:
             if names.count(name) > 1:
-                raise ConfigurationError(f"lane {name!r} is declared twice, with different order or head: choose one")
+                raise ConfigurationError(
+                    f"lane {name!r} is declared twice, with different order or head: choose one"
+                )
         return lanes
 
     async def _define(self, lane: Lane) -> None:
         stored = await self._runtime.committer.send(DefineLane(lane.name, lane.order, lane.head))
         if stored != lane.order:
             raise ConfigurationError(
-                f"lane {lane.name!r} is {stored!r} in this store and {lane.order!r} in the code: a lane never changes "
+                f"lane {lane.name!r} is {stored!r} in this store and {lane.order!r} in the code: a "
+                "lane never changes "
                 "its order; use another lane name"
             )
 
-    # --- claiming ----------------------------------------------------------------------------------------------
+    # --- claiming ---------------------------------------------------------------------------------
 
     async def _serve(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> None:
         """Claim whenever there is room and the doorbell rang."""
@@ -171,8 +186,13 @@ class Worker:
                 if self._free == 0:
                     self._room.clear()
                     await self._room.wait()
-                elif not await self._try_to_claim(lane, names, leader) and not self._stopping.is_set():
-                    change = await self._runtime.store.wait(change, self._patience(), work=leader is None)
+                elif (
+                    not await self._try_to_claim(lane, names, leader)
+                    and not self._stopping.is_set()
+                ):
+                    change = await self._runtime.store.wait(
+                        change, self._patience(), work=leader is None
+                    )
         finally:
             if leader is not None:
                 await leader.resign()
@@ -189,13 +209,15 @@ class Worker:
             return True
 
     def _patience(self) -> float:
-        """How long to wait for the bell: not past the moment when a run that was sent back is due."""
+        """How long to wait for the bell: not past the moment when a run that was sent back is
+        due."""
         now = self._loop.time()
         self._due = [due for due in self._due if due > now]
         return min([self.options.poll, *(due - now for due in self._due)])
 
     def _expect_work(self, lane: str) -> None:
-        """Let a claim leave with the submission that is about to be sent: one commit less until work begins."""
+        """Let a claim leave with the submission that is about to be sent: one commit less until
+        work begins."""
         names = self._parallel.get(lane)
         early = self._early is not None and not self._early.done()
         if names and not early and self._free and not self._stopping.is_set():
@@ -208,16 +230,19 @@ class Worker:
 
     @property
     def _left(self) -> int:
-        """Places that nobody has and nobody is expected to take; below zero there are too few. Those whose outcome is
-        on its way to the store do nothing else any more: the runs that take their places can be claimed in the same
-        transaction."""
+        """Places that nobody has and nobody is expected to take; below zero there are too few.
+        Those whose outcome is on its way to the store do nothing else any more: the runs that take
+        their places can be claimed in the same transaction."""
         return self.options.concurrency - len(self._active) + self._settling - self._expected
 
-    def _start_claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> asyncio.Task[bool]:
+    def _start_claim(
+        self, lane: Lane, names: list[str], leader: LaneLeader | None
+    ) -> asyncio.Task[bool]:
         return self._on_its_own(self._claim(lane, names, leader))
 
     def _on_its_own(self, claiming: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
-        """A task of its own: who waits for it may be cancelled, what the store gives to it must not be lost."""
+        """A task of its own: who waits for it may be cancelled, what the store gives to it must not
+        be lost."""
         claim = asyncio.create_task(claiming)
         self._claims.add(claim)
         claim.add_done_callback(self._claims.discard)
@@ -225,11 +250,13 @@ class Worker:
         return claim
 
     async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> bool:
-        """Claim and begin as many runs as there are and as there is room for. Whether there may be more."""
+        """Claim and begin as many runs as there are and as there is room for. Whether there may be
+        more."""
         asked, claimed = self._ask(lane, names, leader), None
         while asked is not None:
             claimed = await self._answer(asked)
-            # The next ones are fetched while these begin: the store need not wait for us, nor we for the store.
+            # The next ones are fetched while these begin: the store need not wait for us, nor we
+            # for the store.
             has_more = leader is None and len(claimed) == asked.limit
             trusted_until = self._runtime.times.trusted_until(asked.at)
             asked = self._ask(lane, names, None) if has_more else None
@@ -238,7 +265,9 @@ class Worker:
         return claimed is None or len(claimed) > 0
 
     def _ask(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> _Asked | None:
-        half = (self.options.concurrency + 1) // 2  # while the store is busy with one half, we are with the other
+        half = (
+            self.options.concurrency + 1
+        ) // 2  # while the store is busy with one half, we are with the other
         limit = min(self._free, self.options.batch, half)
         if limit == 0 or self._stopping.is_set():
             return None
@@ -246,7 +275,9 @@ class Worker:
         at = self._runtime.clock.monotonic()
         ttl, max_bytes = self._runtime.times.ttl, max(0, self.options.max_bytes - self._bytes)
         token, term = (leader.token, leader.term) if leader else (None, 0)
-        answer = self._runtime.committer.send(Claim(self.name, lane.name, names, limit, ttl, max_bytes, token, term))
+        answer = self._runtime.committer.send(
+            Claim(self.name, lane.name, names, limit, ttl, max_bytes, token, term)
+        )
         return _Asked(answer, limit, at)
 
     async def _answer(self, asked: _Asked) -> list[Claimed]:
@@ -272,11 +303,13 @@ class Worker:
                 await asyncio.sleep(self.options.poll)
 
     async def _be_given(self) -> bool:
-        """Keep a place free meanwhile, unless it is the only one: that belongs to what is queued, and a run that comes
-        when it is taken is handed over."""
+        """Keep a place free meanwhile, unless it is the only one: that belongs to what is queued,
+        and a run that comes when it is taken is handed over."""
         times = self._runtime.times
         trusted_until = times.trusted_until(self._runtime.clock.monotonic())
-        claims = [Claim(self.name, lane, names, 1, times.ttl) for lane, names in self._parallel.items()]
+        claims = [
+            Claim(self.name, lane, names, 1, times.ttl) for lane, names in self._parallel.items()
+        ]
         kept = 1 if self.options.concurrency > 1 else 0
         self._expected += kept
         try:
@@ -293,7 +326,8 @@ class Worker:
         return bool(given)
 
     async def _look_after_leases(self) -> None:
-        """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all the time."""
+        """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all
+        the time."""
         change = 0
         while True:
             change = await self._runtime.store.wait(change, self.options.poll)
@@ -301,7 +335,7 @@ class Worker:
                 self._runtime.keeper.check_now()
             await asyncio.sleep(CANCEL_NOTICE)
 
-    # --- executing ---------------------------------------------------------------------------------------------
+    # --- executing --------------------------------------------------------------------------------
 
     def _begin(self, claimed: Claimed, trusted_until: float, *, hand_over: bool = False) -> None:
         pipeline = self._pipelines[claimed.pipeline]
@@ -358,7 +392,7 @@ class Worker:
         elif settle.outcome == "retry" and settle.delay > 0:
             self._due.append(self._loop.time() + settle.delay)
 
-    # --- progress ----------------------------------------------------------------------------------------------
+    # --- progress ---------------------------------------------------------------------------------
 
     async def _show_progress(self) -> None:
         """Write what changed since the last round, and which steps have begun since."""
@@ -367,7 +401,17 @@ class Worker:
             await asyncio.sleep(self.options.progress)
             for execution in [each.execution for each in self._active.values()]:
                 text = execution.progress_text()
-                if text != shown.get(execution.claimed.run) and execution.lease.trusted and not execution.ended:
-                    self._runtime.committer.post(SaveProgress(execution.claimed.run, execution.lease.epoch, text))
+                if (
+                    text != shown.get(execution.claimed.run)
+                    and execution.lease.trusted
+                    and not execution.ended
+                ):
+                    self._runtime.committer.post(
+                        SaveProgress(execution.claimed.run, execution.lease.epoch, text)
+                    )
                     shown[execution.claimed.run] = text
-            shown = {lease.subject: shown[lease.subject] for lease in self._active if lease.subject in shown}
+            shown = {
+                lease.subject: shown[lease.subject]
+                for lease in self._active
+                if lease.subject in shown
+            }

@@ -1,4 +1,5 @@
-"""What the state document of seed 000 says of one step, by the names that its tools already read."""
+"""What the state document of seed 000 says of one step, by the names that its tools already
+read."""
 
 from __future__ import annotations
 

@@ -15,14 +15,16 @@ MAX_VALIDATION_FAILURES = 3
 
 
 SEPARATOR = "\x1f"
-"""Between the parts of an inner key. Users' keys may not contain it, so parts never run into one another."""
+"""Between the parts of an inner key. Users' keys may not contain it, so parts never run into one
+another."""
 
 INNER = "@"
 """What the key of an inner step (`ctx.step`) begins with."""
 
 
 def inner_key(outer: str, key: str) -> str:
-    """The stored key of something inside an item (`outer`), or of the step itself (`outer == ""`)."""
+    """The stored key of something inside an item (`outer`), or of the step itself (`outer ==
+    ""`)."""
     return f"{outer}{SEPARATOR}{key}" if outer else key
 
 
@@ -72,20 +74,24 @@ def digest(*parts: str) -> str:
     return blake2b(_encode(parts), digest_size=16).hexdigest()
 
 
-@lru_cache(maxsize=1000)  # what is given the same over and over again, such as nothing, has the same
+@lru_cache(
+    maxsize=1000
+)  # what is given the same over and over again, such as nothing, has the same
 def step_fingerprint(pipeline: str, step: str, version: str, *inputs: str) -> str:
-    """What a step's result depends on: the code's declared version and the checksums of all it is given."""
+    """What a step's result depends on: the code's declared version and the checksums of all it is
+    given."""
     return digest(pipeline, step, version, *inputs)
 
 
 def is_outdated(found: Checkpoint, schema: str, fingerprint: str) -> bool:
-    """Whether it answers another question: another result type, step version or other inputs. That is no fault of
-    the store: it is simply executed again."""
+    """Whether it answers another question: another result type, step version or other inputs. That
+    is no fault of the store: it is simply executed again."""
     return found.schema != schema or found.fingerprint != fingerprint
 
 
 def what_is_broken(found: Checkpoint, text: str | None) -> str | None:
-    """What is wrong with a stored result, or None. `text` is its value as read back, None if it is gone."""
+    """What is wrong with a stored result, or None. `text` is its value as read back, None if it is
+    gone."""
     if text is None:
         return "its value is missing from the blob store"
     if checksum(text) != found.checksum:

@@ -16,7 +16,8 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some point shared by all processes of this host; never decreases while it is up."""
+        """Seconds since some point shared by all processes of this host; never decreases while it
+        is up."""
         ...
 
 

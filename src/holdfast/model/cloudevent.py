@@ -1,4 +1,5 @@
-"""Events as CloudEvents 1.0 in binary mode: the payload stays as it is, metadata goes into attributes."""
+"""Events as CloudEvents 1.0 in binary mode: the payload stays as it is, metadata goes into
+attributes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ TYPE_PREFIX = "dev.holdfast"
 
 
 def to_attributes(event: Event, deployment: str) -> dict[str, str]:
-    """The `ce-*` attributes of an event; the id is derived, so every copy of it carries the same one."""
+    """The `ce-*` attributes of an event; the id is derived, so every copy of it carries the same
+    one."""
     return {
         "ce-specversion": "1.0",
         "ce-id": event.id,

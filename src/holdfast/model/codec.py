@@ -16,7 +16,8 @@ _to_text = msgspec.json.Encoder()
 
 
 class Codec:
-    """Encodes, decodes and validates values of one type. `schema` changes whenever the type's shape does."""
+    """Encodes, decodes and validates values of one type. `schema` changes whenever the type's shape
+    does."""
 
     __slots__ = ("_adapter", "_dump", "_load", "name", "schema", "type")
 
@@ -28,7 +29,8 @@ class Codec:
             self.schema = digest(_to_text.encode(self._adapter.json_schema()).decode())
         except (PydanticSchemaGenerationError, PydanticUserError) as error:
             raise DefinitionError(
-                f"{self.name} can't be stored as JSON ({str(error).splitlines()[0]}); use a pydantic model, "
+                f"{self.name} can't be stored as JSON ({str(error).splitlines()[0]}); use a "
+                "pydantic model, "
                 "a dataclass, or plain lists, dicts, strings and numbers"
             ) from error
         # The adapter's own methods hand over a dozen options that nobody here sets.
@@ -40,7 +42,9 @@ class Codec:
         try:
             return self._dump(value, warnings=False).decode()
         except (PydanticSerializationError, UnicodeError, ValueError, TypeError) as error:
-            raise InvalidInput(f"{value!r:.200} can't be stored as {self.name}: {_first_line(error)}") from error
+            raise InvalidInput(
+                f"{value!r:.200} can't be stored as {self.name}: {_first_line(error)}"
+            ) from error
 
     def decode(self, text: str) -> Any:
         """The value behind JSON text. Raises InvalidInput when it does not fit the type."""

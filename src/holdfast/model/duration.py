@@ -1,4 +1,5 @@
-"""Durations as people write them: `"90s"`, `"30m"`, `"1h30m"`, `timedelta(minutes=30)` or plain seconds."""
+"""Durations as people write them: `"90s"`, `"30m"`, `"1h30m"`, `timedelta(minutes=30)` or plain
+seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def seconds(value: Duration) -> float:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ConfigurationError(f"{value!r} is not a duration: write '90s', '30m', '1h30m' or a number of seconds")
+        raise ConfigurationError(
+            f"{value!r} is not a duration: write '90s', '30m', '1h30m' or a number of seconds"
+        )
     if not isinstance(value, str):
         return float(value)
     text = value.strip().lower()
@@ -26,7 +29,9 @@ def seconds(value: Duration) -> float:
         return float(text)
     parts = _PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ConfigurationError(f"{value!r} is not a duration: write '90s', '30m', '1h30m' or a number of seconds")
+        raise ConfigurationError(
+            f"{value!r} is not a duration: write '90s', '30m', '1h30m' or a number of seconds"
+        )
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 

@@ -7,17 +7,23 @@ from functools import lru_cache
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
-_LETTER_OF_BYTE = (_ALPHABET * 8).encode()  # each letter for eight of the 256 bytes: all are as likely
+_LETTER_OF_BYTE = (
+    _ALPHABET * 8
+).encode()  # each letter for eight of the 256 bytes: all are as likely
 
 
 def new_id(now: float) -> str:
-    """A fresh id for something made at `now` (seconds since the epoch): 48 bits of time, 80 of chance."""
+    """A fresh id for something made at `now` (seconds since the epoch): 48 bits of time, 80 of
+    chance."""
     return _time(int(now * 1000)) + os.urandom(16).translate(_LETTER_OF_BYTE).decode()
 
 
 def new_ids(now: float, count: int) -> list[str]:
     """As many at once: the kernel is asked for all the chance that they need."""
-    time, chance = _time(int(now * 1000)), os.urandom(16 * count).translate(_LETTER_OF_BYTE).decode()
+    time, chance = (
+        _time(int(now * 1000)),
+        os.urandom(16 * count).translate(_LETTER_OF_BYTE).decode(),
+    )
     return [time + chance[at : at + 16] for at in range(0, 16 * count, 16)]
 
 

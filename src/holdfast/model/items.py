@@ -12,7 +12,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Items(Generic[T]):
     """The items that another step maps over, seen from a step that runs beside it.
 
-    Only the values are durable, not the order in which they come: a resumed step sees the stored ones first.
+    Only the values are durable, not the order in which they come: a resumed step sees the stored
+    ones first.
 
         @pipeline.step
         async def summaries(claims: Items[Claim], ctx: Context) -> list[str]:

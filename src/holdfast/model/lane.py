@@ -15,10 +15,9 @@ HeadPolicy = Literal["block", "skip", "dead-letter"]
 class Lane(Struct, frozen=True):
     """`head` says what a fifo lane does when the run at its head fails for good.
 
-    `block`: nothing overtakes it; the lane waits until somebody resumes the run or discards its dead letter.
-    `skip`: the lane goes on, the failed run leaves no dead letter.
-    `dead-letter`: the lane goes on, the failed run is kept as a dead letter.
-    """
+    `block`: nothing overtakes it; the lane waits until somebody resumes the run or discards its
+    dead letter. `skip`: the lane goes on, the failed run leaves no dead letter. `dead-letter`: the
+    lane goes on, the failed run is kept as a dead letter."""
 
     name: str = "default"
     order: Order = "parallel"
@@ -26,10 +25,13 @@ class Lane(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.order not in ("parallel", "fifo"):
-            raise DefinitionError(f"lane {self.name!r}: order {self.order!r} is unknown; use 'parallel' or 'fifo'")
+            raise DefinitionError(
+                f"lane {self.name!r}: order {self.order!r} is unknown; use 'parallel' or 'fifo'"
+            )
         if self.head not in ("block", "skip", "dead-letter"):
             raise DefinitionError(
-                f"lane {self.name!r}: head policy {self.head!r} is unknown; use 'block', 'skip' or 'dead-letter'"
+                f"lane {self.name!r}: head policy {self.head!r} is unknown; use 'block', 'skip' or "
+                "'dead-letter'"
             )
 
     @property

@@ -1,7 +1,7 @@
 """Leases: a time-bounded right, a fencing number, and how long it may be trusted without asking.
 
-The store's clock decides when a lease has ended. The holder measures from the moment it *sent* the request, so
-its own deadline is always the earlier one:
+The store's clock decides when a lease has ended. The holder measures from the moment it *sent* the
+request, so its own deadline is always the earlier one:
 
     trusted_until = request start + ttl − margin
 
@@ -25,7 +25,9 @@ class LeaseTimes(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.margin <= 0 or self.sweep <= 0:
-            raise ConfigurationError("lease.margin and lease.sweep must be above 0: 5 s is a good value for both")
+            raise ConfigurationError(
+                "lease.margin and lease.sweep must be above 0: 5 s is a good value for both"
+            )
         if not 0 < self.renew < self.ttl - self.margin:
             raise ConfigurationError(
                 f"lease.renew ({self.renew:g} s) must be less than lease.ttl − lease.margin "

@@ -67,7 +67,9 @@ class Step:
 class Condition:
     """`when=`: decides from the input and earlier results whether an optional step runs."""
 
-    def __init__(self, function: Callable[..., Any], needs: tuple[str, ...], takes_input: str | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], needs: tuple[str, ...], takes_input: str | None
+    ) -> None:
         self.function = function
         self.needs = needs
         self.takes_input = takes_input
@@ -102,10 +104,13 @@ class Pipeline(Generic[In]):
     ) -> None:
         if not NAME.fullmatch(name):
             raise DefinitionError(
-                f"pipeline name {name!r} is not usable: 1 to 64 lower-case letters, digits, '-' or '_'"
+                f"pipeline name {name!r} is not usable: 1 to 64 lower-case letters, digits, '-' or "
+                "'_'"
             )
         if max_attempts < 1:
-            raise DefinitionError(f"pipeline {name!r}: max_attempts counts tries and must be at least 1")
+            raise DefinitionError(
+                f"pipeline {name!r}: max_attempts counts tries and must be at least 1"
+            )
         self.name = name
         self.input: Codec = codec_for(input)
         self.timeout = seconds(timeout)
@@ -114,7 +119,8 @@ class Pipeline(Generic[In]):
         self.unique = unique
         self.version = version
         self.key = key
-        """The idempotency key of an input that came without one: the same key finds the run that is there."""
+        """The idempotency key of an input that came without one: the same key finds the run that is
+        there."""
         self.steps: dict[str, Step] = {}
         self._result = result
 
@@ -122,12 +128,15 @@ class Pipeline(Generic[In]):
     def result_step(self) -> Step:
         """The step whose result is the result of the run."""
         if not self.steps:
-            raise DefinitionError(f"pipeline {self.name!r} has no steps: declare one with @{self.name}.step")
+            raise DefinitionError(
+                f"pipeline {self.name!r} has no steps: declare one with @{self.name}.step"
+            )
         if self._result is None:
             return next(reversed(self.steps.values()))
         if self._result not in self.steps:
             raise DefinitionError(
-                f"pipeline {self.name!r}: result={self._result!r} names no step; steps: {', '.join(self.steps)}"
+                f"pipeline {self.name!r}: result={self._result!r} names no step; steps: "
+                f"{', '.join(self.steps)}"
             )
         return self.steps[self._result]
 
@@ -159,8 +168,8 @@ class Pipeline(Generic[In]):
     ) -> Any:
         """Declare a step. The function itself is returned unchanged: it stays callable and typed.
 
-        `version` is part of every checkpoint: raise it when a changed step must not reuse old results.
-        """
+        `version` is part of every checkpoint: raise it when a changed step must not reuse old
+        results."""
         local_names = sys._getframe(1).f_locals
 
         def declare(function: F) -> F:
@@ -188,20 +197,27 @@ class Pipeline(Generic[In]):
     def _check_name(self, name: str, max_attempts: int) -> None:
         if not NAME.fullmatch(name):
             raise DefinitionError(
-                f"step name {name!r} in pipeline {self.name!r} is not usable: 1 to 64 lower-case letters, "
+                f"step name {name!r} in pipeline {self.name!r} is not usable: 1 to 64 lower-case "
+                "letters, "
                 "digits, '-' or '_'; pass name=... to give the step another name than its function"
             )
         if name in self.steps:
             raise DefinitionError(
-                f"pipeline {self.name!r} already has a step {name!r}; rename the function or pass name=..."
+                f"pipeline {self.name!r} already has a step {name!r}; rename the function or pass "
+                "name=..."
             )
         if name == CONTEXT or name in INPUT_NAMES:
-            raise DefinitionError(f"step name {name!r} is reserved for a parameter; pass name=... to rename it")
+            raise DefinitionError(
+                f"step name {name!r} is reserved for a parameter; pass name=... to rename it"
+            )
         if max_attempts < 1:
-            raise DefinitionError(f"step {name!r}: max_attempts counts tries and must be at least 1")
+            raise DefinitionError(
+                f"step {name!r}: max_attempts counts tries and must be at least 1"
+            )
 
     def is_input(self, parameter: str, annotation: Any) -> bool:
-        """Whether a parameter asks for the run's input: by the type declared for it, or by an agreed name."""
+        """Whether a parameter asks for the run's input: by the type declared for it, or by an
+        agreed name."""
         by_type = self.input.type is not Any and annotation == self.input.type
         return parameter not in self.steps and (by_type or parameter in INPUT_NAMES)
 
@@ -210,9 +226,16 @@ class Pipeline(Generic[In]):
 
 
 class _Wiring:
-    """Reads a step's signature: which parameter is the input, which are results of steps declared above."""
+    """Reads a step's signature: which parameter is the input, which are results of steps declared
+    above."""
 
-    def __init__(self, pipeline: Pipeline[Any], step: str, function: Callable[..., Any], names: dict[str, Any]):
+    def __init__(
+        self,
+        pipeline: Pipeline[Any],
+        step: str,
+        function: Callable[..., Any],
+        names: dict[str, Any],
+    ):
         hints = _hints(step, function, names)
         parameters = _parameters(step, function)
         self.takes_context = CONTEXT in parameters
@@ -239,7 +262,8 @@ class _Wiring:
     def _take_input(self, step: str, parameter: str) -> None:
         if self.takes_input is not None:
             raise DefinitionError(
-                f"step {step!r} asks for the input twice, as {self.takes_input!r} and as {parameter!r}: one is enough"
+                f"step {step!r} asks for the input twice, as {self.takes_input!r} and as "
+                f"{parameter!r}: one is enough"
             )
         self.takes_input = parameter
 
@@ -247,7 +271,9 @@ class _Wiring:
         try:
             self.result = codec_for(hints.get("return", Any))
         except DefinitionError as error:
-            raise DefinitionError(f"step {step!r} of pipeline {pipeline.name!r} returns {error}") from error
+            raise DefinitionError(
+                f"step {step!r} of pipeline {pipeline.name!r} returns {error}"
+            ) from error
 
 
 def unknown_parameter(pipeline: Pipeline[Any], step: str, parameter: str) -> str:
@@ -255,9 +281,12 @@ def unknown_parameter(pipeline: Pipeline[Any], step: str, parameter: str) -> str
     hint = f"; did you mean {close[0]!r}?" if close else ""
     declared = ", ".join(pipeline.steps) or "none yet"
     return (
-        f"step {step!r} of pipeline {pipeline.name!r} asks for {parameter!r}, which is neither the input "
-        f"({pipeline.input.name}) nor a step declared above it (declared: {declared}){hint} Steps are declared "
-        "before they are used, so that no cycle can be written: move the step it needs above it, or merge "
+        f"step {step!r} of pipeline {pipeline.name!r} asks for {parameter!r}, which is neither the "
+        "input "
+        f"({pipeline.input.name}) nor a step declared above it (declared: {declared}){hint} Steps "
+        "are declared "
+        "before they are used, so that no cycle can be written: move the step it needs above it, "
+        "or merge "
         "two steps that need each other."
     )
 
@@ -267,7 +296,8 @@ def _hints(step: str, function: Callable[..., Any], names: dict[str, Any]) -> di
         return get_type_hints(function, localns=names)
     except NameError as error:
         raise DefinitionError(
-            f"step {step!r}: an annotation can't be resolved ({error}); import the type at module level"
+            f"step {step!r}: an annotation can't be resolved ({error}); import the type at module "
+            "level"
         ) from error
 
 
@@ -275,12 +305,19 @@ def _parameters(step: str, function: Callable[..., Any]) -> dict[str, bool]:
     """The names of the parameters, and whether each has a default of its own."""
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        if parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+            parameter.POSITIONAL_ONLY,
+        ):
             raise DefinitionError(
-                f"step {step!r} declares {parameter}: a step is given its input and results by name, "
+                f"step {step!r} declares {parameter}: a step is given its input and results by "
+                "name, "
                 "so each parameter needs a name of its own"
             )
-    return {name: parameter.default is not parameter.empty for name, parameter in parameters.items()}
+    return {
+        name: parameter.default is not parameter.empty for name, parameter in parameters.items()
+    }
 
 
 def _is_items(annotation: Any) -> bool:
@@ -309,7 +346,8 @@ def _condition(pipeline: Pipeline[Any], step: str, when: Callable[..., Any]) -> 
             takes_input = parameter
         else:
             raise DefinitionError(
-                f"when= of step {step!r} asks for {parameter!r}: it may use {', '.join(INPUT_NAMES)} "
+                f"when= of step {step!r} asks for {parameter!r}: it may use "
+                f"{', '.join(INPUT_NAMES)} "
                 f"or a step declared above ({', '.join(pipeline.steps) or 'none yet'})"
             )
     return Condition(when, tuple(needs), takes_input)

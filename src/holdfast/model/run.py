@@ -6,9 +6,8 @@
                │  └──→ queued      worker gone, transient error, hand-over
                └─────→ paused      (resume → queued)
 
-`succeeded` and `cancelled` never change. Cancelling and pausing are possible from every live state; both raise
-the epoch, so that whoever still works on the run can write nothing more.
-"""
+`succeeded` and `cancelled` never change. Cancelling and pausing are possible from every live state;
+both raise the epoch, so that whoever still works on the run can write nothing more."""
 
 from __future__ import annotations
 
@@ -80,8 +79,8 @@ class StepStatus(StrEnum):
 class StepRecord(Struct, omit_defaults=True):
     """What is known about one step of a run: the analytics that people look at.
 
-    `usage` includes the step's items and its failed attempts; `epoch` is the attempt that produced it.
-    """
+    `usage` includes the step's items and its failed attempts; `epoch` is the attempt that produced
+    it."""
 
     step: str
     status: StepStatus
@@ -105,7 +104,8 @@ class StepRecord(Struct, omit_defaults=True):
 
 
 class Progress(Struct, omit_defaults=True):
-    """The unfinished part of a run, as its worker last saw it: shown to people, and carried over a retry.
+    """The unfinished part of a run, as its worker last saw it: shown to people, and carried over a
+    retry.
 
     `wasted` is what vanished attempts consumed without leaving a checkpoint.
     """
@@ -115,7 +115,8 @@ class Progress(Struct, omit_defaults=True):
 
 
 class Run(Struct, omit_defaults=True):
-    """A run as the store knows it. Times are seconds since the epoch; `input` and `result` are stored text."""
+    """A run as the store knows it. Times are seconds since the epoch; `input` and `result` are
+    stored text."""
 
     id: str
     tenant: str

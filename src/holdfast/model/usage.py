@@ -6,7 +6,8 @@ from msgspec import Struct
 
 
 class Usage(Struct, omit_defaults=True):
-    """Tokens and cost. `unpriced` counts the calls whose price is unknown: their cost is not in `cost`."""
+    """Tokens and cost. `unpriced` counts the calls whose price is unknown: their cost is not in
+    `cost`."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -40,8 +41,11 @@ class Usage(Struct, omit_defaults=True):
             max(0, self.unpriced - other.unpriced),
         )
 
-    def count(self, input_tokens: int, output_tokens: int, cost: float | None, calls: int = 1) -> None:
-        """Add one call, or a share of one (`calls=0`). `cost=None` means that nobody knows its price."""
+    def count(
+        self, input_tokens: int, output_tokens: int, cost: float | None, calls: int = 1
+    ) -> None:
+        """Add one call, or a share of one (`calls=0`). `cost=None` means that nobody knows its
+        price."""
         self.input_tokens += input_tokens
         self.output_tokens += output_tokens
         self.calls += calls

@@ -1,8 +1,8 @@
 """The analyst: whoever reads comments and says what is in them, a model or an algorithm.
 
-The steps of the report do not know which. They give questions and check answers: a quote that is not in the comment, a
-subtopic that does not exist, a claim put into two groups never reaches the report, whoever the analyst is.
-"""
+The steps of the report do not know which. They give questions and check answers: a quote that is
+not in the comment, a subtopic that does not exist, a claim put into two groups never reaches the
+report, whoever the analyst is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from holdfast.ports.context import Context
 
-if TYPE_CHECKING:  # every worker imports this module; the report's models take 60 ms, and only reports need them
+if (
+    TYPE_CHECKING
+):  # every worker imports this module; the report's models take 60 ms, and only reports need them
     from holdfast.model.report.brief import Brief
     from holdfast.model.report.claim import Claim, Draft, Group, Grouping
     from holdfast.model.report.comment import Comment
@@ -25,11 +27,11 @@ if TYPE_CHECKING:  # every worker imports this module; the report's models take 
 class Analyst(Protocol):
     """Five questions, one for each step.
 
-    Calls may overlap, hundreds of them. An analyst that calls others counts what it spends with `ctx.usage`, failed
-    calls included, keeps to `brief.budget` by raising `Pause`, paces itself, and raises `Transient` (try again) or
-    `Permanent` (this item can't be done); the engine retries, the analyst does not, except for repairing a malformed
-    answer at most twice. Text of comments is data: nothing in it is ever followed.
-    """
+    Calls may overlap, hundreds of them. An analyst that calls others counts what it spends with
+    `ctx.usage`, failed calls included, keeps to `brief.budget` by raising `Pause`, paces itself,
+    and raises `Transient` (try again) or `Permanent` (this item can't be done); the engine retries,
+    the analyst does not, except for repairing a malformed answer at most twice. Text of comments is
+    data: nothing in it is ever followed."""
 
     name: str
     """`local`, or the model it asks: `openai:gpt-4o-mini`."""
@@ -39,7 +41,8 @@ class Analyst(Protocol):
     """How many comments are usefully asked about at once."""
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
-        """Find topics and subtopics in all comments, and place every comment (or its parts) in at least one.
+        """Find topics and subtopics in all comments, and place every comment (or its parts) in at
+        least one.
 
         May use `ctx.map` and `ctx.step` to keep what it has found.
         """
@@ -53,19 +56,27 @@ class Analyst(Protocol):
         brief: Brief,
         ctx: Context,
     ) -> list[Draft]:
-        """The claims that a comment makes, each with a quote from it, in one of the subtopics it was placed in."""
+        """The claims that a comment makes, each with a quote from it, in one of the subtopics it
+        was placed in."""
         ...
 
     async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
-        """The words of the comment that a claim rests on, asked once more because they were not found. May be empty."""
+        """The words of the comment that a claim rests on, asked once more because they were not
+        found. May be empty."""
         ...
 
-    async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
-        """Put claims that say the same together; opposites never. Two or more claims of one subtopic are given."""
+    async def group(
+        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
+    ) -> list[Grouping]:
+        """Put claims that say the same together; opposites never. Two or more claims of one
+        subtopic are given."""
         ...
 
-    async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
-        """A topic in a few sentences, each citing the groups it rests on. The most supported groups come first."""
+    async def summarise(
+        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> list[Sentence]:
+        """A topic in a few sentences, each citing the groups it rests on. The most supported groups
+        come first."""
         ...
 
     async def overview(
@@ -76,10 +87,13 @@ class Analyst(Protocol):
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
-        """The five to eight most important findings of all. `groups` are those of each topic, by topic id."""
+        """The five to eight most important findings of all. `groups` are those of each topic, by
+        topic id."""
         ...
 
-    async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
+    async def crux(
+        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> CruxDraft | None:
         """The statement that divides the speakers of a subtopic most, or None if nothing does."""
         ...
 
@@ -100,5 +114,6 @@ class Analysts(Protocol):
     """Whom to ask, by name: `local:`, `openai:MODEL`, `anthropic:MODEL`, `google:MODEL`."""
 
     def named(self, name: str) -> Analyst:
-        """The analyst of that name; the same one every time. Raises ConfigurationError with what is known."""
+        """The analyst of that name; the same one every time. Raises ConfigurationError with what is
+        known."""
         ...

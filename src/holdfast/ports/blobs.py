@@ -6,17 +6,18 @@ from typing import Protocol
 
 
 class BlobStore(Protocol):
-    """Put-if-absent, get, list, delete. Keys are relative paths of safe segments (`tenant/run/step/name`).
+    """Put-if-absent, get, list, delete. Keys are relative paths of safe segments
+    (`tenant/run/step/name`).
 
-    Who may call: any task of any event loop; calls may overlap. Who retries: the caller. `put` is idempotent: what is
-    there already stays as it is. An object is complete or absent, also after a crash. Errors: `StoreUnavailable`.
-    """
+    Who may call: any task of any event loop; calls may overlap. Who retries: the caller. `put` is
+    idempotent: what is there already stays as it is. An object is complete or absent, also after a
+    crash. Errors: `StoreUnavailable`."""
 
     async def put(self, key: str, data: bytes, *, durable: bool = True) -> bool:
         """Create the object durably. False if it was there already (its bytes are left alone).
 
-        What can be had again (`durable=False`) may be lost or damaged in a power cut, and in nothing less.
-        """
+        What can be had again (`durable=False`) may be lost or damaged in a power cut, and in
+        nothing less."""
         ...
 
     async def get(self, key: str) -> bytes | None:
@@ -28,5 +29,6 @@ class BlobStore(Protocol):
         ...
 
     async def delete(self, prefix: str) -> int:
-        """Remove all objects below a prefix that ends in `/`: only retention does this. Returns how many."""
+        """Remove all objects below a prefix that ends in `/`: only retention does this. Returns how
+        many."""
         ...

@@ -17,7 +17,8 @@ class Message(Struct, frozen=True):
 
 
 class Delivery(Protocol):
-    """One arrival of a message. Exactly one of `ack` and `nack` ends it; a later call does nothing."""
+    """One arrival of a message. Exactly one of `ack` and `nack` ends it; a later call does
+    nothing."""
 
     message: Message
     attempt: int
@@ -49,10 +50,9 @@ class Deliveries(Protocol):
 class Bus(Protocol):
     """Publish and subscribe, at least once.
 
-    Who retries: the caller. `publish` returns when the message is as durable as the bus makes it; publishing the
-    same id again may deliver it again. A delivery that is neither acked nor nacked comes again.
-    Errors: `Transient`.
-    """
+    Who retries: the caller. `publish` returns when the message is as durable as the bus makes it;
+    publishing the same id again may deliver it again. A delivery that is neither acked nor nacked
+    comes again. Errors: `Transient`."""
 
     async def open(self) -> None: ...
 
@@ -60,10 +60,13 @@ class Bus(Protocol):
 
     async def publish(self, topic: str, message: Message) -> None: ...
 
-    def subscribe(self, topic: str, group: str, *, where: Mapping[str, str | None] | None = None) -> Deliveries:
-        """Deliveries of one subscription. Members of a group share the work; each group gets every message.
+    def subscribe(
+        self, topic: str, group: str, *, where: Mapping[str, str | None] | None = None
+    ) -> Deliveries:
+        """Deliveries of one subscription. Members of a group share the work; each group gets every
+        message.
 
-        `where` filters by attributes: a value that must be equal, or None for an attribute that must be absent.
-        A subscription receives what is published once it has `begun`. Closing it returns what is not acknowledged.
-        """
+        `where` filters by attributes: a value that must be equal, or None for an attribute that
+        must be absent. A subscription receives what is published once it has `begun`. Closing it
+        returns what is not acknowledged."""
         ...

@@ -22,7 +22,8 @@ class Failure(Struct, frozen=True):
 
 
 class Log(Protocol):
-    """The run's log: kept with the run (`holdfast runs logs`) and passed on to the logger `holdfast.run`."""
+    """The run's log: kept with the run (`holdfast runs logs`) and passed on to the logger
+    `holdfast.run`."""
 
     def debug(self, message: str, **fields: Any) -> None: ...
     def info(self, message: str, **fields: Any) -> None: ...
@@ -44,12 +45,14 @@ class _Common(Protocol):
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt of this step or item in this run: give it to the APIs you call."""
+        """The same for every attempt of this step or item in this run: give it to the APIs you
+        call."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """Whether the work should end: cancelled, timed out, lease lost. Long loops in threads look at it."""
+        """Whether the work should end: cancelled, timed out, lease lost. Long loops in threads look
+        at it."""
         ...
 
     @property
@@ -60,17 +63,23 @@ class _Common(Protocol):
         ...
 
     def usage(
-        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float | None = None,
+        calls: int = 1,
     ) -> None:
         """Count one call's tokens and cost. `cost=None`: its price is unknown (not zero).
 
-        One call made for several items is counted with one of them; the others count their share with `calls=0`.
-        """
+        One call made for several items is counted with one of them; the others count their share
+        with `calls=0`."""
         ...
 
     @property
     def steps(self) -> Mapping[str, StepRecord]:
-        """What the steps of this run have taken and cost so far, earlier attempts included, this step as well."""
+        """What the steps of this run have taken and cost so far, earlier attempts included, this
+        step as well."""
         ...
 
     @property
@@ -79,7 +88,8 @@ class _Common(Protocol):
         ...
 
     def use(self, port: type[T]) -> T:
-        """What the app provides under a type: `Holdfast(…, provide={Analysts: …})`. Steps then know no vendor."""
+        """What the app provides under a type: `Holdfast(…, provide={Analysts: …})`. Steps then know
+        no vendor."""
         ...
 
 
@@ -126,15 +136,16 @@ class Context(_Common, Protocol):
     async def map(self, fn: Any, items: Any, **options: Any) -> Any:
         """Apply `fn` to every item, each result a checkpoint of its own, and return them in order.
 
-        `fn(item)` or `fn(item, ctx)`, `def` or `async def`. `key` names an item; without it the item itself must be
-        a string or number. A crash repeats at most the items in flight. With `on_error="collect"` an item that
-        failed for good becomes a `Failure` in the list, and only more than `max_failures` of them fail the step.
-        Failures are not stored: after a crash those items are tried again.
-        """
+        `fn(item)` or `fn(item, ctx)`, `def` or `async def`. `key` names an item; without it the
+        item itself must be a string or number. A crash repeats at most the items in flight. With
+        `on_error="collect"` an item that failed for good becomes a `Failure` in the list, and only
+        more than `max_failures` of them fail the step. Failures are not stored: after a crash those
+        items are tried again."""
         ...
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
-        """Run `fn(*args)` once: its result is a checkpoint of its own inside this step, found again by name and key."""
+        """Run `fn(*args)` once: its result is a checkpoint of its own inside this step, found again
+        by name and key."""
         ...
 
     async def artifact(self, name: str, data: bytes) -> str:

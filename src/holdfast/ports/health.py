@@ -1,8 +1,8 @@
 """What a live check found: the words in which adapters tell `holdfast doctor` how they are.
 
-An adapter has a module `health` whose functions are asynchronous generators of findings. They look and leave nothing
-behind, answer within the adapter's time-outs, and raise the adapter's own errors when they can't go on.
-"""
+An adapter has a module `health` whose functions are asynchronous generators of findings. They look
+and leave nothing behind, answer within the adapter's time-outs, and raise the adapter's own errors
+when they can't go on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from msgspec import Struct
 Status = Literal["ok", "warn", "fail"]
 
 SCHEMA = "schema"
-"""The check that is ok when a store can be opened as it is: nothing refuses it, nothing has to be created."""
+"""The check that is ok when a store can be opened as it is: nothing refuses it, nothing has to be
+created."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One check: what was seen, why it matters, and how to fix it. `why` and `fix` may be empty when all is well."""
+    """One check: what was seen, why it matters, and how to fix it. `why` and `fix` may be empty
+    when all is well."""
 
     area: str = ""
     check: str
@@ -31,13 +33,15 @@ class Finding(Struct, frozen=True, kw_only=True):
 Findings = AsyncGenerator[Finding, None]
 
 
-def found(check: str, seen: str, *, fail: bool = False, warn: bool = False, why: str = "", fix: str = "") -> Finding:
+def found(
+    check: str, seen: str, *, fail: bool = False, warn: bool = False, why: str = "", fix: str = ""
+) -> Finding:
     """A finding whose status follows from two questions: does it break something, might it?"""
     status: Status = "fail" if fail else "warn" if warn else "ok"
     return Finding(check=check, status=status, seen=seen, why=why, fix=fix)
 
 
-# --- checks that several adapters make ------------------------------------------------------------------------------
+# --- checks that several adapters make ------------------------------------------------------------
 
 SLOW = 0.05
 SKEW = 2.0
@@ -81,7 +85,9 @@ def abandoned(runs: int) -> Finding:
     """From how many running runs nobody renews the lease of."""
     return found(
         "leases",
-        f"{runs} running runs whose lease ended more than a minute ago" if runs else "no run was left behind",
+        f"{runs} running runs whose lease ended more than a minute ago"
+        if runs
+        else "no run was left behind",
         warn=runs > 0,
         why="their workers are gone and no other worker sweeps: they go on as soon as one is started",
         fix="start a worker: `holdfast worker`",
@@ -94,7 +100,13 @@ def is_remote(host: str) -> bool:
 
 def milliseconds(seconds: float) -> str:
     value = seconds * 1000
-    return f"{value:.2f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else f"{seconds:.0f} s"
+    return (
+        f"{value:.2f} ms"
+        if value < 10
+        else f"{value:.0f} ms"
+        if value < 10_000
+        else f"{seconds:.0f} s"
+    )
 
 
 def bytes_of(size: float) -> str:

@@ -1,16 +1,17 @@
-"""Moving all that a store holds to another place: read in pages, taken in as it is, nobody at work meanwhile.
+"""Moving all that a store holds to another place: read in pages, taken in as it is, nobody at work
+meanwhile.
 
-A store that takes part in a move carries a `Mark`. While it does, `Store.open` refuses it with a `ConfigurationError`
-and every command that would write is refused with `StoreUnavailable`, inside the store, also for those who opened it
-long before. Only movers write to it.
+A store that takes part in a move carries a `Mark`. While it does, `Store.open` refuses it with a
+`ConfigurationError` and every command that would write is refused with `StoreUnavailable`, inside
+the store, also for those who opened it long before. Only movers write to it.
 
     leaving    its runs are being moved to another place
     moved      they were, and the other place was compared with it
     arriving   it is being filled from another place
 
-What is moved keeps its order and its numbers: runs keep the order of acceptance and their epochs, events their numbers
-and their positions in the outbox. Leases do not travel: they end when the store is held.
-"""
+What is moved keeps its order and its numbers: runs keep the order of acceptance and their epochs,
+events their numbers and their positions in the outbox. Leases do not travel: they end when the
+store is held."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ KINDS: tuple[Kind, ...] = ("lanes", "locks", "letters", "audit", "runs")
 """In the order in which they are moved: a run needs its lane."""
 
 PAGE_BYTES = 8 * 1024 * 1024
-"""A page of runs ends with the one that makes it larger than this, roughly: what a mover holds in memory at once."""
+"""A page of runs ends with the one that makes it larger than this, roughly: what a mover holds in
+memory at once."""
 
 
 class Mark(Struct, frozen=True):
@@ -43,7 +45,8 @@ class Mark(Struct, frozen=True):
     other: str
     at: float
     sent: int = 0
-    """Of a store that is being filled: the last position of the other's outbox that a relay has sent."""
+    """Of a store that is being filled: the last position of the other's outbox that a relay has
+    sent."""
 
     @property
     def meaning(self) -> str:
@@ -54,9 +57,13 @@ class Mark(Struct, frozen=True):
             case "moved":
                 return f"holds nothing to work on: its runs were moved to {self.other} on {when}; use that store"
             case "leaving":
-                return f"is held still: its runs are being moved to {self.other} since {when}; {again}"
+                return (
+                    f"is held still: its runs are being moved to {self.other} since {when}; {again}"
+                )
             case "arriving":
-                return f"is not complete: it is being filled from {self.other} since {when}; {again}"
+                return (
+                    f"is not complete: it is being filled from {self.other} since {when}; {again}"
+                )
 
 
 def refuse_marked(mark: Mark | None, place: str) -> None:
@@ -66,7 +73,8 @@ def refuse_marked(mark: Mark | None, place: str) -> None:
 
 
 class Numbers(Struct, frozen=True):
-    """Where a store has come to: the last run accepted, the last event written, the last event sent by a relay."""
+    """Where a store has come to: the last run accepted, the last event written, the last event sent
+    by a relay."""
 
     seq: int = 0
     position: int = 0
@@ -81,7 +89,8 @@ class Holder(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """How a store stands with regard to moves. `empty` means that it has no runs, dead letters or audit entries."""
+    """How a store stands with regard to moves. `empty` means that it has no runs, dead letters or
+    audit entries."""
 
     mark: Mark | None
     empty: bool
@@ -143,7 +152,9 @@ class RunRecord(Struct):
     def size(self) -> int:
         """About how many bytes it is."""
         values = sum(len(found.value) + len(found.record) for found in self.checkpoints)
-        facts = sum(len(event.data) for event in self.history) + sum(len(line.message) for line in self.logs)
+        facts = sum(len(event.data) for event in self.history) + sum(
+            len(line.message) for line in self.logs
+        )
         return len(self.run.input) + len(self.run.result or "") + values + facts
 
 
@@ -157,12 +168,11 @@ class Page(Struct, frozen=True):
 class Mover(Protocol):
     """Reads and fills one store, past everybody else. Its commands are for one task at a time.
 
-    Records are `Lane` (lanes), `LockEpoch` (locks), `DeadLetter` (letters: those of messages), `AuditRecord` (audit)
-    and `RunRecord` (runs, with their dead letters).
+    Records are `Lane` (lanes), `LockEpoch` (locks), `DeadLetter` (letters: those of messages),
+    `AuditRecord` (audit) and `RunRecord` (runs, with their dead letters).
 
-    Who retries: the caller. Everything may be repeated. Errors: `StoreUnavailable`, and `ConfigurationError` from
-    `exists` and `open` when the place can't be used as configured.
-    """
+    Who retries: the caller. Everything may be repeated. Errors: `StoreUnavailable`, and
+    `ConfigurationError` from `exists` and `open` when the place can't be used as configured."""
 
     async def exists(self) -> bool:
         """Whether there is a store at this place already. Reaches the place and creates nothing."""
@@ -177,8 +187,8 @@ class Mover(Protocol):
     async def standing(self) -> Standing: ...
 
     async def hold(self, mark: Mark) -> None:
-        """Set the mark. In the same transaction all leases and locks end: running runs go back to the queue, or fail,
-        as when their worker has vanished."""
+        """Set the mark. In the same transaction all leases and locks end: running runs go back to
+        the queue, or fail, as when their worker has vanished."""
         ...
 
     async def release(self) -> None:
@@ -186,18 +196,20 @@ class Mover(Protocol):
         ...
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
-        """The next records. Runs come in the order of acceptance; their `after` is the last one's id."""
+        """The next records. Runs come in the order of acceptance; their `after` is the last one's
+        id."""
         ...
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
-        """Take records in, as they are and durably. Those that are there already stay as they are; of a lock the higher
-        epoch counts. Runs have to come in the order of acceptance, each with the position of its first event as its
-        number (`seq`): a store may keep the two as one."""
+        """Take records in, as they are and durably. Those that are there already stay as they are;
+        of a lock the higher epoch counts. Runs have to come in the order of acceptance, each with
+        the position of its first event as its number (`seq`): a store may keep the two as one."""
         ...
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        """All records are there: give later runs and events higher numbers, and take over what a relay has sent.
+        """All records are there: give later runs and events higher numbers, and take over what a
+        relay has sent.
 
-        Runs were adopted with positions as their numbers, so a later run's number is above `seq` and `position`.
-        """
+        Runs were adopted with positions as their numbers, so a later run's number is above `seq`
+        and `position`."""
         ...

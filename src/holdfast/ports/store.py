@@ -1,4 +1,5 @@
-"""The store: the one truth about runs, leases, checkpoints, lanes, locks, events and dead letters."""
+"""The store: the one truth about runs, leases, checkpoints, lanes, locks, events and dead
+letters."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ from typing import Protocol
 from msgspec import Struct
 
 from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.commands import Claim, Claimed, Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
-from holdfast.ports.commands import Claim, Claimed, Command, Reply
 
 
 class RunFilter(Struct, frozen=True, omit_defaults=True):
-    """Which runs to list. Everything given must match; `id_prefix` finds runs by the start of their id."""
+    """Which runs to list. Everything given must match; `id_prefix` finds runs by the start of their
+    id."""
 
     tenant: str | None = None
     pipeline: str | None = None
@@ -26,7 +28,8 @@ class RunFilter(Struct, frozen=True, omit_defaults=True):
 
 
 class DeadLetter(Struct, frozen=True):
-    """A message or run that can't go on. `run` is set when it is a run; then `body` is its stored input."""
+    """A message or run that can't go on. `run` is set when it is a run; then `body` is its stored
+    input."""
 
     id: str
     source: str
@@ -87,13 +90,13 @@ class Store(Protocol):
     """A small set of atomic commands, applied in batches, and the reads that people need.
 
     Who may call: any task of any event loop in any thread; calls may overlap.
-    How long a call may block: until the server answers or the adapter's time-out passes; the event loop never.
-    Who retries: the caller, never the adapter. All commands may be repeated after a lost answer: they are
-    idempotent by id, token or fence, but for `Claim`, whose lost runs come back when their lease ends.
-    Errors: `StoreUnavailable` when it can't be reached, is locked or full (nothing of the batch was written, or
-    it is unknown whether it was); `ConfigurationError` from `open` when it can't be used as configured.
-    Reads see every command that was answered before they began.
-    """
+    How long a call may block: until the server answers or the adapter's time-out passes; the event
+    loop never. Who retries: the caller, never the adapter. All commands may be repeated after a
+    lost answer: they are idempotent by id, token or fence, but for `Claim`, whose lost runs come
+    back when their lease ends. Errors: `StoreUnavailable` when it can't be reached, is locked or
+    full (nothing of the batch was written, or it is unknown whether it was); `ConfigurationError`
+    from `open` when it can't be used as configured. Reads see every command that was answered
+    before they began."""
 
     features: Features
 
@@ -108,29 +111,30 @@ class Store(Protocol):
     async def apply(self, commands: Sequence[Command]) -> list[Reply]:
         """Apply the commands durably and answer each, in order.
 
-        One command's refusal is its own answer and no exception. The batch is one round trip and, where the
-        adapter has transactions, one transaction: either all commands were applied or the call raises.
-        Commands on one run, lane or lock take effect in the order given. Others may be applied in any order, also
-        when they compete for one idempotency key or unique slot: who needs an order waits for the answer.
-        """
+        One command's refusal is its own answer and no exception. The batch is one round trip and,
+        where the adapter has transactions, one transaction: either all commands were applied or the
+        call raises. Commands on one run, lane or lock take effect in the order given. Others may be
+        applied in any order, also when they compete for one idempotency key or unique slot: who
+        needs an order waits for the answer."""
         ...
 
     async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
-        """Wait a moment, under a second, and be given a run that one of the claims may have, as it is accepted.
+        """Wait a moment, under a second, and be given a run that one of the claims may have, as it
+        is accepted.
 
-        For workers with nothing to do, and only where `features.stands_by`. What is given is claimed, as by `Claim`,
-        with a lease that counts from this call or later; often nothing is. An answer that is lost is like that of a
-        `Claim`: whoever stops waits for it.
-        """
+        For workers with nothing to do, and only where `features.stands_by`. What is given is
+        claimed, as by `Claim`, with a lease that counts from this call or later; often nothing is.
+        An answer that is lost is like that of a `Claim`: whoever stops waits for it."""
         ...
 
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        """The number of the newest change, as soon as it is above `since`, or after `timeout` seconds.
+        """The number of the newest change, as soon as it is above `since`, or after `timeout`
+        seconds.
 
-        A doorbell: begin with `since=0`, pass on what it answered. It may ring for nothing, a ring between two
-        waits is not lost, and it is heard within 100 ms also when another process rang it. With `work` it need not ring
-        for runs that succeed: they leave nothing to be claimed, but in a fifo lane.
-        """
+        A doorbell: begin with `since=0`, pass on what it answered. It may ring for nothing, a ring
+        between two waits is not lost, and it is heard within 100 ms also when another process rang
+        it. With `work` it need not ring for runs that succeed: they leave nothing to be claimed,
+        but in a fifo lane."""
         ...
 
     async def run(self, run: str) -> Run | None: ...
@@ -139,7 +143,9 @@ class Store(Protocol):
         """Those of the given runs that are succeeded, failed or cancelled."""
         ...
 
-    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+    async def runs(
+        self, where: RunFilter, *, limit: int = 50, before: int | None = None
+    ) -> list[Run]:
         """Newest first. `before` is the `seq` of the last run of the page before."""
         ...
 

@@ -12,7 +12,9 @@ from holdfast.ports.store import LaneInfo, RunFilter, Store
 PAGE = 200
 
 
-async def has_work(store: Store, pipelines: Iterable[Pipeline[Any]], worker: str, now: float) -> bool:
+async def has_work(
+    store: Store, pipelines: Iterable[Pipeline[Any]], worker: str, now: float
+) -> bool:
     """Whether a run is under way here, or queued, due and claimable by this worker.
 
     Queued is looked at first: a run claimed in between is then seen as running.

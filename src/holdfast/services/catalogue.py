@@ -1,4 +1,5 @@
-"""Pipelines as people see them: what they take, how their steps depend on one another, where they queue."""
+"""Pipelines as people see them: what they take, how their steps depend on one another, where they
+queue."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from holdfast.model.pipeline import Pipeline, Step
 
 
 class DeclaredStep(Struct):
-    """A step as declared. `needs` must have ended before it starts; `streams` only have to have begun."""
+    """A step as declared. `needs` must have ended before it starts; `streams` only have to have
+    begun."""
 
     name: str
     needs: list[str]
@@ -71,7 +73,8 @@ def _declared(step: Step) -> DeclaredStep:
 
 
 def as_mermaid(view: PipelineView) -> str:
-    """A flowchart: solid arrows wait for the end, dotted ones follow items, dashed boxes may be skipped."""
+    """A flowchart: solid arrows wait for the end, dotted ones follow items, dashed boxes may be
+    skipped."""
     lines = ["flowchart LR", f'  input(["{view.input}"])']
     for step in view.steps:
         lines.append(f'  {step.name}["{step.name}"]')
@@ -85,7 +88,8 @@ def as_mermaid(view: PipelineView) -> str:
 
 
 def lanes_of(pipelines: Iterable[Pipeline[Any]]) -> list[Lane]:
-    """The lanes that the pipelines use. Raises ConfigurationError when one name means two things."""
+    """The lanes that the pipelines use. Raises ConfigurationError when one name means two
+    things."""
     lanes: dict[str, Lane] = {}
     for pipeline in pipelines:
         lane = lanes.setdefault(pipeline.lane.name, pipeline.lane)

@@ -1,4 +1,5 @@
-"""Finding pipelines by reference: `module:attribute`, `file.py:attribute`, or a whole module or file."""
+"""Finding pipelines by reference: `module:attribute`, `file.py:attribute`, or a whole module or
+file."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ SHIPPED = {"report": "holdfast.pipelines.report:report"}
 
 
 class Found(Struct):
-    """The pipelines by name, the reference that gave each, and the app that was found among them, if any."""
+    """The pipelines by name, the reference that gave each, and the app that was found among them,
+    if any."""
 
     pipelines: dict[str, Pipeline[Any]] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
@@ -30,7 +32,8 @@ class Found(Struct):
 
 
 def discover(references: Sequence[str]) -> Found:
-    """Import what the references name. Raises ConfigurationError or DefinitionError, with the place."""
+    """Import what the references name. Raises ConfigurationError or DefinitionError, with the
+    place."""
     found = Found()
     for reference in references:
         value = _resolve(reference)
@@ -50,12 +53,15 @@ def _add(found: Found, pipeline: Pipeline[Any], reference: str) -> None:
     before = found.pipelines.setdefault(pipeline.name, pipeline)
     if before is not pipeline:
         first = found.origins[pipeline.name]
-        raise ConfigurationError(f"{first} and {reference} both define {pipeline.name!r}: rename one of them")
+        raise ConfigurationError(
+            f"{first} and {reference} both define {pipeline.name!r}: rename one of them"
+        )
     found.origins.setdefault(pipeline.name, reference)
 
 
 def _is_app(value: Any) -> bool:
-    """Whether it is a `Holdfast`; that class lives above this layer, so it is known by what it can do."""
+    """Whether it is a `Holdfast`; that class lives above this layer, so it is known by what it can
+    do."""
     return not isinstance(value, type) and hasattr(value, "submit") and hasattr(value, "pipelines")
 
 
@@ -72,14 +78,17 @@ def _pipelines(value: Any, reference: str) -> Iterator[Pipeline[Any]]:
         yield from _each(value, reference)
     else:
         raise ConfigurationError(
-            f"{reference} is a {type(value).__name__}: it must be a Pipeline, a list or dict of them, or a Holdfast"
+            f"{reference} is a {type(value).__name__}: it must be a Pipeline, a list or dict of "
+            "them, or a Holdfast"
         )
 
 
 def _each(values: Iterable[Any], reference: str) -> Iterator[Pipeline[Any]]:
     for value in values:
         if not isinstance(value, Pipeline):
-            raise ConfigurationError(f"{reference} holds {type(value).__name__}, which is not a Pipeline")
+            raise ConfigurationError(
+                f"{reference} holds {type(value).__name__}, which is not a Pipeline"
+            )
         yield value
 
 
@@ -90,12 +99,16 @@ def _all_in(module: ModuleType, reference: str) -> Iterator[Pipeline[Any]]:
     yield from found.values()
 
 
-# --- importing --------------------------------------------------------------------------------------------
+# --- importing ------------------------------------------------------------------------------------
 
 
 def _resolve(reference: str) -> Any:
     place, _, attribute = reference.partition(":")
-    module = _from_file(Path(place), reference) if place.endswith(".py") else _from_module(place, reference)
+    module = (
+        _from_file(Path(place), reference)
+        if place.endswith(".py")
+        else _from_module(place, reference)
+    )
     value: Any = module
     for part in attribute.split(".") if attribute else ():
         if not hasattr(value, part):
@@ -108,7 +121,11 @@ def _missing(reference: str, module: ModuleType, attribute: str) -> str:
     names = [name for name in vars(module) if not name.startswith("_")]
     close = get_close_matches(attribute, names, n=1)
     pipelines = [name for name in names if isinstance(getattr(module, name), Pipeline)]
-    hint = f"; did you mean {close[0]!r}?" if close else f" (pipelines in it: {', '.join(pipelines) or 'none'})"
+    hint = (
+        f"; did you mean {close[0]!r}?"
+        if close
+        else f" (pipelines in it: {', '.join(pipelines) or 'none'})"
+    )
     return f"{reference}: there is no {attribute!r} in {module.__file__ or module.__name__}{hint}"
 
 
@@ -119,7 +136,8 @@ def _from_module(name: str, reference: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise ConfigurationError(
-                f"{reference}: there is no module {error.name!r}; is it installed, or in the current folder? "
+                f"{reference}: there is no module {error.name!r}; is it installed, or in the "
+                "current folder? "
                 f"For a file write {name.replace('.', '/')}.py:attribute"
             ) from error
         raise _explained(error, reference) from error

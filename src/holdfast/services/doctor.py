@@ -1,4 +1,5 @@
-"""What `holdfast doctor` looks at beyond the adapters' own health: a trial of the store, and how the runs are doing."""
+"""What `holdfast doctor` looks at beyond the adapters' own health: a trial of the store, and how
+the runs are doing."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError, Transient
+from holdfast.model.commands import Acquire, Acquired, Held, ReadOutbox, ReleaseLock
 from holdfast.model.duration import humanise
 from holdfast.model.ids import new_token
 from holdfast.model.run import Run
-from holdfast.ports.commands import Acquire, Acquired, Held, ReadOutbox, ReleaseLock
 from holdfast.ports.health import SCHEMA, Finding, Findings, found, milliseconds
 from holdfast.ports.store import LaneInfo, RunFilter, Store
 
@@ -21,7 +22,8 @@ TTL = 10.0
 LATE = 1.0
 """Seconds after which a wake-up is late."""
 WAITING = 60.0
-"""Seconds that a run may be due without anybody taking it, and an event without reaching the bus."""
+"""Seconds that a run may be due without anybody taking it, and an event without reaching the
+bus."""
 PAGE = 1000
 
 
@@ -31,12 +33,23 @@ async def named(area: str, checks: Findings) -> Findings:
         async for finding in checks:
             yield replace(finding, area=area)
     except Transient as error:
-        yield Finding(area=area, check="reachable", status="fail", seen=str(error), why=AWAY, fix=BRING_BACK)
+        yield Finding(
+            area=area, check="reachable", status="fail", seen=str(error), why=AWAY, fix=BRING_BACK
+        )
     except HoldfastError as error:
-        yield Finding(area=area, check="usable", status="fail", seen=str(error), why=UNUSABLE, fix=CHANGE)
+        yield Finding(
+            area=area, check="usable", status="fail", seen=str(error), why=UNUSABLE, fix=CHANGE
+        )
     except Exception as error:
         seen = f"the check broke off: {type(error).__name__}: {error}"
-        yield Finding(area=area, check="usable", status="fail", seen=seen, why=UNUSABLE, fix="please report this")
+        yield Finding(
+            area=area,
+            check="usable",
+            status="fail",
+            seen=seen,
+            why=UNUSABLE,
+            fix="please report this",
+        )
 
 
 AWAY = "while it is away nothing is accepted and nothing starts"
@@ -50,11 +63,12 @@ def is_ready(findings: list[Finding]) -> bool:
     return any(one.check == SCHEMA and one.status == "ok" for one in findings)
 
 
-# --- a trial of the store ---------------------------------------------------------------------------------------------
+# --- a trial of the store -------------------------------------------------------------------------
 
 
 async def trial(make: Callable[[], Store]) -> Findings:
-    """Two users of one store: a lock is taken, defended and given back, and one hears what the other does."""
+    """Two users of one store: a lock is taken, defended and given back, and one hears what the
+    other does."""
     one, other = make(), make()
     await one.open()
     try:
@@ -105,14 +119,16 @@ async def _wake_up(one: Store, other: Store) -> Finding:
     took = time.perf_counter() - began
     return found(
         "wake-up",
-        f"heard from another client within {milliseconds(took)}" if rang else f"not heard within {LATE:g} s",
+        f"heard from another client within {milliseconds(took)}"
+        if rang
+        else f"not heard within {LATE:g} s",
         warn=not rang,
         why="idle workers would find new runs only when they look by themselves",
         fix="look at what stands between here and the server; on Redis the user's ACL must allow the channel",
     )
 
 
-# --- the runs ---------------------------------------------------------------------------------------------------------
+# --- the runs -------------------------------------------------------------------------------------
 
 
 async def runs(store: Store, *, has_bus: bool, now: float) -> Findings:
@@ -130,13 +146,16 @@ async def runs(store: Store, *, has_bus: bool, now: float) -> Findings:
 
 async def _taken(store: Store, counts: dict[str, int], now: float) -> Finding:
     """Nobody takes a run that is due and nothing is running: then nobody works."""
-    due = [run for run in await store.runs(RunFilter(state="queued"), limit=PAGE) if _is_due(run, now)]
+    due = [
+        run for run in await store.runs(RunFilter(state="queued"), limit=PAGE) if _is_due(run, now)
+    ]
     waits = max((now - (run.available or run.created) for run in due), default=0.0)
     idle = waits > WAITING and not counts.get("running")
     pipelines = ", ".join(sorted({run.pipeline for run in due}))
     return found(
         "workers",
-        f"nobody takes what is queued: {len(due):,} runs of {pipelines} are due, one for {humanise(waits)}"
+        f"nobody takes what is queued: {len(due):,} runs of {pipelines} are due, one for "
+        f"{humanise(waits)}"
         if idle
         else "queued runs are being taken"
         if counts.get("running") or due

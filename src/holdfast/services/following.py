@@ -1,4 +1,5 @@
-"""Following a run while it changes: the store's doorbell, with a short pause so that nobody is flooded."""
+"""Following a run while it changes: the store's doorbell, with a short pause so that nobody is
+flooded."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ async def follow(store: Store, run_id: str) -> AsyncIterator[Run]:
 
 
 async def _look(store: Store, run_id: str) -> Run:
-    """The run, as soon as the store answers: that it is away for a while is no reason to stop watching."""
+    """The run, as soon as the store answers: that it is away for a while is no reason to stop
+    watching."""
     while True:
         try:
             run = await store.run(run_id)

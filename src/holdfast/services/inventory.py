@@ -26,7 +26,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Amount(Struct):
-    """How much there is of one kind. Two stores with the same digest hold the same, in whatever order it is read."""
+    """How much there is of one kind. Two stores with the same digest hold the same, in whatever
+    order it is read."""
 
     count: int = 0
     bytes: int = 0
@@ -79,7 +80,11 @@ def _parts(record: Any) -> Iterator[tuple[str, str, list[Any]]]:
     """What a record is made of: kind, whose it is, and the things themselves."""
     match record:
         case RunRecord(run=run):
-            yield "runs", run.id, [(run, record.progress, record.unique, record.inherits, record.holds_lane)]
+            yield (
+                "runs",
+                run.id,
+                [(run, record.progress, record.unique, record.inherits, record.holds_lane)],
+            )
             yield "checkpoints", run.id, record.checkpoints
             yield "quarantined", run.id, record.quarantine
             yield "events", run.id, record.history
@@ -95,7 +100,11 @@ def _parts(record: Any) -> Iterator[tuple[str, str, list[Any]]]:
 
 def blobs_of(record: RunRecord) -> Iterator[str]:
     """The blobs that a run's values refer to."""
-    texts = [record.run.input, record.run.result or "", *(found.value for found in record.checkpoints)]
+    texts = [
+        record.run.input,
+        record.run.result or "",
+        *(found.value for found in record.checkpoints),
+    ]
     return (text[len(REFERENCE) :] for text in texts if text.startswith(REFERENCE))
 
 
@@ -115,7 +124,7 @@ class BlobCheck:
             self.missing += key not in folders[folder]
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 async def pages(mover: Mover, kind: Kind, after: str | None = None) -> AsyncIterator[list[Any]]:
@@ -143,8 +152,8 @@ async def others(mover: Mover) -> AsyncIterator[Any]:
 
 
 def canonical(record: Any) -> Any:
-    """The record as all stores can keep it: times in microseconds, and as a run's number the position of its first
-    event, which gives the same order."""
+    """The record as all stores can keep it: times in microseconds, and as a run's number the
+    position of its first event, which gives the same order."""
     match record:
         case RunRecord():
             numbered = replace(record.run, seq=record.history[0].position)
@@ -165,4 +174,6 @@ def canonical(record: Any) -> Any:
 
 def _rounded(thing: Any, *names: str) -> Any:
     given = {name: value for name in names if (value := getattr(thing, name)) is not None}
-    return replace(thing, **{name: round(min(float(value), LATEST), 6) for name, value in given.items()})
+    return replace(
+        thing, **{name: round(min(float(value), LATEST), 6) for name, value in given.items()}
+    )

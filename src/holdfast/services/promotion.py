@@ -7,10 +7,10 @@
     5  close the source     it is `moved`: who opens it is told where its runs are
     6  open the target
 
-Nothing is taken from the source before 5, and then nothing but the right to work on it. Whatever line the process dies
-on, at most one of the two stores can be worked with, and the same command goes on where it was: the marks carry the
-move's id, and the target knows the last run that has arrived.
-"""
+Nothing is taken from the source before 5, and then nothing but the right to work on it. Whatever
+line the process dies on, at most one of the two stores can be worked with, and the same command
+goes on where it was: the marks carry the move's id, and the target knows the last run that has
+arrived."""
 
 from __future__ import annotations
 
@@ -67,21 +67,26 @@ class Outlook(Struct):
 class Promotion:
     """From one place to another."""
 
-    def __init__(self, source: Place, target: Place, clock: Clock, told: Told, blobs: BlobCheck) -> None:
+    def __init__(
+        self, source: Place, target: Place, clock: Clock, told: Told, blobs: BlobCheck
+    ) -> None:
         self._source = source
         self._target = target
         self._clock = clock
         self._told = told
         self._blobs = blobs
 
-    # --- looking ------------------------------------------------------------------------------------------------
+    # --- looking ----------------------------------------------------------------------------------
 
     async def outlook(self, *, force: bool = False) -> Outlook:
         """Read all of the source and look at the target, changing nothing."""
         async with opened(self._source) as source:
             there = await source.standing()
             here = await self._look_at_target()
-            obstacles = [*self._source_obstacles(there, force), *self._target_obstacles(there, here)]
+            obstacles = [
+                *self._source_obstacles(there, force),
+                *self._target_obstacles(there, here),
+            ]
             return Outlook(await self._count(there), _described(here), obstacles)
 
     async def _look_at_target(self) -> Standing | None:
@@ -102,10 +107,11 @@ class Promotion:
             self._told("read", next(done), there.runs)
         return inventory
 
-    # --- moving -------------------------------------------------------------------------------------------------
+    # --- moving -----------------------------------------------------------------------------------
 
     async def move(self, actor: str, *, force: bool = False) -> Inventory:
-        """Raises Conflict when something stands in the way, and `Different` when the check fails."""
+        """Raises Conflict when something stands in the way, and `Different` when the check
+        fails."""
         async with opened(self._source) as source:
             there = await source.standing()
             _refuse(self._source_obstacles(there, force))
@@ -134,7 +140,9 @@ class Promotion:
         held = (await source.mover.standing()).mark
         if held is None or held.state != "leaving":
             await source.mover.release()
-            raise ConfigurationError(f"{source.name} and {target.name} are the same store: nothing was moved")
+            raise ConfigurationError(
+                f"{source.name} and {target.name} are the same store: nothing was moved"
+            )
 
     async def _copy(self) -> None:
         source, target = self._source.mover, self._target.mover
@@ -183,7 +191,8 @@ class Promotion:
     def _explain(self, differing: list[str], kinds: list[str]) -> str:
         runs = f"; {len(differing)} runs differ: {_some(differing)}" if differing else ""
         return (
-            f"{self._target.name} does not hold what {self._source.name} holds: {', '.join(kinds)}{runs}. Both are "
+            f"{self._target.name} does not hold what {self._source.name} holds: "
+            f"{', '.join(kinds)}{runs}. Both are "
             "held and nothing is lost: take it back with --undo, empty the target, and try again"
         )
 
@@ -195,19 +204,26 @@ class Promotion:
             await source.mover.hold(Mark("moved", mark.move, target.name, now))
         audit = inventory.amounts.get("audit entries")
         number = (audit.count if audit else 0) + 1
-        await target.mover.adopt("audit", [AuditRecord(number, now, actor, "store.promote", source.name, mark.move)])
+        await target.mover.adopt(
+            "audit", [AuditRecord(number, now, actor, "store.promote", source.name, mark.move)]
+        )
         await target.mover.release()
 
-    # --- taking back --------------------------------------------------------------------------------------------
+    # --- taking back ------------------------------------------------------------------------------
 
     async def undo(self, *, force: bool = False) -> None:
         """Let the source go on as if nothing had been moved."""
         async with opened(self._source) as source:
             there = await source.standing()
             if there.mark is None or there.mark.state == "arriving":
-                raise Conflict(f"there is nothing to take back: {self._source.name} was not moved anywhere")
+                raise Conflict(
+                    f"there is nothing to take back: {self._source.name} was not moved anywhere"
+                )
             if there.mark.other != self._target.name:
-                raise Conflict(f"{self._source.name} was moved to {there.mark.other}, not to {self._target.name}")
+                raise Conflict(
+                    f"{self._source.name} was moved to {there.mark.other}, not to "
+                    f"{self._target.name}"
+                )
             if there.mark.state == "moved":
                 await self._close_target(there, there.mark, force)
             await source.release()
@@ -220,12 +236,13 @@ class Promotion:
                 return
             if here.numbers.position > there.numbers.position and not force:
                 raise Conflict(
-                    f"{self._target.name} has gone on since then, and {self._source.name} would know nothing of that: "
+                    f"{self._target.name} has gone on since then, and {self._source.name} would "
+                    "know nothing of that: "
                     "promote it to a new store instead, or add --force to leave that behind"
                 )
             await target.hold(Mark("moved", mark.move, self._source.name, self._clock.now()))
 
-    # --- obstacles ----------------------------------------------------------------------------------------------
+    # --- obstacles --------------------------------------------------------------------------------
 
     def _source_obstacles(self, there: Standing, force: bool) -> list[str]:
         name, mark = self._source.name, there.mark
@@ -242,13 +259,22 @@ class Promotion:
         if here.mark is None and there.mark is not None and there.mark.state == "moved":
             return [f"{self._source.name} {there.mark.meaning}"]
         if here.mark is None:
-            return [] if here.empty else [f"{name} has {_contents(here)} already: promote to an empty store"]
-        ours = there.mark is not None and there.mark.move == here.mark.move and here.mark.state == "arriving"
+            return (
+                []
+                if here.empty
+                else [f"{name} has {_contents(here)} already: promote to an empty store"]
+            )
+        ours = (
+            there.mark is not None
+            and there.mark.move == here.mark.move
+            and here.mark.state == "arriving"
+        )
         if ours:
             return []
         if here.mark.state == "arriving":
             return [
-                f"{name} was half filled by another move, from {here.mark.other}: empty it, or choose another place"
+                f"{name} was half filled by another move, from {here.mark.other}: empty it, or "
+                "choose another place"
             ]
         return [f"{name} {here.mark.meaning}"]
 

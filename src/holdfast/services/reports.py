@@ -33,7 +33,8 @@ _files = msgspec.json.Decoder(ReportFiles)
 
 
 class Reports:
-    """Finds or starts the run of a report. A failed or paused one goes on; a finished one is not made again."""
+    """Finds or starts the run of a report. A failed or paused one goes on; a finished one is not
+    made again."""
 
     def __init__(self, runtime: Runtime, operations: Operations) -> None:
         self._runtime = runtime
@@ -45,7 +46,9 @@ class Reports:
             return handle
         state = (await handle.info()).state
         if state == RunState.CANCELLED or request.fresh:  # final, and somebody asks again
-            return await self._submit(request, tenant, f"{request.key}:{new_id(self._runtime.clock.now())}")
+            return await self._submit(
+                request, tenant, f"{request.key}:{new_id(self._runtime.clock.now())}"
+            )
         if state in (RunState.FAILED, RunState.PAUSED):
             await self._grant(handle.id, tenant, request.budget)
             await self._operations.resume(handle.id, actor=actor)
@@ -57,14 +60,18 @@ class Reports:
         except Conflict as conflict:
             if request.report_id or conflict.run_id is None:
                 raise
-            return RunHandle(self._runtime, conflict.run_id, report)  # the same report with another budget
+            return RunHandle(
+                self._runtime, conflict.run_id, report
+            )  # the same report with another budget
 
     async def _grant(self, run: str, tenant: str, budget: float | None) -> None:
         """From its next attempt on, the run may spend this much in all."""
         if budget is None:
             return
         number = 1
-        while not await self._runtime.payloads.put_at(allowance(tenant, run, number), str(budget).encode()):
+        while not await self._runtime.payloads.put_at(
+            allowance(tenant, run, number), str(budget).encode()
+        ):
             number += 1
 
     async def files(self, handle: RunHandle) -> dict[str, bytes]:
@@ -74,7 +81,10 @@ class Reports:
         for name, where in result.files.items():
             data = await self._runtime.payloads.get(where)
             if data is None:
-                raise Permanent(f"{name} of run {handle.id} is missing from the blob store; build again with --fresh")
+                raise Permanent(
+                    f"{name} of run {handle.id} is missing from the blob store; build again with "
+                    "--fresh"
+                )
             found[name] = data
         return found
 
@@ -102,7 +112,8 @@ def load_report(where: Path) -> Report:
     path = where / DOCUMENT if where.is_dir() else where
     if not path.exists():
         raise NotFound(
-            f"there is no report at {path}: give a folder that `holdfast report build` wrote, or a {DOCUMENT}"
+            f"there is no report at {path}: give a folder that `holdfast report build` wrote, or a "
+            f"{DOCUMENT}"
         )
     try:
         return from_json(path.read_bytes())
@@ -135,7 +146,9 @@ def check_readable(file: str, asked: Mapping[str, Any]) -> None:
         next(iter(CommentReader(lambda: parts(path), path.name, reading_options(request))), None)
 
 
-def comments_in(filename: str, data: bytes, asked: Mapping[str, Any]) -> tuple[list[Comment], Brief]:
+def comments_in(
+    filename: str, data: bytes, asked: Mapping[str, Any]
+) -> tuple[list[Comment], Brief]:
     """The comments of a file and what analysts would be told, without a run."""
     from holdfast.pipelines.report.intake import reading_options
     from holdfast.pipelines.report.reading import CommentReader

@@ -51,7 +51,9 @@ class StateDocument(Struct, rename="camel"):
     error: StateError | msgspec.UnsetType = msgspec.UNSET
 
 
-async def state_document(store: Store, view: RunView, fetch: Callable[[str], Awaitable[str | None]]) -> StateDocument:
+async def state_document(
+    store: Store, view: RunView, fetch: Callable[[str], Awaitable[str | None]]
+) -> StateDocument:
     """The document for a run. `fetch` gives the text behind a stored value."""
     usage = UsageView.of(step.usage for step in view.steps)
     return StateDocument(
@@ -90,7 +92,9 @@ def _analytics(step: StepView) -> StepAnalytics:
     )
 
 
-async def _results(store: Store, view: RunView, fetch: Callable[[str], Awaitable[str | None]]) -> dict[str, Any]:
+async def _results(
+    store: Store, view: RunView, fetch: Callable[[str], Awaitable[str | None]]
+) -> dict[str, Any]:
     completed = {step.name for step in view.steps if step.status == StepStatus.COMPLETED}
     results: dict[str, Any] = {}
     for checkpoint in await store.checkpoints(view.run.id):
@@ -101,7 +105,11 @@ async def _results(store: Store, view: RunView, fetch: Callable[[str], Awaitable
 
 
 def _current(view: RunView) -> str | msgspec.UnsetType:
-    under_way = [step.name for step in view.steps if step.status in (StepStatus.IN_PROGRESS, StepStatus.FAILED)]
+    under_way = [
+        step.name
+        for step in view.steps
+        if step.status in (StepStatus.IN_PROGRESS, StepStatus.FAILED)
+    ]
     return under_way[0] if under_way else msgspec.UNSET
 
 

@@ -1,4 +1,5 @@
-"""The steps of a run as people see them: what is stored, what is under way, what is still to come."""
+"""The steps of a run as people see them: what is stored, what is under way, what is still to
+come."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class UsageView(Struct):
     def of(cls, usages: Iterable[Usage | UsageView]) -> UsageView:
         total = Usage()
         for usage in usages:
-            total += Usage(usage.input_tokens, usage.output_tokens, usage.cost, usage.calls, usage.unpriced)
+            total += Usage(
+                usage.input_tokens, usage.output_tokens, usage.cost, usage.calls, usage.unpriced
+            )
         return cls(
             total.input_tokens,
             total.output_tokens,
@@ -42,10 +45,11 @@ class UsageView(Struct):
 
 
 class StepView(Struct):
-    """One step. `reused`: the newest attempt found its result in the store; `inherited`: another run made it.
+    """One step. `reused`: the newest attempt found its result in the store; `inherited`: another
+    run made it.
 
-    `items` counts the stored items; `done` and `total` are what the step itself said about its progress.
-    """
+    `items` counts the stored items; `done` and `total` are what the step itself said about its
+    progress."""
 
     name: str
     status: StepStatus
@@ -63,11 +67,13 @@ class StepView(Struct):
     usage: UsageView = field(default_factory=UsageView)
     error: ErrorInfo | None = None
     left: float | None = None
-    """Seconds that a step under way will still take if it goes on like this; None if that can't be said."""
+    """Seconds that a step under way will still take if it goes on like this; None if that can't be
+    said."""
 
 
 class Completed(Struct):
-    """A step's record, the attempt that wrote it (0: another run) and the number of stored items."""
+    """A step's record, the attempt that wrote it (0: another run) and the number of stored
+    items."""
 
     record: StepRecord | None
     epoch: int = 0
@@ -87,7 +93,8 @@ def completed_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Completed]:
 
 
 def finished_steps(history: Sequence[Event]) -> dict[str, Completed]:
-    """The same as far as the events tell: without items, and without what was taken over from another run."""
+    """The same as far as the events tell: without items, and without what was taken over from
+    another run."""
     found: dict[str, Completed] = {}
     for event in history:
         if event.type in (EventType.STEP_COMPLETED, EventType.STEP_SKIPPED):
@@ -108,10 +115,19 @@ def step_views(
     attempt: int,
     now: float,
 ) -> list[StepView]:
-    """All steps: those that the pipeline declares in its order, then any that only the store knows."""
-    known = {**completed, **{name: Completed(None) for name in run.progress.steps if name not in completed}}
-    extra = sorted((name for name in known if name not in declared), key=lambda name: _begun(run, known[name], name))
-    views = [_view(run, name, known.get(name, Completed(None)), attempt) for name in (*declared, *extra)]
+    """All steps: those that the pipeline declares in its order, then any that only the store
+    knows."""
+    known = {
+        **completed,
+        **{name: Completed(None) for name in run.progress.steps if name not in completed},
+    }
+    extra = sorted(
+        (name for name in known if name not in declared),
+        key=lambda name: _begun(run, known[name], name),
+    )
+    views = [
+        _view(run, name, known.get(name, Completed(None)), attempt) for name in (*declared, *extra)
+    ]
     for view in views:
         view.validation_failures = failures.get(view.name, 0)
         view.left = _left(view, now)
@@ -120,10 +136,19 @@ def step_views(
 
 def _left(view: StepView, now: float) -> float | None:
     """By the rule of three. Nothing is said after too little has been seen."""
-    if view.status != StepStatus.IN_PROGRESS or not view.done or not view.total or view.started is None:
+    if (
+        view.status != StepStatus.IN_PROGRESS
+        or not view.done
+        or not view.total
+        or view.started is None
+    ):
         return None
     elapsed = now - view.started.timestamp()
-    return elapsed * (view.total - view.done) / view.done if elapsed > 1 and view.done < view.total else None
+    return (
+        elapsed * (view.total - view.done) / view.done
+        if elapsed > 1 and view.done < view.total
+        else None
+    )
 
 
 def _begun(run: Run, found: Completed, name: str) -> float:
@@ -139,7 +164,9 @@ def _view(run: Run, name: str, found: Completed, attempt: int) -> StepView:
     return StepView(
         name,
         record.status if stored else _unfinished(run, record),
-        reused=record.status == StepStatus.COMPLETED and stored and (found.epoch == 0 or found.epoch < attempt),
+        reused=record.status == StepStatus.COMPLETED
+        and stored
+        and (found.epoch == 0 or found.epoch < attempt),
         inherited=stored and found.epoch == 0,
         attempts=record.attempts,
         started=_at(record.started),

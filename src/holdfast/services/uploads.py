@@ -22,7 +22,9 @@ async def upload(payloads: Payloads, tenant: str, filename: str, source: BinaryI
         key = f"{tenant}/uploads/{sha256(part).hexdigest()}"
         await payloads.put_at(key, part)
         parts.append(key)
-    return Upload(filename=PurePath(filename).name, sha256=whole.hexdigest(), bytes=size, parts=tuple(parts))
+    return Upload(
+        filename=PurePath(filename).name, sha256=whole.hexdigest(), bytes=size, parts=tuple(parts)
+    )
 
 
 def _parts(source: BinaryIO) -> Iterable[bytes]:

@@ -1,4 +1,5 @@
-"""What people see of a run, gathered from the store: the shapes behind `runs list`, `runs show` and the API.
+"""What people see of a run, gathered from the store: the shapes behind `runs list`, `runs show` and
+the API.
 
 Times are UTC; they are written as RFC 3339. Durations are seconds.
 """
@@ -45,7 +46,8 @@ class RunSummary(Struct):
 
 
 class Totals(Struct):
-    """`usage` is what this run consumed, `wasted` included; `inherited` was paid for by the run it reruns."""
+    """`usage` is what this run consumed, `wasted` included; `inherited` was paid for by the run it
+    reruns."""
 
     executed: int
     reused: int
@@ -188,18 +190,22 @@ def dead_letter_body(letter: DeadLetter) -> dict[str, Any]:
 
 
 async def run_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
-    """Everything about a run. `declared` are the steps of its pipeline in order, where that is known."""
+    """Everything about a run. `declared` are the steps of its pipeline in order, where that is
+    known."""
     history = await store.history(run.id)
     completed = completed_steps(await store.checkpoints(run.id))
     letter = await store.dead_letter(f"run:{run.id}")
     failures = _count([step for step, _, _ in await store.quarantined(run.id)])
-    order = declared or list(finished_steps(history))  # without the code, the order in which they ended
+    order = declared or list(
+        finished_steps(history)
+    )  # without the code, the order in which they ended
     steps = step_views(run, completed, failures, order, last_attempt(history), now)
     return _assembled(run, now, steps, failures, history, letter)
 
 
 async def live_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
-    """The same, cheap enough to be drawn twice a second: without looking at items and stored values."""
+    """The same, cheap enough to be drawn twice a second: without looking at items and stored
+    values."""
     history = await store.history(run.id)
     steps = step_views(run, finished_steps(history), {}, declared, last_attempt(history), now)
     return _assembled(run, now, steps, {}, history, None)
@@ -225,7 +231,8 @@ def _assembled(
 
 
 def last_attempt(history: Sequence[Event]) -> int:
-    """The epoch of the newest attempt. The run's own epoch may be higher: cancelling and pausing raise it."""
+    """The epoch of the newest attempt. The run's own epoch may be higher: cancelling and pausing
+    raise it."""
     started = [event for event in history if event.type == EventType.STARTED]
     return msgspec.json.decode(started[-1].data).get("epoch", 0) if started else 0
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from holdfast.settings.parsing import Parser, choice, connections, count, duration, patience, size, text, texts
+from holdfast.settings.parsing import (
+    Parser,
+    choice,
+    connections,
+    count,
+    duration,
+    patience,
+    size,
+    text,
+    texts,
+)
 from holdfast.settings.values import Settings
 
 PREFIX = "HOLDFAST_"
@@ -40,32 +50,41 @@ class Field(NamedTuple):
 FIELDS: tuple[Field, ...] = (
     Field(
         "store",
-        "Where runs, checkpoints, events and locks live: sqlite:///file.db, postgresql://host/database, "
+        "Where runs, checkpoints, events and locks live: sqlite:///file.db, "
+        "postgresql://host/database, "
         "redis://host:6379/0, or memory: for tests.",
         aliases=("DATABASE_URL",),
         is_path=True,
     ),
     Field(
         "blobs",
-        "Where large values and artifacts live: file:./folder or memory:. Default: beside the store.",
+        "Where large values and artifacts live: file:./folder or memory:. Default: beside the "
+        "store.",
         is_path=True,
     ),
     Field("bus", "Messages from and to other systems: none, redis://host:6379/0 or memory:."),
     Field(
         "llm",
-        "Who analyses comments for reports: local: (offline), openai:MODEL, anthropic:MODEL, google:MODEL, or "
+        "Who analyses comments for reports: local: (offline), openai:MODEL, anthropic:MODEL, "
+        "google:MODEL, or "
         "openai:MODEL?base_url=… for any server that speaks OpenAI's protocol.",
     ),
     Field(
         "app",
-        "Where pipelines are found: module:attribute or file.py:attribute; a Pipeline, a list or dict of "
-        "them, or a Holdfast; without an attribute all of a module. In the environment separated by commas.",
+        "Where pipelines are found: module:attribute or file.py:attribute; a Pipeline, a list or "
+        "dict of "
+        "them, or a Holdfast; without an attribute all of a module. In the environment separated "
+        "by commas.",
         texts,
         is_path=True,
     ),
     Field("tenant", "The tenant of runs that are started without --tenant."),
     Field("concurrency", "Runs that one worker has in flight at once.", count),
-    Field("max_bytes", "Sum of the inputs' sizes that one worker has in flight, for example 500MiB.", size),
+    Field(
+        "max_bytes",
+        "Sum of the inputs' sizes that one worker has in flight, for example 500MiB.",
+        size,
+    ),
     Field("grace", "How long steps under way may go on after a worker was told to stop.", duration),
     Field("lease.ttl", "How long a lease lasts when it is not renewed.", duration),
     Field("lease.renew", "How often leases are renewed.", duration),
@@ -75,18 +94,21 @@ FIELDS: tuple[Field, ...] = (
     Field("retention.failed", "How long failed runs and open dead letters are kept.", duration),
     Field(
         "pool.size",
-        "Connections that a process keeps to the server of its store or bus, unless the URL says pool=. Default: 4 to "
+        "Connections that a process keeps to the server of its store or bus, unless the URL says "
+        "pool=. Default: 4 to "
         "PostgreSQL, 2 to Redis.",
         connections,
     ),
     Field(
         "timeout.connect",
-        "How long connecting to a server may take, unless the URL says connect=. Default: as timeout.command.",
+        "How long connecting to a server may take, unless the URL says connect=. Default: as "
+        "timeout.command.",
         patience,
     ),
     Field(
         "timeout.command",
-        "How long a server may take to answer before it counts as away, unless the URL says timeout=. Default: 10s for "
+        "How long a server may take to answer before it counts as away, unless the URL says "
+        "timeout=. Default: 10s for "
         "PostgreSQL, 5s for Redis.",
         patience,
     ),
@@ -102,7 +124,12 @@ FIELDS: tuple[Field, ...] = (
         ),
         aliases=("LOG_LEVEL",),
     ),
-    Field("log.format", "How log lines look: text or json.", choice("text", "json"), aliases=("LOG_FORMAT",)),
+    Field(
+        "log.format",
+        "How log lines look: text or json.",
+        choice("text", "json"),
+        aliases=("LOG_FORMAT",),
+    ),
     Field("profile", "Which [profiles.NAME] table of the settings files is laid over the rest."),
 )
 

@@ -1,4 +1,5 @@
-"""Settings that are understood and still look wrong: they contradict one another, or others can read a password."""
+"""Settings that are understood and still look wrong: they contradict one another, or others can
+read a password."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def _lease(times: LeaseTimes) -> Finding:
     tries = int((times.ttl - times.margin) / times.renew)
     return found(
         "lease",
-        f"lasts {times.ttl:g} s, renewed every {times.renew:g} s: {tries} tries before it is given up",
+        f"lasts {times.ttl:g} s, renewed every {times.renew:g} s: {tries} tries before it is given "
+        "up",
         warn=tries < 2,
         why="one renewal that comes late ends the work under way, and another worker begins it again",
         fix="set lease.renew to about a third of lease.ttl",
@@ -75,10 +77,14 @@ def _is_server(url: str) -> bool:
 
 
 def _secrets(loaded: Loaded) -> Finding:
-    open_files = sorted({str(path) for path in _files_with_secrets(loaded) if path.stat().st_mode & stat.S_IROTH})
+    open_files = sorted(
+        {str(path) for path in _files_with_secrets(loaded) if path.stat().st_mode & stat.S_IROTH}
+    )
     return found(
         "passwords",
-        f"everybody on this host can read {', '.join(open_files)}" if open_files else "none in files that all can read",
+        f"everybody on this host can read {', '.join(open_files)}"
+        if open_files
+        else "none in files that all can read",
         warn=bool(open_files),
         why="whoever reads the store's password can read and change every run",
         fix=f"chmod o-r {' '.join(open_files)}",
@@ -86,7 +92,8 @@ def _secrets(loaded: Loaded) -> Finding:
 
 
 def _files_with_secrets(loaded: Loaded) -> Iterator[Path]:
-    """The files that settings with a password came from; an origin is a file, or a file and a name in it."""
+    """The files that settings with a password came from; an origin is a file, or a file and a name
+    in it."""
     for field in FIELDS:
         value = getattr(loaded.settings, field.name, None)
         if isinstance(value, str) and redacted(value) != value:

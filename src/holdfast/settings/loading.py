@@ -1,4 +1,5 @@
-"""Layering: for each setting the first place that gives it wins, and the answer remembers which one that was.
+"""Layering: for each setting the first place that gives it wins, and the answer remembers which one
+that was.
 
     command line  >  environment  >  .env  >  secrets  >  $HOLDFAST_CONFIG or ./holdfast.toml  >
     [tool.holdfast] of the nearest pyproject.toml  >  ~/.config/holdfast/config.toml  >  default
@@ -36,7 +37,9 @@ class Loaded(Struct, frozen=True):
     def is_default(self, name: str) -> bool:
         """Whether nobody has set it; for a table (`lease`), nothing in it."""
         return all(
-            origin == DEFAULT for known, origin in self.origins.items() if known == name or known.startswith(f"{name}.")
+            origin == DEFAULT
+            for known, origin in self.origins.items()
+            if known == name or known.startswith(f"{name}.")
         )
 
     def shown(self, name: str) -> str:
@@ -102,7 +105,10 @@ def _files(env: Mapping[str, str], cwd: Path) -> list[Layer]:
         layers.append(places.from_toml(config))
     elif env.get(places.CONFIG):
         raise ConfigurationError(f"{places.CONFIG} names {config}, and there is no such file")
-    nearest = next((d / "pyproject.toml" for d in (cwd, *cwd.parents) if (d / "pyproject.toml").is_file()), None)
+    nearest = next(
+        (d / "pyproject.toml" for d in (cwd, *cwd.parents) if (d / "pyproject.toml").is_file()),
+        None,
+    )
     if nearest is not None:
         layers.append(places.from_toml(nearest, table=("tool", "holdfast")))
     home = Path(env.get("XDG_CONFIG_HOME") or Path(env.get("HOME", "~")).expanduser() / ".config")
@@ -111,11 +117,13 @@ def _files(env: Mapping[str, str], cwd: Path) -> list[Layer]:
     return layers
 
 
-# --- choosing ---------------------------------------------------------------------------------------------
+# --- choosing -------------------------------------------------------------------------------------
 
 
 def _first(layers: list[Layer], name: str) -> str | None:
-    return next((str(layer.values[name][0].value) for layer in layers if name in layer.values), None)
+    return next(
+        (str(layer.values[name][0].value) for layer in layers if name in layer.values), None
+    )
 
 
 def _with_profile(layer: Layer, profile: str | None) -> list[dict[str, list[Given]]]:
@@ -128,7 +136,8 @@ def _check_profile(layers: list[Layer], profile: str | None) -> None:
     if profile is not None and profile not in known:
         listed = ", ".join(known) or "none are defined"
         raise ConfigurationError(
-            f"profile {profile!r} is not defined (known: {listed}): add [profiles.{profile}] to holdfast.toml"
+            f"profile {profile!r} is not defined (known: {listed}): add [profiles.{profile}] to "
+            "holdfast.toml"
         )
 
 
@@ -144,7 +153,9 @@ def _parsed(field: Field, given: Given, cwd: Path) -> Any:
     try:
         value = field.parse(given.value)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{field.name} ({given.origin}): {redacted(str(error))}") from error
+        raise ConfigurationError(
+            f"{field.name} ({given.origin}): {redacted(str(error))}"
+        ) from error
     if not field.is_path or given.folder is None or given.folder == cwd:
         return value
     if isinstance(value, tuple):
@@ -175,7 +186,11 @@ def _disagreement(stack: list[dict[str, list[Given]]], field: Field) -> str | No
 
 def _build(values: dict[str, Any]) -> Settings:
     def table(name: str) -> dict[str, Any]:
-        return {key.partition(".")[2]: value for key, value in values.items() if key.startswith(f"{name}.")}
+        return {
+            key.partition(".")[2]: value
+            for key, value in values.items()
+            if key.startswith(f"{name}.")
+        }
 
     plain = {name: value for name, value in values.items() if "." not in name}
     return Settings(

@@ -1,4 +1,5 @@
-"""From what people write to what the program uses. Each parser raises ConfigurationError with the remedy."""
+"""From what people write to what the program uses. Each parser raises ConfigurationError with the
+remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ from holdfast.model.duration import seconds
 Parser = Callable[[Any], Any]
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(b|kb|mb|gb|kib|mib|gib)?", re.IGNORECASE)
-_UNITS = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+_UNITS = {
+    "b": 1,
+    "kb": 1000,
+    "mb": 1000**2,
+    "gb": 1000**3,
+    "kib": 1024,
+    "mib": 1024**2,
+    "gib": 1024**3,
+}
 
 
 def text(value: Any) -> str:
@@ -41,7 +50,9 @@ def count(value: Any) -> int:
 
 def connections(value: Any) -> int:
     if (number := count(value)) > 1000:
-        raise ConfigurationError(f"{value!r} connections are too many: write a number from 1 to 1000")
+        raise ConfigurationError(
+            f"{value!r} connections are too many: write a number from 1 to 1000"
+        )
     return number
 
 
@@ -50,7 +61,9 @@ def size(value: Any) -> int:
     found = _SIZE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
     number = int(float(found[1]) * _UNITS[(found[2] or "b").lower()]) if found else 0
     if number < 1:
-        raise ConfigurationError(f"{value!r} is not a size: write '500MiB', '2GB' or a number of bytes")
+        raise ConfigurationError(
+            f"{value!r} is not a size: write '500MiB', '2GB' or a number of bytes"
+        )
     return number
 
 
@@ -65,7 +78,9 @@ def duration(value: Any) -> float:
 def patience(value: Any) -> float:
     """How long somebody else may take: seconds, long enough to happen and short enough to end."""
     if not 0.1 <= (found := duration(value)) <= 3600:
-        raise ConfigurationError(f"{value!r} is no time to wait for a server: write a duration from 100ms to 1h")
+        raise ConfigurationError(
+            f"{value!r} is no time to wait for a server: write a duration from 100ms to 1h"
+        )
     return found
 
 

@@ -1,4 +1,5 @@
-"""The places where settings may be given, each read into raw values that know where they came from."""
+"""The places where settings may be given, each read into raw values that know where they came
+from."""
 
 from __future__ import annotations
 
@@ -45,10 +46,14 @@ def from_variables(variables: Mapping[str, str], place: str) -> Layer:
     values: dict[str, list[Given]] = {}
     for name, field in BY_ENVIRONMENT.items():
         if variables.get(name, "").strip():
-            values.setdefault(field.name, []).append(Given(variables[name], f"{place} {name}", name))
+            values.setdefault(field.name, []).append(
+                Given(variables[name], f"{place} {name}", name)
+            )
     for name in variables:
         if name.startswith(PREFIX) and name not in BY_ENVIRONMENT and name not in _ABOUT_PLACES:
-            known = [known.removeprefix(PREFIX) for known in BY_ENVIRONMENT if known.startswith(PREFIX)]
+            known = [
+                known.removeprefix(PREFIX) for known in BY_ENVIRONMENT if known.startswith(PREFIX)
+            ]
             hint = _hint(name.removeprefix(PREFIX), known, PREFIX)
             raise ConfigurationError(f"{place} {name} is not a setting{hint}")
     return Layer(values)
@@ -94,7 +99,10 @@ def from_toml(path: Path, *, table: tuple[str, ...] = ()) -> Layer:
     profiles = content.pop("profiles", {})
     return Layer(
         _flat(content, where, path.parent),
-        {name: _flat(values, f"{where} profile {name}", path.parent) for name, values in profiles.items()},
+        {
+            name: _flat(values, f"{where} profile {name}", path.parent)
+            for name, values in profiles.items()
+        },
     )
 
 
@@ -105,7 +113,9 @@ def parse_toml(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path} is not valid TOML: {error}") from error
 
 
-def _flat(content: Mapping[str, Any], where: str, folder: Path, prefix: str = "") -> dict[str, list[Given]]:
+def _flat(
+    content: Mapping[str, Any], where: str, folder: Path, prefix: str = ""
+) -> dict[str, list[Given]]:
     values: dict[str, list[Given]] = {}
     for key, value in content.items():
         name = prefix + key
@@ -114,7 +124,9 @@ def _flat(content: Mapping[str, Any], where: str, folder: Path, prefix: str = ""
         elif name in BY_NAME:
             values[name] = [Given(value, where, folder=folder)]
         else:
-            raise ConfigurationError(f"{where}: {name!r} is not a setting{_hint(name, list(BY_NAME))}")
+            raise ConfigurationError(
+                f"{where}: {name!r} is not a setting{_hint(name, list(BY_NAME))}"
+            )
     return values
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _USER_INFO = re.compile(r"(?<=://)([^:/?#@\s]*):.*@")
-"""Up to the last @ of the line: a password with characters in it that should have been encoded is hidden, too."""
+"""Up to the last @ of the line: a password with characters in it that should have been encoded is
+hidden, too."""
 _PARAMETER = re.compile(r"(?i)([?&][a-z_]*(?:password|passwd|pwd|secret|token|key)=)[^&#\s]*")
 
 

@@ -1,4 +1,5 @@
-"""What users get for their own tests: crash-point fuzzer, in-memory engine, contract suites, virtual time."""
+"""What users get for their own tests: crash-point fuzzer, in-memory engine, contract suites,
+virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: pytest loads the plugin beside this file in every project that has holdfast."""
+    """Import on first use: pytest loads the plugin beside this file in every project that has
+    holdfast."""
     if name not in _EXPORTS:
         raise AttributeError(f"module 'holdfast.testing' has no attribute {name!r}")
     return getattr(import_module(_EXPORTS[name]), name)

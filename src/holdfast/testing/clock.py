@@ -4,10 +4,12 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """Both clocks of `holdfast.model.clock.Clock`. `jump_wall` is what NTP or an operator does to a host."""
+    """Both clocks of `holdfast.model.clock.Clock`. `jump_wall` is what NTP or an operator does to a
+    host."""
 
     def __init__(self, start: float = 1_700_000_000.0, monotonic: float = 1_000.0) -> None:
-        # The two are far from each other and from zero, so that mixing them up does not go unnoticed.
+        # The two are far from each other and from zero, so that mixing them up does not go
+        # unnoticed.
         self._now = start
         self._monotonic = monotonic
 
@@ -25,7 +27,8 @@ class ManualClock:
         self._monotonic += seconds
 
     def advance_to(self, monotonic: float) -> None:
-        """Let time pass until exactly this moment: adding a difference could miss it by a rounding error."""
+        """Let time pass until exactly this moment: adding a difference could miss it by a rounding
+        error."""
         if monotonic > self._monotonic:
             self._now += monotonic - self._monotonic
             self._monotonic = monotonic

@@ -1,10 +1,10 @@
 """`assert_crash_safe`: what happens to *your* pipeline when its worker dies, anywhere.
 
-One run without faults finds every boundary between the worker and the outside: each checkpoint, settlement, blob and
-published event. Then, for each boundary and each fault, a fresh world: the fault strikes there, another worker takes
-over, and the contract is checked: one result, no lost run, nothing with a checkpoint executed again, a gap-free
-history, every event published and every copy the same. All of it in memory and in virtual time.
-"""
+One run without faults finds every boundary between the worker and the outside: each checkpoint,
+settlement, blob and published event. Then, for each boundary and each fault, a fresh world: the
+fault strikes there, another worker takes over, and the contract is checked: one result, no lost
+run, nothing with a checkpoint executed again, a gap-free history, every event published and every
+copy the same. All of it in memory and in virtual time."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from holdfast.adapters.memory.store import MemoryStore
 from holdfast.app import Holdfast
 from holdfast.engine.payloads import Payloads
 from holdfast.engine.worker import WorkerOptions
-from holdfast.model.lease import LeaseTimes
-from holdfast.model.pipeline import Pipeline
-from holdfast.ports.bus import Message
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Acquire,
     Command,
     ConfirmOutbox,
@@ -37,15 +34,27 @@ from holdfast.ports.commands import (
     SaveProgress,
     Sweep,
 )
+from holdfast.model.lease import LeaseTimes
+from holdfast.model.pipeline import Pipeline
+from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
-from holdfast.testing.faults import FAULTS, PAUSE_AFTER, PAUSE_BEFORE, Boundary, CollectingBus, FaultyBlobs, FaultyStore
+from holdfast.testing.faults import (
+    FAULTS,
+    PAUSE_AFTER,
+    PAUSE_BEFORE,
+    Boundary,
+    CollectingBus,
+    FaultyBlobs,
+    FaultyStore,
+)
 from holdfast.testing.invariants import Witness, check_published, check_store
 from holdfast.testing.world import Process, World, at_once
 
 TIMES = LeaseTimes(ttl=30.0, renew=10.0, margin=5.0, sweep=5.0)
 PAUSE = 120.0
 SETTLING = 60.0
-"""Virtual seconds after the run is over: longer than the dead relay's lease, so that another drains the outbox."""
+"""Virtual seconds after the run is over: longer than the dead relay's lease, so that another drains
+the outbox."""
 RECOVERY = 3600.0
 """Virtual seconds within which everything has to be over."""
 
@@ -71,7 +80,8 @@ class CrashReport(Struct):
     def __str__(self) -> str:
         return (
             f"{len(self.boundaries)} boundaries, {self.worlds} worlds: {self.takeovers} takeovers, "
-            f"{self.refused} stale writes refused, {self.repeated} executions repeated, 0 violations"
+            f"{self.refused} stale writes refused, {self.repeated} executions repeated, 0 "
+            "violations"
         )
 
 
@@ -85,13 +95,15 @@ def assert_crash_safe(
     seed: int = 0,
     provide: Mapping[type[Any], Any] | None = None,
 ) -> CrashReport:
-    """Raise AssertionError with the boundary, the fault and the broken promise, or return what was tried.
+    """Raise AssertionError with the boundary, the fault and the broken promise, or return what was
+    tried.
 
-    `same_result=False` is for pipelines that may answer differently each time; there must still be just one answer.
-    Long pipelines are tried at `max_boundaries` boundaries, evenly spread.
-    """
+    `same_result=False` is for pipelines that may answer differently each time; there must still be
+    just one answer. Long pipelines are tried at `max_boundaries` boundaries, evenly spread."""
     with quiet():
-        return _try_all(Case(pipeline, input, dict(provide or {})), faults, same_result, max_boundaries, seed)
+        return _try_all(
+            Case(pipeline, input, dict(provide or {})), faults, same_result, max_boundaries, seed
+        )
 
 
 @contextmanager
@@ -114,14 +126,21 @@ class Case(NamedTuple):
     provide: dict[type[Any], Any]
 
 
-def _try_all(case: Case, faults: Sequence[str], same_result: bool, max_boundaries: int, seed: int) -> CrashReport:
+def _try_all(
+    case: Case, faults: Sequence[str], same_result: bool, max_boundaries: int, seed: int
+) -> CrashReport:
     reference = Trial(case, seed)
     reference.run()
     report = CrashReport(reference.boundaries)
     for place in _spread(len(reference.boundaries), max_boundaries):
         for fault in faults:
             trial = Trial(case, seed + place, strike_at=place, fault=fault)
-            _check(trial, reference, same_result, f"{fault} {reference.boundaries[place]!r} (boundary {place})")
+            _check(
+                trial,
+                reference,
+                same_result,
+                f"{fault} {reference.boundaries[place]!r} (boundary {place})",
+            )
             report.worlds += 1
             report.takeovers += trial.attempts > 1
             report.refused += trial.refused
@@ -142,14 +161,19 @@ def _check(trial: Trial, reference: Trial, same_result: bool, what: str) -> None
         raise AssertionError(f"{what}: {error}") from error
     problems = list(trial.problems)
     if trial.state != reference.state:
-        problems.append(f"I2: the run ended as {trial.state}, undisturbed as {reference.state} ({trial.error})")
+        problems.append(
+            f"I2: the run ended as {trial.state}, undisturbed as {reference.state} ({trial.error})"
+        )
     if same_result and trial.result != reference.result:
-        problems.append(f"I4: the result is {trial.result!r:.200}, undisturbed {reference.result!r:.200}")
+        problems.append(
+            f"I4: the result is {trial.result!r:.200}, undisturbed {reference.result!r:.200}"
+        )
     once = Counter(place[1:] for place in reference.witness.executed)
     for place, times in Counter(trial.witness.executed).items():
         if times > once[place[1:]] + 1:
             problems.append(
-                f"I3: one fault made {place[1]}[{place[2]}] run {times} times, undisturbed {once[place[1:]]}"
+                f"I3: one fault made {place[1]}[{place[2]}] run {times} times, undisturbed "
+                f"{once[place[1:]]}"
             )
     if problems:
         raise AssertionError(f"{what}:\n  " + "\n  ".join(problems))
@@ -195,7 +219,9 @@ class Trial:
     def _play(self) -> None:
         """Submit, let the first worker begin, strike, let the second one finish, check."""
         client, first = self._world.process("client"), self._world.process("first")
-        app = Holdfast(self._store, blobs=self._blobs, worker=False, clock=self._world.clock, threads=False)
+        app = Holdfast(
+            self._store, blobs=self._blobs, worker=False, clock=self._world.clock, threads=False
+        )
         run_id = self._world.run(self._submit(app), client)
         workers = [self._worker(first, faulty=True)]
         first.start(workers[0].open())
@@ -230,7 +256,8 @@ class Trial:
         return app
 
     def _begun(self, first: Process) -> bool:
-        """The second worker joins once the first has had its chance: after the run began, or the fault struck."""
+        """The second worker joins once the first has had its chance: after the run began, or the
+        fault struck."""
         return bool(self.witness.executed) or not first.running or self._over_now()
 
     def _over_now(self) -> bool:

@@ -64,7 +64,8 @@ class TestEngine:
         return self.world.run(work, self._client)
 
     def crash_after(self, step: str) -> None:
-        """Kill the worker at the moment at which this step's checkpoint (or the settlement with it) is durable."""
+        """Kill the worker at the moment at which this step's checkpoint (or the settlement with it)
+        is durable."""
         self._crash_after.append(step)
 
     def drain(self, within: float = 7 * 86_400.0) -> None:
@@ -92,7 +93,8 @@ class TestEngine:
         return {c.step: _record(c.record) for c in found if not c.key}
 
     def reused(self, run: RunHandle) -> list[str]:
-        """Steps whose result an earlier attempt (or the run before) had left, in the order they were finished."""
+        """Steps whose result an earlier attempt (or the run before) had left, in the order they
+        were finished."""
         epoch = self.info(run).epoch
         steps = sorted(self.steps(run).values(), key=lambda record: record.finished or 0)
         stored = {c.step: c.epoch for c in at_once(self.store.checkpoints(run.id)) if not c.key}
@@ -133,7 +135,11 @@ class TestEngine:
         for command in commands:
             saved = getattr(command, "last", None) or command
             step = getattr(saved, "step", None)
-            if step in self._crash_after and getattr(saved, "key", None) == "" and hasattr(saved, "value"):
+            if (
+                step in self._crash_after
+                and getattr(saved, "key", None) == ""
+                and hasattr(saved, "value")
+            ):
                 self._crash_after.remove(step)
                 return KILL_AFTER
         return None

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from holdfast.errors import StoreUnavailable, Transient
+from holdfast.model.commands import Claim, Command, Reply, Stale
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Message
-from holdfast.ports.commands import Claim, Command, Reply, Stale
 from holdfast.ports.store import Store
 from holdfast.testing.world import Process, forever
 
@@ -36,7 +36,9 @@ class Boundary:
         self.refused = 0
         """Writes that the fence refused: shows that the faults did bite."""
 
-    async def cross(self, kind: str, commands: Sequence[Command], call: Callable[[], Awaitable[Any]]) -> Any:
+    async def cross(
+        self, kind: str, commands: Sequence[Command], call: Callable[[], Awaitable[Any]]
+    ) -> Any:
         if not self.process.alive:
             await forever()
         fault = self.decide(kind, commands)
@@ -112,7 +114,9 @@ class FaultyBlobs:
         self._boundary = boundary
 
     async def put(self, key: str, data: bytes, *, durable: bool = True) -> bool:
-        return await self._boundary.cross("blob", (), lambda: self._blobs.put(key, data, durable=durable))
+        return await self._boundary.cross(
+            "blob", (), lambda: self._blobs.put(key, data, durable=durable)
+        )
 
     async def get(self, key: str) -> bytes | None:
         return await self._blobs.get(key)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.model.commands import Claim, Command, SaveCheckpoint, Settle
 from holdfast.model.event import STATE_AFTER, Event, EventType, history_gaps
 from holdfast.model.run import TRANSITIONS, RunState
 from holdfast.ports.bus import Message
-from holdfast.ports.commands import Claim, Command, SaveCheckpoint, Settle
 from holdfast.ports.store import RunFilter, Store
 
-ENDINGS = {EventType.COMPLETED: "succeeded", EventType.FAILED: "failed", EventType.CANCELLED: "cancelled"}
+ENDINGS = {
+    EventType.COMPLETED: "succeeded",
+    EventType.FAILED: "failed",
+    EventType.CANCELLED: "cancelled",
+}
 
 
 class Witness:
@@ -32,7 +36,8 @@ class Witness:
             self.started.append(run)
         if place in self.durable:
             self.violations.append(
-                f"I3: {step}[{key}] of run {run} was executed again after its checkpoint was durable"
+                f"I3: {step}[{key}] of run {run} was executed again after its checkpoint was "
+                "durable"
             )
 
     def saw(self, commands: Sequence[Command], replies: Sequence[Any]) -> None:
@@ -46,7 +51,8 @@ class Witness:
     def _accepted(self, command: SaveCheckpoint | Settle) -> None:
         if command.epoch < self.epochs.get(command.run, 0):
             self.violations.append(
-                f"I1: epoch {command.epoch} wrote to run {command.run} although {self.epochs[command.run]} has it"
+                f"I1: epoch {command.epoch} wrote to run {command.run} although "
+                f"{self.epochs[command.run]} has it"
             )
         saved = command.last if isinstance(command, Settle) else command
         if saved is not None:
@@ -83,12 +89,15 @@ def _transitions(run: str, history: list[Event]) -> list[str]:
 
 
 async def check_store(store: Store) -> list[str]:
-    """Every run's history, one dead letter per failed run, no lease left on anything that is over."""
+    """Every run's history, one dead letter per failed run, no lease left on anything that is
+    over."""
     problems: list[str] = []
     for run in await store.runs(RunFilter(), limit=10_000):
         problems += await check_history(store, run.id)
     letters = [letter.id for letter in await store.dead_letters(open_only=False, limit=10_000)]
-    problems += [f"I12: dead letter {id} appears twice" for id in set(letters) if letters.count(id) > 1]
+    problems += [
+        f"I12: dead letter {id} appears twice" for id in set(letters) if letters.count(id) > 1
+    ]
     return problems
 
 
@@ -100,6 +109,10 @@ def check_published(published: Sequence[tuple[str, Message]], events: Sequence[E
         if bodies.setdefault(message.id, message.body) != message.body:
             problems.append(f"I4: two copies of event {message.id} differ")
     committed = {event.id for event in events}
-    problems += [f"I11: event {id} was committed and never published" for id in committed - bodies.keys()]
-    problems += [f"I11: event {id} was published and never committed" for id in bodies.keys() - committed]
+    problems += [
+        f"I11: event {id} was committed and never published" for id in committed - bodies.keys()
+    ]
+    problems += [
+        f"I11: event {id} was published and never committed" for id in bodies.keys() - committed
+    ]
     return problems

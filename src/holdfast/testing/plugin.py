@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures for tests of pipelines.
 
-The names are ours on purpose: a plugin is loaded into every project, and `engine` or `clock` are usually taken.
-"""
+The names are ours on purpose: a plugin is loaded into every project, and `engine` or `clock` are
+usually taken."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def holdfast_engine() -> Iterator[Callable[..., TestEngine]]:
 def run_pipeline(holdfast_engine: Callable[..., TestEngine]) -> Callable[..., Any]:
     """`run_pipeline(pipeline, input)`: the result of one run."""
 
-    def run(pipeline: Any, input: Any = None, *, crash_after: str | None = None, **options: Any) -> Any:
+    def run(
+        pipeline: Any, input: Any = None, *, crash_after: str | None = None, **options: Any
+    ) -> Any:
         engine = holdfast_engine(pipeline)
         handle = engine.submit(pipeline, input, **options)
         if crash_after:
@@ -57,7 +59,8 @@ def holdfast_clock() -> ManualClock:
 
 @pytest.fixture
 def crash_safe() -> Callable[..., CrashReport]:
-    """`crash_safe(pipeline, input)`: kill, pause, duplicate and lose at every boundary, and check the contract."""
+    """`crash_safe(pipeline, input)`: kill, pause, duplicate and lose at every boundary, and check
+    the contract."""
     from holdfast.testing.crash import assert_crash_safe
 
     return assert_crash_safe

@@ -1,9 +1,9 @@
 """A world in one thread: processes, time and chance, all decided by a seed.
 
-Each simulated process is an event loop of its own. The world runs one callback of one process at a time, chosen
-at random, and moves time only when nobody has anything to do. So a process can be killed or paused between any
-two callbacks, exactly as `kill -9` and SIGSTOP would, and the same seed gives the same story.
-"""
+Each simulated process is an event loop of its own. The world runs one callback of one process at a
+time, chosen at random, and moves time only when nobody has anything to do. So a process can be
+killed or paused between any two callbacks, exactly as `kill -9` and SIGSTOP would, and the same
+seed gives the same story."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self._world_clock.monotonic()
 
-    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
+    def run_in_executor(
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:  # type: ignore[override]
         """Blocking calls are made on the spot: a simulation has one thread."""
         future: asyncio.Future[T] = self.create_future()
         try:
@@ -103,7 +105,8 @@ class Process:
         return self.alive and self._world.clock.monotonic() >= self.paused_until
 
     def bury(self) -> None:
-        """End what a finished story left behind, without letting it write: the process is dead to all boundaries."""
+        """End what a finished story left behind, without letting it write: the process is dead to
+        all boundaries."""
         self.alive = False
         if self.loop.is_closed():
             return
@@ -145,7 +148,8 @@ class World:
             process.bury()
 
     def run(self, work: Coroutine[Any, Any, T], process: Process, *, within: float = 86_400.0) -> T:
-        """The result of `work` in a process; AssertionError when `within` virtual seconds do not suffice."""
+        """The result of `work` in a process; AssertionError when `within` virtual seconds do not
+        suffice."""
         task = process.start(work)
         self.run_until(task.done, within=within)
         return task.result()
@@ -154,9 +158,13 @@ class World:
         deadline = self.clock.monotonic() + within
         while not condition():
             if self.clock.monotonic() > deadline:
-                raise AssertionError(f"seed {self.seed}: not done after {within:g} s of the world's time")
+                raise AssertionError(
+                    f"seed {self.seed}: not done after {within:g} s of the world's time"
+                )
             if not self.step():
-                raise AssertionError(f"seed {self.seed}: nobody has anything left to do, and it is not done")
+                raise AssertionError(
+                    f"seed {self.seed}: nobody has anything left to do, and it is not done"
+                )
 
     def run_for(self, seconds: float) -> None:
         """Let time pass, with everything that happens in it."""
@@ -189,12 +197,16 @@ class World:
         if moment != self._moment:
             self._moment, self._steps_before = moment, self.steps
         elif self.steps - self._steps_before > BUSY_LIMIT:
-            raise AssertionError(f"seed {self.seed}: somebody spins: {BUSY_LIMIT} callbacks and no time passed")
+            raise AssertionError(
+                f"seed {self.seed}: somebody spins: {BUSY_LIMIT} callbacks and no time passed"
+            )
 
     def _next_moment(self) -> float | None:
         now = self.clock.monotonic()
         moments = [p.paused_until for p in self.processes if p.alive and p.paused_until > now]
-        moments += [due for p in self.processes if p.running and (due := p.loop.next_due()) is not None]
+        moments += [
+            due for p in self.processes if p.running and (due := p.loop.next_due()) is not None
+        ]
         return min(moments, default=None)
 
     def _wait_for_threads(self) -> None:
@@ -204,7 +216,9 @@ class World:
             if any(p.running and p.loop.has_work() for p in self.processes):
                 return
             time.sleep(0.0002)
-        raise AssertionError(f"seed {self.seed}: a def step computes for more than {PATIENCE:g} real seconds")
+        raise AssertionError(
+            f"seed {self.seed}: a def step computes for more than {PATIENCE:g} real seconds"
+        )
 
 
 async def forever() -> Any:

@@ -1,4 +1,5 @@
-"""What the tests of the PostgreSQL store share: a schema of their own on a real server, a session beside the store."""
+"""What the tests of the PostgreSQL store share: a schema of their own on a real server, a session
+beside the store."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from holdfast.adapters.postgres import statements
 from holdfast.adapters.postgres.address import parse
 from holdfast.adapters.postgres.batch import batch_of
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.ports.commands import Command, Reply
+from holdfast.model.commands import Command, Reply
 
 SOON = 10.0
 
@@ -52,7 +53,8 @@ class Place:
 
 
 class Session:
-    """A connection with a transaction that stays open until the test ends it: somebody in the middle of something."""
+    """A connection with a transaction that stays open until the test ends it: somebody in the
+    middle of something."""
 
     def __init__(self, place: Place) -> None:
         self._connection = psycopg.connect(place.server.url())
@@ -99,7 +101,9 @@ def own_server() -> Iterator[postgres_server.PostgresServer]:
         server.end()
 
 
-async def until(true: Callable[[], Any] | Callable[[], Awaitable[Any]], patience: float = SOON) -> None:
+async def until(
+    true: Callable[[], Any] | Callable[[], Awaitable[Any]], patience: float = SOON
+) -> None:
     """Look until it is true; a test that waits in vain fails."""
     async with asyncio.timeout(patience):
         while True:

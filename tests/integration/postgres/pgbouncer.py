@@ -13,7 +13,8 @@ from tests.postgres_server import PostgresServer, unprivileged_user
 
 
 class PgBouncer:
-    """Many clients, two connections to the server. Reached by a socket in its folder and, with a `port`, over TCP."""
+    """Many clients, two connections to the server. Reached by a socket in its folder and, with a
+    `port`, over TCP."""
 
     def __init__(self, server: PostgresServer, *, port: int | None = None, **settings: str) -> None:
         self._program = program("pgbouncer", "`make pooler` installs it")
@@ -43,10 +44,15 @@ class PgBouncer:
 
     def _start(self) -> None:
         settings = [f"{name} = {value}" for name, value in self._settings.items()]
-        self._own("pgbouncer.ini", "\n".join(["[databases]", f"* = {self._to}", "[pgbouncer]", *settings, ""]))
+        self._own(
+            "pgbouncer.ini",
+            "\n".join(["[databases]", f"* = {self._to}", "[pgbouncer]", *settings, ""]),
+        )
         command = [self._program, "pgbouncer.ini"]
         with open(self.folder / "log", "wb") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, cwd=self.folder)
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, user=self._user, cwd=self.folder
+            )
 
     async def __aexit__(self, *_: object) -> None:
         self._process.terminate()

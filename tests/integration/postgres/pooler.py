@@ -1,6 +1,6 @@
-"""A pooler in transaction mode, as small as it can be: many clients, few server connections, changed after every
-transaction and wiped clean in between. Whatever relies on a session breaks behind it.
-"""
+"""A pooler in transaction mode, as small as it can be: many clients, few server connections,
+changed after every transaction and wiped clean in between. Whatever relies on a session breaks
+behind it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Pooler:
     Clients are told a process number that no server has, unless it `poses` as the server.
     """
 
-    def __init__(self, server_socket: Path, folder: Path, size: int = 2, *, poses: bool = False) -> None:
+    def __init__(
+        self, server_socket: Path, folder: Path, size: int = 2, *, poses: bool = False
+    ) -> None:
         self._server_socket = server_socket
         self.folder = folder
         self._size = size
@@ -62,7 +64,9 @@ class Pooler:
             server, greeting = await Server.make(self._server_socket)
             self._greeting = greeting if self._poses else _KEY.sub(rb"\1\0\0\0\0", greeting)
             self._idle.put_nowait(server)
-        self._listener = await asyncio.start_unix_server(self._accept, str(self.folder / ".s.PGSQL.5432"))
+        self._listener = await asyncio.start_unix_server(
+            self._accept, str(self.folder / ".s.PGSQL.5432")
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -108,7 +112,11 @@ class Pooler:
             self._idle.put_nowait(server)
 
     async def _pass_on(
-        self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: Server
+        self,
+        first: bytes,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        server: Server,
     ) -> None:
         message, status = first, b""
         while status != b"I":

@@ -20,7 +20,12 @@ def test_our_parameters_are_taken_out_and_the_rest_goes_to_libpq():
 
 def test_defaults_are_modest_and_can_be_overruled():
     address = parse("postgresql://db/app?application_name=mine")
-    assert (address.pool, address.timeout, address.schema, address.listen) == (4, 10.0, "holdfast", None)
+    assert (address.pool, address.timeout, address.schema, address.listen) == (
+        4,
+        10.0,
+        "holdfast",
+        None,
+    )
     assert "application_name=mine" in address.conninfo
     assert "keepalives_idle=15" in address.conninfo
 
@@ -88,7 +93,9 @@ def test_a_url_without_a_host_means_a_socket_of_this_machine():
 
 
 def test_several_hosts_are_libpqs_business():
-    address = parse("postgresql://ann:pw@one:5432,[::1]:5433,two/app?target_session_attrs=read-write")
+    address = parse(
+        "postgresql://ann:pw@one:5432,[::1]:5433,two/app?target_session_attrs=read-write"
+    )
     assert "host=one,::1,two" in address.conninfo
     assert "target_session_attrs=read-write" in address.conninfo
 

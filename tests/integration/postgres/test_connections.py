@@ -14,23 +14,30 @@ from tests.integration.postgres.conftest import Place, until, waiting
 
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
-from holdfast.ports.commands import Renew, Submitted
+from holdfast.model.commands import Renew, Submitted
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
 
 
 def connections(place: Place) -> int:
-    return place.value(f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{place.schema}'")
+    return place.value(
+        f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{place.schema}'"
+    )
 
 
 def cut(place: Place) -> list[int]:
-    """End every connection of stores, as a failover does. Answers their processes, which end a little later."""
+    """End every connection of stores, as a failover does. Answers their processes, which end a
+    little later."""
     theirs = f"FROM pg_stat_activity WHERE application_name = '{place.schema}'"
-    return place.value(f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') {theirs}")
+    return place.value(
+        f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') {theirs}"
+    )
 
 
 def ended(place: Place, processes: list[int]) -> bool:
-    return place.value(f"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (ARRAY{processes}::integer[])")
+    return place.value(
+        f"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (ARRAY{processes}::integer[])"
+    )
 
 
 async def is_back(store: PostgresStore) -> bool:
@@ -45,7 +52,9 @@ def test_a_store_never_has_more_connections_than_it_said(place):
     async def story():
         async with place.store(pool="3") as store:
             await asyncio.gather(*[store.apply([a_submit(f"r{number}")]) for number in range(100)])
-            await asyncio.gather(*[asyncio.to_thread(asyncio.run, store.run(f"r{number}")) for number in range(20)])
+            await asyncio.gather(
+                *[asyncio.to_thread(asyncio.run, store.run(f"r{number}")) for number in range(20)]
+            )
             assert connections(place) <= 3 + 2
             assert await store.count(RunFilter()) == {"queued": 100}
         await until(lambda: connections(place) == 0)
@@ -73,7 +82,9 @@ def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
                 await store.apply([a_submit(f"r{round}")])
                 before = set(store._home.pool._all)
                 await until(partial(ended, place, cut(place)))
-                await until(partial(before.isdisjoint, store._home.pool._all))  # the farewell has arrived
+                await until(
+                    partial(before.isdisjoint, store._home.pool._all)
+                )  # the farewell has arrived
                 assert await store.run(f"r{round}") is not None
 
     asyncio.run(story())
@@ -104,7 +115,9 @@ def test_a_repeated_batch_after_a_lost_answer_changes_nothing(place):
             batch = [a_submit("r1", key="k"), a_submit("r2")]
             first = await store.apply(batch)
             assert (
-                await store.apply(batch) == first == [Submitted("r1", True, "queued"), Submitted("r2", True, "queued")]
+                await store.apply(batch)
+                == first
+                == [Submitted("r1", True, "queued"), Submitted("r2", True, "queued")]
             )
             assert [len(await store.history(run)) for run in ("r1", "r2")] == [1, 1]
 
@@ -262,7 +275,10 @@ def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
 
 @pytest.mark.slow
 def test_a_password_never_appears(own_server, caplog):
-    own_server.execute("SET password_encryption = 'scram-sha-256'; CREATE ROLE ann LOGIN SUPERUSER PASSWORD 's3cret'")
+    own_server.execute(
+        "SET password_encryption = 'scram-sha-256'; CREATE ROLE ann LOGIN SUPERUSER PASSWORD "
+        "'s3cret'"
+    )
     rules = own_server.data / "pg_hba.conf"
     rules.write_text("local all ann scram-sha-256\nlocal all all trust\n")
     own_server.execute("SELECT pg_reload_conf()")

@@ -1,4 +1,5 @@
-"""Commands that share a statement, and events that share a row with their cause: nobody can tell the difference."""
+"""Commands that share a statement, and events that share a row with their cause: nobody can tell
+the difference."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from tests.integration.postgres.conftest import Place
 
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     STALE,
     Acquire,
     Acquired,
@@ -59,7 +60,9 @@ def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> N
             (ReleaseLock("a", "t3"), False),
             (take("t4"), Acquired(5)),
         ]
-        assert await store.apply([command for command, _ in expected]) == [reply for _, reply in expected]
+        assert await store.apply([command for command, _ in expected]) == [
+            reply for _, reply in expected
+        ]
 
     play(place, story)
 
@@ -68,7 +71,9 @@ def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(place
     async def story(store: PostgresStore) -> None:
         await one(store, a_submit("r2"))
         group = [a_submit("r1"), a_submit("r2"), a_submit("r3", delay=60.0), a_submit("r1")]
-        assert await store.apply(group) == [Submitted(submit.id, True, "queued") for submit in group]
+        assert await store.apply(group) == [
+            Submitted(submit.id, True, "queued") for submit in group
+        ]
         assert [len(await store.history(run)) for run in ("r1", "r2", "r3")] == [1, 1, 1]
         [claimed] = await store.apply([a_claim(limit=9)])
         assert {run.run for run in claimed} == {"r1", "r2"}
@@ -79,11 +84,21 @@ def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(place
 def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(place: Place) -> None:
     async def story(store: PostgresStore) -> None:
         await store.apply([a_submit("r1"), a_claim()])
-        await store.apply([a_checkpoint("r1", 1, "a", record='{"try":1}'), a_checkpoint("r1", 1, "a", key="item")])
+        await store.apply(
+            [a_checkpoint("r1", 1, "a", record='{"try":1}'), a_checkpoint("r1", 1, "a", key="item")]
+        )
         await store.apply([Settle("r1", 1, "retry", error=an_error("no")), a_claim()])
-        again = [a_checkpoint("r1", 2, step, record='{"try":2}', value="2") for step in ("b", "a", "c")]
+        again = [
+            a_checkpoint("r1", 2, step, record='{"try":2}', value="2") for step in ("b", "a", "c")
+        ]
         repeated = a_checkpoint("r1", 2, "a", record='{"try":3}', value="3", skipped=True)
-        assert await store.apply([*again, a_checkpoint("r1", 1, "d"), repeated]) == [None, None, None, STALE, None]
+        assert await store.apply([*again, a_checkpoint("r1", 1, "d"), repeated]) == [
+            None,
+            None,
+            None,
+            STALE,
+            None,
+        ]
         await store.apply([Quarantine("r1", 2, "b", "", "bad")])
         history = await store.history("r1")
         assert [(event.type, event.data) for event in history if event.type.startswith("step")] == [
@@ -92,7 +107,10 @@ def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(place: Pl
         ]
         assert [event.seq for event in history] == list(range(1, 10))
         assert await one(store, ReadOutbox()) == history
-        found = {(checkpoint.step, checkpoint.key): checkpoint.value for checkpoint in await store.checkpoints("r1")}
+        found = {
+            (checkpoint.step, checkpoint.key): checkpoint.value
+            for checkpoint in await store.checkpoints("r1")
+        }
         assert found == {("a", ""): "3", ("a", "item"): "1", ("c", ""): "2"}
 
     play(place, story)
@@ -105,12 +123,21 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
         runs = ("same", "other", "none", "item", "known", "nothing")
         await store.apply([*[a_submit(run) for run in runs], a_claim(limit=9)])
         await store.apply([a_checkpoint("known", 1, "a", record='{"try":1}')])
-        last = {run: a_checkpoint(run, 1, "z", value="7", record='{"n":1}', skipped=run == "other") for run in runs}
+        last = {
+            run: a_checkpoint(run, 1, "z", value="7", record='{"n":1}', skipped=run == "other")
+            for run in runs
+        }
         last["item"] = a_checkpoint("item", 1, "z", "k", value="7")
         last["known"] = a_checkpoint("known", 1, "a", value="7", record='{"try":2}')
         results = {"same": "7", "none": None}
         settles = [
-            Settle(run, 1, "succeeded", result=results.get(run, "8"), last=None if run == "nothing" else last[run])
+            Settle(
+                run,
+                1,
+                "succeeded",
+                result=results.get(run, "8"),
+                last=None if run == "nothing" else last[run],
+            )
             for run in runs
         ]
         assert await store.apply([*settles, Settle("same", 1, "succeeded")]) == [None] * 6 + [STALE]
@@ -119,9 +146,13 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
             assert found is not None
             assert found.result == results.get(run, "8")
             checkpoints = [(c.step, c.key, c.value, c.epoch) for c in await store.checkpoints(run)]
-            assert checkpoints == ([] if run == "nothing" else [(last[run].step, last[run].key, "7", 1)]), run
+            assert checkpoints == (
+                [] if run == "nothing" else [(last[run].step, last[run].key, "7", 1)]
+            ), run
             types = [event.type for event in await store.history(run)][2:]
-            told = {"other": ["step.skipped"], "item": [], "nothing": []}.get(run, ["step.completed"])
+            told = {"other": ["step.skipped"], "item": [], "nothing": []}.get(
+                run, ["step.completed"]
+            )
             assert types == [*told, "run.completed"], run
         assert (await store.history("known"))[2].data == '{"try":1}'
 
@@ -130,7 +161,9 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
 
 def test_the_outbox_can_be_confirmed_between_the_two_events_of_a_result(place: Place) -> None:
     async def story(store: PostgresStore) -> None:
-        await store.apply([a_submit("r1"), a_claim(), Settle("r1", 1, "succeeded", last=a_checkpoint("r1", 1))])
+        await store.apply(
+            [a_submit("r1"), a_claim(), Settle("r1", 1, "succeeded", last=a_checkpoint("r1", 1))]
+        )
         history = await store.history("r1")
         for number, event in enumerate(history):
             assert await one(store, ReadOutbox(1)) == [event]
@@ -140,11 +173,19 @@ def test_the_outbox_can_be_confirmed_between_the_two_events_of_a_result(place: P
     play(place, story)
 
 
-def test_the_head_of_a_fifo_lane_is_the_first_accepted_whatever_its_priority_and_delay(place: Place) -> None:
+def test_the_head_of_a_fifo_lane_is_the_first_accepted_whatever_its_priority_and_delay(
+    place: Place,
+) -> None:
     async def story(store: PostgresStore) -> None:
-        await store.apply([DefineLane("line", "fifo", "block"), Acquire("lane:line", "t", "w", 60.0)])
-        await store.apply([a_submit("r1", lane="line", priority=0), a_submit("r2", lane="line", priority=9)])
-        await store.apply([a_submit("r3", lane="line", priority=5), a_submit("r4", lane="line", delay=60.0)])
+        await store.apply(
+            [DefineLane("line", "fifo", "block"), Acquire("lane:line", "t", "w", 60.0)]
+        )
+        await store.apply(
+            [a_submit("r1", lane="line", priority=0), a_submit("r2", lane="line", priority=9)]
+        )
+        await store.apply(
+            [a_submit("r3", lane="line", priority=5), a_submit("r4", lane="line", delay=60.0)]
+        )
         await store.apply([a_submit("r5", lane="line", priority=9)])
         claim = Claim("w", "line", ["report"], 9, 30.0, token="t", term=1)
         for run in ("r1", "r2", "r3"):

@@ -26,11 +26,18 @@ SHARED = {"durability": "fail", "autovacuum": "warn"}
 @pytest.fixture(scope="module")
 def small() -> Iterator[postgres_server.PostgresServer]:
     """A durable server with few connections, where ann needs a password."""
-    server = postgres_server.PostgresServer("max_connections=12", "superuser_reserved_connections=2")
+    server = postgres_server.PostgresServer(
+        "max_connections=12", "superuser_reserved_connections=2"
+    )
     try:
         server.create()
-        (server.data / "pg_hba.conf").write_text("local all ann scram-sha-256\nlocal all all trust\n")
-        server.execute("CREATE ROLE ann LOGIN PASSWORD 's3cret'; CREATE ROLE bob LOGIN; SELECT pg_reload_conf()")
+        (server.data / "pg_hba.conf").write_text(
+            "local all ann scram-sha-256\nlocal all all trust\n"
+        )
+        server.execute(
+            "CREATE ROLE ann LOGIN PASSWORD 's3cret'; CREATE ROLE bob LOGIN; SELECT "
+            "pg_reload_conf()"
+        )
         yield server
     finally:
         server.end()
@@ -62,13 +69,17 @@ def test_a_schema_that_is_not_there_yet_is_a_warning_and_is_not_created(place: P
 def test_a_schema_of_a_newer_program_is_a_failure(place: Place) -> None:
     asyncio.run(open_and_close(place.url()))
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')")
+        connection.execute(
+            f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')"
+        )
     found = look(health.findings(place.url()))
     assert troubles(found) == SHARED | {"usable": "fail"}
     assert "upgrade holdfast" in found["usable"].seen
 
 
-def test_a_wrong_password_is_a_failure_and_no_password_is_shown(small: postgres_server.PostgresServer) -> None:
+def test_a_wrong_password_is_a_failure_and_no_password_is_shown(
+    small: postgres_server.PostgresServer,
+) -> None:
     found = look(health.findings(of(small, "ann:wrong-s3cret")))
     assert troubles(found) == {"usable": "fail"}
     assert "password authentication failed" in found["usable"].seen
@@ -82,7 +93,9 @@ def test_a_server_that_is_down_is_a_failure(own_server: postgres_server.Postgres
     assert "can't be reached" in found["reachable"].seen
 
 
-def test_a_user_who_may_not_create_the_schema_is_a_failure(small: postgres_server.PostgresServer) -> None:
+def test_a_user_who_may_not_create_the_schema_is_a_failure(
+    small: postgres_server.PostgresServer,
+) -> None:
     found = look(health.findings(of(small, "bob", "elsewhere")))
     assert troubles(found) == {"rights": "fail"}
     assert 'CREATE SCHEMA "elsewhere" AUTHORIZATION bob' in found["rights"].fix
@@ -99,15 +112,22 @@ def test_a_user_who_may_not_use_the_tables_is_a_failure_until_the_fix_is_applied
 
 
 def test_a_database_that_is_read_only_is_a_failure(small: postgres_server.PostgresServer) -> None:
-    small.execute("CREATE ROLE reader SUPERUSER LOGIN; ALTER ROLE reader SET default_transaction_read_only = on")
+    small.execute(
+        "CREATE ROLE reader SUPERUSER LOGIN; ALTER ROLE reader SET default_transaction_read_only = "
+        "on"
+    )
     found = look(health.findings(of(small, "reader")))
     assert troubles(found) == {"role": "fail"}
 
 
 def test_a_short_statement_timeout_is_a_warning(small: postgres_server.PostgresServer) -> None:
     asyncio.run(open_and_close(small.url("hasty")))
-    small.execute("CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET statement_timeout = '500ms'")
-    assert troubles(look(health.findings(of(small, "hasty", "hasty")))) == {"statement_timeout": "warn"}
+    small.execute(
+        "CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET statement_timeout = '500ms'"
+    )
+    assert troubles(look(health.findings(of(small, "hasty", "hasty")))) == {
+        "statement_timeout": "warn"
+    }
 
 
 def test_too_few_connections_are_a_warning(small: postgres_server.PostgresServer) -> None:
@@ -130,7 +150,9 @@ def test_a_transaction_that_lasts_long_is_a_warning(
     assert f"pid {pid} of postgres, idle in transaction" in found["long transactions"].seen
 
 
-def test_a_pooler_in_transaction_mode_is_noticed(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pooler_in_transaction_mode_is_noticed(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(health, "PATIENCE", 0.2)
 
     async def play() -> None:
@@ -151,7 +173,9 @@ def test_a_run_that_was_left_behind_is_a_warning(place: Place) -> None:
     async def play() -> None:
         async with place.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
-        place.value("UPDATE open_runs SET lease_until = clock_timestamp() - interval '1 hour' RETURNING 1")
+        place.value(
+            "UPDATE open_runs SET lease_until = clock_timestamp() - interval '1 hour' RETURNING 1"
+        )
 
     asyncio.run(play())
     assert troubles(look(health.findings(place.url()))) == SHARED | {"leases": "warn"}

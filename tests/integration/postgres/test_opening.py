@@ -54,8 +54,12 @@ def test_two_schemas_are_two_stores(place: Place) -> None:
 
 def test_tables_of_another_program_are_left_alone(place: Place) -> None:
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f'CREATE SCHEMA "{place.schema}"; CREATE TABLE "{place.schema}".runs (theirs int)')
-    with pytest.raises(ConfigurationError, match="holds tables of another program; nothing was changed"):
+        connection.execute(
+            f'CREATE SCHEMA "{place.schema}"; CREATE TABLE "{place.schema}".runs (theirs int)'
+        )
+    with pytest.raises(
+        ConfigurationError, match="holds tables of another program; nothing was changed"
+    ):
         asyncio.run(opened(place.url()))
     assert place.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == 1
 
@@ -63,15 +67,21 @@ def test_tables_of_another_program_are_left_alone(place: Place) -> None:
 def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(place: Place) -> None:
     asyncio.run(opened(place.url()))
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')")
-    with pytest.raises(ConfigurationError, match=r"newer holdfast \(schema 999, here \d+\): upgrade holdfast"):
+        connection.execute(
+            f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')"
+        )
+    with pytest.raises(
+        ConfigurationError, match=r"newer holdfast \(schema 999, here \d+\): upgrade holdfast"
+    ):
         asyncio.run(opened(place.url()))
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
         connection.execute(f"INSERT INTO {place.schema}.meta VALUES ('oldest_usable_schema', '1')")
     asyncio.run(opened(place.url()))
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_nothing_behind(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Broken:
         name = "0999_broken.sql"
 
@@ -87,7 +97,9 @@ def test_a_migration_that_fails_leaves_nothing_behind(place: Place, monkeypatch:
     asyncio.run(opened(place.url()))
 
 
-def test_old_workers_go_on_while_a_migration_runs_and_after_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_workers_go_on_while_a_migration_runs_and_after_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """N and N−1: a migration only adds, and waits for nobody's work."""
 
     class Later:
@@ -118,7 +130,11 @@ def test_old_workers_go_on_while_a_migration_runs_and_after_it(place: Place, mon
     ],
 )
 def test_what_is_unsafe_is_refused(setting: str, value: str, reason: str) -> None:
-    good = {"server_version_num": "130000", "server_encoding": "UTF8", "transaction_isolation": "read committed"}
+    good = {
+        "server_version_num": "130000",
+        "server_encoding": "UTF8",
+        "transaction_isolation": "read committed",
+    }
     _refuse_unsafe(good, "postgresql://db")
     with pytest.raises(ConfigurationError, match=reason):
         _refuse_unsafe({**good, setting: value}, "postgresql://db")
@@ -132,7 +148,9 @@ def test_a_database_that_does_not_exist_is_a_setting_to_fix(place: Place) -> Non
 
 def test_a_server_that_is_not_there_is_unavailable(place: Place) -> None:
     url = f"postgresql://ann:s3cret@127.0.0.1:1/app?schema={place.schema}&timeout=2s"
-    with pytest.raises(StoreUnavailable, match=r"postgresql://ann@127.0.0.1:1/app can't be reached") as caught:
+    with pytest.raises(
+        StoreUnavailable, match=r"postgresql://ann@127.0.0.1:1/app can't be reached"
+    ) as caught:
         asyncio.run(opened(url))
     assert "s3cret" not in str(caught.value)
 
@@ -148,7 +166,8 @@ def test_commits_wait_for_the_disk_also_where_the_default_is_not_to(place: Place
         connection.execute(
             "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
             "INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$; "
-            "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON requests DEFERRABLE INITIALLY DEFERRED "
+            "CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON requests DEFERRABLE INITIALLY "
+            "DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION look()"
         )
         connection.execute(f"ALTER FUNCTION look() SET search_path TO {place.schema}")

@@ -1,4 +1,5 @@
-"""A long history costs nothing: every command and list finds its rows by index, however large the tables are."""
+"""A long history costs nothing: every command and list finds its rows by index, however large the
+tables are."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.integration.postgres.conftest import Place, Session
 from holdfast.adapters.postgres import reads, statements
 from holdfast.adapters.postgres.address import parse
 from holdfast.adapters.postgres.text import parameter
-from holdfast.ports import commands as c
+from holdfast.model import commands as c
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit, an_error
 
@@ -66,12 +67,26 @@ def every_command(mark: str) -> list[list[c.Command]]:
         [c.LogLine(run, 1, "info", "s", "x") for run in runs],
         [c.Renew([(run, 1) for run in runs], 30.0), c.RenewLocks([("lane:line", mark)], 60.0)],
         [c.Quarantine(runs[0], 1, "a", "", "bad")],
-        [c.Settle(run, 1, "succeeded", result="1", last=a_checkpoint(run, 1, "c")) for run in runs[1:half]],
+        [
+            c.Settle(run, 1, "succeeded", result="1", last=a_checkpoint(run, 1, "c"))
+            for run in runs[1:half]
+        ],
         [c.Settle(runs[0], 1, "succeeded", result="1", last=a_checkpoint(runs[0], 1, "c"))],
         [c.Settle(run, 1, "failed", error=an_error("no")) for run in runs[half:-2]],
-        [c.Settle(runs[-2], 1, "retry", error=an_error("no"), delay=60.0), c.PauseRun(runs[-1], "ann")],
-        [c.Resume(runs[-1], "ann"), c.Cancel(runs[-1], "ann"), c.Discard(f"run:{runs[half]}", "ann", "")],
-        [c.Sweep(), c.ReleaseLock("lane:line", mark), c.MarkRedriven(f"run:{runs[half + 1]}", "ann")],
+        [
+            c.Settle(runs[-2], 1, "retry", error=an_error("no"), delay=60.0),
+            c.PauseRun(runs[-1], "ann"),
+        ],
+        [
+            c.Resume(runs[-1], "ann"),
+            c.Cancel(runs[-1], "ann"),
+            c.Discard(f"run:{runs[half]}", "ann", ""),
+        ],
+        [
+            c.Sweep(),
+            c.ReleaseLock("lane:line", mark),
+            c.MarkRedriven(f"run:{runs[half + 1]}", "ann"),
+        ],
         [c.ReadOutbox(20)],
         [c.Prune(3600.0, 3600.0, 20)],
     ]
@@ -98,8 +113,11 @@ def rows_read(place: Place, session: Session) -> tuple[int, int]:
     return int(scanned), int(fetched)
 
 
-def test_commands_read_as_few_rows_after_a_long_history_as_before(place: Place, session: Session) -> None:
-    """With plans that were made while the store was empty, as those of a long-lived connection were."""
+def test_commands_read_as_few_rows_after_a_long_history_as_before(
+    place: Place, session: Session
+) -> None:
+    """With plans that were made while the store was empty, as those of a long-lived connection
+    were."""
     for batch in every_command("warm"):
         session.apply(*batch)
     session.rollback()
@@ -118,7 +136,9 @@ def test_commands_read_as_few_rows_after_a_long_history_as_before(place: Place, 
             before = after
         session.rollback()
     assert [scanned for scanned, _ in costs["full"]] == [0] * len(costs["full"])
-    for number, ((_, empty), (_, full)) in enumerate(zip(costs["empty"], costs["full"], strict=True)):
+    for number, ((_, empty), (_, full)) in enumerate(
+        zip(costs["empty"], costs["full"], strict=True)
+    ):
         assert full <= 1.5 * empty + 20, (number, every_command("x")[number][:1], empty, full)
 
 

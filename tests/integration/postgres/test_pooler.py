@@ -13,7 +13,7 @@ from tests.integration.postgres.pooler import Pooler
 from holdfast import Holdfast, Pipeline, WorkerOptions
 from holdfast.adapters.postgres import listener
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.ports.commands import Submitted
+from holdfast.model.commands import Submitted
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import a_submit
 from holdfast.testing.invariants import check_store
@@ -25,7 +25,11 @@ for number in range(5):
 
 @pytest.mark.parametrize("kind", ["PgBouncer", "a strict one"])
 def test_two_apps_work_behind_a_pooler_with_two_connections(
-    kind: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kind: str,
+    place: Place,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(listener, "PROBE", 0.2)
 
@@ -34,10 +38,17 @@ def test_two_apps_work_behind_a_pooler_with_two_connections(
         async with PgBouncer(place.server) if kind == "PgBouncer" else strict as pooler:
             url = place.url(host=str(pooler.folder))
             options = WorkerOptions(concurrency=8)
-            async with Holdfast(url, [five], worker=options) as one, Holdfast(url, [five], worker=options) as other:
-                handles = await asyncio.gather(*[one.submit(five, number, key=f"k{number}") for number in range(60)])
+            async with (
+                Holdfast(url, [five], worker=options) as one,
+                Holdfast(url, [five], worker=options) as other,
+            ):
+                handles = await asyncio.gather(
+                    *[one.submit(five, number, key=f"k{number}") for number in range(60)]
+                )
                 handles += await other.submit_many(five, range(60, 120))
-                assert await asyncio.gather(*[handle.result(60) for handle in handles]) == list(range(120))
+                assert await asyncio.gather(*[handle.result(60) for handle in handles]) == list(
+                    range(120)
+                )
                 async with one.lock("shared") as lock:
                     assert lock.epoch == 1
                 assert await check_store(one.store) == []
@@ -61,7 +72,8 @@ def test_nothing_is_prepared_behind_a_pooler(place: Place, tmp_path: Path) -> No
 
 
 def test_a_pooler_that_poses_as_the_server_is_found_out(place: Place, tmp_path: Path) -> None:
-    """What was prepared is gone with the next transaction. That is no reason to fail, nor to try again and again."""
+    """What was prepared is gone with the next transaction. That is no reason to fail, nor to try
+    again and again."""
 
     async def story() -> None:
         async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path, size=1, poses=True):
@@ -82,16 +94,22 @@ def test_a_pooler_that_poses_as_the_server_is_found_out(place: Place, tmp_path: 
 async def submit_some(store: PostgresStore, name: str = "r") -> None:
     """One at a time, then the last one again, then two in one batch."""
     for number in range(4):
-        assert await store.apply([a_submit(f"{name}{number}")]) == [Submitted(f"{name}{number}", True, "queued")]
+        assert await store.apply([a_submit(f"{name}{number}")]) == [
+            Submitted(f"{name}{number}", True, "queued")
+        ]
     assert await store.apply([a_submit(f"{name}3")]) == [Submitted(f"{name}3", True, "queued")]
     assert len(await store.apply([a_submit(f"{name}4"), a_submit(f"{name}5")])) == 2
     assert len(await store.runs(RunFilter(id_prefix=name))) == 6
 
 
-def test_wake_ups_come_past_the_pooler_when_the_url_leads_there(place: Place, tmp_path: Path) -> None:
+def test_wake_ups_come_past_the_pooler_when_the_url_leads_there(
+    place: Place, tmp_path: Path
+) -> None:
     async def story() -> None:
         async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path):
-            store = PostgresStore(place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432"))
+            store = PostgresStore(
+                place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432")
+            )
             await store.open()
             try:
                 await until(lambda: store._listener.hears)

@@ -1,4 +1,5 @@
-"""Transactions side by side: races made certain by a session that stays in the middle of its own."""
+"""Transactions side by side: races made certain by a session that stays in the middle of its
+own."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.integration.postgres.conftest import Place, Session, until, waiting
 
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import StoreUnavailable
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     STALE,
     Acquire,
     Acquired,
@@ -86,7 +87,9 @@ def test_a_checkpoint_waits_for_a_cancel_that_was_first_and_is_refused(place, se
             await started(store, "r1", "r2")
             operator = begin(place, sessions)
             assert operator.apply(Cancel("r1", "ann")) == [None]
-            saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1), a_checkpoint("r2", 1)]))
+            saving = asyncio.create_task(
+                store.apply([a_checkpoint("r1", 1), a_checkpoint("r2", 1)])
+            )
             await in_the_way(place, saving)
             operator.commit()
             assert await saving == [STALE, None]
@@ -127,7 +130,9 @@ def test_a_lease_that_ends_while_its_row_is_waited_for_has_ended(place, sessions
             other.execute("SELECT FROM open_runs FOR UPDATE")
             late = asyncio.create_task(store.apply(batch))
             await in_the_way(place, late)
-            await until(lambda: place.value("SELECT lease_until <= clock_timestamp() FROM open_runs"))
+            await until(
+                lambda: place.value("SELECT lease_until <= clock_timestamp() FROM open_runs")
+            )
             other.commit()
             assert await late == [STALE] * len(batch)
             assert await store.checkpoints("r1") == []
@@ -142,14 +147,23 @@ def test_batches_that_name_the_same_runs_in_opposite_order_do_not_deadlock(place
     runs = [f"r{number}" for number in range(20)]
 
     def writes(order):
-        return [command for run in order for command in (SaveProgress(run, 1, "{}"), a_checkpoint(run, 1, "s"))]
+        return [
+            command
+            for run in order
+            for command in (SaveProgress(run, 1, "{}"), a_checkpoint(run, 1, "s"))
+        ]
 
     async def story():
         async with place.store() as store:
             await started(store, *runs)
             first = [store.apply(writes(runs)) for _ in range(8)]
-            second = [store.apply([*writes(reversed(runs)), Renew([(run, 1) for run in runs], 30.0)]) for _ in range(8)]
-            await asyncio.gather(*[batch for pair in zip(first, second, strict=True) for batch in pair])
+            second = [
+                store.apply([*writes(reversed(runs)), Renew([(run, 1) for run in runs], 30.0)])
+                for _ in range(8)
+            ]
+            await asyncio.gather(
+                *[batch for pair in zip(first, second, strict=True) for batch in pair]
+            )
 
     before = deadlocks(place)
     asyncio.run(story())
@@ -176,10 +190,18 @@ def test_unique_slots_and_locks_taken_in_opposite_order_do_not_deadlock(place, s
         async with place.store() as store:
             for round in range(10):
                 names = [f"p{round}-{number}" for number in range(10)]
-                there = [a_submit(f"a{name}", pipeline=name, unique=True, key=f"a{name}") for name in names]
-                back = [a_submit(f"b{name}", pipeline=name, unique=True, key=f"{name}b") for name in reversed(names)]
+                there = [
+                    a_submit(f"a{name}", pipeline=name, unique=True, key=f"a{name}")
+                    for name in names
+                ]
+                back = [
+                    a_submit(f"b{name}", pipeline=name, unique=True, key=f"{name}b")
+                    for name in reversed(names)
+                ]
                 locks = [Acquire(name, "t", "w", 30.0) for name in names]
-                await asyncio.gather(store.apply([*there, *locks]), store.apply([*back, *reversed(locks)]))
+                await asyncio.gather(
+                    store.apply([*there, *locks]), store.apply([*back, *reversed(locks)])
+                )
             assert await store.count(RunFilter()) == {"queued": 100}
 
     before = deadlocks(place)
@@ -200,15 +222,20 @@ def test_a_batch_that_the_server_took_back_is_sent_again(place):
                 connection.execute(f"SET search_path TO {place.schema}; CREATE SEQUENCE tries")
                 connection.execute(
                     "CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-                    f"IF nextval('{place.schema}.tries') < 4 THEN RAISE serialization_failure; END IF; "
+                    f"IF nextval('{place.schema}.tries') < 4 THEN RAISE serialization_failure; END "
+                    "IF; "
                     "RETURN NEW; END $$; CREATE TRIGGER objecting BEFORE INSERT ON requests "
                     "FOR EACH ROW EXECUTE FUNCTION object()"
                 )
             assert await one(store, a_submit("r1")) == Submitted("r1", True, "queued")
             assert [event.seq for event in await store.history("r1")] == [1]
             with psycopg.connect(place.server.url(), autocommit=True) as connection:
-                connection.execute(f"ALTER SEQUENCE {place.schema}.tries RESTART MINVALUE -999 START -999 ")
-            with pytest.raises(StoreUnavailable, match="others changed the same rows, again and again"):
+                connection.execute(
+                    f"ALTER SEQUENCE {place.schema}.tries RESTART MINVALUE -999 START -999 "
+                )
+            with pytest.raises(
+                StoreUnavailable, match="others changed the same rows, again and again"
+            ):
                 await one(store, a_submit("r2"))
             assert await store.run("r2") is None
 
@@ -269,7 +296,10 @@ def test_a_claim_passes_over_what_another_claim_is_about_to_take(place, sessions
             other = begin(place, sessions)
             [theirs] = other.apply(a_claim(limit=2))
             ours = await one(store, a_claim(limit=9))
-            assert [[run.run for run in claimed] for claimed in (theirs, ours)] == [["r0", "r1"], ["r2", "r3"]]
+            assert [[run.run for run in claimed] for claimed in (theirs, ours)] == [
+                ["r0", "r1"],
+                ["r2", "r3"],
+            ]
 
     asyncio.run(story())
 
@@ -339,7 +369,8 @@ def test_two_tokens_at_once_do_not_both_get_a_new_lock(place, sessions):
 
 
 def test_the_outbox_does_not_run_ahead_of_a_transaction_that_is_still_open(place, sessions):
-    """Positions are taken before they are committed: a reader that went past an open one would never see it."""
+    """Positions are taken before they are committed: a reader that went past an open one would
+    never see it."""
 
     async def story():
         async with place.store() as store:
@@ -366,7 +397,9 @@ def test_a_transaction_that_was_given_up_does_not_hold_the_outbox_up(place, sess
             await one(store, a_submit("r2"))
             assert await one(store, ReadOutbox()) == []
             slow.close()
-            await until(lambda: place.value("SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'"))
+            await until(
+                lambda: place.value("SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'")
+            )
             seen = await one(store, ReadOutbox())
             assert [event.run for event in seen] == ["r2"]  # type: ignore[attr-defined]
 
@@ -400,7 +433,9 @@ def test_a_row_that_stays_locked_is_an_error_that_says_so_and_writes_nothing(pla
             await started(store, "r1", "r2")
             other = begin(place, sessions)
             other.execute("SELECT 1 FROM open_runs WHERE id = 'r2' FOR UPDATE")
-            with pytest.raises(StoreUnavailable, match="a row stayed locked by somebody else; nothing was accepted"):
+            with pytest.raises(
+                StoreUnavailable, match="a row stayed locked by somebody else; nothing was accepted"
+            ):
                 await store.apply([a_checkpoint("r1", 1), a_checkpoint("r2", 1)])
             assert await store.checkpoints("r1") == []
             assert await one(store, a_checkpoint("r1", 1)) is None

@@ -1,4 +1,5 @@
-"""What PostgreSQL can't store by itself comes back all the same: U+0000, and the character that stands for it."""
+"""What PostgreSQL can't store by itself comes back all the same: U+0000, and the character that
+stands for it."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from tests.integration.postgres.conftest import Place
 
 from holdfast.adapters.postgres.text import seal, seal_text, unseal
+from holdfast.model.commands import Bury, Cancel, LogLine, PauseRun, Quarantine, Settle
 from holdfast.model.run import ErrorInfo
-from holdfast.ports.commands import Bury, Cancel, LogLine, PauseRun, Quarantine, Settle
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
 
@@ -30,17 +31,26 @@ def test_sealing_is_undone_by_unsealing(texts: list[str]) -> None:
 def test_odd_text_survives_in_every_field(place: Place) -> None:
     async def story() -> None:
         async with place.store() as store:
-            await store.apply([a_submit("r1", key=ODD, tenant=ODD, input=msgspec.json.encode(ODD).decode())])
+            await store.apply(
+                [a_submit("r1", key=ODD, tenant=ODD, input=msgspec.json.encode(ODD).decode())]
+            )
             [claimed] = (await store.apply([a_claim(worker=ODD)]))[0]
             assert (claimed.tenant, msgspec.json.decode(claimed.input)) == (ODD, ODD)
             await store.apply(
                 [
-                    a_checkpoint("r1", 1, ODD, ODD, value=ODD, checksum=ODD, record='{"a":"\\u0000"}'),
+                    a_checkpoint(
+                        "r1", 1, ODD, ODD, value=ODD, checksum=ODD, record='{"a":"\\u0000"}'
+                    ),
                     LogLine("r1", 1, "info", ODD, ODD, '{"a":"\\u0000\uffff"}'),
                 ]
             )
             [checkpoint] = await store.checkpoints("r1", ODD)
-            assert (checkpoint.step, checkpoint.key, checkpoint.value, checkpoint.checksum) == (ODD, ODD, ODD, ODD)
+            assert (checkpoint.step, checkpoint.key, checkpoint.value, checkpoint.checksum) == (
+                ODD,
+                ODD,
+                ODD,
+                ODD,
+            )
             assert checkpoint.record == '{"a":"\\u0000"}'
             [line] = await store.logs("r1")
             assert (line.step, line.message, line.fields) == (ODD, ODD, '{"a":"\\u0000\uffff"}')
@@ -74,11 +84,18 @@ def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
             for name in ("r1", "r2"):
                 data = msgspec.json.decode((await store.history(name))[-1].data)
                 assert data == {"actor": ODD, "reason": ODD}
-            assert [(entry.actor, entry.reason) for entry in await store.audit()] == [(ODD, ODD)] * 2
+            assert [(entry.actor, entry.reason) for entry in await store.audit()] == [
+                (ODD, ODD)
+            ] * 2
             await store.apply([Bury(ODD, ODD, ODD, ODD.encode(), {ODD: ODD}, ODD)])
             found = await store.dead_letter(ODD)
             assert found is not None
-            assert (found.id, found.source, found.reason, found.body) == (ODD, ODD, ODD, ODD.encode())
+            assert (found.id, found.source, found.reason, found.body) == (
+                ODD,
+                ODD,
+                ODD,
+                ODD.encode(),
+            )
             assert found.attributes == {ODD: ODD}
 
     asyncio.run(story())

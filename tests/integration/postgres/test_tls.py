@@ -1,4 +1,5 @@
-"""TLS by URL. The wheel's server is built without it, so PgBouncer stands in front of it and speaks nothing else."""
+"""TLS by URL. The wheel's server is built without it, so PgBouncer stands in front of it and speaks
+nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def certify(name: str, folder: Path) -> tuple[Path, Path]:
     key, certificate = folder / f"{name}.key", folder / f"{name}.crt"
     subject = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name},IP:127.0.0.1"]
     command = [openssl(), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
-    subprocess.run([*command, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    subprocess.run(
+        [*command, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
+    )
     return key, certificate
 
 
@@ -46,7 +49,9 @@ def behind_tls(place: Place, folder: Path, story: Callable[[Url], Awaitable[None
 
     def url(**parameters: str) -> str:
         given = {"schema": place.schema, "listen": "off", **parameters}
-        return f"postgresql://postgres@localhost:{port}/postgres?" + "&".join(f"{k}={v}" for k, v in given.items())
+        return f"postgresql://postgres@localhost:{port}/postgres?" + "&".join(
+            f"{k}={v}" for k, v in given.items()
+        )
 
     async def told() -> None:
         bouncer = PgBouncer(place.server, port=port, client_tls_sslmode="require")
@@ -59,7 +64,9 @@ def behind_tls(place: Place, folder: Path, story: Callable[[Url], Awaitable[None
 def test_connections_are_encrypted_and_the_server_is_checked(place: Place, tmp_path: Path) -> None:
     async def story(url: Url) -> None:
         assert await is_encrypted(url(sslmode="require"))
-        assert await is_encrypted(url(sslmode="verify-full", sslrootcert=str(tmp_path / "localhost.crt")))
+        assert await is_encrypted(
+            url(sslmode="verify-full", sslrootcert=str(tmp_path / "localhost.crt"))
+        )
 
     behind_tls(place, tmp_path, story)
 

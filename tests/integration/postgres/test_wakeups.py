@@ -11,7 +11,15 @@ from tests.integration.postgres.conftest import Place, until
 from holdfast.adapters.postgres import listener
 from holdfast.adapters.postgres.client import QUIET
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.ports.commands import Acquire, Bury, Discard, ForceRelease, ReleaseLock, SaveProgress, Settle
+from holdfast.model.commands import (
+    Acquire,
+    Bury,
+    Discard,
+    ForceRelease,
+    ReleaseLock,
+    SaveProgress,
+    Settle,
+)
 from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
 
 LONG = 30.0
@@ -57,7 +65,12 @@ def test_whatever_gives_others_something_to_do_is_heard(place: Place, listen: st
             await theirs.apply([Acquire("a", "t", "w", 60.0), Acquire("b", "t", "w", 60.0)])
             await theirs.apply([Bury("m", "bus", "bad", b"")])
             submits = [a_submit("r1"), a_submit("r2", unique=True)]
-            for command in (ReleaseLock("a", "t"), ForceRelease("b", "ann", ""), Discard("m", "ann", ""), *submits):
+            for command in (
+                ReleaseLock("a", "t"),
+                ForceRelease("b", "ann", ""),
+                Discard("m", "ann", ""),
+                *submits,
+            ):
                 heard = await quiet(ours)
                 assert await theirs.apply([command]) != [False]
                 assert await ours.wait(heard, LONG) > heard, command
@@ -86,9 +99,15 @@ def test_who_waits_for_work_is_left_alone_when_runs_succeed(place: Place) -> Non
             await theirs.apply([a_submit("r1"), a_submit("r2")])
             [[first, second]] = await theirs.apply([a_claim(limit=2)])
             heard = await quiet(ours)
-            for_news, for_work = (asyncio.create_task(ours.wait(heard, LONG, work=work)) for work in (False, True))
-            await theirs.apply([Settle("r1", first.epoch, "succeeded", result="1")])  # alone, and in a batch
-            await theirs.apply([Settle("r2", second.epoch, "succeeded", result="1"), SaveProgress("r1", 1, "{}")])
+            for_news, for_work = (
+                asyncio.create_task(ours.wait(heard, LONG, work=work)) for work in (False, True)
+            )
+            await theirs.apply(
+                [Settle("r1", first.epoch, "succeeded", result="1")]
+            )  # alone, and in a batch
+            await theirs.apply(
+                [Settle("r2", second.epoch, "succeeded", result="1"), SaveProgress("r1", 1, "{}")]
+            )
             assert await for_news > heard
             assert not for_work.done()
             await theirs.apply([a_submit("r3")])
@@ -131,7 +150,9 @@ def test_a_ring_is_not_left_to_a_batch_that_has_nothing_to_tell(place: Place) ->
             await hears(ours)
             heard = await quiet(ours)
             ringer = theirs._home._work
-            ringer._rang = asyncio.get_running_loop().time()  # a moment ago: what follows waits for the next batch
+            ringer._rang = (
+                asyncio.get_running_loop().time()
+            )  # a moment ago: what follows waits for the next batch
             await theirs.apply([a_submit("r1")])
             ringer._rang = 0.0
             await theirs.apply([ReleaseLock("nobody's", "t")])

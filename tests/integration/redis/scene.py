@@ -1,4 +1,5 @@
-"""What the Redis tests share: stores on real servers, and a network between the two that misbehaves on request."""
+"""What the Redis tests share: stores on real servers, and a network between the two that misbehaves
+on request."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from tests.redis_server import RedisServer, fresh_prefix, shared_server
 
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.ports.commands import Claim, SaveCheckpoint, Submit
+from holdfast.model.commands import Claim, SaveCheckpoint, Submit
 
 RECORD = '{"step":"s","status":"completed","started":1700000000.25,"finished":1700000001.5,"duration":1.25,"epoch":1}'
 
@@ -48,7 +49,9 @@ def a_claim(limit: int = 1, ttl: float = 30.0) -> Claim:
     return Claim("w1", "default", ["p"], limit, ttl)
 
 
-def a_checkpoint(run: str, epoch: int, step: str = "s", key: str = "", value: str = "1") -> SaveCheckpoint:
+def a_checkpoint(
+    run: str, epoch: int, step: str = "s", key: str = "", value: str = "1"
+) -> SaveCheckpoint:
     return SaveCheckpoint(run, epoch, step, key, value, "c", "t", "f", RECORD)
 
 

@@ -1,4 +1,5 @@
-"""What the bus on Redis promises on top of the contract: across processes, deaths, outages and other systems."""
+"""What the bus on Redis promises on top of the contract: across processes, deaths, outages and
+other systems."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ async def a_bus(url: str | None = None) -> AsyncIterator[RedisBus]:
         await bus.close()
 
 
-async def begun(bus: RedisBus, topic: str = "orders", group: str = "g1", **named: Any) -> AsyncIterator[Delivery]:
+async def begun(
+    bus: RedisBus, topic: str = "orders", group: str = "g1", **named: Any
+) -> AsyncIterator[Delivery]:
     deliveries = bus.subscribe(topic, group, **named)
     await deliveries.begun()
     return deliveries
@@ -59,7 +62,9 @@ def test_what_other_systems_add_is_understood() -> None:
             redis = shared_server()
             redis.call("XADD", stream(bus), "*", "body", "other", "kind", "b")
             place = redis.call("XADD", stream(bus), "*", "body", '{"x":1}', "kind", "a")
-            redis.call("XADD", stream(bus), "*", "body", "y", "id", "m9", "attributes", '{"kind":"a"}')
+            redis.call(
+                "XADD", stream(bus), "*", "body", "y", "id", "m9", "attributes", '{"kind":"a"}'
+            )
             one, other = await arrival(deliveries), await arrival(deliveries)
             assert (one.message.id, one.message.body) == (place, b'{"x":1}')
             assert (other.message.id, dict(other.message.attributes)) == ("m9", {"kind": "a"})
@@ -72,7 +77,9 @@ def test_attributes_that_can_not_be_read_are_an_attribute(given: str | bytes) ->
     async def play() -> None:
         async with a_bus() as bus:
             deliveries = await begun(bus)
-            shared_server().call("XADD", stream(bus), "*", "body", "x", "attributes", given, "kind", b"\xe9")
+            shared_server().call(
+                "XADD", stream(bus), "*", "body", "x", "attributes", given, "kind", b"\xe9"
+            )
             shared_server().call("XADD", stream(bus), "*", "body", "y", "id", b"m\xe9")
             one, other = await arrival(deliveries), await arrival(deliveries)
             text = given if isinstance(given, str) else given.decode(errors="backslashreplace")
@@ -116,7 +123,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def die(deliveries: Any) -> None:
-    """As if its process had been killed: it gives no more signs of life, and does not say good-bye."""
+    """As if its process had been killed: it gives no more signs of life, and does not say
+    good-bye."""
     deliveries._living.cancel()
     deliveries._bus._subscriptions.discard(deliveries)
 
@@ -216,8 +224,12 @@ def test_messages_taken_ahead_and_never_seen_come_again_as_new() -> None:
             seen = await arrival(deliveries)
             await deliveries.aclose()
             successor = await begun(bus)
-            again = sorted([(d.message.id, d.attempt) for d in [await arrival(successor) for _ in range(3)]])
-            assert again == sorted((f"m{n}", 2 if f"m{n}" == seen.message.id else 1) for n in range(3))
+            again = sorted(
+                [(d.message.id, d.attempt) for d in [await arrival(successor) for _ in range(3)]]
+            )
+            assert again == sorted(
+                (f"m{n}", 2 if f"m{n}" == seen.message.id else 1) for n in range(3)
+            )
 
     asyncio.run(play())
 
@@ -308,7 +320,9 @@ async def publish_when_it_is_back(bus: RedisBus, id: str) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_a_server_that_has_lost_everything_is_subscribed_to_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_has_lost_everything_is_subscribed_to_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "POLL", 0.05)
 
     async def play(redis: RedisServer) -> None:
@@ -338,7 +352,10 @@ def test_messages_become_runs_and_events_are_relayed() -> None:
         url = shared_server().url(fresh_prefix())
         async with a_bus(url) as outside, Holdfast(url, [double], bus=url) as app:
             events = await begun(
-                outside, "holdfast-events", "audit", where={"ce-type": f"{TYPE_PREFIX}.run.completed.v1"}
+                outside,
+                "holdfast-events",
+                "audit",
+                where={"ce-type": f"{TYPE_PREFIX}.run.completed.v1"},
             )
             await app.receive("numbers", double)
             for number in range(5):

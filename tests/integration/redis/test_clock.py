@@ -1,4 +1,5 @@
-"""The server's clock may jump; leases and delays hardly notice. The kept reading is moved instead of the clock."""
+"""The server's clock may jump; leases and delays hardly notice. The kept reading is moved instead
+of the clock."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import asyncio
 from tests.integration.redis.scene import a_checkpoint, a_claim, a_store, a_submit
 
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.ports.commands import Acquire, Held, Settle, Sweep
+from holdfast.model.commands import Acquire, Held, Settle, Sweep
 
 YEAR = 365 * 86_400.0
 

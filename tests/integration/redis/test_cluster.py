@@ -12,7 +12,7 @@ from tests.redis_server import RedisServer
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import ConfigurationError
-from holdfast.ports.commands import Settle
+from holdfast.model.commands import Settle
 from holdfast.testing.contracts.bus import a_message, received
 from holdfast.testing.invariants import check_store
 
@@ -61,5 +61,7 @@ def test_a_store_lives_on_the_node_that_has_its_slot() -> None:
         form(empty, full)
         asyncio.run(play(empty))
         asyncio.run(carry(empty))
-        slots = {full.call("CLUSTER", "KEYSLOT", key) for key in full.call("KEYS", "*").splitlines()}
+        slots = {
+            full.call("CLUSTER", "KEYSLOT", key) for key in full.call("KEYS", "*").splitlines()
+        }
         assert len(slots) == 1

@@ -1,4 +1,5 @@
-"""Connections that break, answers that are lost, servers that hang or forget: nothing lies, and all of it heals."""
+"""Connections that break, answers that are lost, servers that hang or forget: nothing lies, and all
+of it heals."""
 
 from __future__ import annotations
 
@@ -10,7 +11,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.integration.redis.scene import Network, a_checkpoint, a_claim, a_server, a_store, a_submit, opened
+from tests.integration.redis.scene import (
+    Network,
+    a_checkpoint,
+    a_claim,
+    a_server,
+    a_store,
+    a_submit,
+    opened,
+)
 from tests.missing import openssl
 from tests.redis_server import fresh_prefix, shared_server
 
@@ -18,7 +27,7 @@ from holdfast.adapters.redis import link
 from holdfast.adapters.redis.address import parse
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
-from holdfast.ports.commands import Acquire, Acquired, Held, Settle, Submitted
+from holdfast.model.commands import Acquire, Acquired, Held, Settle, Submitted
 
 
 @asynccontextmanager
@@ -105,12 +114,16 @@ def test_everybody_who_waits_on_a_broken_connection_is_told() -> None:
     async def play() -> None:
         async with behind_a_network() as (store, network):
             network.lose_answers = True
-            calls = [asyncio.create_task(store.apply([a_submit(f"r{number}")])) for number in range(20)]
+            calls = [
+                asyncio.create_task(store.apply([a_submit(f"r{number}")])) for number in range(20)
+            ]
             failed = await asyncio.gather(*calls, return_exceptions=True)
             assert all(isinstance(error, StoreUnavailable) for error in failed)
             assert len({id(error) for error in failed}) == 20
             network.lose_answers = False
-            again = await asyncio.gather(*[store.apply([a_submit(f"r{number}")]) for number in range(20)])
+            again = await asyncio.gather(
+                *[store.apply([a_submit(f"r{number}")]) for number in range(20)]
+            )
             assert all(reply.created for [reply] in again)
 
     asyncio.run(play())
@@ -125,7 +138,9 @@ def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
             async with opened(near), opened(far):
                 heard = await near.wait(0, 5.0)  # it has subscribed
                 network.cut()
-                heard = await asyncio.wait_for(near.wait(heard, 30.0), 10.0)  # it has subscribed again
+                heard = await asyncio.wait_for(
+                    near.wait(heard, 30.0), 10.0
+                )  # it has subscribed again
                 waiting = asyncio.create_task(near.wait(heard, 30.0))
                 await far.apply([a_submit("r1")])
                 assert await asyncio.wait_for(waiting, 5.0) > heard
@@ -149,7 +164,9 @@ def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
         async with opened(RedisStore(redis_url)) as store:
             await store.apply([a_submit("r1")])
             redis.call("SCRIPT", "FLUSH")
-            [claimed], _ = await asyncio.gather(store.apply([a_claim()]), store.apply([a_submit("r2")]))
+            [claimed], _ = await asyncio.gather(
+                store.apply([a_claim()]), store.apply([a_submit("r2")])
+            )
             assert [found.run for found in claimed] == ["r1"]
             redis.call("SCRIPT", "FLUSH")
             assert await store.run("r2") is not None
@@ -185,9 +202,14 @@ def test_a_server_without_memory_accepts_nothing_at_all() -> None:
             with pytest.raises(StoreUnavailable, match="no memory left"):
                 await store.apply([a_checkpoint("r1", 1)])
             assert redis.call("DBSIZE") == before
-            assert [event.type for event in await store.history("r1")] == ["run.queued", "run.started"]
+            assert [event.type for event in await store.history("r1")] == [
+                "run.queued",
+                "run.started",
+            ]
             redis.call("CONFIG", "SET", "maxmemory", "0")
-            assert await store.apply([a_submit("r2"), a_checkpoint("r1", 1), Settle("r1", 1, "succeeded")])
+            assert await store.apply(
+                [a_submit("r2"), a_checkpoint("r1", 1), Settle("r1", 1, "succeeded")]
+            )
             assert len(await store.history("r1")) == 4
 
     with a_server() as redis:
@@ -197,18 +219,24 @@ def test_a_server_without_memory_accepts_nothing_at_all() -> None:
 def test_calls_that_are_given_up_do_not_disturb_the_others() -> None:
     async def play() -> None:
         async with a_store() as store:
-            calls = [asyncio.create_task(store.apply([a_submit(f"r{number}")])) for number in range(10)]
+            calls = [
+                asyncio.create_task(store.apply([a_submit(f"r{number}")])) for number in range(10)
+            ]
             await asyncio.sleep(0)
             for call in calls[::2]:
                 call.cancel()
             replies = await asyncio.gather(*calls, return_exceptions=True)
-            assert [reply[0].run for reply in replies[1::2]] == [f"r{number}" for number in (1, 3, 5, 7, 9)]  # type: ignore[index]
+            assert [reply[0].run for reply in replies[1::2]] == [
+                f"r{number}" for number in (1, 3, 5, 7, 9)
+            ]  # type: ignore[index]
             assert await store.run("r9") is not None
 
     asyncio.run(play())
 
 
-def test_whoever_gives_up_connecting_leaves_no_connection_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_gives_up_connecting_leaves_no_connection_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def play() -> None:
         reached = asyncio.Event()
 
@@ -222,7 +250,9 @@ def test_whoever_gives_up_connecting_leaves_no_connection_behind(monkeypatch: py
         task.cancel()
         await asyncio.wait([task])
         async with asyncio.timeout(10):
-            while "connected_clients:1\n" not in await asyncio.to_thread(redis.call, "INFO", "clients"):
+            while "connected_clients:1\n" not in await asyncio.to_thread(
+                redis.call, "INFO", "clients"
+            ):
                 pass
 
     with a_server() as redis:
@@ -247,7 +277,18 @@ def test_loops_come_and_go() -> None:
 def certificate(tmp_path: Path) -> Path:
     """A key and a certificate for localhost in one file."""
     key, crt = tmp_path / "key.pem", tmp_path / "crt.pem"
-    command = [openssl(), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command = [
+        openssl(),
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
     command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(crt)]
     subprocess.run(command, check=True, capture_output=True)
     both = tmp_path / "both.pem"

@@ -1,4 +1,5 @@
-"""A server killed and started again, and a replica promoted: what survived is consistent, and no epoch comes twice."""
+"""A server killed and started again, and a replica promoted: what survived is consistent, and no
+epoch comes twice."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.redis_server import RedisServer
 
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
-from holdfast.ports.commands import STALE, Acquire, Acquired, Claim, Renew, Settle, Submitted
+from holdfast.model.commands import STALE, Acquire, Acquired, Claim, Renew, Settle, Submitted
 from holdfast.testing.invariants import check_store
 
 PATIENCE = 10.0
@@ -44,7 +45,9 @@ def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
             await store.apply([a_submit(f"r{number}", key=f"k{number}") for number in range(20)])
             [claimed] = await store.apply([a_claim(10)])
             await store.apply([a_checkpoint(found.run, found.epoch) for found in claimed])
-            await store.apply([Settle(found.run, found.epoch, "succeeded", result="1") for found in claimed[:5]])
+            await store.apply(
+                [Settle(found.run, found.epoch, "succeeded", result="1") for found in claimed[:5]]
+            )
             redis.kill()
             redis.start()
             held = [(found.run, found.epoch) for found in claimed[5:]]
@@ -82,9 +85,14 @@ def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
             await store.apply([a_submit("r1"), a_claim(), Acquire("lock", "a", "me", 30.0)])
             redis.kill()
             redis.start()
-            [nothing, lock] = await when_it_is_back(store, a_claim(), Acquire("lock", "a", "me", 30.0))
+            [nothing, lock] = await when_it_is_back(
+                store, a_claim(), Acquire("lock", "a", "me", 30.0)
+            )
             assert (nothing, lock) == ([], Acquired(1))  # what survived is as it was
-            assert await store.apply([Settle("r1", 1, "handover"), a_submit("r2")]) == [None, SUBMITTED]
+            assert await store.apply([Settle("r1", 1, "handover"), a_submit("r2")]) == [
+                None,
+                SUBMITTED,
+            ]
             _, [claimed] = await store.apply([Acquire("other", "a", "me", 30.0), a_claim()])
             assert claimed.epoch > A_LOT
 
@@ -93,17 +101,23 @@ def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
 
 
 def test_a_claim_under_one_epoch_tells_new_runs_from_those_that_others_have_begun() -> None:
-    """After a restart both have the same epoch and attempt; taken for new, a run would do its steps again."""
+    """After a restart both have the same epoch and attempt; taken for new, a run would do its steps
+    again."""
 
     async def play(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit("new"), a_submit("begun", pipeline="q")])
             [[begun]] = await store.apply([Claim("w1", "default", ["q"], 1, 30.0)])
-            await store.apply([a_checkpoint("begun", begun.epoch), Settle("begun", begun.epoch, "handover")])
+            await store.apply(
+                [a_checkpoint("begun", begun.epoch), Settle("begun", begun.epoch, "handover")]
+            )
             redis.kill()
             redis.start()
             [claimed] = await when_it_is_back(store, Claim("w2", "default", ["p", "q"], 2, 30.0))
-            assert [(found.run, found.resumed) for found in claimed] == [("new", False), ("begun", True)]
+            assert [(found.run, found.resumed) for found in claimed] == [
+                ("new", False),
+                ("begun", True),
+            ]
             assert len({(found.epoch, found.attempt) for found in claimed}) == 1
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
@@ -118,7 +132,9 @@ def test_epochs_are_above_all_that_came_before_even_if_the_server_has_lost_every
             assert await store.apply([Acquire("lock", "a", "me", 30.0)]) == [Acquired(1)]
             redis.kill()
             redis.start()
-            async with opened(RedisStore(redis.url())) as other:  # it has never met the one that was killed
+            async with opened(
+                RedisStore(redis.url())
+            ) as other:  # it has never met the one that was killed
                 assert await other.apply([Acquire("new", "a", "me", 30.0)]) == [Acquired(1)]
                 [lock] = await when_it_is_back(store, Acquire("lock", "b", "you", 30.0))
                 assert lock.epoch > A_LOT
@@ -130,7 +146,8 @@ def test_epochs_are_above_all_that_came_before_even_if_the_server_has_lost_every
 
 
 def test_epochs_of_a_life_of_the_server_that_left_no_trace_do_not_come_again() -> None:
-    """Two restarts, and the disk has nothing of what was between them: neither the claims nor that there was a life."""
+    """Two restarts, and the disk has nothing of what was between them: neither the claims nor that
+    there was a life."""
 
     async def claim_in_a_new_life(redis: RedisServer) -> int:
         redis.start()

@@ -1,4 +1,5 @@
-"""That a lock was given back is the one write that Redis' log does not get: what that saves, and what it costs."""
+"""That a lock was given back is the one write that Redis' log does not get: what that saves, and
+what it costs."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from tests.integration.redis.test_failover import offset_of, until, when_it_is_b
 from tests.redis_server import RedisServer
 
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.ports.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, Sweep
+from holdfast.model.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, Sweep
 from holdfast.testing.clock import ManualClock
 
 TTL = 30.0
@@ -22,7 +23,9 @@ def take(token: str, name: str = "lock") -> Acquire:
 
 def logged(redis: RedisServer) -> int:
     lines = redis.call("INFO", "persistence").splitlines()
-    return next(int(line.partition(":")[2]) for line in lines if line.startswith("aof_current_size"))
+    return next(
+        int(line.partition(":")[2]) for line in lines if line.startswith("aof_current_size")
+    )
 
 
 def test_nobody_waits_for_the_disk_to_give_a_lock_back() -> None:

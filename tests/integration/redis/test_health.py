@@ -27,7 +27,7 @@ def use(url: str, *commands: object) -> None:
     asyncio.run(play())
 
 
-# --- the server -------------------------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
 def test_a_healthy_server_has_no_troubles() -> None:
@@ -49,7 +49,10 @@ def test_a_server_that_evicts_is_a_failure_until_it_is_repaired() -> None:
         found = look(health.findings(redis.url()))
         assert troubles(found) == {"eviction": "fail", "persistence": "warn"}
         done = asyncio.run(bootstrap.repair_store(redis.url()))
-        assert [line.partition(",")[0] for line in done] == ["set maxmemory-policy noeviction", "set appendonly yes"]
+        assert [line.partition(",")[0] for line in done] == [
+            "set maxmemory-policy noeviction",
+            "set appendonly yes",
+        ]
         assert "until it is started again" in done[0]
         assert troubles(look(health.findings(redis.url()))) == {}
 
@@ -70,7 +73,9 @@ def test_a_replica_is_a_failure() -> None:
 
 
 def test_a_server_that_is_down_is_a_failure() -> None:
-    assert troubles(look(health.findings(f"redis://127.0.0.1:{free_port()}/0"))) == {"reachable": "fail"}
+    assert troubles(look(health.findings(f"redis://127.0.0.1:{free_port()}/0"))) == {
+        "reachable": "fail"
+    }
 
 
 def test_a_wrong_password_is_a_failure_and_no_password_is_shown() -> None:
@@ -83,7 +88,9 @@ def test_a_wrong_password_is_a_failure_and_no_password_is_shown() -> None:
 
 def test_a_database_that_does_not_exist_is_a_failure() -> None:
     with a_server() as redis:
-        assert troubles(look(health.findings(redis.url().replace("/0", "/99")))) == {"usable": "fail"}
+        assert troubles(look(health.findings(redis.url().replace("/0", "/99")))) == {
+            "usable": "fail"
+        }
 
 
 def test_memory_that_is_almost_used_up_is_noticed() -> None:
@@ -108,12 +115,14 @@ def test_a_disk_that_refuses_writes_is_a_failure() -> None:
     assert (broken.status, broken.seen) == ("fail", "aof_last_write_status err")
 
 
-# --- the store --------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 def test_data_of_a_newer_program_are_a_failure() -> None:
     prefix = fresh_prefix()
-    shared_server().call("HSET", f"{prefix}holdfast:meta", "schema", "99", "oldest_usable_schema", "99")
+    shared_server().call(
+        "HSET", f"{prefix}holdfast:meta", "schema", "99", "oldest_usable_schema", "99"
+    )
     found = look(health.findings(shared_server().url(prefix)))
     assert troubles(found) == SHARED | {"usable": "fail"}
     assert "upgrade holdfast" in found["usable"].seen
@@ -139,7 +148,7 @@ def test_a_user_who_may_not_hear_is_noticed_by_the_trial(monkeypatch: pytest.Mon
         assert "channel" in found["reachable"].seen
 
 
-# --- the bus ----------------------------------------------------------------------------------------------------------
+# --- the bus --------------------------------------------------------------------------------------
 
 
 def test_a_message_is_sent_and_every_trace_of_it_removed() -> None:

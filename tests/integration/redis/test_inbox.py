@@ -1,4 +1,5 @@
-"""Plain submits that come alone: put down without a script, and taken in before anything that comes later."""
+"""Plain submits that come alone: put down without a script, and taken in before anything that comes
+later."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import asyncio
 from tests.integration.redis.scene import a_claim, a_store, a_submit
 
 from holdfast.adapters.redis.store import FULL, RedisStore
+from holdfast.model.commands import Submitted
 from holdfast.model.run import Run
-from holdfast.ports.commands import Submitted
 from holdfast.ports.store import RunFilter
 
 
@@ -119,7 +120,11 @@ def test_a_submit_with_conditions_never_lies_in_the_inbox() -> None:
     async def play() -> None:
         async with a_store() as store:
             await opened(store)
-            for command in (a_submit("r1", key="k"), a_submit("r2", delay=1.0), a_submit("r3", unique=True)):
+            for command in (
+                a_submit("r1", key="k"),
+                a_submit("r2", delay=1.0),
+                a_submit("r3", unique=True),
+            ):
                 await store.apply([command])
                 assert await lying(store) == 0
 

@@ -15,8 +15,7 @@ from tests.redis_server import fresh_prefix, shared_server
 from holdfast import Context, Holdfast, Pause, Permanent, Pipeline, WorkerOptions
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.run import RunState
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Cancel,
     Claim,
     PauseRun,
@@ -29,13 +28,12 @@ from holdfast.ports.commands import (
     Settle,
     Sweep,
 )
+from holdfast.model.run import RunState
 from holdfast.services.statedocument import state_document
 from holdfast.services.views import run_view
 from holdfast.testing.clock import ManualClock
 
-UNDER_WAY = (
-    '{"steps":{"t":{"step":"t","status":"in_progress","started":1700000002.0,"done":3,"usage":{"input_tokens":5}}}}'
-)
+UNDER_WAY = '{"steps":{"t":{"step":"t","status":"in_progress","started":1700000002.0,"done":3,"usage":{"input_tokens":5}}}}'
 
 
 async def raw(store: RedisStore, *command: str) -> Any:
@@ -62,22 +60,31 @@ async def expected(store: RedisStore, run_id: str = "r1") -> dict[str, Any]:
 
 
 def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Equal, with times compared as times; while a run is under way, its duration is that of the last change, and a
-    worker says of a run that succeeds when it was sent to the server."""
+    """Equal, with times compared as times; while a run is under way, its duration is that of the
+    last change, and a worker says of a run that succeeds when it was sent to the server."""
     assert sorted(found) == sorted(wanted)
     assert sorted(found["stepAnalytics"]) == sorted(wanted["stepAnalytics"])
     for step, analytics in wanted["stepAnalytics"].items():
         assert _times(found["stepAnalytics"][step]) == _times(analytics, about=True), step
     sending = 2.0
     assert -1000 * sending <= found["totalDurationMs"] - wanted["totalDurationMs"] < 10_000
-    assert _time(found["updatedAt"]) >= _time(wanted["updatedAt"]) - sending  # or later: progress is no event
+    assert (
+        _time(found["updatedAt"]) >= _time(wanted["updatedAt"]) - sending
+    )  # or later: progress is no event
     for name in set(wanted) - {"stepAnalytics", "totalDurationMs", "updatedAt"}:
         assert _times({name: found[name]}) == _times({name: wanted[name]}, about=True), name
 
 
 def _times(values: dict[str, Any], *, about: bool = False) -> dict[str, Any]:
     times = {name: _time(value) for name, value in values.items() if name.endswith("At")}
-    return {**values, **({name: pytest.approx(time, abs=0.001) for name, time in times.items()} if about else times)}
+    return {
+        **values,
+        **(
+            {name: pytest.approx(time, abs=0.001) for name, time in times.items()}
+            if about
+            else times
+        ),
+    }
 
 
 def _time(text: str) -> float:
@@ -93,7 +100,8 @@ async def check(store: RedisStore, run: str = "r1") -> dict[str, Any]:
 # --- the state document ---
 
 WORD = SaveProgress("r1", 1, "{}")
-"""The worker's word on its progress, which comes at most half a second after a step was completed."""
+"""The worker's word on its progress, which comes at most half a second after a step was
+completed."""
 
 
 def test_the_document_follows_a_run_step_by_step() -> None:
@@ -108,7 +116,12 @@ def test_the_document_follows_a_run_step_by_step() -> None:
             found = await document(store)
             assert found["completedResults"] == {"s": {"a": "☃"}}
             assert found["stepAnalytics"]["s"]["durationMs"] == 1250
-            await store.apply([a_checkpoint("r1", 1, "t", value="[1,2]"), a_checkpoint("r1", 1, "u", value="@blob:x")])
+            await store.apply(
+                [
+                    a_checkpoint("r1", 1, "t", value="[1,2]"),
+                    a_checkpoint("r1", 1, "u", value="@blob:x"),
+                ]
+            )
             assert list((await document(store))["completedResults"]) == ["s"]
             await store.apply([WORD])
             found = await document(store)
@@ -116,8 +129,17 @@ def test_the_document_follows_a_run_step_by_step() -> None:
             last = a_checkpoint("r1", 1, "v", value='"end"')
             await store.apply([Settle("r1", 1, "succeeded", result='"end"', last=last)])
             found = await check(store)
-            assert (found["status"], found["reportId"], found["userId"]) == ("completed", "r1", "acme")
-            assert found["completedResults"] == {"s": {"a": "☃"}, "t": [1, 2], "u": "@blob:x", "v": "end"}
+            assert (found["status"], found["reportId"], found["userId"]) == (
+                "completed",
+                "r1",
+                "acme",
+            )
+            assert found["completedResults"] == {
+                "s": {"a": "☃"},
+                "t": [1, 2],
+                "u": "@blob:x",
+                "v": "end",
+            }
 
     asyncio.run(play())
 
@@ -128,14 +150,20 @@ def test_the_document_of_a_run_that_succeeded_is_the_same_whoever_made_it(noted:
 
     def saved(step: str, value: str = "1", **changed: Any) -> SaveCheckpoint:
         record = json.dumps({**json.loads(RECORD), "step": step, **changed}, separators=(",", ":"))
-        return SaveCheckpoint("r1", 1, step, "", value, "c", "t", "f", record, changed.get("status") == "skipped")
+        return SaveCheckpoint(
+            "r1", 1, step, "", value, "c", "t", "f", record, changed.get("status") == "skipped"
+        )
 
     async def play() -> None:
         usage = {"input_tokens": 7, "output_tokens": 5, "cost": 0.5, "calls": 1}
         async with a_store() as store:
             await store.apply([a_submit("r1", key='a "key"'), a_claim(), saved("first")])
-            await store.apply([saved("paid", usage=usage), saved("é ☃", "@blob:x", started=1600000000.0)])
-            await store.apply([saved("left out", status="skipped"), a_checkpoint("r1", 1, "paid", "an item")])
+            await store.apply(
+                [saved("paid", usage=usage), saved("é ☃", "@blob:x", started=1600000000.0)]
+            )
+            await store.apply(
+                [saved("left out", status="skipped"), a_checkpoint("r1", 1, "paid", "an item")]
+            )
             if not noted:
                 store._notebook.forget([("r1", 1)])
             await store.apply([Settle("r1", 1, "succeeded", result="7", last=saved("end"))])
@@ -151,7 +179,9 @@ def test_the_document_of_a_run_that_succeeded_is_the_same_whoever_made_it(noted:
 def test_a_document_names_its_run_by_the_callers_key() -> None:
     async def play() -> None:
         async with a_store() as store:
-            await store.apply([a_submit("r1", key="order-7"), a_claim(), a_checkpoint("r1", 1), WORD])
+            await store.apply(
+                [a_submit("r1", key="order-7"), a_claim(), a_checkpoint("r1", 1), WORD]
+            )
             assert (await check(store))["reportId"] == "order-7"
 
     asyncio.run(play())
@@ -161,7 +191,9 @@ def test_a_run_of_one_step_has_its_document_when_it_is_over() -> None:
     async def play() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1"), a_claim()])
-            await store.apply([Settle("r1", 1, "succeeded", result="1", last=a_checkpoint("r1", 1))])
+            await store.apply(
+                [Settle("r1", 1, "succeeded", result="1", last=a_checkpoint("r1", 1))]
+            )
             await check(store)
 
     asyncio.run(play())
@@ -174,13 +206,17 @@ def test_the_documents_of_runs_that_succeeded_go_after_a_day(by: str) -> None:
     async def succeed(store: RedisStore, *runs: str) -> None:
         await store.apply([a_submit(run) for run in runs])
         await store.apply([a_claim(len(runs))])
-        await store.apply([Settle(run, 1, "succeeded", result="1", last=a_checkpoint(run, 1)) for run in runs])
+        await store.apply(
+            [Settle(run, 1, "succeeded", result="1", last=a_checkpoint(run, 1)) for run in runs]
+        )
 
     async def shown(store: RedisStore) -> set[str]:
         return {run for run in ("r1", "r2", "r3", "r4") if await document(store, run)}
 
     async def play() -> None:
-        async with opened(RedisStore(shared_server().url(fresh_prefix()), test_clock=clock)) as store:
+        async with opened(
+            RedisStore(shared_server().url(fresh_prefix()), test_clock=clock)
+        ) as store:
             await succeed(store, "r1", "r2")
             clock.advance(50_000)
             await succeed(store, "r3")
@@ -205,8 +241,12 @@ def test_every_other_ending_of_an_attempt_is_shown(outcome: Any) -> None:
         error = '{"name":"Permanent","message":"no \\"way\\"","step":"t"}'
         async with a_store() as store:
             await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1)])
-            progress = UNDER_WAY.replace("in_progress", "failed") if outcome == "failed" else UNDER_WAY
-            await store.apply([Settle("r1", 1, outcome, error=error, reason="because", progress=progress)])
+            progress = (
+                UNDER_WAY.replace("in_progress", "failed") if outcome == "failed" else UNDER_WAY
+            )
+            await store.apply(
+                [Settle("r1", 1, outcome, error=error, reason="because", progress=progress)]
+            )
             await check(store)
 
     asyncio.run(play())
@@ -234,7 +274,12 @@ def test_a_failed_run_that_is_resumed_keeps_its_document() -> None:
         error = '{"name":"Permanent","message":"no"}'
         async with a_store() as store:
             await store.apply(
-                [a_submit("r1"), a_claim(), a_checkpoint("r1", 1), Settle("r1", 1, "failed", error=error)]
+                [
+                    a_submit("r1"),
+                    a_claim(),
+                    a_checkpoint("r1", 1),
+                    Settle("r1", 1, "failed", error=error),
+                ]
             )
             assert (await check(store))["status"] == "failed"
             await store.apply([Resume("r1", "ann")])
@@ -248,10 +293,15 @@ def test_a_failed_run_that_is_resumed_keeps_its_document() -> None:
 def test_a_result_made_again_replaces_the_old_one() -> None:
     async def play() -> None:
         async with a_store() as store:
-            await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1, "s"), a_checkpoint("r1", 1, "t")])
+            await store.apply(
+                [a_submit("r1"), a_claim(), a_checkpoint("r1", 1, "s"), a_checkpoint("r1", 1, "t")]
+            )
             await store.apply([Quarantine("r1", 1, "s", "", "damaged")])
             found = await document(store)
-            assert (list(found["completedResults"]), found["validationFailures"]) == (["t"], {"s": 1})
+            assert (list(found["completedResults"]), found["validationFailures"]) == (
+                ["t"],
+                {"s": 1},
+            )
             await store.apply([a_checkpoint("r1", 1, "s", value="2"), WORD])
             found = await check(store)
             assert found["completedResults"] == {"t": 1, "s": 2}
@@ -265,7 +315,9 @@ def test_results_taken_over_are_shown() -> None:
     async def play() -> None:
         async with a_store() as store:
             copied = [Checkpoint("a", "", '"old"', "c", "t", "f", RECORD)]
-            await store.apply([a_submit("r1", checkpoints=copied), a_claim(), a_checkpoint("r1", 1, "s"), WORD])
+            await store.apply(
+                [a_submit("r1", checkpoints=copied), a_claim(), a_checkpoint("r1", 1, "s"), WORD]
+            )
             assert (await check(store))["completedResults"] == {"a": "old", "s": 1}
 
     asyncio.run(play())
@@ -277,9 +329,14 @@ def test_skipped_steps_have_no_result() -> None:
             record = RECORD.replace("completed", "skipped")
             skipped = a_checkpoint("r1", 1, "s", value="null")
             skipped = type(skipped)("r1", 1, "s", "", "null", "c", "t", "f", record, skipped=True)
-            await store.apply([a_submit("r1"), a_claim(), skipped, a_checkpoint("r1", 1, "t"), WORD])
+            await store.apply(
+                [a_submit("r1"), a_claim(), skipped, a_checkpoint("r1", 1, "t"), WORD]
+            )
             found = await check(store)
-            assert (found["completedResults"], found["stepAnalytics"]["s"]["status"]) == ({"t": 1}, "skipped")
+            assert (found["completedResults"], found["stepAnalytics"]["s"]["status"]) == (
+                {"t": 1},
+                "skipped",
+            )
 
     asyncio.run(play())
 
@@ -347,7 +404,9 @@ def test_the_document_of_a_real_pipeline() -> None:
 
     async def play() -> None:
         url = shared_server().url(fresh_prefix())
-        async with Holdfast(url, pipelines=[report], blobs="memory:", worker=WorkerOptions(concurrency=4)) as app:
+        async with Holdfast(
+            url, pipelines=[report], blobs="memory:", worker=WorkerOptions(concurrency=4)
+        ) as app:
             assert isinstance(app.store, RedisStore)
             good = await app.submit(report, 3)
             bad = await app.submit(report, 1)
@@ -392,7 +451,9 @@ def test_validation_failures_are_counted_per_step() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1"), a_claim()])
             for key in ("", "i1"):
-                await store.apply([a_checkpoint("r1", 1, "s", key), Quarantine("r1", 1, "s", key, "bad")])
+                await store.apply(
+                    [a_checkpoint("r1", 1, "s", key), Quarantine("r1", 1, "s", key, "bad")]
+                )
             assert await raw(store, "GET", "pipeline_validation_failure:r1:s") == b"2"
 
     asyncio.run(play())
@@ -403,7 +464,9 @@ def test_nothing_is_left_of_a_run_that_was_pruned() -> None:
         async with a_store() as store:
             before = await store._ask("KEYS", store.address.prefix + "*")
             await store.apply([a_submit("r1", key="k"), a_claim(), a_checkpoint("r1", 1)])
-            await store.apply([SaveProgress("r1", 1, UNDER_WAY), Quarantine("r1", 1, "s", "", "bad")])
+            await store.apply(
+                [SaveProgress("r1", 1, UNDER_WAY), Quarantine("r1", 1, "s", "", "bad")]
+            )
             await store.apply([Settle("r1", 1, "failed", error='{"name":"N","message":""}')])
             [pruned] = await store.apply([Prune(keep=-1.0, keep_failed=-1.0)])
             assert pruned == [("r1", "acme")]

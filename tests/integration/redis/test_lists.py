@@ -7,7 +7,7 @@ import asyncio
 from tests.integration.redis.scene import a_store, a_submit
 
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.ports.commands import Bury, Cancel, Claim, PauseRun, Prune, ReadOutbox, Settle
+from holdfast.model.commands import Bury, Cancel, Claim, PauseRun, Prune, ReadOutbox, Settle
 from holdfast.ports.store import RunFilter
 
 MANY = 1200
@@ -22,7 +22,12 @@ async def fill(store: RedisStore) -> None:
 
 def a_run(number: int) -> object:
     pipeline = "rare" if number % 100 == 0 else "p"
-    return a_submit(f"r{number:04}", tenant=f"t{number % 3}", pipeline=pipeline, lane="fast" if number % 2 else "slow")
+    return a_submit(
+        f"r{number:04}",
+        tenant=f"t{number % 3}",
+        pipeline=pipeline,
+        lane="fast" if number % 2 else "slow",
+    )
 
 
 async def pages(store: RedisStore, where: RunFilter, limit: int) -> list[str]:
@@ -43,7 +48,9 @@ def test_every_list_is_complete_and_in_order() -> None:
             await store.apply([PauseRun(f"r{number:04}", "ann") for number in range(1, MANY, 50)])
             [claimed] = await store.apply([Claim("w", "fast", ["p"], 100, 30.0)])
             await store.apply([Settle(run.run, run.epoch, "succeeded") for run in claimed[:50]])
-            everything = sorted(await store.runs(RunFilter(), limit=10_000), key=lambda run: -run.seq)
+            everything = sorted(
+                await store.runs(RunFilter(), limit=10_000), key=lambda run: -run.seq
+            )
             assert len(everything) == MANY
             for where in (
                 RunFilter(),
@@ -83,7 +90,10 @@ def test_indexes_go_with_the_last_run_that_they_name() -> None:
                 pruned += some
             assert len(pruned) == 9
             assert [run.id for run in await store.runs(RunFilter())] == ["r9"]
-            assert [event.id for event in (await store.apply([ReadOutbox()]))[0]] == ["r9:1", "r9:2"]
+            assert [event.id for event in (await store.apply([ReadOutbox()]))[0]] == [
+                "r9:1",
+                "r9:2",
+            ]
             assert await store._ask("XLEN", store._key("ended")) == 0
             await store.apply([Settle("r9", 1, "succeeded"), Prune(-1.0, -1.0)])
             for name in ("runs", "tenant:acme", "ended"):
@@ -96,7 +106,10 @@ def test_dead_letters_are_listed_by_tenant_without_looking_at_the_others() -> No
     async def play() -> None:
         async with a_store() as store:
             await store.apply(
-                [Bury(f"m{number:03}", "bus", "bad", b"x", {}, f"t{number % 2}") for number in range(300)]
+                [
+                    Bury(f"m{number:03}", "bus", "bad", b"x", {}, f"t{number % 2}")
+                    for number in range(300)
+                ]
             )
             found = await store.dead_letters(tenant="t1", limit=5)
             assert [letter.id for letter in found] == ["m299", "m297", "m295", "m293", "m291"]

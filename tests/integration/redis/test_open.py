@@ -13,7 +13,7 @@ from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
-from holdfast.ports.commands import Prune, Settle, Sweep
+from holdfast.model.commands import Prune, Settle, Sweep
 from holdfast.ports.store import RunFilter
 
 SOMEWHERE = Address((("localhost", 6379),))
@@ -55,7 +55,9 @@ def test_a_server_that_still_reads_its_data_is_not_judged_yet() -> None:
 def test_a_cluster_needs_a_hash_tag_in_the_prefix() -> None:
     for prefix in ("", "shop:", "{}shop:", "{shop"):
         with pytest.raises(ConfigurationError, match=r"prefix=\{holdfast\}:"):
-            server.refuse_scattered_keys({"cluster_enabled": "1"}, parse(f"redis://h/?prefix={prefix}"))
+            server.refuse_scattered_keys(
+                {"cluster_enabled": "1"}, parse(f"redis://h/?prefix={prefix}")
+            )
     server.refuse_scattered_keys({"cluster_enabled": "1"}, parse("redis://h/?prefix={shop}:"))
     server.refuse_scattered_keys({"cluster_enabled": "0"}, SOMEWHERE)
 
@@ -108,7 +110,9 @@ def test_a_user_needs_few_rights() -> None:
     async def play(url: str) -> None:
         async with opened(RedisStore(url)) as store:
             await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1)])
-            await store.apply([Settle("r1", 1, "failed", error='{"name":"N","message":""}'), Sweep()])
+            await store.apply(
+                [Settle("r1", 1, "failed", error='{"name":"N","message":""}'), Sweep()]
+            )
             assert len(await store.runs(RunFilter())) == 1
             [pruned] = await store.apply([Prune(keep=-1.0, keep_failed=-1.0)])
             assert pruned == [("r1", "acme")]
@@ -154,10 +158,18 @@ def test_what_the_fsync_policy_means_is_said(caplog: pytest.LogCaptureFixture) -
 
 
 def test_every_part_of_an_address_is_understood() -> None:
-    found = parse("rediss://u:p%40@one:1,two/3?prefix=x:&pool=4&timeout=1.5&ca=/ca.pem&documents=no")
+    found = parse(
+        "rediss://u:p%40@one:1,two/3?prefix=x:&pool=4&timeout=1.5&ca=/ca.pem&documents=no"
+    )
     assert found.hosts == (("one", 1), ("two", 6379))
     assert (found.user, found.password, found.database, found.tls) == ("u", "p@", 3, True)
-    assert (found.prefix, found.pool, found.timeout, found.ca, found.documents) == ("x:", 4, 1.5, "/ca.pem", False)
+    assert (found.prefix, found.pool, found.timeout, found.ca, found.documents) == (
+        "x:",
+        4,
+        1.5,
+        "/ca.pem",
+        False,
+    )
     assert str(found) == "rediss://one:1,two:6379/3"
 
 
@@ -188,7 +200,12 @@ def test_connecting_may_take_another_time() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["redis://ann:s3c/ret@h/0", "redis://ann:s3c?ret@h/0", "redis://ann:s3c#ret@h/0", "redis://ann:s3c#ret"],
+    [
+        "redis://ann:s3c/ret@h/0",
+        "redis://ann:s3c?ret@h/0",
+        "redis://ann:s3c#ret@h/0",
+        "redis://ann:s3c#ret",
+    ],
 )
 def test_a_password_that_should_have_been_encoded_is_not_shown_either(url: str) -> None:
     with pytest.raises(ConfigurationError, match="percent-encoded") as refused:

@@ -1,4 +1,5 @@
-"""Idle workers stand by at the inbox: they are given runs, never more than they have room for, and lose none."""
+"""Idle workers stand by at the inbox: they are given runs, never more than they have room for, and
+lose none."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.redis_server import RedisServer, fresh_prefix, shared_server
 
 from holdfast import Holdfast, Pipeline, WorkerOptions
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.ports.commands import Claimed, Renew, SaveProgress, Settle
+from holdfast.model.commands import Claimed, Renew, SaveProgress, Settle
 from holdfast.testing.invariants import check_store
 
 A_LOT = 1_000_000
@@ -47,7 +48,9 @@ def test_a_run_is_given_to_another_process_and_is_done_like_any_other() -> None:
             assert given.epoch > A_LOT
             assert await here.apply([SaveProgress(given.run, given.epoch, "{}")]) == [None]
             assert await there.apply([Renew([(given.run, given.epoch)], 30.0)]) == [[]]
-            assert await here.apply([Settle(given.run, given.epoch, "succeeded", result="1")]) == [None]
+            assert await here.apply([Settle(given.run, given.epoch, "succeeded", result="1")]) == [
+                None
+            ]
             assert await check_store(there) == []
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
@@ -58,7 +61,10 @@ def test_a_run_that_was_given_out_survives_the_server() -> None:
     """Who had it may go on: nobody else was given it, and the next script takes it in."""
 
     async def play(redis: RedisServer) -> None:
-        async with opened(RedisStore(redis.url())) as here, opened(RedisStore(redis.url())) as there:
+        async with (
+            opened(RedisStore(redis.url())) as here,
+            opened(RedisStore(redis.url())) as there,
+        ):
             given = await given_by(here, there)
             redis.kill()
             redis.start()
@@ -66,7 +72,9 @@ def test_a_run_that_was_given_out_survives_the_server() -> None:
             run = await again.run(given.run)
             assert run is not None
             assert (run.state, run.epoch) == ("running", given.epoch)
-            assert await again.apply([Settle(given.run, given.epoch, "succeeded", result="1")]) == [None]
+            assert await again.apply([Settle(given.run, given.epoch, "succeeded", result="1")]) == [
+                None
+            ]
             assert await check_store(again) == []
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
@@ -79,7 +87,9 @@ def test_it_is_taken_in_even_if_nothing_is_written() -> None:
             given = await given_by(store, store)
             while await store._ask("XLEN", store._key("inbox")):
                 pass
-            assert await store._ask("SMEMBERS", store._key("leases:default")) == [given.run.encode()]
+            assert await store._ask("SMEMBERS", store._key("leases:default")) == [
+                given.run.encode()
+            ]
 
     asyncio.run(play())
 
@@ -103,7 +113,10 @@ def test_an_idle_worker_is_given_what_another_process_submits() -> None:
             """Nothing to do."""
 
         pipeline, url = a_pipeline(body), shared_server().url(fresh_prefix())
-        async with Holdfast(url, [pipeline], worker=WorkerOptions()), Holdfast(url, [pipeline], worker=False) as app:
+        async with (
+            Holdfast(url, [pipeline], worker=WorkerOptions()),
+            Holdfast(url, [pipeline], worker=False) as app,
+        ):
             epochs: list[int] = []
             while not epochs or epochs[-1] < A_LOT:
                 assert len(epochs) < 50, epochs
@@ -129,7 +142,10 @@ def test_a_worker_that_is_given_a_run_and_has_no_room_hands_it_over() -> None:
 
         pipeline, url = a_pipeline(body), shared_server().url(fresh_prefix())
         options = WorkerOptions(concurrency=1)
-        async with Holdfast(url, [pipeline], worker=options), Holdfast(url, [pipeline], worker=False) as app:
+        async with (
+            Holdfast(url, [pipeline], worker=options),
+            Holdfast(url, [pipeline], worker=False) as app,
+        ):
             first = await app.submit(pipeline, 1, key="by a script")
             await busy.wait()
             others = [await app.submit(pipeline, number) for number in range(2, 20)]

@@ -51,7 +51,9 @@ def test_one_app_submits_and_another_executes() -> None:
     async def play() -> None:
         url = shared_server().url(fresh_prefix())
         async with Holdfast(url, [double], worker=False) as client, Holdfast(url, [double]):
-            runs = await asyncio.gather(*[client.submit(double, number, key=f"k{number}") for number in range(30)])
+            runs = await asyncio.gather(
+                *[client.submit(double, number, key=f"k{number}") for number in range(30)]
+            )
             results = await asyncio.wait_for(asyncio.gather(*[run.result() for run in runs]), 20.0)
             assert results == [2 * number for number in range(30)]
             again = await client.submit(double, 7, key="k7")

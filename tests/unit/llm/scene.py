@@ -1,4 +1,5 @@
-"""A fake server, a model that asks it, and a bill: over a real socket, or in virtual time without one."""
+"""A fake server, a model that asks it, and a bill: over a real socket, or in virtual time without
+one."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ class Bill:
 
     def usage(self, **counted: Any) -> None:
         self.spent.count(
-            counted.get("input_tokens", 0), counted.get("output_tokens", 0), counted["cost"], counted.get("calls", 1)
+            counted.get("input_tokens", 0),
+            counted.get("output_tokens", 0),
+            counted["cost"],
+            counted.get("calls", 1),
         )
 
 
@@ -69,7 +73,9 @@ def over_loopback(
 
     async def play() -> Any:
         async with FakeLLM(brain, key=KEY, **options) as fake:
-            model = Model(parse(fake.address(vendor, **(address or {}))), environment=fake.environment)
+            model = Model(
+                parse(fake.address(vendor, **(address or {}))), environment=fake.environment
+            )
             try:
                 return await story(Scene(fake, model))
             finally:
@@ -93,7 +99,12 @@ class Stage:
         return self.world.run(work, self._process, within=within)
 
     def scene(
-        self, vendor: str = "openai", *, address: dict[str, Any] | None = None, brain: Any = BRAIN, **options: Any
+        self,
+        vendor: str = "openai",
+        *,
+        address: dict[str, Any] | None = None,
+        brain: Any = BRAIN,
+        **options: Any,
     ) -> Scene:
         fake = FakeLLM(brain, key=KEY, **options)
         where = parse(fake.address(vendor, **(address or {})))

@@ -9,7 +9,13 @@ from holdfast.errors import ConfigurationError
 @pytest.mark.parametrize(
     ("text", "vendor", "model", "base_url", "variables"),
     [
-        ("openai:gpt-4o-mini", "openai", "gpt-4o-mini", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+        (
+            "openai:gpt-4o-mini",
+            "openai",
+            "gpt-4o-mini",
+            "https://api.openai.com/v1",
+            ("OPENAI_API_KEY",),
+        ),
         (
             " anthropic:claude-haiku-4-5 ",
             "anthropic",
@@ -48,8 +54,12 @@ def test_an_address_names_vendor_model_and_place(text, vendor, model, base_url, 
 
 
 def test_limits_and_prices_are_parameters():
-    address = parse("openai:m?in_flight=8&rpm=500&tpm=200000&timeout=30.5&input_price=0.15&output_price=0")
-    assert address == Address("openai", "m", "https://api.openai.com/v1", "", 8, 500, 200_000, 30.5, 0.15, 0.0)
+    address = parse(
+        "openai:m?in_flight=8&rpm=500&tpm=200000&timeout=30.5&input_price=0.15&output_price=0"
+    )
+    assert address == Address(
+        "openai", "m", "https://api.openai.com/v1", "", 8, 500, 200_000, 30.5, 0.15, 0.0
+    )
 
 
 def test_without_parameters_64_are_in_flight_and_each_has_two_minutes():
@@ -84,7 +94,10 @@ def test_a_local_server_needs_no_key(host, needed):
         ("openai:a b", "needs the name of a model"),
         ("google:../../x", "needs the name of a model"),
         ("http://localhost:1/v1", "needs the name of a model"),
-        ("openai:m?temperature=1", "unknown parameter 'temperature'; known are base_url, in_flight, input_price, key"),
+        (
+            "openai:m?temperature=1",
+            "unknown parameter 'temperature'; known are base_url, in_flight, input_price, key",
+        ),
         ("openai:m?api_key=x", "keys stay in the environment"),
         ("openai:m?rpm=0", "rpm='0'"),
         ("openai:m?rpm=many", "rpm='many'"),

@@ -71,7 +71,9 @@ def test_the_first_answer_stays(blobs):
     assert len(stored(blobs)) == 1
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"null", b'{"checksum": "x", "answer": "forged"}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"null", b'{"checksum": "x", "answer": "forged"}', b"\xff\xfe"]
+)
 def test_a_damaged_entry_is_passed_over_and_replaced(damage):
     blobs = MemoryBlobs()
 

@@ -18,7 +18,9 @@ PRICED = {"input_price": 1000, "output_price": 1000}
 
 def test_nothing_is_sent_that_could_pass_the_budget(stage):
     scene = stage.scene(address=PRICED)
-    with pytest.raises(Pause, match=r"\$0\.0000 of the budget of \$1\.00 is spent.*raise the budget and resume"):
+    with pytest.raises(
+        Pause, match=r"\$0\.0000 of the budget of \$1\.00 is spent.*raise the budget and resume"
+    ):
         stage.run(scene.ask(budget=1.0))
     assert scene.fake.calls == []
 
@@ -31,14 +33,18 @@ def test_without_a_budget_nothing_is_held_back(stage):
 
 def test_a_budget_needs_a_price(stage):
     scene = stage.scene()
-    with pytest.raises(ConfigurationError, match=r"price of openai:fake-1 is unknown.*input_price="):
+    with pytest.raises(
+        ConfigurationError, match=r"price of openai:fake-1 is unknown.*input_price="
+    ):
         stage.run(scene.ask(budget=1.0))
 
 
 @pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("kind", [None, "malformed", "cut", "error"])
 def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget, kind):
-    scene = stage.scene(address=PRICED, latency=1.0, faults=always(kind) if kind else lambda call: None)
+    scene = stage.scene(
+        address=PRICED, latency=1.0, faults=always(kind) if kind else lambda call: None
+    )
     question = Question("claims", "s", "t", max_output=60)
 
     async def one() -> str:

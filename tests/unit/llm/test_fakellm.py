@@ -19,13 +19,24 @@ from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.protocol import Prompt
 from holdfast.adapters.llm.schema import schema_of
 from holdfast.adapters.llm.secret import Key
-from holdfast.testing.fakellm import KINDS, Call, FakeLLM, Fault, Minimal, by_chance, first_tries, in_turn
+from holdfast.testing.fakellm import (
+    KINDS,
+    Call,
+    FakeLLM,
+    Fault,
+    Minimal,
+    by_chance,
+    first_tries,
+    in_turn,
+)
 
 PROTOCOLS = {"openai": OpenAI("m"), "anthropic": Anthropic("m"), "google": Google("m")}
 Change = Callable[[Any], object]
 
 
-def verdict(vendor: str, change: Change = lambda data: None, headers: dict[str, str] | None = None) -> tuple[int, str]:
+def verdict(
+    vendor: str, change: Change = lambda data: None, headers: dict[str, str] | None = None
+) -> tuple[int, str]:
     """Status and text that a request gets, changed from what our client would send."""
     prompt = Prompt("claims", "system", ("one", "two", "three"), schema_of(Claims, "claims"), 100)
     request = PROTOCOLS[vendor].request(prompt, Key(KEY, "X"))
@@ -128,7 +139,8 @@ def test_google_refuses(change):
 
 
 @pytest.mark.parametrize(
-    ("vendor", "header"), [("openai", "authorization"), ("anthropic", "x-api-key"), ("google", "x-goog-api-key")]
+    ("vendor", "header"),
+    [("openai", "authorization"), ("anthropic", "x-api-key"), ("google", "x-goog-api-key")],
 )
 @pytest.mark.parametrize("value", ["", "wrong", "Bearer wrong"])
 def test_a_request_without_the_right_key_is_refused(vendor, header, value):
@@ -174,7 +186,7 @@ def test_sixty_four_are_in_flight_and_no_more(vendor):
     assert scene.fake.stats()["tasks"] == {"claims": 200}
 
 
-# --- plans of faults -------------------------------------------------------------------------------------------
+# --- plans of faults ------------------------------------------------------------------------------
 
 
 def call(text: str, tries: int = 1) -> Call:
@@ -207,19 +219,29 @@ def test_an_unknown_fault_is_refused_with_those_there_are():
     assert len(set(KINDS)) == len(KINDS)
 
 
-# --- the program -----------------------------------------------------------------------------------------------
+# --- the program ----------------------------------------------------------------------------------
 
 
 def test_the_server_as_a_program(vendor):
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast.testing.fakellm", "--brain", "minimal", "--fault", "fenced=1"],
+        [
+            sys.executable,
+            "-m",
+            "holdfast.testing.fakellm",
+            "--brain",
+            "minimal",
+            "--fault",
+            "fenced=1",
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
         assert process.stdout is not None
         url = process.stdout.readline().removeprefix("serving at ").strip()
-        addresses = [process.stdout.readline().strip().removeprefix("HOLDFAST_LLM=") for _ in range(3)]
+        addresses = [
+            process.stdout.readline().strip().removeprefix("HOLDFAST_LLM=") for _ in range(3)
+        ]
         address = next(each for each in addresses if each.startswith(vendor))
 
         async def story() -> Claims:
@@ -245,7 +267,9 @@ def test_other_paths_and_methods_are_not_served():
         statuses = []
         async with FakeLLM(Minimal()) as fake:
             for request in ("GET / HTTP/1.1", "POST /v2/x HTTP/1.1"):
-                reader, writer = await asyncio.open_connection("127.0.0.1", int(fake.url().rsplit(":", 1)[1]))
+                reader, writer = await asyncio.open_connection(
+                    "127.0.0.1", int(fake.url().rsplit(":", 1)[1])
+                )
                 writer.write(f"{request}\r\nhost: x\r\ncontent-length: 0\r\n\r\n".encode())
                 statuses.append(int((await reader.readline()).split()[1]))
                 writer.close()

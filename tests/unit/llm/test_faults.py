@@ -1,4 +1,5 @@
-"""Every fault of every vendor, over a real socket: what comes of it, how often it is asked, and what is on the bill."""
+"""Every fault of every vendor, over a real socket: what comes of it, how often it is asked, and
+what is on the bill."""
 
 import asyncio
 import logging
@@ -16,7 +17,8 @@ ANSWER = Claims.model_validate(GOOD)
 ONE, THREE = (1, 1), (3, 3)
 """Requests, and calls on the bill."""
 
-# What a fault that never ends comes to: an answer, or an error, with the number of requests and of calls billed.
+# What a fault that never ends comes to: an answer, or an error, with the number of requests and of
+# calls billed.
 OUTCOMES: dict[str, tuple[type[HoldfastError] | None, tuple[int, int]]] = {
     "rate_limit": (SlowDown, (9, 0)),
     "unavailable": (SlowDown, (9, 0)),
@@ -73,7 +75,9 @@ def outcome(vendor: str, kind: str) -> tuple[Claims | HoldfastError, Scene]:
             return error, scene
 
     fault = Fault(kind, 0.01 if kind == "slow" else None)
-    return over_loopback(story, vendor, faults=always(fault), address={"timeout": 0.3 if kind == "hang" else 20})
+    return over_loopback(
+        story, vendor, faults=always(fault), address={"timeout": 0.3 if kind == "hang" else 20}
+    )
 
 
 def test_every_fault_has_an_outcome():
@@ -118,13 +122,17 @@ def test_being_told_to_slow_down_is_waited_for_and_costs_nothing(vendor, kind):
     assert [call.status for call in scene.fake.calls][1:] == [200]
 
 
-@pytest.mark.parametrize("kind", ["malformed", "wrong_types", "missing_keys", "empty", "two_answers", "many"])
+@pytest.mark.parametrize(
+    "kind", ["malformed", "wrong_types", "missing_keys", "empty", "two_answers", "many"]
+)
 def test_a_bad_answer_is_repaired_and_both_are_paid(vendor, kind):
     async def story(scene: Scene) -> Scene:
         assert await scene.ask() == ANSWER
         return scene
 
-    scene = over_loopback(story, vendor, faults=in_turn(kind, kind), address={"input_price": 1, "output_price": 1})
+    scene = over_loopback(
+        story, vendor, faults=in_turn(kind, kind), address={"input_price": 1, "output_price": 1}
+    )
     used = sum(call.input_tokens + call.output_tokens for call in scene.fake.calls)
     assert [call.turns for call in scene.fake.calls] == [1, 3, 3]
     assert scene.bill.spent.total_tokens == used
@@ -133,7 +141,10 @@ def test_a_bad_answer_is_repaired_and_both_are_paid(vendor, kind):
 
 
 def test_an_answer_that_was_cut_off_is_given_more_room(vendor):
-    long = {"claims": [{"id": f"c{n}", "text": "x" * 40, "weight": n} for n in range(20)], "note": None}
+    long = {
+        "claims": [{"id": f"c{n}", "text": "x" * 40, "weight": n} for n in range(20)],
+        "note": None,
+    }
 
     class Long:
         def answer(self, task, system, text, schema):

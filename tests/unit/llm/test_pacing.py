@@ -44,7 +44,9 @@ def test_no_more_are_in_flight_than_allowed(stage):
 def test_requests_are_spread_evenly_over_the_minute(stage):
     vendor = Vendor(stage, Pacer(100, requests_per_minute=300))
     stage.run(vendor.calls(60))
-    gaps = [later - earlier for earlier, later in zip(vendor.starts, vendor.starts[1:], strict=False)]
+    gaps = [
+        later - earlier for earlier, later in zip(vendor.starts, vendor.starts[1:], strict=False)
+    ]
     assert vendor.starts[-1] == pytest.approx(59 * 0.2, abs=0.11)
     assert all(gap == pytest.approx(0.2) for gap in gaps[1:])
 
@@ -151,7 +153,9 @@ def test_who_was_turned_away_keeps_the_place(stage):
 def test_under_a_limit_of_40_a_second_400_calls_lose_none(stage, vendor, latency, rpm):
     scene = stage.scene(vendor, per_second=40, latency=latency, address={"rpm": rpm} if rpm else {})
     begin = stage.now
-    results = stage.run(_all(lambda number: scene.ask(Question("claims", "s", f"text {number}")), 400))
+    results = stage.run(
+        _all(lambda number: scene.ask(Question("claims", "s", f"text {number}")), 400)
+    )
     assert len(results) == 400
     tries = Counter(call.text for call in scene.fake.calls)
     assert max(tries.values()) <= 6

@@ -37,7 +37,9 @@ def test_cached_tokens_are_cheaper_and_writing_the_cache_is_dearer():
     assert full == pytest.approx(0.15)
     assert cached == pytest.approx(0.1125)
     anthropic = Prices(parse("anthropic:claude-haiku-4-5"))
-    assert anthropic.of_reply(Reply("", 1_000_000, 0, written_tokens=1_000_000), 1_000_000, 0) == pytest.approx(1.25)
+    assert anthropic.of_reply(
+        Reply("", 1_000_000, 0, written_tokens=1_000_000), 1_000_000, 0
+    ) == pytest.approx(1.25)
 
 
 def test_a_vendor_that_counts_nonsense_does_not_make_a_call_free():

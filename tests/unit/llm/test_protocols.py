@@ -1,7 +1,8 @@
-"""Requests that the vendors' rules accept, dialects that are learned once, and what is read from replies.
+"""Requests that the vendors' rules accept, dialects that are learned once, and what is read from
+replies.
 
-The fake server checks every request as its vendor would; an answer means that the request was right.
-"""
+The fake server checks every request as its vendor would; an answer means that the request was
+right."""
 
 import asyncio
 import json
@@ -31,10 +32,15 @@ def test_a_question_is_asked_and_answered(vendor):
     (call,) = scene.fake.calls
     assert (call.vendor, call.task, call.system) == (vendor, "claims", "Find the claims.")
     assert call.text == "I like the park. <c id=7>"
-    assert (scene.bill.spent.input_tokens, scene.bill.spent.output_tokens) == (call.input_tokens, call.output_tokens)
+    assert (scene.bill.spent.input_tokens, scene.bill.spent.output_tokens) == (
+        call.input_tokens,
+        call.output_tokens,
+    )
 
 
-@pytest.mark.parametrize("text", ["\x00\x01\t", "naïve café – “quotes” 😀 私は", "half \ud800 a pair", "x" * 200_000])
+@pytest.mark.parametrize(
+    "text", ["\x00\x01\t", "naïve café – “quotes” 😀 私は", "half \ud800 a pair", "x" * 200_000]
+)
 def test_any_text_can_be_asked_about(vendor, text):
     async def story(scene: Scene) -> str:
         await scene.ask(Question("claims", "s", f"|{text}|"))
@@ -58,7 +64,9 @@ def test_any_text_can_be_asked_about(vendor, text):
         ("google", ["responseJsonSchema", "temperature"], 3),
     ],
 )
-def test_what_a_server_does_not_understand_is_said_differently_from_then_on(vendor, lacks, requests):
+def test_what_a_server_does_not_understand_is_said_differently_from_then_on(
+    vendor, lacks, requests
+):
     async def story(scene: Scene) -> Scene:
         for _ in range(3):
             assert await scene.ask() == ANSWER
@@ -100,7 +108,9 @@ def test_openai_itself_is_told_the_newer_word_for_the_limit():
     assert (ours["max_completion_tokens"], others["max_tokens"]) == (77, 77)
 
 
-@pytest.mark.parametrize(("vendor", "written"), [("openai", False), ("anthropic", True), ("google", False)])
+@pytest.mark.parametrize(
+    ("vendor", "written"), [("openai", False), ("anthropic", True), ("google", False)]
+)
 def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
     async def story(scene: Scene) -> list[tuple[int, int, int]]:
         seen = []
@@ -126,7 +136,9 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
 def test_a_server_without_a_key_is_asked_without_one(vendor):
     async def story(scene: Scene) -> Claims:
         scene.fake._key = None
-        model = Model(parse(scene.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"})
+        model = Model(
+            parse(scene.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"}
+        )
         try:
             assert not model._key
             return await model.ask(Question("claims", "s", "t"), Claims, Bill())
@@ -191,7 +203,10 @@ def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, stage):
     "body",
     [
         {"choices": [{"message": {"content": None}}]},
-        {"choices": [{"message": {"content": [{"text": "x"}]}, "finish_reason": 7}], "usage": {"prompt_tokens": "1"}},
+        {
+            "choices": [{"message": {"content": [{"text": "x"}]}, "finish_reason": 7}],
+            "usage": {"prompt_tokens": "1"},
+        },
         {"content": [], "usage": {"input_tokens": -5}},
         {"content": [7, {"type": "text"}]},
         {"candidates": [{"content": {"parts": [7, {"text": 5}]}, "finishReason": None}]},
@@ -208,8 +223,14 @@ def test_replies_with_holes_are_empty_answers(body, stage):
 def test_what_gemini_thought_is_not_part_of_the_answer_but_of_the_bill(stage):
     reply = stage.scene("google").model._protocol.reply(
         {
-            "candidates": [{"content": {"parts": [{"text": "hm", "thought": True}, {"text": "{}"}]}}],
-            "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 40},
+            "candidates": [
+                {"content": {"parts": [{"text": "hm", "thought": True}, {"text": "{}"}]}}
+            ],
+            "usageMetadata": {
+                "promptTokenCount": 5,
+                "candidatesTokenCount": 2,
+                "thoughtsTokenCount": 40,
+            },
         }
     )
     assert (reply.text, reply.output_tokens) == ("{}", 42)

@@ -53,14 +53,39 @@ def test_every_status_has_one_meaning(status, kind):
 @pytest.mark.parametrize(
     ("status", "message", "more", "kind"),
     [
-        (429, "You exceeded your current quota, please check your plan", {"code": "insufficient_quota"}, Pause),
+        (
+            429,
+            "You exceeded your current quota, please check your plan",
+            {"code": "insufficient_quota"},
+            Pause,
+        ),
         (400, "Your credit balance is too low to access the API.", {}, Pause),
         (400, "API key not valid. Please pass a valid API key.", {}, ConfigurationError),
-        (400, "This model's maximum context length is 4096 tokens. However, you requested 5000", {}, TooLong),
+        (
+            400,
+            "This model's maximum context length is 4096 tokens. However, you requested 5000",
+            {},
+            TooLong,
+        ),
         (400, "prompt is too long: 210000 tokens > 200000 maximum", {}, TooLong),
-        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed", {}, TooLong),
-        (400, "max_tokens is too large: 32768. This model supports at most 16384 completion tokens", {}, TooLong),
-        (400, "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for m", {}, TooLong),
+        (
+            400,
+            "The input token count (1200000) exceeds the maximum number of tokens allowed",
+            {},
+            TooLong,
+        ),
+        (
+            400,
+            "max_tokens is too large: 32768. This model supports at most 16384 completion tokens",
+            {},
+            TooLong,
+        ),
+        (
+            400,
+            "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for m",
+            {},
+            TooLong,
+        ),
         (400, "the request exceeds the available context size", {}, TooLong),
         (400, "Unsupported parameter: 'max_tokens'", {"param": "max_tokens"}, BadRequest),
     ],
@@ -73,7 +98,9 @@ def test_errors_name_the_model_the_status_and_what_to_do():
     assert str(meaning(500)) == "openai:gpt-4o-mini answered 500: because"
     assert "OPENAI_API_KEY" in str(meaning(401))
     assert "check that it is right" in str(meaning(401))
-    assert "https://api.openai.com/v1 (404: because): check the name of the model" in str(meaning(404))
+    assert "https://api.openai.com/v1 (404: because): check the name of the model" in str(
+        meaning(404)
+    )
     assert "top it up and resume the run" in str(meaning(402))
     moved = meaning(308, headers={"location": "https://elsewhere/v1"})
     assert "it redirects to https://elsewhere/v1" in str(moved)
@@ -81,7 +108,11 @@ def test_errors_name_the_model_the_status_and_what_to_do():
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 503])
 def test_a_key_that_the_vendor_repeats_goes_no_further(status):
-    for said in ("Incorrect key sk-canary-123456.", "sk-canary***56 is wrong", "Bearer sk-canary-123456 refused"):
+    for said in (
+        "Incorrect key sk-canary-123456.",
+        "sk-canary***56 is wrong",
+        "Bearer sk-canary-123456 refused",
+    ):
         assert "canary" not in str(meaning(status, said))
         plain = failure(Answer(status, {}, said.encode()), ADDRESS, KEY, NOW)
         assert "canary" not in str(plain)
@@ -111,7 +142,10 @@ def test_a_local_server_that_wants_a_key_is_told_apart_from_one_that_refuses_it(
     ],
 )
 def test_the_vendors_own_words_are_found_and_shortened(body, said):
-    assert str(failure(Answer(422, {}, body), ADDRESS, KEY, NOW)) == f"openai:gpt-4o-mini answered 422: {said}"
+    assert (
+        str(failure(Answer(422, {}, body), ADDRESS, KEY, NOW))
+        == f"openai:gpt-4o-mini answered 422: {said}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +157,13 @@ def test_the_vendors_own_words_are_found_and_shortened(body, said):
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
         ({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT"}, 30.0),
-        ({"retry-after": "Tue, 14 Nov 2023 22:13:50 GMT", "date": "Tue, 14 Nov 2023 22:13:45 GMT"}, 5.0),
+        (
+            {
+                "retry-after": "Tue, 14 Nov 2023 22:13:50 GMT",
+                "date": "Tue, 14 Nov 2023 22:13:45 GMT",
+            },
+            5.0,
+        ),
         ({"retry-after": "Tue, 14 Nov 2023 22:00:00 GMT"}, 0.0),
         ({"retry-after": "999999999"}, 86_400.0),
         ({"retry-after": "-5"}, None),

@@ -68,7 +68,10 @@ def test_an_answer_is_found_in_what_is_around_it(text):
         ('{"number": 1' + "0" * 5000 + "}", "not valid JSON"),
         ('{"number": 5}{"number": 6}', "holds 2 JSON objects"),
         ('{"number": 5}\n\nor\n\n{"number": 5}', "holds 2 JSON objects"),
-        (f'{FENCE}json\n{{"number": 5}}\n{FENCE}\n{FENCE}json\n{{"number": 6}}\n{FENCE}', "holds 2 JSON objects"),
+        (
+            f'{FENCE}json\n{{"number": 5}}\n{FENCE}\n{FENCE}json\n{{"number": 6}}\n{FENCE}',
+            "holds 2 JSON objects",
+        ),
         ('{"a":' * 100_000, "not valid JSON"),
         ("{" * 1_000_000, "not valid JSON"),
         ("[" * 1_000_000, "not valid JSON"),
@@ -114,7 +117,9 @@ def test_a_long_bad_answer_is_sent_back_shortened():
 
 
 def test_an_answer_that_was_cut_off_gets_twice_the_room():
-    answer, prompts = asked([said('{"num', "length"), said('{"number": 5', "length"), said('{"number": 5}')])
+    answer, prompts = asked(
+        [said('{"num', "length"), said('{"number": 5', "length"), said('{"number": 5}')]
+    )
     assert answer.number == 5
     assert [prompt.max_output for prompt in prompts] == [100, 200, 400]
     assert all(prompt.turns == ("the data",) for prompt in prompts)

@@ -45,18 +45,29 @@ def test_every_object_is_closed_and_everything_is_required():
     assert schema["required"] == ["leaves", "best", "either", "kind", "old"]
     assert schema["properties"]["leaves"]["items"] == schema["properties"]["best"]
     assert schema["properties"]["leaves"]["description"] == "All of them."
-    assert schema["properties"]["best"]["properties"]["size"]["anyOf"] == [{"type": "number"}, {"type": "null"}]
+    assert schema["properties"]["best"]["properties"]["size"]["anyOf"] == [
+        {"type": "number"},
+        {"type": "null"},
+    ]
 
 
 def test_an_answer_to_the_schema_is_an_answer_to_the_model():
     leaf = {"name": "a", "size": None, "colour": "blue"}
-    assert Tree.model_validate({**smallest(schema_of(Tree, "trees")), "best": leaf, "either": leaf}).kind == "oak"
+    assert (
+        Tree.model_validate(
+            {**smallest(schema_of(Tree, "trees")), "best": leaf, "either": leaf}
+        ).kind
+        == "oak"
+    )
 
 
 def test_googles_older_form_has_neither_null_nor_closed_objects():
     schema = for_openapi(schema_of(Tree, "trees"))
     check_openapi(schema, "trees")
-    assert schema["properties"]["best"]["properties"]["size"] == {"type": "number", "nullable": True}
+    assert schema["properties"]["best"]["properties"]["size"] == {
+        "type": "number",
+        "nullable": True,
+    }
     assert "additionalProperties" not in str(schema)
 
 

@@ -19,7 +19,11 @@ SECRET = "sk-canary-4f1d9c2b7a"
     ("address", "environment", "variable"),
     [
         ("openai:m", {"OPENAI_API_KEY": SECRET}, "OPENAI_API_KEY"),
-        ("anthropic:m", {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": f" {SECRET}\n"}, "ANTHROPIC_API_KEY"),
+        (
+            "anthropic:m",
+            {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": f" {SECRET}\n"},
+            "ANTHROPIC_API_KEY",
+        ),
         ("google:m", {"GOOGLE_API_KEY": SECRET}, "GOOGLE_API_KEY"),
         ("google:m", {"GOOGLE_API_KEY": "x", "GEMINI_API_KEY": SECRET}, "GEMINI_API_KEY"),
         ("google:m", {"GEMINI_API_KEY": "x", "GOOGLE_AI_API_KEY": SECRET}, "GOOGLE_AI_API_KEY"),
@@ -46,7 +50,9 @@ def test_a_key_of_the_vendor_is_not_sent_to_a_local_server():
     ],
 )
 def test_a_missing_key_is_named_before_anything_is_sent(address, said):
-    with pytest.raises(ConfigurationError, match=f"needs a key: put it into the environment variable {said}"):
+    with pytest.raises(
+        ConfigurationError, match=f"needs a key: put it into the environment variable {said}"
+    ):
         asyncio.run(_ask(Model(parse(address), environment={"OPENAI_API_KEY": " "})))
 
 
@@ -63,7 +69,9 @@ def test_what_can_not_be_a_key_is_refused_without_repeating_it(value):
 
 def test_a_key_prints_as_nothing_and_is_written_nowhere():
     key = Key(SECRET, "OPENAI_API_KEY")
-    assert f"{key} {key!r} {[key]}" == "Key(OPENAI_API_KEY) Key(OPENAI_API_KEY) [Key(OPENAI_API_KEY)]"
+    assert (
+        f"{key} {key!r} {[key]}" == "Key(OPENAI_API_KEY) Key(OPENAI_API_KEY) [Key(OPENAI_API_KEY)]"
+    )
     for write in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="not written anywhere"):
             write(key)
@@ -83,4 +91,6 @@ def test_texts_of_others_are_cleaned_of_keys(text):
 
 
 def test_a_model_can_tell_prices_without_a_key():
-    assert Model(parse("openai:gpt-4o-mini"), environment={}).price(1_000_000, 0) == pytest.approx(0.15)
+    assert Model(parse("openai:gpt-4o-mini"), environment={}).price(1_000_000, 0) == pytest.approx(
+        0.15
+    )

@@ -67,7 +67,9 @@ def test_connections_are_kept_open_and_used_again():
 
 
 def test_an_answer_is_read_whole_however_it_is_sent():
-    chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nX-Name: a\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    chunked = (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nX-Name: a\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    )
     answer, _ = post(chunked)
     assert (answer.status, answer.body, answer.headers["x-name"]) == (200, b"{}", "a")
     until_close, _ = post(b"HTTP/1.1 200 OK\r\n\r\n{}", then_close=True)
@@ -113,7 +115,9 @@ def test_a_compressed_bomb_is_cut_off_as_well():
     import gzip
 
     bomb = gzip.compress(b" " * 50_000_000)
-    head = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(bomb)}\r\n\r\n".encode()
+    head = (
+        f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(bomb)}\r\n\r\n".encode()
+    )
     with pytest.raises(CutShort, match="more than 10 MiB"):
         post(head + bomb)
 
@@ -134,7 +138,9 @@ def test_the_whole_call_has_to_be_over_in_time():
 
 
 def test_redirects_are_not_followed():
-    moved = b"HTTP/1.1 302 Found\r\nlocation: http://elsewhere.invalid/\r\ncontent-length: 0\r\n\r\n"
+    moved = (
+        b"HTTP/1.1 302 Found\r\nlocation: http://elsewhere.invalid/\r\ncontent-length: 0\r\n\r\n"
+    )
     answer, _ = post(moved)
     assert (answer.status, answer.headers["location"]) == (302, "http://elsewhere.invalid/")
 

@@ -1,4 +1,5 @@
-"""An analyst who asks the fake server on a real socket, comments to give it, and a context that keeps the bill."""
+"""An analyst who asks the fake server on a real socket, comments to give it, and a context that
+keeps the bill."""
 
 from __future__ import annotations
 
@@ -25,7 +26,18 @@ from holdfast.testing.fakellm.brain import ReportBrain
 
 BRIEF = Brief(title="Our town", question="What should our town do?")
 THINGS = ("buses", "parks", "schools", "taxes", "bicycles", "noise", "markets", "libraries")
-PLACES = ("harbour", "station", "mill", "hill", "valley", "bridge", "castle", "meadow", "canal", "square")
+PLACES = (
+    "harbour",
+    "station",
+    "mill",
+    "hill",
+    "valley",
+    "bridge",
+    "castle",
+    "meadow",
+    "canal",
+    "square",
+)
 WISHES = (
     "should be cheaper near the {place}",
     "need more room around the {place}",
@@ -38,7 +50,10 @@ TOPICS = (
         "t1",
         "Buses",
         "All about buses.",
-        (Subtopic("t1.1", "Fares", "What a ride costs."), Subtopic("t1.2", "Timetables", "When buses run.")),
+        (
+            Subtopic("t1.1", "Fares", "What a ride costs."),
+            Subtopic("t1.2", "Timetables", "When buses run."),
+        ),
     ),
     Topic("t2", "Parks", "All about parks.", (Subtopic("t2.1", "Trees", "Shade."),)),
 )
@@ -47,7 +62,13 @@ TOPICS = (
 class PaperContext:
     """As much of a context as an analyst uses. Nothing is checkpointed; items run all at once."""
 
-    def __init__(self, tenant: str = "acme", run: str = "run-1", step: str = "step", bill: Usage | None = None) -> None:
+    def __init__(
+        self,
+        tenant: str = "acme",
+        run: str = "run-1",
+        step: str = "step",
+        bill: Usage | None = None,
+    ) -> None:
         self.tenant = tenant
         self.run_id = run
         self.step_name = step
@@ -57,7 +78,12 @@ class PaperContext:
         self.spent = bill if bill is not None else Usage()
 
     def usage(
-        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float | None = None,
+        calls: int = 1,
     ) -> None:
         self.own.count(input_tokens, output_tokens, cost, calls)
         self.spent.count(input_tokens, output_tokens, cost, calls)
@@ -90,10 +116,19 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(brain: Any = None, *, vendor: str = "openai", address: dict[str, Any] | None = None, **options: Any):
+async def scene(
+    brain: Any = None,
+    *,
+    vendor: str = "openai",
+    address: dict[str, Any] | None = None,
+    **options: Any,
+):
     prices = {"input_price": 0.15, "output_price": 0.6}
     async with FakeLLM(brain or ReportBrain(), **options) as fake:
-        model = Model(parse(fake.address(vendor, **{**prices, **(address or {})})), environment=fake.environment)
+        model = Model(
+            parse(fake.address(vendor, **{**prices, **(address or {})})),
+            environment=fake.environment,
+        )
         blobs = MemoryBlobs()
         analyst = LLMAnalyst(model, Answers(blobs))
         try:
@@ -103,7 +138,9 @@ async def scene(brain: Any = None, *, vendor: str = "openai", address: dict[str,
         assert not fake.errors, fake.errors
 
 
-def play(story: Callable[[Scene], Coroutine[Any, Any, Any]], brain: Any = None, **options: Any) -> Any:
+def play(
+    story: Callable[[Scene], Coroutine[Any, Any, Any]], brain: Any = None, **options: Any
+) -> Any:
     """Play a story against a server on a real socket."""
 
     async def whole() -> Any:

@@ -1,4 +1,5 @@
-"""What a crash can cost: a call has its place among those in flight until its answer is put away."""
+"""What a crash can cost: a call has its place among those in flight until its answer is put
+away."""
 
 from __future__ import annotations
 

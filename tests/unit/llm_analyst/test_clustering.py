@@ -26,11 +26,17 @@ def places(found: Clustering) -> dict[str, tuple[str, ...]]:
 
 def named(found: Clustering) -> dict[str, tuple[str, ...]]:
     """Where each comment is, by names."""
-    names = {one.id: f"{topic.name}/{one.name}" for topic in found.topics for one in topic.subtopics}
-    return {each: tuple(names.get(one, one) for one in where) for each, where in places(found).items()}
+    names = {
+        one.id: f"{topic.name}/{one.name}" for topic in found.topics for one in topic.subtopics
+    }
+    return {
+        each: tuple(names.get(one, one) for one in where) for each, where in places(found).items()
+    }
 
 
-def clustered(given: Any = SOME, brief: Brief = BRIEF, brain: Any = None) -> tuple[Clustering, dict[str, int]]:
+def clustered(
+    given: Any = SOME, brief: Brief = BRIEF, brain: Any = None
+) -> tuple[Clustering, dict[str, int]]:
     async def story(scene: Scene) -> Any:
         return await scene.analyst.cluster(given, brief, scene.ctx), scene.asked()
 
@@ -57,7 +63,9 @@ def test_every_comment_is_placed_in_subtopics_that_exist():
     assert set(places(found)) == {each.id for each in SOME}
     assert {one.subtopic for one in found.placements} <= known
     assert all(1 <= len(where) <= 3 for where in places(found).values())
-    assert all((one.start, one.end) == (0, len(SOME[int(one.comment)].text)) for one in found.placements)
+    assert all(
+        (one.start, one.end) == (0, len(SOME[int(one.comment)].text)) for one in found.placements
+    )
 
 
 def test_forty_comments_share_a_call():
@@ -80,7 +88,11 @@ def test_the_order_of_the_comments_does_not_matter():
 
 
 def test_given_topics_and_their_number_are_honoured():
-    brief = replace(BRIEF, topics=4, given=(GivenTopic("Buses", subtopics=("Fares", "Buses")), GivenTopic("Ghosts")))
+    brief = replace(
+        BRIEF,
+        topics=4,
+        given=(GivenTopic("Buses", subtopics=("Fares", "Buses")), GivenTopic("Ghosts")),
+    )
     found, _ = clustered(brief=brief)
     assert [topic.name for topic in found.topics][:2] == ["Buses", "Ghosts"]
     assert [one.name for one in found.topics[0].subtopics] == ["Fares", "Buses"]
@@ -109,7 +121,9 @@ def test_too_many_in_other_lead_to_more_topics():
 
 
 def test_the_same_text_is_asked_about_once():
-    found, asked = clustered([comment(str(number), SOME[number % 40].text) for number in range(200)])
+    found, asked = clustered(
+        [comment(str(number), SOME[number % 40].text) for number in range(200)]
+    )
     assert asked["assignment"] == 1
     assert len(places(found)) == 200
 
@@ -161,11 +175,12 @@ def test_no_comments_are_no_topics():
     assert clustered([]) == (Clustering((), ()), {})
 
 
-# --- a second time --------------------------------------------------------------------------------------------
+# --- a second time --------------------------------------------------------------------------------
 
 
 def again(second: Any, brief: Brief = BRIEF, later: Brief = BRIEF, tenant: str = "acme") -> Any:
-    """Two reports one after the other, by two processes: what they found, and what the second one asked."""
+    """Two reports one after the other, by two processes: what they found, and what the second one
+    asked."""
 
     async def story(scene: Scene) -> Any:
         first = await scene.analyst.cluster(comments(200), brief, scene.ctx)
@@ -195,7 +210,10 @@ def test_thirty_seven_new_comments_are_one_call_and_the_topics_stay():
 
 
 def test_new_rows_and_speakers_with_the_same_words_are_not_new():
-    same = [replace(each, id=f"x{each.id}", row=each.row + 7, speaker="somebody") for each in comments(200)]
+    same = [
+        replace(each, id=f"x{each.id}", row=each.row + 7, speaker="somebody")
+        for each in comments(200)
+    ]
     _, second, asked = again(same)
     assert asked == {}
     assert len(places(second)) == 200
@@ -250,14 +268,22 @@ def test_the_newest_fitting_report_wins():
 
 
 def test_topics_that_were_added_later_are_found_again():
-    """New comments about something else add topics; the old ones keep their places without being asked again."""
-    more = [comment(str(1000 + number), f"Kites fly over roof {number}, kites are lovely.") for number in range(37)]
+    """New comments about something else add topics; the old ones keep their places without being
+    asked again."""
+    more = [
+        comment(str(1000 + number), f"Kites fly over roof {number}, kites are lovely.")
+        for number in range(37)
+    ]
 
     async def story(scene: Scene) -> Any:
         first = await scene.analyst.cluster(comments(200), BRIEF, scene.ctx)
-        second = await scene.analyst.cluster([*comments(200), *more], BRIEF, PaperContext(run="run-2"))
+        second = await scene.analyst.cluster(
+            [*comments(200), *more], BRIEF, PaperContext(run="run-2")
+        )
         before = len(scene.fake.calls)
-        third = await scene.analyst.cluster([*comments(200), *more], BRIEF, PaperContext(run="run-3"))
+        third = await scene.analyst.cluster(
+            [*comments(200), *more], BRIEF, PaperContext(run="run-3")
+        )
         return first, second, third, scene.asked(before)
 
     first, second, third, asked = play(story)
@@ -284,7 +310,7 @@ def test_a_damaged_memory_is_passed_over():
     assert len(places(found)) == 120
 
 
-# --- hostile comments -----------------------------------------------------------------------------------------
+# --- hostile comments -----------------------------------------------------------------------------
 
 
 def test_two_hundred_injections_change_neither_the_topics_nor_anybody_elses_place():
@@ -292,6 +318,8 @@ def test_two_hundred_injections_change_neither_the_topics_nor_anybody_elses_plac
     honest, _ = clustered(SOME, brain=HostileBrain())
     found, asked = clustered([*SOME, *hostile], brain=HostileBrain())
     assert found.topics == honest.topics
-    assert {each: where for each, where in named(found).items() if not each.startswith("h")} == named(honest)
+    assert {
+        each: where for each, where in named(found).items() if not each.startswith("h")
+    } == named(honest)
     assert {each.id for each in hostile} <= set(places(found))
     assert asked["assignment"] == 3 + len(hostile)

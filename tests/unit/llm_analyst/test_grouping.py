@@ -34,7 +34,11 @@ def people(statement: str, number: int) -> list[Claim]:
 
 
 def test_claims_of_the_same_words_share_a_group():
-    claims = [claim("Buses should be free"), claim("Free buses, please", "bob"), claim("Parks need trees", "cat")]
+    claims = [
+        claim("Buses should be free"),
+        claim("Free buses, please", "bob"),
+        claim("Parks need trees", "cat"),
+    ]
     groups, asked = grouped(claims, ReportBrain())
     assert asked == {"dedup": 1}
     assert members(groups) == sorted(each.id for each in claims)
@@ -66,7 +70,9 @@ def test_five_hundred_claims_are_all_in_exactly_one_group():
 
 def test_a_call_has_at_most_sixty_claims():
     async def story(scene: Scene) -> Any:
-        await scene.analyst.group(SUBTOPIC, [claim(text(number)) for number in range(200)], BRIEF, scene.ctx)
+        await scene.analyst.group(
+            SUBTOPIC, [claim(text(number)) for number in range(200)], BRIEF, scene.ctx
+        )
         return [call.text.count('"id":') for call in scene.fake.calls]
 
     assert max(play(story)) <= MOST
@@ -110,7 +116,9 @@ def test_another_prompt_is_another_question():
     async def story(scene: Scene) -> Any:
         claims = [claim("Buses are good"), claim("Parks are good", "bob")]
         await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx)
-        await scene.analyst.group(SUBTOPIC, claims, replace(BRIEF, prompts={"dedup": "Merge all."}), scene.ctx)
+        await scene.analyst.group(
+            SUBTOPIC, claims, replace(BRIEF, prompts={"dedup": "Merge all."}), scene.ctx
+        )
         await scene.analyst.group(SUBTOPIC, claims, replace(BRIEF, fresh=True), scene.ctx)
         return scene.asked()
 
@@ -127,11 +135,22 @@ def test_another_prompt_is_another_question():
         [("One", ["1"])],
     ],
 )
-def test_every_claim_is_in_exactly_one_group_whatever_the_answer(answer: list[tuple[str, list[str]]]):
+def test_every_claim_is_in_exactly_one_group_whatever_the_answer(
+    answer: list[tuple[str, list[str]]],
+):
     part = [Bundle(f"Statement {number}", (f"c{number}", f"d{number}")) for number in range(1, 4)]
-    shape = GroupsShape.model_validate({"groups": [{"statement": said, "claims": ids} for said, ids in answer]})
+    shape = GroupsShape.model_validate(
+        {"groups": [{"statement": said, "claims": ids} for said, ids in answer]}
+    )
     merged = regrouped(part, shape)
-    assert sorted(member for bundle in merged for member in bundle.members) == ["c1", "c2", "c3", "d1", "d2", "d3"]
+    assert sorted(member for bundle in merged for member in bundle.members) == [
+        "c1",
+        "c2",
+        "c3",
+        "d1",
+        "d2",
+        "d3",
+    ]
     assert all(bundle.statement for bundle in merged)
 
 

@@ -22,7 +22,9 @@ SIZE = Size(pieces=10, tokens=1000)
 class Echo:
     """Answers with what was asked. `calls` are the identities of each call."""
 
-    def __init__(self, answer: Callable[[list[str]], Sequence[Any]] | None = None, ticks: int = 1) -> None:
+    def __init__(
+        self, answer: Callable[[list[str]], Sequence[Any]] | None = None, ticks: int = 1
+    ) -> None:
         self.calls: list[list[str]] = []
         self.called = asyncio.Event()
         self.ticks = ticks
@@ -84,7 +86,8 @@ def test_two_thousand_questions_are_two_hundred_calls():
 
 
 def test_calls_stay_full_while_callers_come_and_go():
-    """Each caller asks, puts away what it got, which takes a while, and asks again: as the engine's do."""
+    """Each caller asks, puts away what it got, which takes a while, and asks again: as the engine's
+    do."""
 
     async def play() -> Echo:
         echo = Echo(ticks=20)
@@ -121,7 +124,11 @@ def test_a_call_holds_only_so_many_tokens():
 
 
 def test_what_is_long_or_must_be_alone_travels_alone():
-    pieces = [piece("long", tokens=5000), piece("alone", alone=True), *(piece(number) for number in range(5))]
+    pieces = [
+        piece("long", tokens=5000),
+        piece("alone", alone=True),
+        *(piece(number) for number in range(5)),
+    ]
     _, echo = packing(pieces)
     assert sorted(map(len, echo.calls)) == [1, 1, 5]
     assert ["long"] in echo.calls
@@ -214,7 +221,13 @@ class Particular(Transient):
 
 
 @pytest.mark.parametrize(
-    "error", [Pause("no money"), Transient("busy", retry_after=3.0), Particular("cut", 7), KeyError("a bug")]
+    "error",
+    [
+        Pause("no money"),
+        Transient("busy", retry_after=3.0),
+        Particular("cut", 7),
+        KeyError("a bug"),
+    ],
 )
 def test_an_error_reaches_everybody_in_the_call(error: Exception):
     def fail(asked: list[str]) -> Any:
@@ -306,7 +319,9 @@ def test_what_a_call_costs_is_divided_among_those_in_it():
     tokens=st.tuples(st.integers(0, 10**7), st.integers(0, 10**6)),
     cost=st.one_of(st.none(), st.floats(0, 1000)),
 )
-def test_the_parts_add_up_to_the_whole(sizes: list[int], tokens: tuple[int, int], cost: float | None):
+def test_the_parts_add_up_to_the_whole(
+    sizes: list[int], tokens: tuple[int, int], cost: float | None
+):
     contexts: Any = [PaperContext() for _ in sizes]
     SharedContext(contexts, sizes).usage(input_tokens=tokens[0], output_tokens=tokens[1], cost=cost)
     assert sum(ctx.own.input_tokens for ctx in contexts) == tokens[0]

@@ -18,7 +18,10 @@ def test_every_prompt_has_words(name: str):
 
 
 def test_all_prompts_are_told_and_the_customised_ones_marked():
-    used = {one.name: one for one in prompts_used(Brief(prompts={"dedup": "Merge like mad.", "crux": "  "}))}
+    used = {
+        one.name: one
+        for one in prompts_used(Brief(prompts={"dedup": "Merge like mad.", "crux": "  "}))
+    }
     assert set(used) == {*PROMPTS, *OURS}
     assert used["dedup"].text == "Merge like mad."
     assert [name for name, one in used.items() if one.customised] == ["dedup"]
@@ -46,7 +49,9 @@ def test_the_question_and_the_language_are_in_the_shared_part():
 
 def test_the_title_is_asked_only_where_there_is_no_question():
     assert "Spring survey" in system(Brief(title="Spring survey"), "dedup")
-    assert system(Brief(title="One", question="Why?"), "dedup") == system(Brief(title="Two", question="Why?"), "dedup")
+    assert system(Brief(title="One", question="Why?"), "dedup") == system(
+        Brief(title="Two", question="Why?"), "dedup"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_a_title_changes_nothing_and_a_question_does():
     assert system(BRIEF, "crux") != system(Brief(question="Something else?"), "crux")
 
 
-# --- a model's words ------------------------------------------------------------------------------------------
+# --- a model's words ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,12 +102,16 @@ def test_citations_in_the_text_go():
     assert sentence("People want buses [1, 2] and parks [3].") == "People want buses and parks."
 
 
-@pytest.mark.parametrize("text", ["word " * 100, "字" * 300, "One sentence here. And another one that is longer.", "x"])
+@pytest.mark.parametrize(
+    "text", ["word " * 100, "字" * 300, "One sentence here. And another one that is longer.", "x"]
+)
 def test_nothing_is_longer_than_agreed(text: str):
     assert len(clipped(text, 40)) <= 40
     assert len(clipped_words(text, 10).split()) <= 10
 
 
 def test_a_long_text_ends_with_a_sentence_or_says_that_it_goes_on():
-    assert clipped("One sentence is here. And another one follows it.", 40) == "One sentence is here."
+    assert (
+        clipped("One sentence is here. And another one follows it.", 40) == "One sentence is here."
+    )
     assert clipped("word " * 100, 40).endswith("word…")

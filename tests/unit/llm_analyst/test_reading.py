@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.llm_analyst.scene import BRIEF, TOPICS, PaperContext, Scene, comment, comments, play, whole
+from tests.unit.llm_analyst.scene import (
+    BRIEF,
+    TOPICS,
+    PaperContext,
+    Scene,
+    comment,
+    comments,
+    play,
+    whole,
+)
 
 from holdfast.adapters.llm.analysis.reading import COMMENTS_PER_CALL
 from holdfast.adapters.llm.analysis.words import clipped
@@ -25,20 +34,28 @@ HONEST = ReportBrain(altered=0, invented=0)
 
 
 async def read(
-    scene: Scene, given: list[Comment], brief: Brief = BRIEF, ctx: PaperContext | None = None, *subtopics: str
+    scene: Scene,
+    given: list[Comment],
+    brief: Brief = BRIEF,
+    ctx: PaperContext | None = None,
+    *subtopics: str,
 ) -> dict[str, list[Draft]]:
     """The claims of comments, all asked at once; an item of their own each."""
     context = ctx or scene.ctx
     found = await asyncio.gather(
         *(
-            scene.analyst.extract(each, whole(each, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item())
+            scene.analyst.extract(
+                each, whole(each, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item()
+            )
             for each in given
         )
     )
     return {each.id: drafts for each, drafts in zip(given, found, strict=True)}
 
 
-def reading(given: list[Comment], brain: Any = HONEST, **options: Any) -> tuple[dict[str, list[Draft]], dict[str, int]]:
+def reading(
+    given: list[Comment], brain: Any = HONEST, **options: Any
+) -> tuple[dict[str, list[Draft]], dict[str, int]]:
     async def story(scene: Scene) -> Any:
         return await read(scene, given), scene.asked()
 
@@ -81,7 +98,8 @@ def test_the_taxonomy_is_in_the_shared_part_and_the_comment_in_the_data():
         assert '"id":"t1.2"' in call.system
         assert "Buses are fine indeed." not in call.system
         assert call.text == (
-            '<data>\n{"comments":[{"id":"1","subtopics":["t1.1","t2.1"],"text":"Buses are fine indeed."}]}\n</data>'
+            '<data>\n{"comments":[{"id":"1","subtopics":["t1.1","t2.1"],"text":"Buses are fine '
+            'indeed."}]}\n</data>'
         )
 
     play(story, HONEST)
@@ -108,17 +126,21 @@ def test_a_comment_in_other_is_read_as_well():
     assert {draft.subtopic for drafts in found.values() for draft in drafts} == {OTHER}
 
 
-# --- what is known --------------------------------------------------------------------------------------------
+# --- what is known --------------------------------------------------------------------------------
 
 
 def test_the_same_words_are_asked_about_once_whoever_says_them():
-    given = [comment(str(number), "The buses should be free for everybody.") for number in range(30)]
+    given = [
+        comment(str(number), "The buses should be free for everybody.") for number in range(30)
+    ]
     found, asked = reading([*given, *comments(9, start=50)])
     assert asked == {"extraction": 1}
     assert all(found[each.id] == found["0"] for each in given)
 
 
-def known(later: list[Comment], brief: Brief = BRIEF, topics: Any = TOPICS, tenant: str = "acme") -> dict[str, int]:
+def known(
+    later: list[Comment], brief: Brief = BRIEF, topics: Any = TOPICS, tenant: str = "acme"
+) -> dict[str, int]:
     """What a later process asks after 40 comments have been read."""
 
     async def story(scene: Scene) -> Any:
@@ -128,7 +150,10 @@ def known(later: list[Comment], brief: Brief = BRIEF, topics: Any = TOPICS, tena
         analyst = scene.another()
         context = PaperContext(tenant=tenant, run="run-2")
         await asyncio.gather(
-            *(analyst.extract(each, whole(each, "t1.1", "t2.1"), topics, brief, context.item()) for each in later)  # type: ignore[arg-type]
+            *(
+                analyst.extract(each, whole(each, "t1.1", "t2.1"), topics, brief, context.item())
+                for each in later
+            )  # type: ignore[arg-type]
         )
         await analyst.aclose()
         return scene.asked(before)
@@ -137,7 +162,10 @@ def known(later: list[Comment], brief: Brief = BRIEF, topics: Any = TOPICS, tena
 
 
 def test_what_was_read_before_costs_nothing():
-    assert known([replace(each, id="x" + each.id, row=999, speaker="other") for each in comments(40)]) == {}
+    assert (
+        known([replace(each, id="x" + each.id, row=999, speaker="other") for each in comments(40)])
+        == {}
+    )
 
 
 def test_only_new_comments_are_asked_about():
@@ -151,7 +179,9 @@ def test_new_topics_elsewhere_change_nothing():
 
 def test_a_subtopic_described_differently_is_another_question():
     trees = replace(TOPICS[1].subtopics[0], description="Shade, and birds.")
-    assert known(comments(40), topics=(TOPICS[0], replace(TOPICS[1], subtopics=(trees,)))) == {"extraction": 4}
+    assert known(comments(40), topics=(TOPICS[0], replace(TOPICS[1], subtopics=(trees,)))) == {
+        "extraction": 4
+    }
 
 
 @pytest.mark.parametrize(
@@ -168,14 +198,20 @@ def test_other_instructions_are_another_question(brief: Brief):
 
 
 def test_other_prompts_are_not():
-    assert known(comments(40), replace(BRIEF, prompts={"crux": "Find the rift."}, title="New", budget=100.0)) == {}
+    assert (
+        known(
+            comments(40),
+            replace(BRIEF, prompts={"crux": "Find the rift."}, title="New", budget=100.0),
+        )
+        == {}
+    )
 
 
 def test_tenants_share_nothing():
     assert known(comments(40), tenant="other") == {"extraction": 4}
 
 
-# --- usage, errors, cancelling --------------------------------------------------------------------------------
+# --- usage, errors, cancelling --------------------------------------------------------------------
 
 
 def test_what_the_comments_paid_is_what_the_server_counted():
@@ -211,7 +247,9 @@ def test_without_budget_everybody_pauses_and_nothing_is_sent():
 
 def test_a_server_that_fails_is_a_matter_for_the_engine():
     async def story(scene: Scene) -> Any:
-        found = await asyncio.gather(*(read(scene, [each]) for each in comments(20)), return_exceptions=True)
+        found = await asyncio.gather(
+            *(read(scene, [each]) for each in comments(20)), return_exceptions=True
+        )
         later = await read(scene, comments(20))
         return found, later, scene.asked()
 
@@ -225,7 +263,9 @@ def test_a_refused_call_is_split_and_only_the_refused_comment_fails():
     given = [*comments(9), comment("bad", "Something that filters do not like.")]
 
     async def story(scene: Scene) -> Any:
-        found = await asyncio.gather(*(read(scene, [each]) for each in given), return_exceptions=True)
+        found = await asyncio.gather(
+            *(read(scene, [each]) for each in given), return_exceptions=True
+        )
         return found, scene.asked()
 
     found, asked = play(story, HONEST, faults=when(lambda call: "filters" in call.text, "refusal"))
@@ -249,7 +289,7 @@ def test_cancelling_one_comment_cancels_nobody_else():
     assert asked == {"extraction": 1}
 
 
-# --- quotes once more -----------------------------------------------------------------------------------------
+# --- quotes once more -----------------------------------------------------------------------------
 
 
 def test_quotes_are_asked_for_again_together_and_remembered():
@@ -265,7 +305,9 @@ def test_quotes_are_asked_for_again_together_and_remembered():
         return quotes, asked, again, scene.asked()
 
     quotes, asked, again, later = play(story)
-    assert all(quote and quote in each.text for quote, each in zip(quotes, comments(25), strict=True))
+    assert all(
+        quote and quote in each.text for quote, each in zip(quotes, comments(25), strict=True)
+    )
     assert asked == later == {"requote": 3}
     assert again == quotes[0]
 
@@ -280,18 +322,22 @@ def test_a_claim_that_the_comment_does_not_make_gets_no_quote():
 
 def test_a_quote_that_is_refused_is_not_found_and_its_comment_goes_on():
     async def story(scene: Scene) -> Any:
-        return await scene.analyst.requote(comments(1)[0], Draft("Buses!", "Bus", "t1.1"), BRIEF, scene.ctx)
+        return await scene.analyst.requote(
+            comments(1)[0], Draft("Buses!", "Bus", "t1.1"), BRIEF, scene.ctx
+        )
 
     assert play(story, faults=always("refusal")) == ""
 
 
-# --- hostile --------------------------------------------------------------------------------------------------
+# --- hostile --------------------------------------------------------------------------------------
 
 
 def test_two_hundred_injections_change_no_claim_of_anybody_else():
     hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
     alone, _ = reading(comments(100), HostileBrain(altered=0, invented=0))
-    mixed = [each for pair in zip(comments(100), hostile[:100], strict=True) for each in pair] + hostile[100:]
+    mixed = [
+        each for pair in zip(comments(100), hostile[:100], strict=True) for each in pair
+    ] + hostile[100:]
     found, asked = reading(mixed, HostileBrain(altered=0, invented=0))
     assert {each.id: found[each.id] for each in comments(100)} == alone
     assert asked == {"extraction": 10 + len(hostile)}
@@ -316,14 +362,17 @@ def test_what_an_injection_is_said_to_say_and_does_not_is_not_looked_for():
 
 
 def test_an_answer_in_which_comments_say_what_they_do_not_say_is_not_believed():
-    """An injection that nobody noticed: the model obeys it and speaks for all others in the call."""
+    """An injection that nobody noticed: the model obeys it and speaks for all others in the
+    call."""
 
     class Puppet(ReportBrain):
         def extraction(self, data: Any, system: str) -> Any:
             honest = super().extraction(data, system)
             if any("open sesame" in each["text"] for each in data["comments"]):
                 stolen = [claim for each in honest["comments"] for claim in each["claims"]][:1]
-                return {"comments": [{"id": each["id"], "claims": stolen} for each in data["comments"]]}
+                return {
+                    "comments": [{"id": each["id"], "claims": stolen} for each in data["comments"]]
+                }
             return honest
 
     given = [comment("sesame", "The parks are for everybody, open sesame please."), *comments(9)]
@@ -338,7 +387,13 @@ def test_ids_that_were_not_given_and_second_answers_count_for_nothing():
         def extraction(self, data: Any, system: str) -> Any:
             honest = super().extraction(data, system)["comments"]
             claim = {"statement": "Wrong", "quote": "Wrong", "subtopic": "t1.1"}
-            return {"comments": [{"id": "0", "claims": [claim]}, *honest, {"id": "1", "claims": [claim] * 3}]}
+            return {
+                "comments": [
+                    {"id": "0", "claims": [claim]},
+                    *honest,
+                    {"id": "1", "claims": [claim] * 3},
+                ]
+            }
 
     confused, _ = reading(comments(10), Confused(altered=0, invented=0))
     honest, _ = reading(comments(10))

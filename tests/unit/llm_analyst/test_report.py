@@ -1,4 +1,5 @@
-"""Whole reports by the analyst who asks a model: the real pipeline on the real engine, the fake server on a socket."""
+"""Whole reports by the analyst who asks a model: the real pipeline on the real engine, the fake
+server on a socket."""
 
 from __future__ import annotations
 
@@ -54,13 +55,22 @@ class Office:
 
     async def start(self, given: Sequence[Comment], **options: Any) -> Any:
         self.number += 1
-        rows = tuple({"id": each.id, "comment": each.text, "interview": each.speaker} for each in given)
+        rows = tuple(
+            {"id": each.id, "comment": each.text, "interview": each.speaker} for each in given
+        )
         request = ReportRequest(
-            rows=rows, model="openai:fake-1", question=QUESTION, report_id=f"r{self.number}", cruxes=True, **options
+            rows=rows,
+            model="openai:fake-1",
+            question=QUESTION,
+            report_id=f"r{self.number}",
+            cruxes=True,
+            **options,
         )
         return await self._app.submit(report, request)
 
-    async def make(self, given: Sequence[Comment], **options: Any) -> tuple[dict[str, Any], dict[str, int]]:
+    async def make(
+        self, given: Sequence[Comment], **options: Any
+    ) -> tuple[dict[str, Any], dict[str, int]]:
         """The report, and the calls that were made for it."""
         before = len(self.scene.fake.calls)
         result = await (await self.start(given, **options)).result()
@@ -85,7 +95,9 @@ def claims_of(made: dict[str, Any]) -> dict[str, list[Any]]:
         for subtopic in topic["subtopics"]:
             for claim in subtopic["claims"]:
                 for quote in claim["quotes"]:
-                    found[quote["comment"]].append((topic["name"], subtopic["name"], quote["statement"], quote["text"]))
+                    found[quote["comment"]].append(
+                        (topic["name"], subtopic["name"], quote["statement"], quote["text"])
+                    )
     return {each: sorted(quotes) for each, quotes in found.items()}
 
 
@@ -96,7 +108,11 @@ def price(stats: dict[str, Any]) -> float:
 def sample() -> list[Comment]:
     with open(SAMPLE, encoding="utf-8") as file:
         rows = [row["comment-body"] for row in csv.DictReader(file)]
-    return [comment(str(number), text) for number, text in enumerate(dict.fromkeys(rows)) if text.strip()]
+    return [
+        comment(str(number), text)
+        for number, text in enumerate(dict.fromkeys(rows))
+        if text.strip()
+    ]
 
 
 @cache
@@ -122,7 +138,9 @@ def test_a_report_of_the_sample_is_complete_and_quotes_letter_for_letter():
         for quote in claim["quotes"]
     ]
     assert len(quotes) == made["counts"]["extracted"] > 300
-    assert all(texts[quote["comment"]][quote["start"] : quote["end"]] == quote["text"] for quote in quotes)
+    assert all(
+        texts[quote["comment"]][quote["start"] : quote["end"]] == quote["text"] for quote in quotes
+    )
     assert asked["requote"] >= 1
     assert made["findings"]
     assert made["coverage"]["placed"] > 0.5
@@ -179,13 +197,16 @@ def test_a_run_pauses_before_its_budget_is_passed():
 
 
 def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight():
-    """The first app is closed at once; another one, with an analyst that remembers nothing, goes on."""
+    """The first app is closed at once; another one, with an analyst that remembers nothing, goes
+    on."""
 
     async def story() -> Any:
         async with scene(address={"in_flight": 4}, latency=0.02) as set_up:
             store = MemoryStore(SystemClock())
             enough = asyncio.Event()
-            set_up.fake.faults = lambda call: enough.set() if set_up.asked().get("extraction", 0) >= 9 else None
+            set_up.fake.faults = lambda call: (
+                enough.set() if set_up.asked().get("extraction", 0) >= 9 else None
+            )
             provide: Any = {Analysts: Only(set_up.analyst)}
             async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
                 run = await Office(app, set_up).start(comments(200))
@@ -201,7 +222,9 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
 
     result, asked, read = asyncio.run(story())
     assert result.comments == 200
-    times = Counter(each["text"] for text in read for each in json.loads(text.splitlines()[1])["comments"])
+    times = Counter(
+        each["text"] for text in read for each in json.loads(text.splitlines()[1])["comments"]
+    )
     assert len(times) == 200
     assert sum(times.values()) <= 200 + 4 * 10
     assert asked["clustering"] == 1
@@ -210,7 +233,9 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
 
 def test_two_hundred_injections_change_nothing_but_their_own_rows():
     hostile = [comment(str(5000 + number), text) for number, text in enumerate(injections())]
-    mixed = [each for pair in zip(comments(150), hostile[:150], strict=True) for each in pair] + hostile[150:]
+    mixed = [
+        each for pair in zip(comments(150), hostile[:150], strict=True) for each in pair
+    ] + hostile[150:]
 
     async def story(office: Office) -> Any:
         made, _ = await office.make(mixed)
@@ -228,8 +253,12 @@ def test_two_hundred_injections_change_nothing_but_their_own_rows():
     told = {topic["id"]: topic for topic in made["topics"]}
     for topic in honest["topics"]:
         assert told[topic["id"]]["name"] == topic["name"]
-        assert [each["text"] for each in told[topic["id"]]["summary"]] == [each["text"] for each in topic["summary"]]
-    assert [each["text"] for each in made["findings"]] == [each["text"] for each in honest["findings"]]
+        assert [each["text"] for each in told[topic["id"]]["summary"]] == [
+            each["text"] for each in topic["summary"]
+        ]
+    assert [each["text"] for each in made["findings"]] == [
+        each["text"] for each in honest["findings"]
+    ]
     assert [(each["statement"], each["agree"], each["disagree"]) for each in made["cruxes"]] == [
         (each["statement"], each["agree"], each["disagree"]) for each in honest["cruxes"]
     ]
@@ -257,7 +286,8 @@ def test_comments_in_chinese_become_a_report():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_bad_day_at_the_vendors_changes_nothing_in_the_end(seed: int):
-    """Answers that are cut, truncated, wrapped, malformed or wrong, and lost calls: the report is the same."""
+    """Answers that are cut, truncated, wrapped, malformed or wrong, and lost calls: the report is
+    the same."""
     faults = by_chance(
         seed,
         cut=0.03,
@@ -280,10 +310,12 @@ def test_a_bad_day_at_the_vendors_changes_nothing_in_the_end(seed: int):
 
 
 @pytest.mark.parametrize(
-    "fault", ["foreign_ids", "duplicate_ids", "markup", "surrogates", "two_answers", "nested", "empty"]
+    "fault",
+    ["foreign_ids", "duplicate_ids", "markup", "surrogates", "two_answers", "nested", "empty"],
 )
 def test_hostile_answers_never_reach_the_report(fault: str):
-    """One answer in five is a lie of that kind. What can't be used is asked again, and every comment stays in."""
+    """One answer in five is a lie of that kind. What can't be used is asked again, and every
+    comment stays in."""
 
     async def story(office: Office) -> Any:
         return await office.make(comments(30))
@@ -300,7 +332,7 @@ def test_hostile_answers_never_reach_the_report(fault: str):
     assert "ghost-" not in shown
 
 
-# --- the price before -----------------------------------------------------------------------------------------
+# --- the price before -----------------------------------------------------------------------------
 
 
 def is_about_right(told: Estimate, stats: dict[str, Any]) -> None:
@@ -317,7 +349,9 @@ def test_an_estimate_is_within_forty_percent():
 def test_an_estimate_counts_with_the_topics_that_were_asked_for():
     async def story(office: Office) -> Any:
         await office.make(comments(400), topics=6)
-        told = estimate(comments(400), Brief(question=QUESTION, topics=6), office.model, cruxes=True)
+        told = estimate(
+            comments(400), Brief(question=QUESTION, topics=6), office.model, cruxes=True
+        )
         return told, office.scene.fake.stats()
 
     is_about_right(*at_work(story))
@@ -327,10 +361,17 @@ def test_an_estimate_knows_no_price_that_nobody_knows():
     async def story() -> Any:
         async with FakeLLM(ReportBrain()) as fake:
             model = Model(parse(fake.address()), environment=fake.environment)
-            return estimate(comments(20), Brief(), model, cruxes=False), estimate([], Brief(), model, cruxes=True)
+            return estimate(comments(20), Brief(), model, cruxes=False), estimate(
+                [], Brief(), model, cruxes=True
+            )
 
     told, nothing = asyncio.run(story())
-    assert [step.step for step in told.steps] == ["clustering", "claims", "sort_and_deduplicate", "summaries"]
+    assert [step.step for step in told.steps] == [
+        "clustering",
+        "claims",
+        "sort_and_deduplicate",
+        "summaries",
+    ]
     assert told.cost is None
     assert told.input_tokens > 0
     assert nothing.comments == 0

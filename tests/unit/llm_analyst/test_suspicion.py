@@ -48,7 +48,9 @@ def test_only_what_is_meant_to_is_noticed_in_the_sample():
     assert any("instructions" in text.lower() for text in noticed)
 
 
-@pytest.mark.parametrize("name", ["polis_marchon_2162.csv", "polis_vtaiwan_uberx_zh_197.csv", "polis_seattle15_54.csv"])
+@pytest.mark.parametrize(
+    "name", ["polis_marchon_2162.csv", "polis_vtaiwan_uberx_zh_197.csv", "polis_seattle15_54.csv"]
+)
 def test_real_comments_are_hardly_ever_noticed(name: str):
     if not (SHARED / name).exists():
         pytest.skip(f"{name} is not here: real comment files are not part of the project")

@@ -9,7 +9,14 @@ from pydantic import ValidationError
 from tests.unit.llm_analyst.scene import text
 
 from holdfast.adapters.llm.analysis.shapes import TopicShape, TopicsShape
-from holdfast.adapters.llm.analysis.taxonomy import MOST_SAMPLES, SAMPLE_TOKENS, extended, samples, taxonomy, wishes
+from holdfast.adapters.llm.analysis.taxonomy import (
+    MOST_SAMPLES,
+    SAMPLE_TOKENS,
+    extended,
+    samples,
+    taxonomy,
+    wishes,
+)
 from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief, GivenTopic
 from holdfast.testing.fakellm.injections import injections
@@ -52,13 +59,15 @@ def test_a_topic_without_subtopics_has_one_of_its_own_name():
 
 
 def test_what_has_no_name_is_nothing():
-    assert names(taxonomy([shape("  "), shape("!!!", "x"), shape("Buses", "", "Fares")], Brief())) == {
-        "Buses": ["Fares"]
-    }
+    assert names(
+        taxonomy([shape("  "), shape("!!!", "x"), shape("Buses", "", "Fares")], Brief())
+    ) == {"Buses": ["Fares"]}
 
 
 def test_markup_in_names_goes():
-    topics = taxonomy([shape("<b>Buses</b> ![x](https://evil.example/?q=1)", "[Fares](javascript:0)")], Brief())
+    topics = taxonomy(
+        [shape("<b>Buses</b> ![x](https://evil.example/?q=1)", "[Fares](javascript:0)")], Brief()
+    )
     assert names(topics) == {"Buses": ["Fares"]}
 
 
@@ -70,29 +79,48 @@ def test_no_more_topics_than_wanted():
 
 def test_given_topics_come_first_and_keep_their_names_and_subtopics():
     given = (GivenTopic("Money", "Taxes and fees.", ("Taxes", "Fees")), GivenTopic("Water"))
-    topics = taxonomy([shape("Buses", "Fares"), shape("money", "Debts")], Brief(given=given, topics=3))
-    assert names(topics) == {"Money": ["Taxes", "Fees", "Debts"], "Water": ["Water"], "Buses": ["Fares"]}
+    topics = taxonomy(
+        [shape("Buses", "Fares"), shape("money", "Debts")], Brief(given=given, topics=3)
+    )
+    assert names(topics) == {
+        "Money": ["Taxes", "Fees", "Debts"],
+        "Water": ["Water"],
+        "Buses": ["Fares"],
+    }
     assert topics[0].description == "Taxes and fees."
 
 
 def test_given_topics_are_all_there_even_if_fewer_were_wanted():
     given = (GivenTopic("Money"), GivenTopic("Water"))
-    assert list(names(taxonomy([shape("Buses", "Fares")], Brief(given=given, topics=1)))) == ["Money", "Water"]
+    assert list(names(taxonomy([shape("Buses", "Fares")], Brief(given=given, topics=1)))) == [
+        "Money",
+        "Water",
+    ]
 
 
 def test_more_topics_leave_those_there_are_as_they_are():
     topics = taxonomy([shape("Buses", "Fares", "Times"), shape("Parks", "Trees")], Brief())
     grown = extended(topics, [shape("parks", "Dogs", "trees"), shape("Noise", "Nights")], Brief())
     assert grown[0] is topics[0]
-    assert names(grown) == {"Buses": ["Fares", "Times"], "Parks": ["Trees", "Dogs"], "Noise": ["Nights"]}
-    assert [one.id for topic in grown for one in topic.subtopics] == ["t1.1", "t1.2", "t2.1", "t2.2", "t3.1"]
+    assert names(grown) == {
+        "Buses": ["Fares", "Times"],
+        "Parks": ["Trees", "Dogs"],
+        "Noise": ["Nights"],
+    }
+    assert [one.id for topic in grown for one in topic.subtopics] == [
+        "t1.1",
+        "t1.2",
+        "t2.1",
+        "t2.2",
+        "t3.1",
+    ]
 
 
 def test_more_topics_than_wanted_are_not_added():
     topics = taxonomy([shape("Buses", "Fares")], Brief(topics=1))
-    assert names(extended(topics, [shape("Noise", "Nights"), shape("Buses", "Times")], Brief(topics=1))) == {
-        "Buses": ["Fares", "Times"]
-    }
+    assert names(
+        extended(topics, [shape("Noise", "Nights"), shape("Buses", "Times")], Brief(topics=1))
+    ) == {"Buses": ["Fares", "Times"]}
 
 
 def test_a_million_topics_are_no_answer():
@@ -108,7 +136,7 @@ def test_wishes_name_number_and_wanted_topics():
     assert '"Money"' in wishes(Brief(given=(GivenTopic("Money"),)))
 
 
-# --- samples --------------------------------------------------------------------------------------------------
+# --- samples --------------------------------------------------------------------------------------
 
 
 def test_a_small_set_is_read_whole():
@@ -131,14 +159,21 @@ def test_a_large_set_is_sampled_by_content_and_fits():
 def test_every_part_of_the_file_has_its_say():
     texts = [text(number) * 4 for number in range(20_000)]
     chosen = {one for batch in samples(texts) for one in batch}
-    quarters = [sum(one in chosen for one in texts[start : start + 5000]) for start in range(0, 20_000, 5000)]
+    quarters = [
+        sum(one in chosen for one in texts[start : start + 5000])
+        for start in range(0, 20_000, 5000)
+    ]
     assert max(quarters) < 1.5 * min(quarters)
 
 
 def test_a_few_more_comments_hardly_change_a_sample():
     texts = [text(number) * 4 for number in range(20_000)]
     before = {one for batch in samples(texts) for one in batch}
-    after = {one for batch in samples(texts + [text(number) * 4 for number in range(20_000, 20_037)]) for one in batch}
+    after = {
+        one
+        for batch in samples(texts + [text(number) * 4 for number in range(20_000, 20_037)])
+        for one in batch
+    }
     assert len(before & after) > 0.98 * len(before)
 
 

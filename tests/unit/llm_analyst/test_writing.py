@@ -66,14 +66,18 @@ def test_an_answer_without_any_evidence_is_sent_back_twice():
 
 
 def test_links_images_and_markup_do_not_reach_the_report():
-    hostile = "**Free** buses ![x](https://evil.example/?q=1) [click](javascript:0) <script>x</script>"
+    hostile = (
+        "**Free** buses ![x](https://evil.example/?q=1) [click](javascript:0) <script>x</script>"
+    )
     sentences = summarised(brain=Fixed(summaries=said((hostile, [1]))))
     assert sentences[0].text == "Free buses click x"
 
 
 def test_only_the_sixty_most_supported_groups_are_told():
     async def story(scene: Scene) -> Any:
-        await scene.analyst.summarise(TOPICS[0], [group(text(number)) for number in range(200)], BRIEF, scene.ctx)
+        await scene.analyst.summarise(
+            TOPICS[0], [group(text(number)) for number in range(200)], BRIEF, scene.ctx
+        )
         return scene.fake.calls[0].text
 
     told = play(story)
@@ -84,7 +88,10 @@ def test_only_the_sixty_most_supported_groups_are_told():
 
 def test_names_of_speakers_are_never_told():
     async def story(scene: Scene) -> Any:
-        groups = [group("Buses should be free", "Zebulon"), group("Buses should not be free", "Quirinus")]
+        groups = [
+            group("Buses should be free", "Zebulon"),
+            group("Buses should not be free", "Quirinus"),
+        ]
         await scene.analyst.summarise(TOPICS[0], groups, BRIEF, scene.ctx)
         await scene.analyst.overview(TOPICS, [], {"t1": groups}, BRIEF, scene.ctx)
         await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
@@ -124,7 +131,7 @@ def test_a_topic_of_nothing_has_no_summary():
     assert summarised([]) == []
 
 
-# --- overview -------------------------------------------------------------------------------------------------
+# --- overview -------------------------------------------------------------------------------------
 
 
 def overview(groups: Any, brain: Any = None) -> tuple[list[Sentence], str]:
@@ -154,7 +161,7 @@ def test_nothing_said_is_nothing_found():
     assert overview({"t1": [], "t2": []}) == ([], "")
 
 
-# --- cruxes ---------------------------------------------------------------------------------------------------
+# --- cruxes ---------------------------------------------------------------------------------------
 
 
 CRUX = {
@@ -176,13 +183,17 @@ def test_speakers_are_numbers_to_the_model_and_names_to_us():
 
 
 def test_who_is_on_both_sides_is_on_none_and_strangers_are_nobody():
-    found, _ = crux(Fixed(crux={**CRUX, "agree": [1, 2, 2, 99, 0], "disagree": [2, 4, 6], "claims": [2, 7]}))
+    found, _ = crux(
+        Fixed(crux={**CRUX, "agree": [1, 2, 2, 99, 0], "disagree": [2, 4, 6], "claims": [2, 7]})
+    )
     assert found.agree == ("ann",)
     assert found.disagree == ("dan",)
     assert found.cites == (GROUPS[1].id,)
 
 
-@pytest.mark.parametrize("change", [{"divided": False}, {"agree": []}, {"disagree": []}, {"statement": " "}])
+@pytest.mark.parametrize(
+    "change", [{"divided": False}, {"agree": []}, {"disagree": []}, {"statement": " "}]
+)
 def test_without_two_sides_there_is_no_crux(change: dict[str, Any]):
     assert crux(Fixed(crux={**CRUX, **change}))[0] is None
 
@@ -203,12 +214,16 @@ def test_a_short_explanation_is_sent_back():
 
 
 def test_a_long_explanation_is_shortened():
-    found, _ = crux(Fixed(crux={**CRUX, "explanation": "Some want this and others want that. " * 30}))
+    found, _ = crux(
+        Fixed(crux={**CRUX, "explanation": "Some want this and others want that. " * 30})
+    )
     assert 30 <= len(found.explanation) <= 500
 
 
 def test_many_speakers_and_claims_are_bounded():
-    groups = [group(text(number), *(f"s{number}-{each}" for each in range(5))) for number in range(100)]
+    groups = [
+        group(text(number), *(f"s{number}-{each}" for each in range(5))) for number in range(100)
+    ]
     _, told = crux(groups=groups)
     assert told[0].count('"statement":') == 60
     assert told[0].count('"claims":[') == 1 + 150
@@ -220,7 +235,7 @@ def test_answers_that_have_to_be_repaired_are_repaired():
     assert len(told) in (1, 2)
 
 
-# --- hostile --------------------------------------------------------------------------------------------------
+# --- hostile --------------------------------------------------------------------------------------
 
 
 def test_injections_are_in_no_summary_finding_or_crux():

@@ -23,14 +23,25 @@ def comment(id: str = "1", text: str = "More trees please. And benches.") -> Com
 
 
 def claim(number: int, statement: str) -> Claim:
-    return Claim(claim_id(str(number), 0, 5, statement), str(number), f"s{number}", "t1.1", statement, "quote", 0, 5)
+    return Claim(
+        claim_id(str(number), 0, 5, statement),
+        str(number),
+        f"s{number}",
+        "t1.1",
+        statement,
+        "quote",
+        0,
+        5,
+    )
 
 
-# --- drafts -------------------------------------------------------------------------------------------------------
+# --- drafts ---------------------------------------------------------------------------------------
 
 
 def test_a_draft_with_a_real_quote_becomes_a_claim_with_its_place():
-    found = check_draft(Draft("The town needs  more trees", "more trees", "t1.1"), comment(), ["t1.1"])
+    found = check_draft(
+        Draft("The town needs  more trees", "more trees", "t1.1"), comment(), ["t1.1"]
+    )
     assert isinstance(found, Claim)
     assert (found.start, found.end, found.quote) == (0, 10, "More trees")
     assert found.statement == "The town needs more trees"
@@ -57,11 +68,14 @@ def test_the_same_claim_twice_counts_once():
     assert [each.reason for each in lost] == [Loss.REPEATED]
 
 
-# --- topics -------------------------------------------------------------------------------------------------------
+# --- topics ---------------------------------------------------------------------------------------
 
 
 def test_every_comment_is_placed_and_nothing_unknown_survives():
-    topics = (Topic("t1", "Green", "", (PARKS, Subtopic("t1.2", "Empty"))), Topic("t2", "Nothing", "", ()))
+    topics = (
+        Topic("t1", "Green", "", (PARKS, Subtopic("t1.2", "Empty"))),
+        Topic("t2", "Nothing", "", ()),
+    )
     proposed = Clustering(
         topics,
         (
@@ -78,10 +92,12 @@ def test_every_comment_is_placed_and_nothing_unknown_survives():
         Placement("2", OTHER, 0, length),
         Placement("3", OTHER, 0, length),
     )
-    assert [(topic.id, [one.id for one in topic.subtopics]) for topic in found.topics] == [("t1", ["t1.1"])]
+    assert [(topic.id, [one.id for one in topic.subtopics]) for topic in found.topics] == [
+        ("t1", ["t1.1"])
+    ]
 
 
-# --- groups -------------------------------------------------------------------------------------------------------
+# --- groups ---------------------------------------------------------------------------------------
 
 
 def test_opposites_proposed_as_one_group_are_kept_apart():
@@ -91,17 +107,27 @@ def test_opposites_proposed_as_one_group_are_kept_apart():
         claim(3, "Close Bridge Street to cars"),
         claim(4, "Never close Bridge Street to cars"),
     ]
-    groups = check_groups(PARKS, claims, [Grouping("Close Bridge Street", tuple(each.id for each in claims))])
-    assert [[member.comment for member in group.members] for group in groups] == [["1", "3"], ["2", "4"]]
+    groups = check_groups(
+        PARKS, claims, [Grouping("Close Bridge Street", tuple(each.id for each in claims))]
+    )
+    assert [[member.comment for member in group.members] for group in groups] == [
+        ["1", "3"],
+        ["2", "4"],
+    ]
     assert groups[1].statement == claims[1].statement
 
 
-proposals = st.lists(st.tuples(st.text(max_size=20), st.lists(st.integers(-2, 12), max_size=8)), max_size=6)
+proposals = st.lists(
+    st.tuples(st.text(max_size=20), st.lists(st.integers(-2, 12), max_size=8)), max_size=6
+)
 
 
 @given(
     st.lists(
-        st.sampled_from(["We need trees", "We do not need trees", "Trees are expensive", "More buses"]), max_size=10
+        st.sampled_from(
+            ["We need trees", "We do not need trees", "Trees are expensive", "More buses"]
+        ),
+        max_size=10,
     ),
     proposals,
 )
@@ -118,7 +144,7 @@ def test_whatever_is_proposed_every_claim_is_in_exactly_one_group(statements, pr
     assert all(group.statement for group in groups)
 
 
-# --- sentences ----------------------------------------------------------------------------------------------------
+# --- sentences ------------------------------------------------------------------------------------
 
 
 def test_a_sentence_without_evidence_is_not_printed_and_counted():

@@ -36,7 +36,9 @@ def test_a_nearly_exact_quote_is_found_in_the_comments_own_words(quote, words):
     assert found(quote) == words
 
 
-@pytest.mark.parametrize("quote", ["", "   ", "?", "The council is dying", "market our the", "dying […] The market"])
+@pytest.mark.parametrize(
+    "quote", ["", "   ", "?", "The council is dying", "market our the", "dying […] The market"]
+)
 def test_what_is_not_there_is_not_found(quote):
     assert found(quote) is None
 

@@ -23,7 +23,12 @@ JOB = {
         "options": {"cruxes": True, "sortStrategy": "numClaims"},
     },
     "data": ROWS,
-    "reportDetails": {"title": "Trees", "description": "d", "question": "What now?", "filename": "trees.csv"},
+    "reportDetails": {
+        "title": "Trees",
+        "description": "d",
+        "question": "What now?",
+        "filename": "trees.csv",
+    },
 }
 
 
@@ -38,10 +43,22 @@ def upload(*parts: str) -> Upload:
 def test_the_job_message_of_seed_000_is_understood():
     asked = codec_for(ReportRequest).validate(JOB)
     assert (asked.report_id, asked.key) == ("r-123", "r-123")
-    assert (asked.model, asked.language, asked.cruxes, asked.sort) == ("openai:gpt-4o-mini", "fr", True, "claims")
+    assert (asked.model, asked.language, asked.cruxes, asked.sort) == (
+        "openai:gpt-4o-mini",
+        "fr",
+        True,
+        "claims",
+    )
     assert (asked.title, asked.question) == ("Trees", "What now?")
     assert asked.rows == tuple(ROWS)
-    assert sorted(asked.prompts) == ["clustering", "crux", "dedup", "extraction", "summaries", "system"]
+    assert sorted(asked.prompts) == [
+        "clustering",
+        "crux",
+        "dedup",
+        "extraction",
+        "summaries",
+        "system",
+    ]
 
 
 @pytest.mark.parametrize(("model", "address"), [

@@ -34,7 +34,9 @@ def group(of: Comment, quote: str | None = None) -> Group:
 SPLIT = comment("1", "Close the street", 20, 19)
 LOPSIDED = comment("2", "More trees", 40, 1)
 HARDLY_VOTED = comment("3", "Ban dogs", 1, 1)
-TWO_THOUGHTS = comment("4", "Open the pool at last and long before anything else. No flats.", 30, 30)
+TWO_THOUGHTS = comment(
+    "4", "Open the pool at last and long before anything else. No flats.", 30, 30
+)
 COMMENTS = {one.id: one for one in (SPLIT, LOPSIDED, HARDLY_VOTED, TWO_THOUGHTS)}
 
 
@@ -70,7 +72,11 @@ def test_a_draft_counts_only_speakers_of_the_subtopic_and_each_of_them_once():
     draft = CruxDraft("Close it", "why", ("s1", "s2", "stranger"), ("s2", "s3"), ("g-1", "g-99"))
     crux = from_draft("t1", "t1.1", draft, groups)
     assert crux is not None
-    assert (crux.agreeing, crux.disagreeing, crux.undecided) == (("s1",), ("s3",), ("s2", "s4", "s5"))
+    assert (crux.agreeing, crux.disagreeing, crux.undecided) == (
+        ("s1",),
+        ("s3",),
+        ("s2", "s4", "s5"),
+    )
     assert crux.cites == ("g-1",)
     assert crux.controversy == pytest.approx(0.4)
 
@@ -82,7 +88,10 @@ def test_a_draft_counts_only_speakers_of_the_subtopic_and_each_of_them_once():
     CruxDraft("Close it", "", ("nobody",), ("s2",)),
 ])  # fmt: skip
 def test_a_draft_that_divides_nobody_is_no_crux(draft):
-    assert from_draft("t1", "t1.1", draft, [group(comment("1", "a b")), group(comment("2", "c d"))]) is None
+    assert (
+        from_draft("t1", "t1.1", draft, [group(comment("1", "a b")), group(comment("2", "c d"))])
+        is None
+    )
 
 
 def test_the_matrix_has_a_cell_for_every_speaker_and_crux():
@@ -94,7 +103,8 @@ def test_the_matrix_has_a_cell_for_every_speaker_and_crux():
     found = gather([one, two])
     assert [crux.statement for crux in found.cruxes] == ["B", "A"]
     table = {
-        speaker: dict(zip("BA", row, strict=True)) for speaker, row in zip(found.speakers, found.matrix, strict=True)
+        speaker: dict(zip("BA", row, strict=True))
+        for speaker, row in zip(found.speakers, found.matrix, strict=True)
     }
     assert table == {
         "s1": {"B": "agree", "A": "agree"},

@@ -1,9 +1,9 @@
 """Blobs as files: complete or absent, whatever crashes and whoever else writes.
 
-An object is written to a temporary file in `.incoming` of the same folder, flushed to the disk, and only
-then given its name with a hard link. Linking fails if the name is taken, so two writers never overwrite one
-another, and a crash leaves a forgotten temporary file at worst, never half an object. New folder entries are
-flushed as well: what `put` has answered survives a power cut.
+An object is written to a temporary file in `.incoming` of the same folder, flushed to the disk, and
+only then given its name with a hard link. Linking fails if the name is taken, so two writers never
+overwrite one another, and a crash leaves a forgotten temporary file at worst, never half an object.
+New folder entries are flushed as well: what `put` has answered survives a power cut.
 
 Names in `.incoming` begin with a dot and no key may, so that they are never listed or read.
 """
@@ -28,7 +28,8 @@ INCOMING = ".incoming"
 FORGOTTEN = 86_400.0
 """Seconds after which a temporary file belongs to no writer any more."""
 TRIES = 10
-"""How often a folder may vanish under a writer (somebody deletes next to it) before that is an error."""
+"""How often a folder may vanish under a writer (somebody deletes next to it) before that is an
+error."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space, then try again",
@@ -69,7 +70,8 @@ class FileBlobs:
         segments = key.split("/")
         if not all(SEGMENT.fullmatch(segment) and ".." not in segment for segment in segments):
             raise InvalidInput(
-                f"{key!r} can't name a blob: segments between '/' are letters, digits, '.', '_' and '-', "
+                f"{key!r} can't name a blob: segments between '/' are letters, digits, '.', '_' "
+                "and '-', "
                 "begin with a letter or digit, and have at most 201 characters"
             )
         return self.root.joinpath(*segments)
@@ -85,7 +87,8 @@ class FileBlobs:
         with self._translated(path):
             created = not path.exists() and self._create(path, data, durable)
             if durable:
-                if not created:  # whoever made it may not have flushed it, and our caller relies on it from now on
+                # whoever made it may not have flushed it, and our caller relies on it from now on
+                if not created:
                     _flush(path)
                 _flush(path.parent)
             return created
@@ -124,7 +127,9 @@ class FileBlobs:
             except FileNotFoundError:
                 continue  # `delete` removed the folder while it was empty
             return True
-        raise FileNotFoundError(errno.ENOENT, "its folder is removed again and again", str(path.parent))
+        raise FileNotFoundError(
+            errno.ENOENT, "its folder is removed again and again", str(path.parent)
+        )
 
     def _tidy(self, incoming: Path) -> None:
         """Remove what crashed writers left behind; once is enough."""
@@ -164,7 +169,9 @@ class FileBlobs:
     def _remove_empty(self, folder: Path) -> None:
         """The folder, those below it and those above it, as far as nothing is left in them."""
         below = [Path(path) for path, _, _ in os.walk(folder, topdown=False)]
-        above = [path for path in folder.parents if path.is_relative_to(self.root) and path != self.root]
+        above = [
+            path for path in folder.parents if path.is_relative_to(self.root) and path != self.root
+        ]
         for path in below + above:
             with suppress(OSError):  # not empty, filled again just now, or removed by somebody else
                 path.rmdir()
@@ -201,7 +208,8 @@ def _make_folder(folder: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power cut. Whoever removed it meanwhile did so for us too."""
+    """Make a file, or the names in a folder, survive a power cut. Whoever removed it meanwhile did
+    so for us too."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

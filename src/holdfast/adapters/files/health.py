@@ -1,4 +1,5 @@
-"""How a folder of blobs is: written to, read back and cleaned up, and whether all workers see the same one."""
+"""How a folder of blobs is: written to, read back and cleaned up, and whether all workers see the
+same one."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ async def _trial(folder: Path) -> Finding:
 
 
 def _remove(folder: Path, there: Path) -> None:
-    """The folders that a trial has created below one that was there, unless somebody has used them since."""
+    """The folders that a trial has created below one that was there, unless somebody has used them
+    since."""
     for path in (folder / INCOMING, folder, *folder.parents):
         if path.absolute() == there.absolute():
             return
@@ -61,7 +63,8 @@ def _shared(folder: Path) -> Finding:
     kind = disk.file_system_of(disk.nearest(folder)) or "unknown"
     return found(
         "shared",
-        f"{folder} is on {kind}" + ("" if kind in disk.NETWORK_FILE_SYSTEMS else ", which other hosts do not see"),
+        f"{folder} is on {kind}"
+        + ("" if kind in disk.NETWORK_FILE_SYSTEMS else ", which other hosts do not see"),
         warn=kind not in disk.NETWORK_FILE_SYSTEMS,
         why="the store is a server: a worker on another host would not find the values that this one keeps here",
         fix="run all workers on one host, or name a folder that all of them mount",

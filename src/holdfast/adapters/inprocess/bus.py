@@ -1,8 +1,8 @@
 """A bus inside one event loop: for tests, and for programs whose parts talk to one another.
 
-A topic is a name; a group is a queue behind it, made when somebody first subscribes and kept when the last
-member leaves. Everything happens in one event loop and nothing is locked: **use a bus from one loop only**.
-"""
+A topic is a name; a group is a queue behind it, made when somebody first subscribes and kept when
+the last member leaves. Everything happens in one event loop and nothing is locked: **use a bus from
+one loop only**."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ class Subscription:
         _give_back(self._taken)
 
     def _watch(self) -> None:
-        """Give back also what a member took that nobody closed: it left its loop by `break`, for example."""
+        """Give back also what a member took that nobody closed: it left its loop by `break`, for
+        example."""
         if not self._watched:
             self._watched = True
             loop = asyncio.get_running_loop()
@@ -133,7 +134,8 @@ class InProcessBus:
         self.closed = False
 
     async def close(self) -> None:
-        """End all subscriptions. What they had not ended waits for the next members of their groups."""
+        """End all subscriptions. What they had not ended waits for the next members of their
+        groups."""
         self.closed = True
         for groups in self._topics.values():
             for group in groups.values():
@@ -152,7 +154,8 @@ class InProcessBus:
         group = self._topics.setdefault(topic, {}).setdefault(name, Group(where))
         if group.where != dict(where):
             raise ConfigurationError(
-                f"group {name!r} of topic {topic!r} filters by {group.where}, not by {dict(where)}: "
+                f"group {name!r} of topic {topic!r} filters by {group.where}, not by "
+                f"{dict(where)}: "
                 "members of a group share one filter, so use another group"
             )
         return group

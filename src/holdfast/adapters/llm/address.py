@@ -18,14 +18,16 @@ IN_FLIGHT = 64
 TIMEOUT = 120.0
 LOCAL_NAMES = (".local", ".internal", ".localhost", ".lan")
 FORMS = (
-    "openai:MODEL, anthropic:MODEL, google:MODEL, or the base URL of a server that speaks OpenAI's protocol: "
+    "openai:MODEL, anthropic:MODEL, google:MODEL, or the base URL of a server that speaks OpenAI's "
+    "protocol: "
     "http://localhost:11434/v1?model=MODEL"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Where a vendor's API is, and which environment variables may hold its key: the first is the usual one."""
+    """Where a vendor's API is, and which environment variables may hold its key: the first is the
+    usual one."""
 
     base_url: str
     key_variables: tuple[str, ...]
@@ -35,17 +37,19 @@ VENDORS: Mapping[str, Vendor] = {
     "openai": Vendor("https://api.openai.com/v1", ("OPENAI_API_KEY",)),
     "anthropic": Vendor("https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",)),
     "google": Vendor(
-        "https://generativelanguage.googleapis.com/v1beta", ("GOOGLE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+        "https://generativelanguage.googleapis.com/v1beta",
+        ("GOOGLE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A model, where it is reached, and how hard it may be asked. Prices are US dollars per million tokens.
+    """A model, where it is reached, and how hard it may be asked. Prices are US dollars per million
+    tokens.
 
-    An empty `key_variable` means the vendor's usual ones, and none is needed for a server on the local network.
-    """
+    An empty `key_variable` means the vendor's usual ones, and none is needed for a server on the
+    local network."""
 
     vendor: str
     model: str
@@ -64,7 +68,8 @@ class Address:
 
     @property
     def is_vendors_own(self) -> bool:
-        """Whether the vendor itself answers there, rather than a server that speaks its protocol."""
+        """Whether the vendor itself answers there, rather than a server that speaks its
+        protocol."""
         return self.base_url == VENDORS[self.vendor].base_url
 
     @property
@@ -85,7 +90,8 @@ class Address:
 def parse(text: str) -> Address:
     """Read an address.
 
-    `openai:gpt-4o-mini`, `anthropic:…`, `google:…`, or `http://localhost:11434/v1?model=llama3`, each with parameters:
+    `openai:gpt-4o-mini`, `anthropic:…`, `google:…`, or `http://localhost:11434/v1?model=llama3`,
+    each with parameters:
     `?base_url=…&in_flight=64&rpm=500&tpm=200000&timeout=120&input_price=0.15&output_price=0.6&key=env:NAME`.
     """
     text = text.strip()
@@ -105,7 +111,9 @@ def _address(vendor: str, model: str, base_url: str, given: dict[str, str]) -> A
     if not model or re.search(r"[\s\x00-\x1f]", model) or ".." in model:
         raise ConfigurationError(f"the LLM address needs the name of a model: use {FORMS}")
     _refuse_unknown(given)
-    read = {_PARAMETERS[name][0]: _PARAMETERS[name][1](name, value) for name, value in given.items()}
+    read = {
+        _PARAMETERS[name][0]: _PARAMETERS[name][1](name, value) for name, value in given.items()
+    }
     return Address(vendor, model, _clean_url(base_url), **read)
 
 
@@ -121,8 +129,14 @@ def _refuse_unknown(given: dict[str, str]) -> None:
     for name in given:
         if name not in _PARAMETERS:
             known = ", ".join(sorted([*_PARAMETERS, "base_url", "model"]))
-            hint = "; keys stay in the environment: key=env:NAME" if "key" in name or "token" in name else ""
-            raise ConfigurationError(f"the LLM address has the unknown parameter {name!r}; known are {known}{hint}")
+            hint = (
+                "; keys stay in the environment: key=env:NAME"
+                if "key" in name or "token" in name
+                else ""
+            )
+            raise ConfigurationError(
+                f"the LLM address has the unknown parameter {name!r}; known are {known}{hint}"
+            )
 
 
 def _clean_url(text: str) -> str:
@@ -132,11 +146,17 @@ def _clean_url(text: str) -> str:
     except ValueError:
         url = urlsplit("")
     if "@" in url.netloc:
-        raise ConfigurationError("the LLM address holds a user name or password: put the key into the environment")
+        raise ConfigurationError(
+            "the LLM address holds a user name or password: put the key into the environment"
+        )
     if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
-        raise ConfigurationError("the base URL of the LLM has to look like https://host/v1, without anything after it")
+        raise ConfigurationError(
+            "the base URL of the LLM has to look like https://host/v1, without anything after it"
+        )
     if url.scheme == "http" and not _is_local(url.hostname):
-        raise ConfigurationError(f"{url.hostname} is no local server: use https, or the key travels in the open")
+        raise ConfigurationError(
+            f"{url.hostname} is no local server: use https, or the key travels in the open"
+        )
     return text.rstrip("/")
 
 
@@ -147,7 +167,9 @@ def _number(kind: Callable[[str], N], least: float) -> Callable[[str, str], N]:
         except ValueError:
             value = kind("-1")
         if value < least or not math.isfinite(value):
-            raise ConfigurationError(f"{name}={text!r} in the LLM address is not a number from {least:g} upwards")
+            raise ConfigurationError(
+                f"{name}={text!r} in the LLM address is not a number from {least:g} upwards"
+            )
         return value
 
     return read
@@ -157,7 +179,8 @@ def _environment_variable(name: str, text: str) -> str:
     match = re.fullmatch(r"env:([A-Za-z_][A-Za-z0-9_]*)", text)
     if match is None:  # the text may be the key itself: it is not repeated
         raise ConfigurationError(
-            f"{name}=… in the LLM address must say in which environment variable the key is: {name}=env:NAME"
+            f"{name}=… in the LLM address must say in which environment variable the key is: "
+            f"{name}=env:NAME"
         )
     return match[1]
 

@@ -1,8 +1,9 @@
-"""Answers kept by what was asked: the same question to the same model costs nothing the second time.
+"""Answers kept by what was asked: the same question to the same model costs nothing the second
+time.
 
-An entry's name is a digest of everything that decides the answer. Entries are never changed; one that was damaged on
-the disk is passed over, and the answer is kept beside it under the next number. Tenants share nothing.
-"""
+An entry's name is a digest of everything that decides the answer. Entries are never changed; one
+that was damaged on the disk is passed over, and the answer is kept beside it under the next number.
+Tenants share nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _decode = msgspec.json.Decoder(_Entry).decode
 
 
 class Answers:
-    """A cache over the blob store. Only validated answers belong in it; any task of any process may use it."""
+    """A cache over the blob store. Only validated answers belong in it; any task of any process may
+    use it."""
 
     def __init__(self, blobs: BlobStore) -> None:
         self._blobs = blobs

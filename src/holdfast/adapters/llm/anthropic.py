@@ -47,7 +47,13 @@ class Anthropic:
             "max_tokens": prompt.max_output,
             "system": [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}],
             "messages": _messages(prompt),
-            "tools": [{"name": prompt.task, "description": "Give the answer.", "input_schema": prompt.schema}],
+            "tools": [
+                {
+                    "name": prompt.task,
+                    "description": "Give the answer.",
+                    "input_schema": prompt.schema,
+                }
+            ],
             "tool_choice": {"type": "tool", "name": prompt.task} if forced else {"type": "auto"},
         }
         if shape["temperature"] == "zero":

@@ -1,12 +1,12 @@
 """A run's budget: nothing is sent that could take its spending past it.
 
-Before a call is sent, the most it can cost is set aside. When spending and what is set aside leave no room, the call
-waits: those under way usually cost less than was set aside for them. Only when none of the run's calls is under way and
-there is still no room does the run pause. So it pauses before the budget is passed, whatever the calls cost.
+Before a call is sent, the most it can cost is set aside. When spending and what is set aside leave
+no room, the call waits: those under way usually cost less than was set aside for them. Only when
+none of the run's calls is under way and there is still no room does the run pause. So it pauses
+before the budget is passed, whatever the calls cost.
 
-What a run has spent is what the engine knows, all attempts included; what is set aside is known to this process only,
-which is the one that holds the run's lease.
-"""
+What a run has spent is what the engine knows, all attempts included; what is set aside is known to
+this process only, which is the one that holds the run's lease."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ class Ledger:
     def __init__(self) -> None:
         self._runs: dict[str, _Account] = {}
         self._used_up: dict[str, float] = {}
-        """The budget that a run could not keep to. Cheaper calls might still fit in, but the run is about to pause, and
-        they would be cancelled under way: paid for, and asked again."""
+        """The budget that a run could not keep to. Cheaper calls might still fit in, but the run is
+        about to pause, and they would be cancelled under way: paid for, and asked again."""
 
     @asynccontextmanager
-    async def reserved(self, ctx: Context, budget: float | None, most: float | None, model: str) -> AsyncIterator[None]:
+    async def reserved(
+        self, ctx: Context, budget: float | None, most: float | None, model: str
+    ) -> AsyncIterator[None]:
         """Set aside what a call can cost at most, until it is over and counted."""
         if budget is None:
             yield
             return
         if most is None:
             raise ConfigurationError(
-                f"the price of {model} is unknown, so a budget can't be kept: give input_price=… and output_price=… "
+                f"the price of {model} is unknown, so a budget can't be kept: give input_price=… "
+                "and output_price=… "
                 "(dollars per million tokens) with the model, or leave the budget out"
             )
         account = self._runs.setdefault(ctx.run_id, _Account())
@@ -56,7 +59,9 @@ class Ledger:
 
     async def _set_aside(self, account: _Account, ctx: Context, budget: float, most: float) -> None:
         try:
-            await account.set_aside(ctx, budget, most, lambda: self._used_up.get(ctx.run_id) == budget)
+            await account.set_aside(
+                ctx, budget, most, lambda: self._used_up.get(ctx.run_id) == budget
+            )
         except Pause:
             self._used_up[ctx.run_id] = budget
             raise
@@ -70,7 +75,9 @@ class _Account:
         self._door = asyncio.Lock()
         self._returned = asyncio.Event()
 
-    async def set_aside(self, ctx: Context, budget: float, most: float, is_over: Callable[[], bool]) -> None:
+    async def set_aside(
+        self, ctx: Context, budget: float, most: float, is_over: Callable[[], bool]
+    ) -> None:
         async with self._door:  # one after the other, in the order of arrival
             while is_over() or ctx.spent.cost + self._set_aside + most > budget + ROUNDING:
                 if is_over() or not self._calls:
@@ -88,6 +95,7 @@ class _Account:
 
 def _no_room(spent: float, budget: float, most: float) -> Pause:
     return Pause(
-        f"${spent:.4f} of the budget of ${budget:.2f} is spent, and the next call could cost up to ${most:.4f}: "
+        f"${spent:.4f} of the budget of ${budget:.2f} is spent, and the next call could cost up to "
+        f"${most:.4f}: "
         "raise the budget and resume"
     )

@@ -23,7 +23,8 @@ class SlowDown(Transient):
 
 
 class BadRequest(Permanent):
-    """The server does not accept the request. `objection` is what it says about that, with what it points at."""
+    """The server does not accept the request. `objection` is what it says about that, with what it
+    points at."""
 
     def __init__(self, message: str, objection: str) -> None:
         super().__init__(message)

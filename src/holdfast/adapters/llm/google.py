@@ -1,4 +1,5 @@
-"""Google's generateContent: Gemini, held to a JSON Schema. The key travels in a header, never in the URL."""
+"""Google's generateContent: Gemini, held to a JSON Schema. The key travels in a header, never in
+the URL."""
 
 from __future__ import annotations
 
@@ -22,12 +23,15 @@ from holdfast.adapters.llm.secret import Key
 
 FINISHES: dict[str, Finish] = {
     "MAX_TOKENS": "length",
-    **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "declined"),
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "declined"
+    ),
 }
 
 
 class Google:
-    """`models/…:generateContent` with a JSON Schema, or the older kind of schema where that is unknown."""
+    """`models/…:generateContent` with a JSON Schema, or the older kind of schema where that is
+    unknown."""
 
     def __init__(self, model: str) -> None:
         self._model = quote(model, safe="/") if "/" in model else f"models/{quote(model)}"
@@ -38,7 +42,10 @@ class Google:
 
     def request(self, prompt: Prompt, key: Key) -> Request:
         shape = self.dialect.shape
-        wanted: dict[str, Any] = {"responseMimeType": "application/json", "maxOutputTokens": prompt.max_output}
+        wanted: dict[str, Any] = {
+            "responseMimeType": "application/json",
+            "maxOutputTokens": prompt.max_output,
+        }
         if shape["schema"] == "json":
             wanted["responseJsonSchema"] = prompt.schema
         else:
@@ -62,7 +69,9 @@ class Google:
         said = count_at(data, "usageMetadata", "candidatesTokenCount")
         thought = count_at(data, "usageMetadata", "thoughtsTokenCount")
         return Reply(
-            blocked or _text(at(candidate, "content", "parts")) or text_at(candidate, "finishMessage"),
+            blocked
+            or _text(at(candidate, "content", "parts"))
+            or text_at(candidate, "finishMessage"),
             count_at(data, "usageMetadata", "promptTokenCount"),
             None if said is None and thought is None else (said or 0) + (thought or 0),
             count_at(data, "usageMetadata", "cachedContentTokenCount") or 0,
@@ -72,7 +81,10 @@ class Google:
 
 def _contents(prompt: Prompt) -> list[dict[str, Any]]:
     roles = ("user", "model")
-    return [{"role": roles[index % 2], "parts": [{"text": text}]} for index, text in enumerate(prompt.turns)]
+    return [
+        {"role": roles[index % 2], "parts": [{"text": text}]}
+        for index, text in enumerate(prompt.turns)
+    ]
 
 
 def _text(parts: Any) -> str:

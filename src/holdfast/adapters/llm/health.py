@@ -1,4 +1,5 @@
-"""How a model can be reached: the key is there, the server answers, the price is known. Nothing is asked or paid."""
+"""How a model can be reached: the key is there, the server answers, the price is known. Nothing is
+asked or paid."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ async def _reachable(address: Address) -> Finding:
             why="questions would be retried until their attempts are used up",
             fix="check the network, the firewall and base_url; a proxy is named by HTTPS_PROXY",
         )
-    return found("reachable", f"{url.hostname}:{port} in {milliseconds(time.perf_counter() - began)}")
+    return found(
+        "reachable", f"{url.hostname}:{port} in {milliseconds(time.perf_counter() - began)}"
+    )
 
 
 def _price(address: Address) -> Finding:

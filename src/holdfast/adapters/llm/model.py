@@ -1,14 +1,14 @@
 """A language model that is asked questions and gives validated answers.
 
-Who retries: the engine. A model itself only does what the engine can't do well: it sends an answer back that can't be
-used (`repair`), says a request differently that a server does not understand (`protocol.Dialect`), and sends a call
-again that was turned away with "slow down", after the cool-down that all callers share (`pacing`): hundreds of items
-would otherwise burn their attempts on one hiccup. All three are bounded.
+Who retries: the engine. A model itself only does what the engine can't do well: it sends an answer
+back that can't be used (`repair`), says a request differently that a server does not understand
+(`protocol.Dialect`), and sends a call again that was turned away with "slow down", after the
+cool-down that all callers share (`pacing`): hundreds of items would otherwise burn their attempts
+on one hiccup. All three are bounded.
 
-What is counted with `ctx.usage`: every call that the vendor worked on, with the tokens it reports, or an estimate when
-it reports none or the answer got lost; calls without any answer count as calls of nothing. Calls that were turned away
-or not understood are not counted: nothing was done.
-"""
+What is counted with `ctx.usage`: every call that the vendor worked on, with the tokens it reports,
+or an estimate when it reports none or the answer got lost; calls without any answer count as calls
+of nothing. Calls that were turned away or not understood are not counted: nothing was done."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ TASK = re.compile(r"[a-z_]{1,40}")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. `system` is the part that many questions share: instructions and taxonomy, cached by vendors."""
+    """What is asked. `system` is the part that many questions share: instructions and taxonomy,
+    cached by vendors."""
 
     task: str
     """The name of the answer's schema: `[a-z_]{1,40}`."""
@@ -77,7 +78,9 @@ class Model:
         self._read_key = lambda: read_key(address, environment)
         self._protocol = _protocol(address)
         self._prices = Prices(address)
-        self._pacer = Pacer(address.in_flight, address.requests_per_minute, address.tokens_per_minute)
+        self._pacer = Pacer(
+            address.in_flight, address.requests_per_minute, address.tokens_per_minute
+        )
         self._ledger = Ledger()
         self._transport = transport
         self._now = now
@@ -98,9 +101,9 @@ class Model:
     ) -> T:
         """The validated answer. `check` may say what is wrong with an answer that fits the schema.
 
-        Raises `Transient` (and `Malformed`), `Permanent` (and `Declined`, `TooLong`), `ConfigurationError`, or `Pause`
-        when the run's budget, in US dollars, does not allow the call.
-        """
+        Raises `Transient` (and `Malformed`), `Permanent` (and `Declined`, `TooLong`),
+        `ConfigurationError`, or `Pause` when the run's budget, in US dollars, does not allow the
+        call."""
         if not TASK.fullmatch(question.task):
             raise Fix(f"{question.task!r} can't name a task: use at most 40 of a-z and _")
 
@@ -109,7 +112,11 @@ class Model:
 
         schema = schema_of(answer, question.task)
         prompt = Prompt(
-            question.task, _sendable(question.system), (_sendable(question.text),), schema, question.max_output
+            question.task,
+            _sendable(question.system),
+            (_sendable(question.text),),
+            schema,
+            question.max_output,
         )
         return await repair.ask(send, prompt, answer, check)
 
@@ -122,7 +129,7 @@ class Model:
         if transport is not None:
             await transport.aclose()
 
-    # --- one call ----------------------------------------------------------------------------------------------
+    # --- one call ---------------------------------------------------------------------------------
 
     async def _send(self, prompt: Prompt, ctx: Context, budget: float | None) -> Reply:
         expected = estimate_call(prompt.system, *prompt.turns, encode(prompt.schema).decode())
@@ -176,13 +183,17 @@ class Model:
         status = answer.status if answer.status != 200 else _hidden_error(answer)
         if status == 200:
             return answer
-        raise failure(Answer(status, answer.headers, answer.body), self.address, self._key, self._now())
+        raise failure(
+            Answer(status, answer.headers, answer.body), self.address, self._key, self._now()
+        )
 
     def _count(self, ctx: Context, reply: Reply, expected: int) -> int:
         """Put a call on the run's bill. Returns its tokens."""
         used = reply.input_tokens if reply.input_tokens is not None else expected
         made = reply.output_tokens if reply.output_tokens is not None else estimate(reply.text)
-        ctx.usage(input_tokens=used, output_tokens=made, cost=self._prices.of_reply(reply, used, made))
+        ctx.usage(
+            input_tokens=used, output_tokens=made, cost=self._prices.of_reply(reply, used, made)
+        )
         return used + made
 
 
@@ -212,7 +223,12 @@ def _hidden_error(answer: Answer) -> int:
         return 200
     data = _decoded(answer)
     error = at(data, "error")
-    if not isinstance(error, dict) or at(data, "choices") or at(data, "candidates") or at(data, "content"):
+    if (
+        not isinstance(error, dict)
+        or at(data, "choices")
+        or at(data, "candidates")
+        or at(data, "content")
+    ):
         return 200
     code = error.get("code")
     return code if isinstance(code, int) and 400 <= code < 600 else 502

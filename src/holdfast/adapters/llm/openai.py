@@ -29,8 +29,12 @@ class OpenAI:
             # Other servers know the older word, and some silently ignore the newer one.
             limit=(r"max_tokens|max_completion_tokens", limits if original else limits[::-1]),
             temperature=(r"temperature", ("zero", "default")),
-            # A schema that OpenAI calls invalid is our mistake, and must not be hidden by asking without one.
-            format=(r"^(?!.*invalid schema).*(response_format|json_schema|json_object)", ("schema", "object", "none")),
+            # A schema that OpenAI calls invalid is our mistake, and must not be hidden by asking
+            # without one.
+            format=(
+                r"^(?!.*invalid schema).*(response_format|json_schema|json_object)",
+                ("schema", "object", "none"),
+            ),
         )
 
     def request(self, prompt: Prompt, key: Key) -> Request:
@@ -53,7 +57,9 @@ class OpenAI:
         if not isinstance(message, dict):
             raise senseless("OpenAI")
         finish = text_at(data, "choices", 0, "finish_reason")
-        refusal = text_at(message, "refusal") or ("a content filter stopped it" if finish == "content_filter" else "")
+        refusal = text_at(message, "refusal") or (
+            "a content filter stopped it" if finish == "content_filter" else ""
+        )
         return Reply(
             refusal or text_at(message, "content"),
             count_at(data, "usage", "prompt_tokens"),
@@ -71,4 +77,7 @@ def _messages(prompt: Prompt) -> list[dict[str, str]]:
 def _response_format(prompt: Prompt, way: str) -> dict[str, Any]:
     if way == "object":
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": prompt.task, "strict": True, "schema": prompt.schema}}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": prompt.task, "strict": True, "schema": prompt.schema},
+    }

@@ -1,23 +1,24 @@
 """How fast a model is asked: one queue for all its callers.
 
-**In flight.** At most `in_flight` calls are under way. The window shrinks to half when the vendor says "slow down" and
-grows by one for every window of calls that went well, as TCP does: without any figure from the user, the rate settles
-near what the vendor allows.
+**In flight.** At most `in_flight` calls are under way. The window shrinks to half when the vendor
+says "slow down" and grows by one for every window of calls that went well, as TCP does: without any
+figure from the user, the rate settles near what the vendor allows.
 
-**Per minute.** Requests and tokens are spread evenly, not spent at the start of each minute. A request may go out a
-little early (a tenth of a second's worth; ten seconds' worth of tokens), so that a late timer costs no rate. Tokens
-are estimated before a call and corrected after it.
+**Per minute.** Requests and tokens are spread evenly, not spent at the start of each minute. A
+request may go out a little early (a tenth of a second's worth; ten seconds' worth of tokens), so
+that a late timer costs no rate. Tokens are estimated before a call and corrected after it.
 
-**Cool-down.** "Slow down" stops all callers, not only the one who heard it, for as long as the vendor asks, or for
-1, 2, 4 … 30 seconds if it does not say. Afterwards the calls of one window start one by one over the time that a call
-takes. Those who heard it in the same window of calls tell us the same thing: only the first shrinks the window. While
-nothing works at all, the window stays as it is: that is an outage, and says nothing about how much is too much.
+**Cool-down.** "Slow down" stops all callers, not only the one who heard it, for as long as the
+vendor asks, or for 1, 2, 4 … 30 seconds if it does not say. Afterwards the calls of one window
+start one by one over the time that a call takes. Those who heard it in the same window of calls
+tell us the same thing: only the first shrinks the window. While nothing works at all, the window
+stays as it is: that is an outage, and says nothing about how much is too much.
 
-**Order.** First come, first served. A call that was turned away keeps its place: it goes first after the cool-down,
-so that nobody is turned away again and again.
+**Order.** First come, first served. A call that was turned away keeps its place: it goes first
+after the cool-down, so that nobody is turned away again and again.
 
-**Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands: `Transient` is raised with
-the time that is left, and the engine gives the run back to the queue.
+**Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands:
+`Transient` is raised with the time that is left, and the engine gives the run back to the queue.
 
 Time is the event loop's, so that tests decide it.
 """
@@ -35,7 +36,8 @@ from holdfast.errors import Transient
 
 PATIENCE = 60.0
 LEAST_PAUSE = 0.1
-"""Seconds: vendors ask for the milliseconds until one call fits, and after those the next one is turned away."""
+"""Seconds: vendors ask for the milliseconds until one call fits, and after those the next one is
+turned away."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 REQUESTS_EARLY = 0.1
@@ -48,7 +50,10 @@ class Pacer:
     """Lets callers in when it is their turn."""
 
     def __init__(
-        self, in_flight: int, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
+        self,
+        in_flight: int,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
     ) -> None:
         self._limit = in_flight
         self._window = float(in_flight)
@@ -74,7 +79,8 @@ class Pacer:
 
     @asynccontextmanager
     async def turn(self, place: int, tokens: int) -> AsyncIterator[Turn]:
-        """Wait for the turn of a place. Say what came of it with `Turn.went_well` or `Turn.turned_away`."""
+        """Wait for the turn of a place. Say what came of it with `Turn.went_well` or
+        `Turn.turned_away`."""
         started = await self._enter(place, tokens)
         turn = Turn(self, started, tokens)
         try:
@@ -83,7 +89,7 @@ class Pacer:
             self._busy -= 1
             self._let_in()
 
-    # --- what callers report -----------------------------------------------------------------------------------
+    # --- what callers report ----------------------------------------------------------------------
 
     def went_well(self, started: float, correction: int) -> None:
         self._pauses = 0
@@ -95,7 +101,9 @@ class Pacer:
     def turned_away(self, started: float, tokens: int, retry_after: float | None) -> None:
         self._tokens.correct(-tokens)
         pause = retry_after or 0.0
-        if started >= self._cool_until:  # else it had started before the cool-down that is under way or just over
+        if (
+            started >= self._cool_until
+        ):  # else it had started before the cool-down that is under way or just over
             if self._worked:
                 self._window = max(1.0, self._window / 2)
                 self._worked = False
@@ -106,7 +114,7 @@ class Pacer:
         self._ramp = int(self._window)
         self._send_the_impatient_away()
 
-    # --- the queue ---------------------------------------------------------------------------------------------
+    # --- the queue --------------------------------------------------------------------------------
 
     async def _enter(self, place: int, tokens: int) -> float:
         """When the turn began."""
@@ -124,7 +132,9 @@ class Pacer:
         if waiter in self._queue:
             self._queue.remove(waiter)
             heapq.heapify(self._queue)
-        elif not waiter.future.cancelled() and waiter.future.exception() is None:  # let in, and cancelled at once
+        elif (
+            not waiter.future.cancelled() and waiter.future.exception() is None
+        ):  # let in, and cancelled at once
             self._busy -= 1
         self._let_in()
 
@@ -191,7 +201,8 @@ class Turn:
 
 
 class Rate:
-    """Units per minute, evenly. However many are taken at once: what is too much is paid off before the next."""
+    """Units per minute, evenly. However many are taken at once: what is too much is paid off before
+    the next."""
 
     def __init__(self, per_minute: int | None, early: float) -> None:
         self._seconds_each = 60 / per_minute if per_minute else 0.0

@@ -21,7 +21,8 @@ encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One call. `turns` alternate: the question, an answer that could not be used, what is wrong with it, …"""
+    """One call. `turns` alternate: the question, an answer that could not be used, what is wrong
+    with it, …"""
 
     task: str
     system: str
@@ -42,10 +43,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said, and what it counted. `input_tokens` include those read from and written to its cache.
+    """What a model said, and what it counted. `input_tokens` include those read from and written to
+    its cache.
 
-    `length`: it ran into the limit. `declined`: it, or a filter, refused to answer; the text says why.
-    """
+    `length`: it ran into the limit. `declined`: it, or a filter, refused to answer; the text says
+    why."""
 
     text: str
     input_tokens: int | None
@@ -56,7 +58,8 @@ class Reply:
 
 
 class VendorProtocol(Protocol):
-    """How one vendor is spoken to. An object per model: it remembers what the server does not understand."""
+    """How one vendor is spoken to. An object per model: it remembers what the server does not
+    understand."""
 
     dialect: Dialect
 
@@ -70,12 +73,14 @@ class VendorProtocol(Protocol):
 class Dialect:
     """What a server understands, found out by being refused and remembered.
 
-    For each feature: the ways to say it, the preferred first, and the words by which a refusal names it.
-    """
+    For each feature: the ways to say it, the preferred first, and the words by which a refusal
+    names it."""
 
     def __init__(self, **features: tuple[str, tuple[str, ...]]) -> None:
         self._ways = {feature: list(ways) for feature, (_, ways) in features.items()}
-        self._words = {feature: re.compile(words, re.IGNORECASE) for feature, (words, _) in features.items()}
+        self._words = {
+            feature: re.compile(words, re.IGNORECASE) for feature, (words, _) in features.items()
+        }
 
     @property
     def shape(self) -> Shape:
@@ -126,4 +131,7 @@ def text_at(data: Any, *path: str | int) -> str:
 
 
 def senseless(vendor: str) -> Transient:
-    return Transient(f"the server's answer is not one of the {vendor} protocol: does the base URL point to an API?")
+    return Transient(
+        f"the server's answer is not one of the {vendor} protocol: does the base URL point to an "
+        "API?"
+    )

@@ -1,7 +1,9 @@
 """What a status other than 200 means: whom to blame, whether to try again, and when.
 
-- 401, 403, 404, redirects: the address or the key is wrong. `ConfigurationError`, so that nothing else is tried.
-- 402 and used-up credit: `Pause`. Whoever pays can put that right, and the run goes on where it was.
+- 401, 403, 404, redirects: the address or the key is wrong. `ConfigurationError`, so that nothing
+  else is tried.
+- 402 and used-up credit: `Pause`. Whoever pays can put that right, and the run goes on where it
+  was.
 - 429, 503, 529: `SlowDown`. The whole model pauses, see `pacing`.
 - 408, 409, 425 and other 5xx: `Transient`. The engine tries again.
 - other 4xx: `BadRequest`, or `TooLong` if that is what is wrong. Trying again can't help.
@@ -30,10 +32,13 @@ LONGEST_WAIT = 86_400.0
 SHOWN = 300
 """Characters of a vendor's own message that are passed on."""
 
-NO_CREDIT = re.compile(r"insufficient_quota|credit balance|billing|exceeded your current quota", re.IGNORECASE)
+NO_CREDIT = re.compile(
+    r"insufficient_quota|credit balance|billing|exceeded your current quota", re.IGNORECASE
+)
 BAD_KEY = re.compile(r"api.?key.{0,20}(not valid|invalid|expired)|API_KEY_INVALID", re.IGNORECASE)
 TOO_LONG = re.compile(
-    r"context.?length|context (window|size)|(prompt|input|request|message)s? (is|are) too (long|large)|too large"
+    r"context.?length|context (window|size)|(prompt|input|request|message)s? (is|are) too "
+    r"(long|large)|too large"
     r"|maximum (allowed )?number of (output )?tokens|reduce the length|token count .{0,40}exceeds",
     re.IGNORECASE,
 )
@@ -50,20 +55,30 @@ def failure(answer: Answer, address: Address, key: Key, now: float) -> HoldfastE
             "top it up and resume the run"
         )
     if status in OVERLOADED:
-        return SlowDown(f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now))
+        return SlowDown(
+            f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now)
+        )
     if status in PASSING or status >= 500:
-        return Transient(f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now))
+        return Transient(
+            f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now)
+        )
     if status in (401, 403) or BAD_KEY.search(f"{said} {answer.body[:2000]!r}"):
         return _key_refused(status, said, address, key)
     if status == 404 or status < 400:
         return _wrong_place(answer, said, address)
     if status == 413 or TOO_LONG.search(said):
-        return TooLong(f"{_who(address, status)}: {said}: ask about less at once, or take a model with a larger window")
-    return BadRequest(f"{_who(address, status)}: {said}", f"{said} {text_at(data, 'error', 'param')}")
+        return TooLong(
+            f"{_who(address, status)}: {said}: ask about less at once, or take a model with a "
+            "larger window"
+        )
+    return BadRequest(
+        f"{_who(address, status)}: {said}", f"{said} {text_at(data, 'error', 'param')}"
+    )
 
 
 def retry_after(headers: Mapping[str, str], data: Any, now: float) -> float | None:
-    """Seconds that the server asks us to wait, from its headers or from the body of Google's errors."""
+    """Seconds that the server asks us to wait, from its headers or from the body of Google's
+    errors."""
     for seconds in (
         _number(headers.get("retry-after-ms", ""), 0.001),
         _number(headers.get("retry-after", "")),
@@ -78,13 +93,16 @@ def retry_after(headers: Mapping[str, str], data: Any, now: float) -> float | No
 def _key_refused(status: int, said: str, address: Address, key: Key) -> ConfigurationError:
     if not key:
         return ConfigurationError(
-            f"{address.name} at {address.base_url} wants a key ({status}): put it into an environment variable "
+            f"{address.name} at {address.base_url} wants a key ({status}): put it into an "
+            "environment variable "
             "and name that with ?key=env:NAME"
         )
-    # A vendor's 401 repeats parts of the key; what a 403 says is worth knowing (no access to a model, a region, …).
+    # A vendor's 401 repeats parts of the key; what a 403 says is worth knowing (no access to a
+    # model, a region, …).
     detail = f"{status}: {said}" if status != 401 else "401"
     return ConfigurationError(
-        f"{address.name} does not accept the key in {key.variable} ({detail}): check that it is right, "
+        f"{address.name} does not accept the key in {key.variable} ({detail}): check that it is "
+        "right, "
         "not expired, and allowed to use this model"
     )
 
@@ -124,7 +142,9 @@ def _code(data: Any) -> str:
 def _plain_text(answer: Answer) -> str:
     """The body of a server that explains itself in plain words; a page of HTML explains nothing."""
     text = answer.body[: 4 * SHOWN].decode(errors="replace").strip()
-    return _shortened(text) if text and not text.startswith(("<", "{", "[")) else "it gave no reason"
+    return (
+        _shortened(text) if text and not text.startswith(("<", "{", "[")) else "it gave no reason"
+    )
 
 
 def _shortened(text: str) -> str:

@@ -1,10 +1,13 @@
-"""From what a model says to an answer that fits: found in the text, validated, and asked for again if need be.
+"""From what a model says to an answer that fits: found in the text, validated, and asked for again
+if need be.
 
-Models wrap JSON in fences and courtesies, invent fields, run into limits. An answer that can't be used is sent back at
-most twice with what is wrong about it; one that was cut off by the limit is asked for again with twice the room. Then:
+Models wrap JSON in fences and courtesies, invent fields, run into limits. An answer that can't be
+used is sent back at most twice with what is wrong about it; one that was cut off by the limit is
+asked for again with twice the room. Then:
 
 - `TooLong` if it is still cut off: asking the same again can't help, asking about less can.
-- `Malformed`, a `Transient`, otherwise: models answer differently another time, and the engine bounds how often.
+- `Malformed`, a `Transient`, otherwise: models answer differently another time, and the engine
+  bounds how often.
 - `Declined` at once if the model refuses: it was understood, and the answer is no.
 """
 
@@ -59,10 +62,15 @@ async def ask(
             prompt = _once_more(prompt, reply, str(fault))
 
 
-def read(reply: Reply, prompt: Prompt, answer: type[T], check: Callable[[T], str | None] | None) -> T:
+def read(
+    reply: Reply, prompt: Prompt, answer: type[T], check: Callable[[T], str | None] | None
+) -> T:
     """The answer in a reply. Raises `Unusable`, or `Declined`."""
     if reply.finish == "declined":
-        raise Declined(f"the model declined to answer {prompt.task!r}: {reply.text[:300] or 'it gave no reason'}")
+        raise Declined(
+            f"the model declined to answer {prompt.task!r}: "
+            f"{reply.text[:300] or 'it gave no reason'}"
+        )
     if reply.finish == "length":
         raise Unusable("It was cut off.")
     if len(reply.text) > CHARACTERS_PER_TOKEN * prompt.max_output:
@@ -142,11 +150,19 @@ _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
 def _faults(error: ValidationError) -> str:
     """The first faults, each with its place; not the values, which may be anything."""
     faults = [
-        f"{'.'.join(str(part) for part in fault['loc'])[:100] or 'the answer'}: {fault['msg'][:200]}"
-        for fault in error.errors(include_url=False, include_context=False, include_input=False)[:SHOWN_FAULTS]
+        f"{'.'.join(str(part) for part in fault['loc'])[:100] or 'the answer'}: "
+        f"{fault['msg'][:200]}"
+        for fault in error.errors(include_url=False, include_context=False, include_input=False)[
+            :SHOWN_FAULTS
+        ]
     ]
     more = error.error_count() - len(faults)
-    return "It does not match the schema: " + "; ".join(faults) + (f"; and {more} more" if more > 0 else "") + "."
+    return (
+        "It does not match the schema: "
+        + "; ".join(faults)
+        + (f"; and {more} more" if more > 0 else "")
+        + "."
+    )
 
 
 def _once_more(prompt: Prompt, reply: Reply, fault: str) -> Prompt:
@@ -160,6 +176,9 @@ def _once_more(prompt: Prompt, reply: Reply, fault: str) -> Prompt:
 def _give_up(prompt: Prompt, reply: Reply, fault: str) -> HoldfastError:
     if reply.finish == "length":
         return TooLong(
-            f"the answer to {prompt.task!r} does not fit into {prompt.max_output} tokens: ask about less at once"
+            f"the answer to {prompt.task!r} does not fit into {prompt.max_output} tokens: ask "
+            "about less at once"
         )
-    return Malformed(f"the answer to {prompt.task!r} could not be used, after {REPAIRS} repairs: {fault}")
+    return Malformed(
+        f"the answer to {prompt.task!r} could not be used, after {REPAIRS} repairs: {fault}"
+    )

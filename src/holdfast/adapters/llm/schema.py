@@ -1,9 +1,8 @@
 """The JSON Schema of an answer, in the narrow form that every vendor enforces.
 
-Each object is closed and all its properties are required; references are written out; what vendors do not enforce
-(lengths, patterns, defaults) is left out and checked by us when the answer has come. What can't be said in this form
-is a mistake in our code, and raises `Fix`.
-"""
+Each object is closed and all its properties are required; references are written out; what vendors
+do not enforce (lengths, patterns, defaults) is left out and checked by us when the answer has come.
+What can't be said in this form is a mistake in our code, and raises `Fix`."""
 
 from __future__ import annotations
 
@@ -28,10 +27,15 @@ def schema_of(answer: type[BaseModel], task: str) -> dict[str, Any]:
 
 
 def for_openapi(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same in the older form of Google's: no closed objects, and `nullable` in the place of null."""
-    plain = {key: value for key, value in schema.items() if key not in ("additionalProperties", "anyOf")}
+    """The same in the older form of Google's: no closed objects, and `nullable` in the place of
+    null."""
+    plain = {
+        key: value for key, value in schema.items() if key not in ("additionalProperties", "anyOf")
+    }
     if "properties" in schema:
-        plain["properties"] = {name: for_openapi(each) for name, each in schema["properties"].items()}
+        plain["properties"] = {
+            name: for_openapi(each) for name, each in schema["properties"].items()
+        }
         plain["propertyOrdering"] = list(schema["properties"])
     if "items" in schema:
         plain["items"] = for_openapi(schema["items"])
@@ -84,7 +88,9 @@ class _Strict:
 
     def _items(self, node: dict[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
         if "prefixItems" in node or not node.get("items"):
-            raise self._impossible("a tuple, or a list of anything: use a model or list[…] of one type")
+            raise self._impossible(
+                "a tuple, or a list of anything: use a model or list[…] of one type"
+            )
         return self.schema(node["items"], above)
 
     def _impossible(self, what: str) -> Fix:

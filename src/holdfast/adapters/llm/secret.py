@@ -13,7 +13,8 @@ HIDDEN = "[key]"
 
 
 class Key:
-    """A secret that prints as nothing. `variable` says where it came from, and is what errors name."""
+    """A secret that prints as nothing. `variable` says where it came from, and is what errors
+    name."""
 
     __slots__ = ("_value", "variable")
 
@@ -50,7 +51,8 @@ def read_key(address: Address, environment: Mapping[str, str]) -> Key:
         if value:
             return Key(_printable(value, variable), variable)
     raise ConfigurationError(
-        f"{address.name} needs a key: put it into the environment variable {' or '.join(variables)}, "
+        f"{address.name} needs a key: put it into the environment variable "
+        f"{' or '.join(variables)}, "
         "or name another one with ?key=env:NAME"
     )
 
@@ -58,6 +60,7 @@ def read_key(address: Address, environment: Mapping[str, str]) -> Key:
 def _printable(value: str, variable: str) -> str:
     if not re.fullmatch(r"[\x21-\x7e]+", value):
         raise ConfigurationError(
-            f"{variable} holds blanks, line breaks or other characters that no key has: copy the key again"
+            f"{variable} holds blanks, line breaks or other characters that no key has: copy the "
+            "key again"
         )
     return value

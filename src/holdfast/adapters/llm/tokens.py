@@ -1,4 +1,5 @@
-"""How many tokens a text is, roughly and rather too many than too few: nobody's tokenizer is needed for a guess."""
+"""How many tokens a text is, roughly and rather too many than too few: nobody's tokenizer is needed
+for a guess."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ import re
 DENSE = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0003ffff]+"
 )
-"""Writing in which a character is about a token: Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer, emoji."""
+"""Writing in which a character is about a token: Chinese, Japanese, Korean, Thai, Lao, Burmese,
+Khmer, emoji."""
 BEYOND_LATIN = re.compile("[^\u0000-\u024f\u2000-\u206f]+")
 LATIN_CHARACTERS = 3.6
 OTHER_CHARACTERS = 2.0
-"""Characters per token: Cyrillic, Greek, Arabic, Hebrew, Devanagari and the like are cut into smaller pieces."""
+"""Characters per token: Cyrillic, Greek, Arabic, Hebrew, Devanagari and the like are cut into
+smaller pieces."""
 DENSE_TOKENS = 1.1
 """Tokens per character."""
 OVERHEAD = 12

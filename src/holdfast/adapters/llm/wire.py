@@ -1,9 +1,9 @@
 """One HTTP call: bytes out, a whole answer back, or an error that says nothing of keys.
 
-`Transport` is what a model sends through; `HttpTransport` is the real one. It retries nothing, follows no redirect and
-keeps connections open. Errors are made outside `except` blocks: an exception of the HTTP library holds the request, and
-with it the key, and would otherwise travel along as `__context__`.
-"""
+`Transport` is what a model sends through; `HttpTransport` is the real one. It retries nothing,
+follows no redirect and keeps connections open. Errors are made outside `except` blocks: an
+exception of the HTTP library holds the request, and with it the key, and would otherwise travel
+along as `__context__`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MAX_ANSWER = 10 * 1024 * 1024
 """Bytes. The longest honest answers have a few hundred kilobytes."""
 CONNECT_WITHIN = 10.0
 KEEP_OPEN = 30.0
-"""Seconds that an idle connection is kept: less than the servers do, so that it is rarely closed under a call."""
+"""Seconds that an idle connection is kept: less than the servers do, so that it is rarely closed
+under a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,12 @@ class CutShort(Transient):
 
 
 class Transport(Protocol):
-    """Sends one request. Calls may overlap. Raises `Transient`, and `CutShort` for an answer that does not end."""
+    """Sends one request. Calls may overlap. Raises `Transient`, and `CutShort` for an answer that
+    does not end."""
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer: ...
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
+    ) -> Answer: ...
 
     async def aclose(self) -> None: ...
 
@@ -54,9 +58,8 @@ class Transport(Protocol):
 class HttpTransport:
     """A `Transport` with one connection per call in flight, the last used first.
 
-    Each has an HTTP client of its own: a pool looks at every one of its connections for every call, which at 64 of
-    them costs more than all the rest of a call.
-    """
+    Each has an HTTP client of its own: a pool looks at every one of its connections for every call,
+    which at 64 of them costs more than all the rest of a call."""
 
     def __init__(self, *, proxies: bool = True) -> None:
         """`proxies`: whether those that the environment names (`HTTPS_PROXY`, …) are used."""
@@ -68,7 +71,9 @@ class HttpTransport:
         self._all: list[httpx2.AsyncClient] = []
         self._failures = (httpx2.TransportError, httpx2.DecodingError, OSError)
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
+    ) -> Answer:
         outcome = await self._attempt(url, headers, body, timeout)
         if isinstance(outcome, HoldfastError):
             raise outcome
@@ -91,7 +96,9 @@ class HttpTransport:
             ):
                 if await _read_whole(response, received):
                     return Answer(response.status_code, response.headers, bytes(received))
-                return CutShort(f"{_host(url)} answered with more than {MAX_ANSWER >> 20} MiB", len(received))
+                return CutShort(
+                    f"{_host(url)} answered with more than {MAX_ANSWER >> 20} MiB", len(received)
+                )
         except TimeoutError:
             return Transient(f"{_host(url)} did not answer within {timeout:g} s")
         except self._failures as error:
@@ -130,7 +137,9 @@ async def _read_whole(response: httpx2.Response, received: bytearray) -> bool:
 def _broken(url: str, error: Exception, received: int) -> Transient:
     what = type(error).__name__
     if received:
-        return CutShort(f"the answer of {_host(url)} broke off after {received} bytes ({what})", received)
+        return CutShort(
+            f"the answer of {_host(url)} broke off after {received} bytes ({what})", received
+        )
     return Transient(f"{_host(url)} could not be reached or hung up without an answer ({what})")
 
 

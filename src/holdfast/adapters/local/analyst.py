@@ -26,7 +26,8 @@ _CHUNK = 500
 
 
 class LocalAnalyst:
-    """An `Analyst` without a network, a key or a cost. The same comments always give the same answers.
+    """An `Analyst` without a network, a key or a cost. The same comments always give the same
+    answers.
 
     What takes long runs in threads, so that the event loop stays free.
     """
@@ -36,14 +37,17 @@ class LocalAnalyst:
     in_flight = 64
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
-        """Half the progress is splitting comments into sentences, the other half finding topics in them."""
+        """Half the progress is splitting comments into sentences, the other half finding topics in
+        them."""
         kept, sentences = [], 0
         for start in range(0, len(comments), _CHUNK):
             found = await asyncio.to_thread(taxonomy.parts, comments[start : start + _CHUNK], start)
             kept += found.kept
             sentences += found.sentences
             ctx.progress(min(start + _CHUNK, len(comments)) // 2, len(comments))
-        clustering = await asyncio.to_thread(taxonomy.build, comments, Parts(tuple(kept), sentences), brief)
+        clustering = await asyncio.to_thread(
+            taxonomy.build, comments, Parts(tuple(kept), sentences), brief
+        )
         ctx.progress(len(comments), len(comments))
         return clustering
 
@@ -57,16 +61,24 @@ class LocalAnalyst:
     ) -> list[Draft]:
         """Each placed part is a claim, unless it says nothing: then the comment makes none."""
         quotes = [(comment.text[p.start : p.end], p) for p in placements]
-        return [Draft(statement(quote), quote, p.subtopic, p.start) for quote, p in quotes if not is_filler(quote)]
+        return [
+            Draft(statement(quote), quote, p.subtopic, p.start)
+            for quote, p in quotes
+            if not is_filler(quote)
+        ]
 
     async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
         """Nothing to ask again: its quotes are cut from the comment."""
         return ""
 
-    async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
+    async def group(
+        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
+    ) -> list[Grouping]:
         return await asyncio.to_thread(grouping.group, claims)
 
-    async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
+    async def summarise(
+        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> list[Sentence]:
         return await asyncio.to_thread(writing.summarise, topic, groups, brief.language)
 
     async def overview(
@@ -79,7 +91,9 @@ class LocalAnalyst:
     ) -> list[Sentence]:
         return await asyncio.to_thread(writing.overview, topics, groups, brief.language)
 
-    async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
+    async def crux(
+        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> CruxDraft | None:
         return await asyncio.to_thread(tensions.tension, groups, brief.language)
 
     def estimate(self, comments: Sequence[Comment], brief: Brief, cruxes: bool) -> Estimate:
@@ -89,6 +103,9 @@ class LocalAnalyst:
         return []
 
     def notes(self, language: str) -> list[str]:
-        """The limits that every report of this analyst has. In the report's language where that is known."""
-        keys = ["method", "merging", "tensions"] + ([] if base(language) in ("en", "und") else ["weaker"])
+        """The limits that every report of this analyst has. In the report's language where that is
+        known."""
+        keys = ["method", "merging", "tensions"] + (
+            [] if base(language) in ("en", "und") else ["weaker"]
+        )
         return [say(language, key) for key in keys]

@@ -1,11 +1,10 @@
 """Topics and subtopics in a set of vectors: one Ward tree, cut twice.
 
-What resembles nothing else is set aside first. The rest is smoothed towards its nearest neighbours, which pulls
-topics apart that lie close together, and joined into one tree, bottom up, so that what is in one subtopic is in one
-topic. With very many vectors the tree is made of small clusters instead. Subtopics that do not hold together are given
-up: what they held goes to the nearest other, or fits nowhere. Everything is deterministic: no random starts, ties go
-to the first.
-"""
+What resembles nothing else is set aside first. The rest is smoothed towards its nearest neighbours,
+which pulls topics apart that lie close together, and joined into one tree, bottom up, so that what
+is in one subtopic is in one topic. With very many vectors the tree is made of small clusters
+instead. Subtopics that do not hold together are given up: what they held goes to the nearest other,
+or fits nowhere. Everything is deterministic: no random starts, ties go to the first."""
 
 from __future__ import annotations
 
@@ -100,9 +99,12 @@ class Tree:
 
 
 def divide(vectors: Vectors, owners: NDArray[np.intp], topics: int = 0) -> Division:
-    """Topics and subtopics of rows that belong to comments (`owners`), as many topics as fit or as asked for."""
+    """Topics and subtopics of rows that belong to comments (`owners`), as many topics as fit or as
+    asked for."""
     kept = np.flatnonzero(~apart(vectors, owners))
-    division = Division(np.full(len(vectors), NOWHERE, np.intp), np.full(len(vectors), NOWHERE, np.intp))
+    division = Division(
+        np.full(len(vectors), NOWHERE, np.intp), np.full(len(vectors), NOWHERE, np.intp)
+    )
     if not len(kept):
         return division
     if alike(vectors[kept]):
@@ -130,7 +132,9 @@ def apart(vectors: Vectors, owners: NDArray[np.intp]) -> NDArray[np.bool_]:
         block = vectors[start : start + _BLOCK] @ vectors[others].T
         block[owners[start : start + _BLOCK, None] == owners[None, others]] = -1
         nearness[start : start + _BLOCK] = np.partition(block, -3, axis=1)[:, -3:].mean(axis=1)
-    return nearness < min(_APART * float(np.median(nearness)), float(np.quantile(nearness, _LEFT_OUT)))
+    return nearness < min(
+        _APART * float(np.median(nearness)), float(np.quantile(nearness, _LEFT_OUT))
+    )
 
 
 def _spread(rows: int, most: int) -> NDArray[np.intp]:
@@ -180,11 +184,14 @@ def small_clusters(vectors: Vectors) -> Labels:
 def nearest(vectors: Vectors, targets: Vectors) -> Labels:
     """For each row the most similar target."""
     blocks = range(0, len(vectors), _BLOCK)
-    return np.concatenate([np.argmax(vectors[start : start + _BLOCK] @ targets.T, axis=1) for start in blocks])
+    return np.concatenate(
+        [np.argmax(vectors[start : start + _BLOCK] @ targets.T, axis=1) for start in blocks]
+    )
 
 
 def middles(vectors: Vectors, labels: Labels) -> Vectors:
-    """The middle of each cluster, with length 1. Labels are 0, 1, 2 … without a gap; NOWHERE does not count."""
+    """The middle of each cluster, with length 1. Labels are 0, 1, 2 … without a gap; NOWHERE does
+    not count."""
     inside = labels != NOWHERE
     sums = np.zeros((int(labels.max(initial=-1)) + 1, vectors.shape[1]), np.float32)
     np.add.at(sums, labels[inside], vectors[inside])
@@ -197,7 +204,9 @@ def neighbours(vectors: Vectors, count: int) -> NDArray[np.intp]:
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK] @ vectors.T
         block[np.arange(len(block)), np.arange(start, start + len(block))] = -2
-        found[start : start + _BLOCK] = np.sort(np.argpartition(-block, count - 1, axis=1)[:, :count], axis=1)
+        found[start : start + _BLOCK] = np.sort(
+            np.argpartition(-block, count - 1, axis=1)[:, :count], axis=1
+        )
     return found
 
 
@@ -226,7 +235,9 @@ def _silhouette(distances: NDArray[np.float32], labels: Labels) -> float:
     sizes = np.bincount(labels)
     if len(sizes) < 2:
         return -1.0
-    sums = np.stack([distances[:, labels == number].sum(axis=1) for number in range(len(sizes))], axis=1)
+    sums = np.stack(
+        [distances[:, labels == number].sum(axis=1) for number in range(len(sizes))], axis=1
+    )
     rows = np.arange(len(labels))
     own = sums[rows, labels] / np.maximum(sizes[labels] - 1, 1)
     means = sums / sizes
@@ -235,7 +246,9 @@ def _silhouette(distances: NDArray[np.float32], labels: Labels) -> float:
     return float(((other - own) / np.maximum(np.maximum(own, other), 1e-9)).mean())
 
 
-def _joined_up(tree: Tree, leaves: Vectors, sizes: Labels, nodes: list[int], least: int) -> list[list[int]]:
+def _joined_up(
+    tree: Tree, leaves: Vectors, sizes: Labels, nodes: list[int], least: int
+) -> list[list[int]]:
     """Lists of nodes that hold at least so much: what is smaller joins the nearest."""
     groups = [[node] for node in nodes]
     while len(groups) > 1:
@@ -255,7 +268,9 @@ def _leaves(tree: Tree, group: list[int]) -> list[int]:
     return [leaf for node in group for leaf in tree.below(node)]
 
 
-def _cut_again(tree: Tree, leaves: Vectors, topics: list[list[int]], sizes: Labels, small: Labels) -> Division:
+def _cut_again(
+    tree: Tree, leaves: Vectors, topics: list[list[int]], sizes: Labels, small: Labels
+) -> Division:
     """Each topic cut into subtopics, the more the larger it is."""
     of_topic = np.zeros(tree.leaves, np.intp)
     of_subtopic = np.zeros(tree.leaves, np.intp)
@@ -284,10 +299,13 @@ def _parts(tree: Tree, group: list[int], parts: int) -> list[int]:
 
 
 def _tightened(vectors: Vectors, division: Division, room: int) -> Division:
-    """Subtopics that do not hold together are given up; up to `room` of their rows fit nowhere then."""
+    """Subtopics that do not hold together are given up; up to `room` of their rows fit nowhere
+    then."""
     subtopics = division.subtopics
     centres = middles(vectors, subtopics)
-    together = np.bincount(subtopics, (vectors * centres[subtopics]).sum(axis=1)) / np.bincount(subtopics)
+    together = np.bincount(subtopics, (vectors * centres[subtopics]).sum(axis=1)) / np.bincount(
+        subtopics
+    )
     firm = together >= _LOOSE * float(np.median(together))
     if firm.all():
         return division

@@ -1,8 +1,8 @@
-"""Words that turn a statement one way or the other: negations, words that have an opposite, and sides.
+"""Words that turn a statement one way or the other: negations, words that have an opposite, and
+sides.
 
-Lists of our own, in a few languages. A star stands for any ending. Where words have no spaces they are looked for
-inside a run of characters, longest first.
-"""
+Lists of our own, in a few languages. A star stands for any ending. Where words have no spaces they
+are looked for inside a run of characters, longest first."""
 
 from __future__ import annotations
 
@@ -71,19 +71,37 @@ _AXES = {
 }
 
 _SIDES = (
-    ("men man male males boy boys father fathers husband* 男", "women woman female* girl girls mother* wife wives 女"),
+    (
+        "men man male males boy boys father fathers husband* 男",
+        "women woman female* girl girls mother* wife wives 女",
+    ),
     ("rich wealthy reich* riches rico ricos 富", "poor poorer arm armen pauvre* pobre* 窮 穷"),
     ("democrat democrats democratic dem dems", "republican republicans gop"),
-    ("liberal liberals progressive progressives left leftist*", "conservative conservatives right-wing rightist*"),
-    ("public öffentlich* publique* públic* 公共 公立", "private privat* privé* privad* 私人 私立 民營"),
-    ("young youth younger jung* jeune* jóvenes 年輕 年轻", "old older elderly senior* alte* vieux viej* 老人"),
+    (
+        "liberal liberals progressive progressives left leftist*",
+        "conservative conservatives right-wing rightist*",
+    ),
+    (
+        "public öffentlich* publique* públic* 公共 公立",
+        "private privat* privé* privad* 私人 私立 民營",
+    ),
+    (
+        "young youth younger jung* jeune* jóvenes 年輕 年轻",
+        "old older elderly senior* alte* vieux viej* 老人",
+    ),
     ("urban city cities städt* ville* 城市", "rural countryside village* 鄉 乡"),
     ("black 黑", "white 白"),
-    ("employer* boss bosses company companies 雇主 業者", "employee* worker workers staff 員工 工人"),
+    (
+        "employer* boss bosses company companies 雇主 業者",
+        "employee* worker workers staff 員工 工人",
+    ),
     ("landlord* 房東", "tenant* renter* 房客"),
     ("teacher* lehrer* 老師", "student students pupil* schüler* 學生"),
     ("federal national nationwide 中央", "local state municipal 地方"),
-    ("all every everyone everybody always alle tous toutes todos todas", "some sometimes einige certains algunos"),
+    (
+        "all every everyone everybody always alle tous toutes todos todas",
+        "some sometimes einige certains algunos",
+    ),
     ("buy* 買", "sell sells selling 賣"),
     ("import imports 進口", "export exports 出口"),
     ("driver* 司機 司机", "passenger* 乘客"),
@@ -94,7 +112,8 @@ _SIDES = (
 SIDES = len(_SIDES)
 
 IDIOMS = re.compile(
-    r"\b(?:not (?:only|just|merely|to mention)|no (?:doubt|matter|wonder)|nothing but|whether or not|or not|if not the|"
+    r"\b(?:not (?:only|just|merely|to mention)|no (?:doubt|matter|wonder)|nothing but|whether or "
+    r"not|or not|if not the|"
     r"can't wait|nicht nur|non seulement|no s[oó]lo|no solamente|não só|non solo|niet alleen)\b"
     r"|不[只僅仅但論论管斷断過过同足]|非常|並非不|无论|無論|除非|不得不|(.)不\1|是否|有沒有|有没有",
     re.IGNORECASE,
@@ -102,7 +121,8 @@ IDIOMS = re.compile(
 """What contains a negation without denying anything."""
 
 Label = tuple[str, int]
-"""What a cue says: a negation, a pair of opposites with its side (1 or −1), or a pair of sides by number."""
+"""What a cue says: a negation, a pair of opposites with its side (1 or −1), or a pair of sides by
+number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,24 +159,43 @@ class _Lexicon:
             word = fold(match.group())
             if _UNSPACED.match(word):
                 yield from self._within(match)
-            elif label := self._words.get(f"{before} {word}") or self._words.get(word) or self._by_beginning(word):
+            elif (
+                label := self._words.get(f"{before} {word}")
+                or self._words.get(word)
+                or self._by_beginning(word)
+            ):
                 yield Cue(label, match.start(), match.end())
             before = word
 
     def _by_beginning(self, word: str) -> Label | None:
-        return next((label for start, label in self._beginnings.get(word[:3], ()) if word.startswith(start)), None)
+        return next(
+            (
+                label
+                for start, label in self._beginnings.get(word[:3], ())
+                if word.startswith(start)
+            ),
+            None,
+        )
 
     def _within(self, run: re.Match[str]) -> Iterator[Cue]:
         for match in self._runs.finditer(run.group()) if self._runs else ():
-            yield Cue(self._inside[match.group()], run.start() + match.start(), run.start() + match.end())
+            yield Cue(
+                self._inside[match.group()], run.start() + match.start(), run.start() + match.end()
+            )
 
 
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _TURNING = _Lexicon(
     {(NEGATION, -1): _NEGATIONS}
-    | {(axis, sign): words for axis, ways in _AXES.items() for words, sign in zip(ways, (1, -1), strict=True)}
+    | {
+        (axis, sign): words
+        for axis, ways in _AXES.items()
+        for words, sign in zip(ways, (1, -1), strict=True)
+    }
 )
-_TAKING = _Lexicon({(str(at), sign): pair[sign < 0] for at, pair in enumerate(_SIDES) for sign in (1, -1)})
+_TAKING = _Lexicon(
+    {(str(at), sign): pair[sign < 0] for at, pair in enumerate(_SIDES) for sign in (1, -1)}
+)
 
 
 def turning(text: str) -> list[Cue]:

@@ -11,7 +11,14 @@ import numpy as np
 from holdfast.adapters.local.clustering import NOWHERE, Division, Labels
 from holdfast.adapters.local.embeddings import Vectors, unit
 from holdfast.adapters.local.giving import Given
-from holdfast.adapters.local.naming import Candidate, candidates, capitalised, compose, distinct, join
+from holdfast.adapters.local.naming import (
+    Candidate,
+    candidates,
+    capitalised,
+    compose,
+    distinct,
+    join,
+)
 from holdfast.adapters.local.phrases import Phrases, collect
 from holdfast.adapters.local.statements import shortened, statement
 from holdfast.adapters.local.wording import listed, say
@@ -38,7 +45,8 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """A subtopic that is still without a name: its sentences, and the phrases that could name it."""
+    """A subtopic that is still without a name: its sentences, and the phrases that could name
+    it."""
 
     number: int
     rows: list[int]
@@ -52,7 +60,9 @@ class _Below:
 class Describer:
     """Names and descriptions for the topics of a division."""
 
-    def __init__(self, texts: Sequence[str], speakers: Sequence[str], vectors: Vectors, report: str) -> None:
+    def __init__(
+        self, texts: Sequence[str], speakers: Sequence[str], vectors: Vectors, report: str
+    ) -> None:
         self._texts = texts
         self._speakers = speakers
         self._vectors = vectors
@@ -66,26 +76,41 @@ class Describer:
         """The topics of a division, and those that were given and that nobody speaks about."""
         inside = members(division.topics)
         best = {
-            number: candidates(self._phrases, rows, self._speakers, breadth=0.85) for number, rows in inside.items()
+            number: candidates(self._phrases, rows, self._speakers, breadth=0.85)
+            for number, rows in inside.items()
         }
-        clearest = sorted(inside, key=lambda number: (-best[number][0].score if best[number] else 0.0, number))
+        clearest = sorted(
+            inside, key=lambda number: (-best[number][0].score if best[number] else 0.0, number)
+        )
         taken = {topic.name for topic in given.topics}
         described = []
         for number in clearest:
             below = self._nameable(inside[number], division.subtopics, given)
             wanted = given.topics[number] if number < len(given.topics) else None
-            name, used = (wanted.name, []) if wanted else self._named(inside[number], best[number], below, taken)
+            name, used = (
+                (wanted.name, [])
+                if wanted
+                else self._named(inside[number], best[number], below, taken)
+            )
             taken |= {capitalised(self._phrases.written(candidate.phrase)) for candidate in used}
-            about = (wanted.description if wanted else "") or self._about(inside[number], best[number])
-            described.append(Described(number, name, about, tuple(self._subtopics(below, name, used, given))))
+            about = (wanted.description if wanted else "") or self._about(
+                inside[number], best[number]
+            )
+            described.append(
+                Described(number, name, about, tuple(self._subtopics(below, name, used, given)))
+            )
         absent = [number for number in range(len(given.topics)) if number not in inside]
         return described + [_absent(number, given.topics[number], given) for number in absent]
 
     def _nameable(self, inside: list[int], subtopics: Labels, given: Given) -> list[_Below]:
-        """The subtopics of a topic, largest first. One whose sentences share no telling phrase joins the nearest."""
+        """The subtopics of a topic, largest first. One whose sentences share no telling phrase
+        joins the nearest."""
         while True:
             rows = members(subtopics, inside)
-            below = [_Below(sub, held, candidates(self._phrases, held, self._speakers)) for sub, held in rows.items()]
+            below = [
+                _Below(sub, held, candidates(self._phrases, held, self._speakers))
+                for sub, held in rows.items()
+            ]
             below.sort(key=lambda each: (-len(each.rows), each.number))
             poor = [each for each in below if each.number not in given.names and not each.tells()]
             if len(below) <= max(1, len(inside) // _HELD) or not poor:
@@ -93,13 +118,16 @@ class Describer:
             self._join(poor[-1], [each for each in below if each is not poor[-1]], subtopics)
 
     def _join(self, small: _Below, others: Sequence[_Below], subtopics: Labels) -> None:
-        middles = unit(np.stack([self._vectors[each.rows].sum(axis=0) for each in [small, *others]]))
+        middles = unit(
+            np.stack([self._vectors[each.rows].sum(axis=0) for each in [small, *others]])
+        )
         subtopics[small.rows] = others[int(np.argmax(np.round(middles[1:] @ middles[0], 4)))].number
 
     def _named(
         self, inside: list[int], best: Sequence[Candidate], below: Sequence[_Below], taken: set[str]
     ) -> tuple[str, list[Candidate]]:
-        """The name of a topic; if its sentences share too little, what its two largest parts are about."""
+        """The name of a topic; if its sentences share too little, what its two largest parts are
+        about."""
         if not best or best[0].score < _NAMING:
             parts = distinct([each.best[0] for each in below if each.best], 2)
             if len(parts) > 1 and (name := join(self._phrases, parts, self._language)) not in taken:
@@ -119,7 +147,9 @@ class Describer:
     ) -> Iterator[tuple[int, str, str]]:
         taken = {topic, *given.names.values()}
         for each in below:
-            name = given.names.get(each.number) or (topic if len(below) == 1 else self._below(each, taken, used))
+            name = given.names.get(each.number) or (
+                topic if len(below) == 1 else self._below(each, taken, used)
+            )
             yield each.number, name, self._central(each.rows)
 
     def _below(self, each: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
@@ -138,7 +168,10 @@ class Describer:
         """The sentence that is most like all the others; among nearly equals a short one."""
         middle = unit(self._vectors[rows].sum(axis=0, keepdims=True))[0]
         likeness = np.round(self._vectors[rows] @ middle, 3)
-        scores = [float(likeness[at]) - max(0, len(self._texts[row]) - 120) / 600 for at, row in enumerate(rows)]
+        scores = [
+            float(likeness[at]) - max(0, len(self._texts[row]) - 120) / 600
+            for at, row in enumerate(rows)
+        ]
         return shortened(statement(self._texts[rows[int(np.argmax(scores))]]), 160)
 
 
@@ -154,5 +187,9 @@ def members(labels: Labels, among: Sequence[int] | None = None) -> dict[int, lis
 
 def _absent(number: int, topic: GivenTopic, given: Given) -> Described:
     """A topic that was asked for and that nobody speaks about."""
-    below = tuple((sub, name, "") for sub, name in given.names.items() if given.topic_of[sub] == number)
-    return Described(number, topic.name, topic.description, below or ((-1 - number, topic.name, ""),))
+    below = tuple(
+        (sub, name, "") for sub, name in given.names.items() if given.topic_of[sub] == number
+    )
+    return Described(
+        number, topic.name, topic.description, below or ((-1 - number, topic.name, ""),)
+    )

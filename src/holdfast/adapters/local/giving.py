@@ -14,7 +14,8 @@ from holdfast.adapters.local.words import languages, stop_words, units
 from holdfast.model.report.brief import GivenTopic
 
 _NEAR, _WITH_SOME, _WITH_ALL = 0.38, 0.28, 0.15
-"""How near a sentence must be to a topic: by meaning alone, or if it uses some or all words of its name."""
+"""How near a sentence must be to a topic: by meaning alone, or if it uses some or all words of its
+name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,11 @@ class Given:
 
     @classmethod
     def of(cls, topics: Sequence[GivenTopic]) -> Given:
-        below = [(number, name) for number, topic in enumerate(topics) for name in dict.fromkeys(topic.subtopics)]
+        below = [
+            (number, name)
+            for number, topic in enumerate(topics)
+            for name in dict.fromkeys(topic.subtopics)
+        ]
         names = {at: name for at, (_, name) in enumerate(below)}
         return cls(tuple(topics), names, {at: number for at, (number, _) in enumerate(below)})
 
@@ -38,18 +43,25 @@ class Given:
     @property
     def texts(self) -> list[str]:
         """What to compare with: topics first, then subtopics."""
-        whole = [" ".join((topic.name, topic.name, topic.description, *topic.subtopics)) for topic in self.topics]
+        whole = [
+            " ".join((topic.name, topic.name, topic.description, *topic.subtopics))
+            for topic in self.topics
+        ]
         return whole + list(self.names.values())
 
 
 def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: Given) -> Division:
-    """The sentences that speak about a given topic, in its given subtopics or in such as are found in it."""
+    """The sentences that speak about a given topic, in its given subtopics or in such as are found
+    in it."""
     middle = vectors.mean(axis=0, keepdims=True)
     rows, targets = unit(vectors - middle), unit(wanted - middle)
     count = len(given.topics)
     stop = stop_words(tuple(languages(texts)) or ("en",))
     said = [_stems(text, stop) for text in texts]
-    topics = _nearest(rows @ targets[:count].T, _naming(said, [_stems(topic.name, stop) for topic in given.topics]))
+    topics = _nearest(
+        rows @ targets[:count].T,
+        _naming(said, [_stems(topic.name, stop) for topic in given.topics]),
+    )
     subtopics = np.full(len(rows), NOWHERE, np.intp)
     next_free = given.subtopics
     for number, topic in enumerate(given.topics):
@@ -83,4 +95,6 @@ def _nearest(similar: Vectors, named: Vectors) -> Labels:
 
 def _naming(said: Sequence[frozenset[str]], names: Sequence[frozenset[str]]) -> Vectors:
     """Which share of the words of each name each text uses."""
-    return np.array([[len(words & name) / max(1, len(name)) for name in names] for words in said], np.float32)
+    return np.array(
+        [[len(words & name) / max(1, len(name)) for name in names] for words in said], np.float32
+    )

@@ -1,8 +1,8 @@
 """Claims that say the same, put together: alike in meaning, sharing their words, and not opposed.
 
-Groups are stars: every member resembles the claim that leads the group, not just some other member, so that a
-chain of small steps never joins two different claims, and everybody counted stands behind the words that are shown.
-"""
+Groups are stars: every member resembles the claim that leads the group, not just some other member,
+so that a chain of small steps never joins two different claims, and everybody counted stands behind
+the words that are shown."""
 
 from __future__ import annotations
 
@@ -21,17 +21,35 @@ from holdfast.adapters.local.words import WORD, fold, is_unspaced, stop_words, u
 from holdfast.model.report.claim import Claim, Grouping
 
 SURE, LIKELY = 0.86, 0.74
-"""Cosines: above the first, sharing a good third of what is said is enough; between the two, half."""
+"""Cosines: above the first, sharing a good third of what is said is enough; between the two,
+half."""
 _SHARED = {"sure": 0.36, "likely": 0.48, "about oneself": 0.75, "unspaced": 0.38}
-"""How much of what two statements say must be in both, rare words weighing more than common ones."""
-_ABOUT_ONESELF = re.compile(r"(?:i identify|i am|i'm|i consider|i was|i have|as a)\b|我是", re.IGNORECASE)
+"""How much of what two statements say must be in both, rare words weighing more than common
+ones."""
+_ABOUT_ONESELF = re.compile(
+    r"(?:i identify|i am|i'm|i consider|i was|i have|as a)\b|我是", re.IGNORECASE
+)
 """What people say of themselves differs by a word: "middle class" is not "wealthy"."""
 _CLOSE = 0.8
 _STOP = stop_words(("en", "de", "fr", "es"))
 _BLOCK = 512
 _NEIGHBOURS = 60
 """So many of the most similar claims are looked at for each."""
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ed", "es", "s", "e", "y")
+_ENDINGS = (
+    "ations",
+    "ation",
+    "ments",
+    "ment",
+    "ings",
+    "ing",
+    "ies",
+    "ied",
+    "ed",
+    "es",
+    "s",
+    "e",
+    "y",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +63,8 @@ class _Text:
 
 
 def group(claims: Sequence[Claim]) -> list[Grouping]:
-    """Every claim in exactly one group: the largest first, and among equals the most typical of all."""
+    """Every claim in exactly one group: the largest first, and among equals the most typical of
+    all."""
     same: dict[str, list[Claim]] = {}
     for claim in claims:
         same.setdefault(_bare(claim.statement), []).append(claim)
@@ -55,7 +74,9 @@ def group(claims: Sequence[Claim]) -> list[Grouping]:
     stars = _stars(texts, _alike(texts, vectors), list(map(len, members)))
     typical = np.round(vectors @ unit(vectors.sum(axis=0, keepdims=True))[0], 3)
     sizes = [sum(len(members[at]) for at in star) for star in stars]
-    order = sorted(range(len(stars)), key=lambda at: (-sizes[at], -typical[stars[at][0]], stars[at][0]))
+    order = sorted(
+        range(len(stars)), key=lambda at: (-sizes[at], -typical[stars[at][0]], stars[at][0])
+    )
     return [_grouping([members[at] for at in stars[number]]) for number in order]
 
 
@@ -88,7 +109,9 @@ def _alike(texts: Sequence[_Text], vectors: Vectors) -> list[dict[int, float]]:
         block = vectors[start : start + _BLOCK] @ vectors.T
         for at, row in enumerate(block, start):
             for other in _nearest(row, at):
-                if other not in found[at] and _same(texts[at], texts[other], float(row[other]), rarity):
+                if other not in found[at] and _same(
+                    texts[at], texts[other], float(row[other]), rarity
+                ):
                     found[at][other] = found[other][at] = float(row[other])
     return found
 
@@ -109,7 +132,9 @@ def _nearest(row: Vectors, own: int) -> list[int]:
 def _same(one: _Text, other: _Text, similarity: float, rarity: Mapping[str, float]) -> bool:
     needed = _needed(one, other, similarity)
     if _shared(one.stems, other.stems, rarity) < needed:
-        turned = (_turned(one.statement), _turned(other.statement)) if similarity >= _CLOSE else None
+        turned = (
+            (_turned(one.statement), _turned(other.statement)) if similarity >= _CLOSE else None
+        )
         if turned is None or _shared(*turned, rarity) < needed:
             return False
     return not opposed(stance(one.statement), stance(other.statement))
@@ -123,7 +148,8 @@ def _shared(one: frozenset[str], other: frozenset[str], rarity: Mapping[str, flo
 
 @lru_cache(maxsize=16_384)
 def _turned(statement: str) -> frozenset[str]:
-    """The stems of a statement with all words that turn it the same way taken for one: "end" and "abolish"."""
+    """The stems of a statement with all words that turn it the same way taken for one: "end" and
+    "abolish"."""
     cues = {f"{axis} {signs}" for axis, signs in stance(statement).axes.items()}
     return frozenset(map(stem, units(without_cues(statement), _STOP))) | cues
 
@@ -136,8 +162,11 @@ def _needed(one: _Text, other: _Text, similarity: float) -> float:
     return _SHARED["sure" if similarity >= SURE else "likely"]
 
 
-def _stars(texts: Sequence[_Text], alike: Sequence[dict[int, float]], weights: Sequence[int]) -> list[list[int]]:
-    """Groups of statements, each led by its first: the one that most people's words resemble leads."""
+def _stars(
+    texts: Sequence[_Text], alike: Sequence[dict[int, float]], weights: Sequence[int]
+) -> list[list[int]]:
+    """Groups of statements, each led by its first: the one that most people's words resemble
+    leads."""
     free = set(range(len(texts)))
     support = [weights[at] + sum(weights[other] for other in alike[at]) for at in range(len(texts))]
     order = sorted(free, key=lambda at: (-support[at], len(texts[at].statement), at))

@@ -1,8 +1,9 @@
-"""The map: one point for each comment, near each other what is similar, topics as islands that do not overlap.
+"""The map: one point for each comment, near each other what is similar, topics as islands that do
+not overlap.
 
-Topics lie as their middles do in the plane that shows most of their differences, then push each other away until there
-is room for all. Inside an island comments lie by what sets them apart from one another, and fill it evenly.
-"""
+Topics lie as their middles do in the plane that shows most of their differences, then push each
+other away until there is room for all. Inside an island comments lie by what sets them apart from
+one another, and fill it evenly."""
 
 from __future__ import annotations
 
@@ -32,12 +33,15 @@ def positions(vectors: Vectors, islands: Labels) -> Points:
     points = np.zeros((len(vectors), 2))
     for number in range(len(sizes)):
         inside = islands == number
-        points[inside] = centres[number] + _FILL * radii[number] * _disc(vectors[inside].astype(np.float64))
+        points[inside] = centres[number] + _FILL * radii[number] * _disc(
+            vectors[inside].astype(np.float64)
+        )
     return _framed(points)
 
 
 def _plane(rows: Points) -> Points:
-    """The two main directions of some rows; signs are fixed so that the picture is always the same way round."""
+    """The two main directions of some rows; signs are fixed so that the picture is always the same
+    way round."""
     centred = rows - rows.mean(axis=0)
     if len(rows) < 3:
         return np.column_stack([np.arange(len(rows), dtype=float), np.zeros(len(rows))])
@@ -54,25 +58,32 @@ def _plane(rows: Points) -> Points:
 def _apart(centres: Points, radii: Points) -> Points:
     """Discs pushed away from one another until none overlap, and pulled gently to the middle."""
     numbers = np.arange(len(centres))
-    centres = centres + 1e-3 * np.column_stack([np.cos(numbers * _GOLDEN), np.sin(numbers * _GOLDEN)])
+    centres = centres + 1e-3 * np.column_stack(
+        [np.cos(numbers * _GOLDEN), np.sin(numbers * _GOLDEN)]
+    )
     room = radii[:, None] + radii[None, :]
     for _ in range(_ROUNDS):
         between = centres[:, None, :] - centres[None, :, :]
         distance = np.maximum(np.linalg.norm(between, axis=2), 1e-6)
         overlap = np.maximum(room - distance, 0) / distance
         np.fill_diagonal(overlap, 0)
-        centres = 0.985 * (centres - centres.mean(axis=0)) + 0.5 * (overlap[:, :, None] * between).sum(axis=1)
+        centres = 0.985 * (centres - centres.mean(axis=0)) + 0.5 * (
+            overlap[:, :, None] * between
+        ).sum(axis=1)
     return centres
 
 
 def _disc(rows: Points) -> Points:
-    """Rows spread evenly over a disc of radius 1: each keeps its direction, and its distance its rank."""
+    """Rows spread evenly over a disc of radius 1: each keeps its direction, and its distance its
+    rank."""
     plane = _plane(rows) if len(rows) > 2 else np.zeros((len(rows), 2))
     numbers = np.arange(len(rows))
     plane = plane + 1e-3 * np.column_stack([np.cos(numbers * _GOLDEN), np.sin(numbers * _GOLDEN)])
     angles = _evenly(np.arctan2(plane[:, 1], plane[:, 0]))
     ranks = np.empty(len(rows))
-    ranks[np.argsort(np.round(np.linalg.norm(plane, axis=1), 6), kind="stable")] = (numbers + 0.5) / len(rows)
+    ranks[np.argsort(np.round(np.linalg.norm(plane, axis=1), 6), kind="stable")] = (
+        numbers + 0.5
+    ) / len(rows)
     return np.sqrt(ranks)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
 
 

@@ -1,4 +1,5 @@
-"""Names of topics and subtopics: the phrase that many of their sentences share and few others use."""
+"""Names of topics and subtopics: the phrase that many of their sentences share and few others
+use."""
 
 from __future__ import annotations
 
@@ -57,8 +58,11 @@ class Candidate:
         return len(self.phrase.parts) == 1
 
 
-def candidates(phrases: Phrases, rows: Sequence[int], speakers: Sequence[str], breadth: float = 0.7) -> list[Candidate]:
-    """The best candidates for some sentences, best first. `speakers` says whose each sentence of all is.
+def candidates(
+    phrases: Phrases, rows: Sequence[int], speakers: Sequence[str], breadth: float = 0.7
+) -> list[Candidate]:
+    """The best candidates for some sentences, best first. `speakers` says whose each sentence of
+    all is.
 
     The more `breadth`, the more it counts in how many of the sentences a phrase is.
     """
@@ -93,12 +97,17 @@ def compose(
     taken: set[str],
     above: Sequence[Candidate] = (),
 ) -> tuple[str, list[Candidate]]:
-    """A name from the best candidates: one phrase if it covers enough, otherwise two that cover different sentences.
+    """A name from the best candidates: one phrase if it covers enough, otherwise two that cover
+    different sentences.
 
-    Names that are `taken` are not given again, nor a part of a phrase that names the topic `above`; what is about that
-    topic and nothing else is called so. Empty if nothing is shared by enough sentences.
-    """
-    free = [c for c in found if _shown(phrases, c) not in taken and not any(_is_part(c, other) for other in above)]
+    Names that are `taken` are not given again, nor a part of a phrase that names the topic `above`;
+    what is about that topic and nothing else is called so. Empty if nothing is shared by enough
+    sentences."""
+    free = [
+        c
+        for c in found
+        if _shown(phrases, c) not in taken and not any(_is_part(c, other) for other in above)
+    ]
     general = capitalised(_GENERAL.get(language, "{}").format(join(phrases, above, language)))
     if above and (not free or free[0].score < _FAINT * found[0].score) and general not in taken:
         taken.add(general)
@@ -115,14 +124,19 @@ def compose(
 
 def join(phrases: Phrases, chosen: Sequence[Candidate], language: str) -> str:
     """ "A and B", as people of a language would write it."""
-    return capitalised(_JOINERS.get(language, " / ").join(phrases.written(c.phrase) for c in chosen))
+    return capitalised(
+        _JOINERS.get(language, " / ").join(phrases.written(c.phrase) for c in chosen)
+    )
 
 
 def _fuller(free: Sequence[Candidate]) -> Candidate:
-    """The best candidate; instead of a single word a longer phrase with it that is nearly as good."""
+    """The best candidate; instead of a single word a longer phrase with it that is nearly as
+    good."""
     best = free[0]
     short, long = (3, 4) if best.phrase.unspaced else (1, 2)
-    fuller = [c for c in free if c.score > _NEARLY * best.score and keys(best.phrase) < keys(c.phrase)]
+    fuller = [
+        c for c in free if c.score > _NEARLY * best.score and keys(best.phrase) < keys(c.phrase)
+    ]
     fuller = [c for c in fuller if len(c.phrase.parts) >= long]
     return fuller[0] if len(best.phrase.parts) <= short and fuller else best
 
@@ -150,13 +164,15 @@ def _second(first: Candidate, others: Sequence[Candidate], size: int) -> Candida
 
 
 def _stands_beside(candidate: Candidate, first: Candidate) -> bool:
-    """Whether a second phrase is good enough to be named with the first: a single word has to be nearly as good."""
+    """Whether a second phrase is good enough to be named with the first: a single word has to be
+    nearly as good."""
     needed = 0.7 if candidate.is_word else 0.5
     return candidate.score >= needed * first.score and _differ(candidate.phrase, first.phrase)
 
 
 def _differ(one: Phrase, other: Phrase) -> bool:
-    """Whether two phrases share no word, not even one that is written together here and apart there."""
+    """Whether two phrases share no word, not even one that is written together here and apart
+    there."""
     run, its = one.key.replace(" ", ""), other.key.replace(" ", "")
     return not keys(one) & keys(other) and run not in its and its not in run
 
@@ -165,7 +181,9 @@ def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
     """The best candidates that share no word."""
     chosen: list[Candidate] = []
     for candidate in found:
-        if len(chosen) < count and all(not keys(candidate.phrase) & keys(other.phrase) for other in chosen):
+        if len(chosen) < count and all(
+            not keys(candidate.phrase) & keys(other.phrase) for other in chosen
+        ):
             chosen.append(candidate)
     return chosen
 

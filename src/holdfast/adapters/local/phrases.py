@@ -1,11 +1,10 @@
 """Phrases that could name a topic, as people write them, counted over all comments.
 
-Where words have spaces, a phrase is one to four words of content, perhaps with a small word between them ("money in
-politics"). Nothing is known about grammar but what the comments show: a word that follows "the" or "our" and is
-followed by "is" or a full stop is used as a noun; one that follows "to" or "we" is not, and makes no good name.
-Where words have no spaces, a phrase is a sequence of characters with many different neighbours: a word is
-what keeps its shape in changing company.
-"""
+Where words have spaces, a phrase is one to four words of content, perhaps with a small word between
+them ("money in politics"). Nothing is known about grammar but what the comments show: a word that
+follows "the" or "our" and is followed by "is" or a full stop is used as a noun; one that follows
+"to" or "we" is not, and makes no good name. Where words have no spaces, a phrase is a sequence of
+characters with many different neighbours: a word is what keeps its shape in changing company."""
 
 from __future__ import annotations
 
@@ -24,7 +23,9 @@ _KANA = re.compile(r"[\u3040-\u309f]")
 _RUN = re.compile(rf"[{UNSPACED}]+")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _GRAMMAR = re.compile("|".join(sorted(map(re.escape, HAN), key=len, reverse=True)))
-_BETWEEN = wordset("""of in and for to the & de la le du des del di da do dos e et y und von der van en à al""")
+_BETWEEN = wordset(
+    """of in and for to the & de la le du des del di da do dos e et y und von der van en à al"""
+)
 _BEFORE_NOUNS = wordset(
     """the a an our their my your his her its this these those every each all any no some more less of for in on
     about with against from by into and or der die das den dem ein eine einen unsere mehr für le la les un une
@@ -96,7 +97,8 @@ class _Uses:
 
 
 class Phrases:
-    """All phrases of a set of sentences: by key, by sentence, and how much each looks like a name."""
+    """All phrases of a set of sentences: by key, by sentence, and how much each looks like a
+    name."""
 
     def __init__(self, by_key: dict[str, Phrase], uses: dict[str, _Uses], sentences: int) -> None:
         self.by_key = by_key
@@ -106,7 +108,10 @@ class Phrases:
                 self.by_sentence.setdefault(sentence, []).append(key)
         self._uses = uses
         common = max(8, 0.25 * sentences)
-        self.fitness = {key: self._looks(p) * (0.3 if len(p.sentences) > common else 1.0) for key, p in by_key.items()}
+        self.fitness = {
+            key: self._looks(p) * (0.3 if len(p.sentences) > common else 1.0)
+            for key, p in by_key.items()
+        }
         """Between 0 and 1.5. What everybody writes names nothing."""
 
     def _looks(self, phrase: Phrase) -> float:
@@ -117,7 +122,9 @@ class Phrases:
             return 0.0
         first, last = phrase.parts[0], phrase.parts[-1]
         score = (
-            {1: 0.75, 2: 1.5}.get(length, 1.4) * self._nounish(last) * (0.5 + 0.5 * self._nounish(first, ends=False))
+            {1: 0.75, 2: 1.5}.get(length, 1.4)
+            * self._nounish(last)
+            * (0.5 + 0.5 * self._nounish(first, ends=False))
         )
         if all(part in _VAGUE for part in phrase.parts):
             return score * 0.1
@@ -125,13 +132,17 @@ class Phrases:
 
     def _nounish(self, word: str, ends: bool = True) -> float:
         uses = self._uses.get(word, _Uses())
-        noun = min(1.0, (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + 2 * uses.as_adjective + 2))
+        noun = min(
+            1.0,
+            (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + 2 * uses.as_adjective + 2),
+        )
         if word.endswith(("ed", "ly")) and len(word) > 4:
             noun *= 0.4
         return noun * min(1.0, 0.35 + (uses.at_end + 1) / (uses.seen + 1.5)) if ends else noun
 
     def written(self, phrase: Phrase) -> str:
-        """A phrase as it is mostly written, with capitals only where people write them inside a sentence."""
+        """A phrase as it is mostly written, with capitals only where people write them inside a
+        sentence."""
         surfaces = Counter[str]()
         for surface, count in phrase.surfaces.items():
             surfaces[surface if phrase.unspaced else fold(surface)] += count
@@ -163,7 +174,8 @@ def root(word: str) -> str:
 
 
 def collect(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
-    """The phrases of all sentences that occur more than once. A sentence that is repeated counts once."""
+    """The phrases of all sentences that occur more than once. A sentence that is repeated counts
+    once."""
     by_key: dict[str, Phrase] = {}
     uses: dict[str, _Uses] = defaultdict(_Uses)
     first = {fold(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
@@ -176,7 +188,9 @@ def collect(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
             phrase.surfaces[surface] += 1
             phrase.inside += not first_word
             phrase.titled += not first_word and surface.istitle()
-    kept = _without_parts({key: phrase for key, phrase in by_key.items() if len(phrase.sentences) > 1})
+    kept = _without_parts(
+        {key: phrase for key, phrase in by_key.items() if len(phrase.sentences) > 1}
+    )
     kept.update(_unspaced(sentences))
     return Phrases(kept, dict(uses), len(sentences))
 
@@ -204,7 +218,9 @@ def _note_uses(tokens: Sequence[_Token], uses: dict[str, _Uses], stop: frozenset
         follows = tokens[at + 1] if at + 1 < len(tokens) else None
         ends = follows is None or follows[2]
         noted.seen += 1
-        noted.as_noun += (before in _BEFORE_NOUNS) + (not ends and follows is not None and follows[1] in _AFTER_NOUNS)
+        noted.as_noun += (before in _BEFORE_NOUNS) + (
+            not ends and follows is not None and follows[1] in _AFTER_NOUNS
+        )
         noted.as_verb += before in _BEFORE_VERBS or (apart and not ends)
         noted.at_end += ends or (follows is not None and follows[1] in stop)
         noted.as_adjective += before in _BEFORE_ADJECTIVES
@@ -214,8 +230,11 @@ def _note_uses(tokens: Sequence[_Token], uses: dict[str, _Uses], stop: frozenset
             noted.capitals.setdefault(folded, Counter())[word] += 1
 
 
-def _spaced(tokens: Sequence[_Token], stop: frozenset[str]) -> dict[str, tuple[tuple[str, ...], bool, str]]:
-    """The phrases of a sentence: key → (words of content, whether it begins a sentence, as written)."""
+def _spaced(
+    tokens: Sequence[_Token], stop: frozenset[str]
+) -> dict[str, tuple[tuple[str, ...], bool, str]]:
+    """The phrases of a sentence: key → (words of content, whether it begins a sentence, as
+    written)."""
     found: dict[str, tuple[tuple[str, ...], bool, str]] = {}
     carrying = [_carries(token, stop) for token in tokens]
     for start in (at for at, carries in enumerate(carrying) if carries):
@@ -243,7 +262,8 @@ def _carries(token: _Token, stop: frozenset[str]) -> bool:
 
 
 def _unspaced(sentences: Sequence[str]) -> dict[str, Phrase]:
-    """Sequences of characters that keep together: often there, with varied neighbours, in no larger one as often."""
+    """Sequences of characters that keep together: often there, with varied neighbours, in no larger
+    one as often."""
     found: dict[str, Phrase] = {}
     beside: dict[str, tuple[set[str], set[str]]] = {}
     for at, sentence in enumerate(sentences):
@@ -255,13 +275,19 @@ def _unspaced(sentences: Sequence[str]) -> dict[str, Phrase]:
             sides = beside.setdefault(sequence, (set(), set()))
             sides[0].add(left or f"^{at}")
             sides[1].add(right or f"${at}")
-    kept = {key: phrase for key, phrase in found.items() if _is_word(phrase, min(map(len, beside[key])))}
+    kept = {
+        key: phrase for key, phrase in found.items() if _is_word(phrase, min(map(len, beside[key])))
+    }
     return _without_parts(kept)
 
 
 def _is_word(phrase: Phrase, company: int) -> bool:
     times = len(phrase.sentences)
-    return times > 1 and phrase.key not in _VAGUE_HAN and (company > 4 or company >= max(min(times, 3), 0.5 * times))
+    return (
+        times > 1
+        and phrase.key not in _VAGUE_HAN
+        and (company > 4 or company >= max(min(times, 3), 0.5 * times))
+    )
 
 
 def _sequences(sentence: str) -> Iterator[tuple[str, str, str]]:
@@ -271,7 +297,10 @@ def _sequences(sentence: str) -> Iterator[tuple[str, str, str]]:
             start, end = run.start() + start, run.start() + end
             for size in range(2, min(_LONGEST["unspaced"], end - start) + 1):
                 for at in range(start, end - size + 1):
-                    before, after = sentence[at - 1 : at] if at else "", sentence[at + size : at + size + 1]
+                    before, after = (
+                        sentence[at - 1 : at] if at else "",
+                        sentence[at + size : at + size + 1],
+                    )
                     yield sentence[at : at + size], _beside(before), _beside(after)
 
 
@@ -300,6 +329,10 @@ def _without_parts(phrases: dict[str, Phrase]) -> dict[str, Phrase]:
             for end in range(start + 1, len(words) + 1):
                 part = words[start:end] if phrase.unspaced else " ".join(words[start:end])
                 held = phrases.get(str(part))
-                if held and held is not phrase and len(phrase.sentences) * 10 >= len(held.sentences) * 7:
+                if (
+                    held
+                    and held is not phrase
+                    and len(phrase.sentences) * 10 >= len(held.sentences) * 7
+                ):
                     parts.add(held.key)
     return {key: phrase for key, phrase in phrases.items() if key not in parts}

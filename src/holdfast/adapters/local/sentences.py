@@ -1,9 +1,9 @@
 """Sentences of a comment, as exact spans: `text[start:end]` is what was written.
 
-Punctuation of any script ends a sentence; abbreviations, initials, decimals and ellipses inside one do not. Spoken
-text that hardly ever ends a sentence is cut where a clause ends, so that a quote stays short enough to read. What can't
-stand alone ("It does work.", "Not now.") stays with the sentence before it.
-"""
+Punctuation of any script ends a sentence; abbreviations, initials, decimals and ellipses inside one
+do not. Spoken text that hardly ever ends a sentence is cut where a clause ends, so that a quote
+stays short enough to read. What can't stand alone ("It does work.", "Not now.") stays with the
+sentence before it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from holdfast.adapters.local.words import UNSPACED, is_unspaced, language, words
 Span = tuple[int, int]
 
 SHORT, LONGEST, JOINED = 80, 280, 200
-"""A comment up to SHORT characters is one span; no sentence is longer than LONGEST; what is joined fits in JOINED."""
+"""A comment up to SHORT characters is one span; no sentence is longer than LONGEST; what is joined
+fits in JOINED."""
 _DENSER = 0.4
 """A character without spaces between words says as much as two or three letters."""
 
@@ -47,7 +48,8 @@ _CLAUSES = (
 _DEPENDENT = {
     "en": r"(?:and|but|or|so|because|then|also|especially|not|it|it's|its|this|that|that's|these|those|they|they're|"
     r"he|she|"
-    r"his|her|their|them|which|who|otherwise|therefore|instead|same|for example|for instance|such as|even|however|plus|"
+    r"his|her|their|them|which|who|otherwise|therefore|instead|same|for example|for instance|such "
+    r"as|even|however|plus|"
     r"such|worth|including|either|neither|nor)\b",
     "de": r"(?:und|aber|oder|denn|weil|also|deshalb|dadurch|das|dies|diese|dieser|es|sie|er|dann|nicht|auch|sonst|"
     r"zum Beispiel)\b",
@@ -61,12 +63,17 @@ _DEPENDENTS = {code: re.compile(pattern, re.IGNORECASE) for code, pattern in _DE
 
 
 def spans(text: str) -> list[Span]:
-    """The sentences of a comment, or the whole comment if it is short. Empty for a text without anything but marks."""
+    """The sentences of a comment, or the whole comment if it is short. Empty for a text without
+    anything but marks."""
     share = _DENSER if is_unspaced(text) else 1.0
     whole = _trimmed(text, 0, len(text))
     if whole and whole[1] - whole[0] <= SHORT * share and "\n" not in text[whole[0] : whole[1]]:
         return [whole]
-    pieces = [piece for start, end in _pieces(text) for piece in _shortened(text, start, end, int(LONGEST * share))]
+    pieces = [
+        piece
+        for start, end in _pieces(text)
+        for piece in _shortened(text, start, end, int(LONGEST * share))
+    ]
     return _joined(text, pieces, int(JOINED * share))
 
 
@@ -103,7 +110,8 @@ def _ends_line(text: str, match: re.Match[str], rest: str) -> bool:
 
 
 def _glued(text: str, match: re.Match[str], rest: str) -> bool:
-    """ "…resources!Climate change…": no space, and yet the end of one sentence and the beginning of another."""
+    """ "…resources!Climate change…": no space, and yet the end of one sentence and the beginning of
+    another."""
     if match["stop"] == ".":
         before = text[max(0, match.start() - 3) : match.start()]
         return before.isalpha() and before.islower() and rest[0].isupper() and rest[1:2].islower()
@@ -116,7 +124,9 @@ def _ends_with_dot(text: str, match: re.Match[str], rest: str) -> bool:
         return False
     if _NUMBERED.search(text[max(0, match.start() - 6) : match.start() + 1]):
         return False
-    return not rest[:1].islower() or text.lstrip(" \t\n\"'“‘(.").startswith(tuple("abcdefghijklmnopqrstuvwxyz"))
+    return not rest[:1].islower() or text.lstrip(" \t\n\"'“‘(.").startswith(
+        tuple("abcdefghijklmnopqrstuvwxyz")
+    )
 
 
 def _trimmed(text: str, start: int, end: int) -> Span | None:
@@ -129,7 +139,8 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 
 def _shortened(text: str, start: int, end: int, longest: int) -> Iterator[Span]:
-    """Parts of a sentence that is too long, about equally long, cut where a clause ends if there is such a place."""
+    """Parts of a sentence that is too long, about equally long, cut where a clause ends if there is
+    such a place."""
     while end - start > longest:
         parts = -(-(end - start) // longest)
         cut = _best_cut(text, start, start + (end - start) // parts, start + longest)
@@ -143,7 +154,9 @@ def _shortened(text: str, start: int, end: int, longest: int) -> Iterator[Span]:
 def _best_cut(text: str, start: int, aim: int, limit: int) -> int:
     earliest = start + (aim - start) // 2
     for clause in _CLAUSES:
-        ends = [match.end() for match in clause.finditer(text, earliest, limit) if match.end() > start]
+        ends = [
+            match.end() for match in clause.finditer(text, earliest, limit) if match.end() > start
+        ]
         if ends:
             return min(ends, key=lambda end: (abs(end - aim), end))
     return limit

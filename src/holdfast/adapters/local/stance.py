@@ -1,12 +1,12 @@
 """Whether two statements that look alike say opposite things.
 
-Vectors hardly see a "not": two statements that differ by it alone are near neighbours. So what turns a statement round
-is counted apart: negations, and words that have an opposite (more and less, allow and ban, support and oppose). Two
-statements are kept apart when the signs do not agree, when they speak of opposite sides (men and women, rich and poor),
-of different numbers, when one asks and the other says, or when the same words come in another order ("landlords
-exploit tenants"). It errs on the side of keeping apart: two claims that were not merged are a blemish, a person counted
-for the opposite of what they said is a wrong.
-"""
+Vectors hardly see a "not": two statements that differ by it alone are near neighbours. So what
+turns a statement round is counted apart: negations, and words that have an opposite (more and less,
+allow and ban, support and oppose). Two statements are kept apart when the signs do not agree, when
+they speak of opposite sides (men and women, rich and poor), of different numbers, when one asks and
+the other says, or when the same words come in another order ("landlords exploit tenants"). It errs
+on the side of keeping apart: two claims that were not merged are a blemish, a person counted for
+the opposite of what they said is a wrong."""
 
 from __future__ import annotations
 
@@ -64,7 +64,11 @@ def stance(text: str) -> Stance:
 
 def _sides(text: str) -> tuple[int, ...]:
     found = {cue.label for cue in sides(text)}
-    return tuple(((str(at), 1) in found) - ((str(at), -1) in found) for at in range(SIDES)) if found else _NO_SIDE
+    return (
+        tuple(((str(at), 1) in found) - ((str(at), -1) in found) for at in range(SIDES))
+        if found
+        else _NO_SIDE
+    )
 
 
 _NO_SIDE = (0,) * SIDES
@@ -79,7 +83,8 @@ def without_cues(text: str) -> str:
 
 
 def opposed(one: Stance, other: Stance) -> bool:
-    """Whether two statements must not be taken for the same: to speak of women is not to speak of everybody."""
+    """Whether two statements must not be taken for the same: to speak of women is not to speak of
+    everybody."""
     return (
         one.sign != other.sign
         or (one.negations, one.idioms) != (other.negations, other.idioms)
@@ -109,25 +114,31 @@ def _swapped(words: Sequence[str], others: Sequence[str]) -> bool:
     enough = 0.5 if any(_DENSE.match(word) for word in shared) else 0.8
     if len(shared) < 2 or len(shared) < enough * len(set(words) | set(others)):
         return False
-    mine, theirs = ([word for word in dict.fromkeys(each) if word in shared] for each in (words, others))
+    mine, theirs = (
+        [word for word in dict.fromkeys(each) if word in shared] for each in (words, others)
+    )
     return mine != theirs and not _turned_about(mine, theirs)
 
 
 def _turned_about(words: list[str], others: list[str]) -> bool:
-    """Whether only the two halves of a sentence changed places ("In the years ahead, …"): nobody's part is changed."""
+    """Whether only the two halves of a sentence changed places ("In the years ahead, …"): nobody's
+    part is changed."""
     return len(words) > 3 and any(words[at:] + words[:at] == others for at in range(1, len(words)))
 
 
 def contradicts(one: Stance, other: Stance) -> bool:
-    """Whether two statements about the same thing say opposite things of it: exactly one thing turns one of them round.
+    """Whether two statements about the same thing say opposite things of it: exactly one thing
+    turns one of them round.
 
-    Narrower than `opposed`: other sides, numbers and questions make two statements different, not opposite.
-    """
+    Narrower than `opposed`: other sides, numbers and questions make two statements different, not
+    opposite."""
     if one.asks or other.asks or one.idioms != other.idioms:
         return False
     if any(mine * theirs < 0 for mine, theirs in zip(one.sides, other.sides, strict=True)):
         return False
-    turned = [axis for axis in one.axes.keys() & other.axes.keys() if one.axes[axis] != other.axes[axis]]
+    turned = [
+        axis for axis in one.axes.keys() & other.axes.keys() if one.axes[axis] != other.axes[axis]
+    ]
     if denied(one.words, other.words) or denied(other.words, one.words):
         return one.negations == other.negations and len(turned) < 2
     if abs(one.negations - other.negations) == 1:

@@ -1,8 +1,8 @@
 """What a sentence says, as a claim: its own words without what only leads up to them.
 
-The quote beside a claim stays exactly as it was written; the statement drops "I think that", "Well," and "Yes," at the
-beginning, the stutter of spoken words and stray marks, and begins with a capital.
-"""
+The quote beside a claim stays exactly as it was written; the statement drops "I think that",
+"Well," and "Yes," at the beginning, the stutter of spoken words and stray marks, and begins with a
+capital."""
 
 from __future__ import annotations
 

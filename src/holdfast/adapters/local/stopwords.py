@@ -1,7 +1,7 @@
 """Words that carry no topic, in the languages people most often comment in; short lists of our own.
 
-A language without a list falls back on document frequency: what nearly every comment contains names no topic.
-"""
+A language without a list falls back on document frequency: what nearly every comment contains names
+no topic."""
 
 from __future__ import annotations
 
@@ -107,4 +107,5 @@ HAN = wordset(
     才 只 更 最 太 應 应 該 该 因 如 若 則 则 且 雖 虽 然 後 后 跟 給 给 比 由 將 将 已 曾 嗎 吗 呢 吧 啊 喔 哦
     嘛 啦 得 地 過 过 什 麼 么 怎 樣 样 哪 誰 谁 每 各 某 這個 这个 那個 那个 一 較 较 像"""
 )
-"""Han characters that are grammar more often than topic. Names of topics neither begin nor end with them."""
+"""Han characters that are grammar more often than topic. Names of topics neither begin nor end with
+them."""

@@ -1,4 +1,5 @@
-"""Summaries that only use people's own words: the claims that most stand behind, and that are least like each other."""
+"""Summaries that only use people's own words: the claims that most stand behind, and that are least
+like each other."""
 
 from __future__ import annotations
 
@@ -51,9 +52,15 @@ def _stop(text: str) -> str:
     return "。" if is_unspaced(text) else "."
 
 
-def overview(topics: Sequence[Topic], groups: Mapping[str, Sequence[Group]], language: str) -> list[Sentence]:
-    """The topics most people speak about, each with the claim most of them make; then further claims up to five."""
-    people = {topic.id: len({s for group in groups.get(topic.id, ()) for s in group.speakers}) for topic in topics}
+def overview(
+    topics: Sequence[Topic], groups: Mapping[str, Sequence[Group]], language: str
+) -> list[Sentence]:
+    """The topics most people speak about, each with the claim most of them make; then further
+    claims up to five."""
+    people = {
+        topic.id: len({s for group in groups.get(topic.id, ()) for s in group.speakers})
+        for topic in topics
+    }
     spoken = [topic for topic in topics if people[topic.id] and topic.id != OTHER]
     order = sorted(spoken, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
     best = {topic.id: leading(groups[topic.id], 3) for topic in order}
@@ -74,10 +81,11 @@ def _finding(topic: Topic, group: Group, people: int, language: str) -> Sentence
 
 
 def leading(groups: Sequence[Group], count: int) -> list[Group]:
-    """The groups that tell most about all of them: well supported, typical, worded as a claim, unlike one another."""
-    considered = [group for group in groups[:_CONSIDERED] if not is_filler(group.statement)] or list(
-        groups[:_CONSIDERED]
-    )
+    """The groups that tell most about all of them: well supported, typical, worded as a claim,
+    unlike one another."""
+    considered = [
+        group for group in groups[:_CONSIDERED] if not is_filler(group.statement)
+    ] or list(groups[:_CONSIDERED])
     if not considered:
         return []
     vectors = semantic([group.statement for group in considered])
@@ -91,7 +99,9 @@ def leading(groups: Sequence[Group], count: int) -> list[Group]:
     ]
     chosen: list[int] = []
     while len(chosen) < min(count, len(considered)):
-        scores = [_marginal(at, merit, vectors, considered, chosen) for at in range(len(considered))]
+        scores = [
+            _marginal(at, merit, vectors, considered, chosen) for at in range(len(considered))
+        ]
         chosen.append(int(np.argmax(np.round(scores, 4))))
     return [considered[at] for at in chosen]
 
@@ -103,9 +113,14 @@ def _standing(group: Group) -> float:
 
 
 def _marginal(
-    at: int, merit: Sequence[float], vectors: np.ndarray, groups: Sequence[Group], chosen: Sequence[int]
+    at: int,
+    merit: Sequence[float],
+    vectors: np.ndarray,
+    groups: Sequence[Group],
+    chosen: Sequence[int],
 ) -> float:
-    """What one more group would add: less if it is like one that is chosen or from the same subtopic."""
+    """What one more group would add: less if it is like one that is chosen or from the same
+    subtopic."""
     if at in chosen:
         return -9.0
     if not chosen:

@@ -1,4 +1,5 @@
-"""From comments to topics: sentences, their vectors, the division, names, and a place for every comment."""
+"""From comments to topics: sentences, their vectors, the division, names, and a place for every
+comment."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from holdfast.model.report.comment import Comment
 from holdfast.model.report.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 
 _ALL, _CHOSEN, _MORE = 5, 3, 5
-"""Up to so many sentences of a comment are all kept; of more, three and every fifth, those that claim most."""
+"""Up to so many sentences of a comment are all kept; of more, three and every fifth, those that
+claim most."""
 _FEW = 12
 
 
@@ -46,11 +48,14 @@ class Parts:
 
 
 def parts(comments: Sequence[Comment], first: int = 0) -> Parts:
-    """The sentences of comments that are worth a claim. `first` is the number of the first comment."""
+    """The sentences of comments that are worth a claim. `first` is the number of the first
+    comment."""
     kept: list[Part] = []
     sentences = 0
     for number, comment in enumerate(comments, first):
-        whole = [Part(number, start, end, comment.text[start:end]) for start, end in spans(comment.text)]
+        whole = [
+            Part(number, start, end, comment.text[start:end]) for start, end in spans(comment.text)
+        ]
         telling = [part for part in whole if not is_filler(part.text)]
         sentences += len(telling)
         kept += chosen(telling)
@@ -61,21 +66,27 @@ def chosen(found: Sequence[Part]) -> Sequence[Part]:
     """The sentences of one comment to keep, in their order."""
     if len(found) <= _ALL:
         return found
-    best = sorted(found, key=lambda part: (-round(weight(part.text), 3), part.start))[: _CHOSEN + len(found) // _MORE]
+    best = sorted(found, key=lambda part: (-round(weight(part.text), 3), part.start))[
+        : _CHOSEN + len(found) // _MORE
+    ]
     return sorted(best, key=lambda part: part.start)
 
 
 def build(comments: Sequence[Comment], found: Parts, brief: Brief) -> Clustering:
     """The taxonomy of all comments, and where each of their parts belongs."""
     if not found.kept:
-        return Clustering((), tuple(_whole(comment) for comment in comments), notes=_notes(found, 0, brief))
+        return Clustering(
+            (), tuple(_whole(comment) for comment in comments), notes=_notes(found, 0, brief)
+        )
     owners = np.array([part.comment for part in found.kept], np.intp)
     given = Given.of(brief.given)
     vectors = represent([part.text for part in found.kept] + given.texts)
     mixed = _with_comments(vectors[: len(owners)], owners)
     division, assigned = _divided(mixed, vectors[len(owners) :], owners, found, given, brief)
     speakers = [comments[part.comment].speaker for part in found.kept]
-    described = Describer([part.text for part in found.kept], speakers, mixed, brief.language).describe(division, given)
+    described = Describer(
+        [part.text for part in found.kept], speakers, mixed, brief.language
+    ).describe(division, given)
     names, places = _ordered(described, division, owners)
     return Clustering(
         topics=names,
@@ -90,16 +101,23 @@ def _whole(comment: Comment) -> Placement:
 
 
 def _with_comments(vectors: Vectors, owners: NDArray[np.intp]) -> Vectors:
-    """Half what a sentence says, half what its comment says: a sentence is understood with those around it."""
+    """Half what a sentence says, half what its comment says: a sentence is understood with those
+    around it."""
     sums = np.zeros((int(owners.max()) + 1, vectors.shape[1]), np.float32)
     np.add.at(sums, owners, vectors)
     return unit(vectors + unit(sums)[owners])
 
 
 def _divided(
-    vectors: Vectors, wanted: Vectors, owners: NDArray[np.intp], found: Parts, given: Given, brief: Brief
+    vectors: Vectors,
+    wanted: Vectors,
+    owners: NDArray[np.intp],
+    found: Parts,
+    given: Given,
+    brief: Brief,
 ) -> tuple[Division, int]:
-    """The division of all parts. Given topics come first; what they do not take is divided as it falls."""
+    """The division of all parts. Given topics come first; what they do not take is divided as it
+    falls."""
     if not given.topics:
         return clustering.divide(vectors, owners, brief.topics), 0
     division = assign(vectors, wanted, [part.text for part in found.kept], given)
@@ -118,10 +136,16 @@ def _ordered(
     described: Sequence[Described], division: Division, owners: Labels
 ) -> tuple[tuple[Topic, ...], dict[int, str]]:
     """Topics with their ids, most comments first, and the id of each subtopic by its number."""
-    size = {number: len(np.unique(owners[rows])) for number, rows in members(division.topics).items()}
-    part = {number: len(np.unique(owners[rows])) for number, rows in members(division.subtopics).items()}
+    size = {
+        number: len(np.unique(owners[rows])) for number, rows in members(division.topics).items()
+    }
+    part = {
+        number: len(np.unique(owners[rows])) for number, rows in members(division.subtopics).items()
+    }
     topics, ids = [], {}
-    for at, each in enumerate(sorted(described, key=lambda d: (-size.get(d.number, 0), d.number)), 1):
+    for at, each in enumerate(
+        sorted(described, key=lambda d: (-size.get(d.number, 0), d.number)), 1
+    ):
         below = []
         for within, (sub, name, about) in enumerate(
             sorted(each.subtopics, key=lambda s: (-part.get(s[0], 0), s[0])), 1
@@ -138,7 +162,9 @@ def _placements(
     """In the order of the comments. One that says nothing is placed as a whole."""
     by_comment: dict[int, list[Placement]] = {}
     for part, subtopic in zip(kept, subtopics.tolist(), strict=True):
-        placement = Placement(comments[part.comment].id, ids.get(subtopic, OTHER), part.start, part.end)
+        placement = Placement(
+            comments[part.comment].id, ids.get(subtopic, OTHER), part.start, part.end
+        )
         by_comment.setdefault(part.comment, []).append(placement)
     for number, comment in enumerate(comments):
         yield from by_comment.get(number) or [_whole(comment)]
@@ -157,7 +183,9 @@ def _map(
             most[comment] = min(counts, key=lambda label: (-counts[label], label))
     islands = np.unique(most, return_inverse=True)[1]
     points = layout.positions(unit(sums), islands)
-    return tuple((comment.id, float(x), float(y)) for comment, (x, y) in zip(comments, points, strict=True))
+    return tuple(
+        (comment.id, float(x), float(y)) for comment, (x, y) in zip(comments, points, strict=True)
+    )
 
 
 def _by_owner(owners: NDArray[np.intp], topics: Labels) -> Iterable[tuple[int, list[int]]]:

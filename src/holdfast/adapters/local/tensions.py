@@ -1,8 +1,7 @@
 """Possible tensions: two claims about the same thing that seem to say opposite things of it.
 
-Words alone say little about who disagrees, so this is a hint and is labelled as one. It is shown only if both claims
-share most of their words and exactly one thing turns one of them round.
-"""
+Words alone say little about who disagrees, so this is a hint and is labelled as one. It is shown
+only if both claims share most of their words and exactly one thing turns one of them round."""
 
 from __future__ import annotations
 
@@ -30,11 +29,14 @@ _LONGEST = 160
 
 
 def tension(groups: Sequence[Group], language: str) -> CruxDraft | None:
-    """The most convincing pair of opposite claims, if there is one with different people on both sides."""
+    """The most convincing pair of opposite claims, if there is one with different people on both
+    sides."""
     considered = [group for group in groups[:_CONSIDERED] if len(group.statement) <= _LONGEST]
     pairs = sorted(_pairs(considered), key=lambda pair: (-pair[0], pair[1], pair[2]))
     for _, at, other in pairs:
-        one, two = sorted((considered[at], considered[other]), key=lambda group: -len(group.speakers))
+        one, two = sorted(
+            (considered[at], considered[other]), key=lambda group: -len(group.speakers)
+        )
         agree = [speaker for speaker in one.speakers if speaker not in two.speakers]
         disagree = [speaker for speaker in two.speakers if speaker not in one.speakers]
         if agree and disagree:
@@ -68,7 +70,9 @@ def _subject(statement: str) -> frozenset[str]:
     return frozenset(map(stem, units(without_cues(statement), stop)))
 
 
-def _draft(one: Group, two: Group, agree: list[str], disagree: list[str], language: str) -> CruxDraft:
+def _draft(
+    one: Group, two: Group, agree: list[str], disagree: list[str], language: str
+) -> CruxDraft:
     explanation = say(
         language,
         "tension",
@@ -76,4 +80,6 @@ def _draft(one: Group, two: Group, agree: list[str], disagree: list[str], langua
         disagree=plainly(language, len(disagree)),
         other=shortened(two.statement, _LONGEST),
     )
-    return CruxDraft(one.statement, explanation, tuple(agree), tuple(disagree), (one.id, two.id), Basis.TENSION)
+    return CruxDraft(
+        one.statement, explanation, tuple(agree), tuple(disagree), (one.id, two.id), Basis.TENSION
+    )

@@ -1,4 +1,5 @@
-"""The few words of its own that the local analyst uses around people's words, in the languages of the report page."""
+"""The few words of its own that the local analyst uses around people's words, in the languages of
+the report page."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ _OTHERS = {
         "given": "{count} commentaires ont été placés dans les thèmes donnés, d'après leurs mots ou leur sens.",
         "method": "Thèmes, affirmations et groupes ont été trouvés en comptant et comparant des mots, sans modèle de "
         "langage : chaque "
-        "affirmation est une phrase d'un commentaire, et les noms des thèmes sont des expressions employées par les "
+        "affirmation est une phrase d'un commentaire, et les noms des thèmes sont des expressions "
+        "employées par les "
         "gens.",
         "merging": "Seules les affirmations presque identiques sont comptées ensemble : le nombre de personnes est "
         "un minimum.",
@@ -111,7 +113,8 @@ _OTHERS = {
         "given": "{count} comentarios se pusieron en los temas dados, por sus palabras o su sentido.",
         "method": "Los temas, las afirmaciones y los grupos se hallaron contando y comparando palabras, sin modelo "
         "de lenguaje: cada "
-        "afirmación es una frase de un comentario y los nombres de los temas son expresiones de la gente.",
+        "afirmación es una frase de un comentario y los nombres de los temas son expresiones de la "
+        "gente.",
         "merging": "Solo se cuenta junto lo que dice casi lo mismo con casi las mismas palabras: el número de "
         "personas es un mínimo.",
         "tensions": "El desacuerdo se buscó solo en las palabras. Una posible tensión es un indicio, no un resultado.",

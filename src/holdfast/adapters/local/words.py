@@ -1,8 +1,7 @@
 """Words, scripts and languages: what a text is made of, for counting and comparing.
 
-Scripts without spaces (Han, kana, Thai, Khmer …) have no words that could be found by rule; there, pairs of characters
-stand in for them.
-"""
+Scripts without spaces (Han, kana, Thai, Khmer …) have no words that could be found by rule; there,
+pairs of characters stand in for them."""
 
 from __future__ import annotations
 
@@ -54,7 +53,8 @@ def is_unspaced(text: str) -> bool:
 
 
 def units(text: str, stop: frozenset[str] = frozenset()) -> list[str]:
-    """What two texts may share: words but for stop words, and pairs of characters where there are no spaces."""
+    """What two texts may share: words but for stop words, and pairs of characters where there are
+    no spaces."""
     found: list[str] = []
     for word in WORD.findall(text):
         if _UNSPACED_RUN.match(word):
@@ -66,7 +66,8 @@ def units(text: str, stop: frozenset[str] = frozenset()) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def language(text: str) -> str:
-    """The language a text seems to be in, by its script or its commonest words; `und` if neither tells."""
+    """The language a text seems to be in, by its script or its commonest words; `und` if neither
+    tells."""
     text = text[:_HEAD]
     letters = sum(map(str.isalpha, text))
     for code, script in _SCRIPTS:
@@ -83,7 +84,11 @@ def languages(texts: Iterable[str]) -> list[str]:
     counts = Counter(language(text) for text in texts)
     counts.pop(UNKNOWN, None)
     total = sum(counts.values())
-    return [code for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if count * 20 >= total]
+    return [
+        code
+        for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count * 20 >= total
+    ]
 
 
 @lru_cache(maxsize=256)

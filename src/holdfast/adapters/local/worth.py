@@ -1,8 +1,8 @@
 """Whether a sentence says anything, and which sentences of a long comment say most.
 
-Greetings, thanks, tests, bare agreement and strings of letters make no claim. What is left of a short comment is all
-kept; of an interview only the sentences that assert, ask for or judge something are worth a claim of their own.
-"""
+Greetings, thanks, tests, bare agreement and strings of letters make no claim. What is left of a
+short comment is all kept; of an interview only the sentences that assert, ask for or judge
+something are worth a claim of their own."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ _PHATIC_HAN = re.compile(
 )
 _TRYING = re.compile(r"test(?:s|ing)?\b[^.,!?]*$", re.IGNORECASE)
 """Somebody tries whether the form works."""
-_CONSONANTS = re.compile(r"^[bcdfghjklmnpqrstvwxz]{2,}$|[bcdfghjklmnpqrstvwxz]{5,}|(.{2,6})\1{2,}", re.IGNORECASE)
+_CONSONANTS = re.compile(
+    r"^[bcdfghjklmnpqrstvwxz]{2,}$|[bcdfghjklmnpqrstvwxz]{5,}|(.{2,6})\1{2,}", re.IGNORECASE
+)
 
 _CLAIMING = re.compile(
-    r"\b(?:should(?:n't)?|must|needs?|have to|has to|ought|important|better|worse|problems?|issues?|because|"
+    r"\b(?:should(?:n't)?|must|needs?|have to|has "
+    r"to|ought|important|better|worse|problems?|issues?|because|"
     r"deserves?|lack|"
-    r"support|oppose|believe|fair|unfair|rights?|require|never|too (?:much|many|few|little)|change|help|afford|"
+    r"support|oppose|believe|fair|unfair|rights?|require|never|too "
+    r"(?:much|many|few|little)|change|help|afford|"
     r"want|wish|concern(?:ed|s)?|fear|hope|can't|don't have|there(?:'s| is| are) no|if we|instead|"
     r"muss|müssen|sollte[nt]?|brauchen|wichtig|weil|besser|problem|faut|doit|doivent|devrait|important|parce que|mieux|"
     r"debe[nr]?|debería[n]?|necesita(?:mos|n)?|importante|porque|mejor|problema|deve|devono|bisogna|devem|"
@@ -44,13 +48,18 @@ _CLAIMING = re.compile(
     re.IGNORECASE,
 )
 _TELLING = re.compile(
-    r"\b(?:(?:he|she|they|i|we) (?:said|says|was|were|went|came|told|got|had|did)|my name|i'm \d|years? old|you know|"
+    r"\b(?:(?:he|she|they|i|we) (?:said|says|was|were|went|came|told|got|had|did)|my name|i'm "
+    r"\d|years? old|you know|"
     r"when i was|i remember|like i said|let me|i mean)\b",
     re.IGNORECASE,
 )
 _STUTTER = re.compile(r"\b([\w']+)[,.]? \1\b|[,.?]\s+[,.?]", re.IGNORECASE)
-_POINTS_BACK = re.compile(r"(?:and |but |so )?(?:he|she|they|it|it's|that|this|there|those|these|you)\b", re.IGNORECASE)
-_LEADS_NOWHERE = re.compile(r"\b(?:and|but|so|the|a|of|to|like|that|with|or|is|my|you know)[\s.,]*$", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"(?:and |but |so )?(?:he|she|they|it|it's|that|this|there|those|these|you)\b", re.IGNORECASE
+)
+_LEADS_NOWHERE = re.compile(
+    r"\b(?:and|but|so|the|a|of|to|like|that|with|or|is|my|you know)[\s.,]*$", re.IGNORECASE
+)
 
 
 def content(text: str) -> list[str]:
@@ -84,7 +93,8 @@ def _has_grammar(text: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def is_gibberish(word: str) -> bool:
-    """Whether a string of letters is no word of any language: typed at random or endlessly repeated."""
+    """Whether a string of letters is no word of any language: typed at random or endlessly
+    repeated."""
     if len(word) > 40:
         return True
     if not word.isascii() or (word.isupper() and len(word) < 6):
@@ -95,10 +105,13 @@ def is_gibberish(word: str) -> bool:
 
 
 def weight(sentence: str) -> float:
-    """How much a sentence claims, for choosing among those of a long comment. Around 1; questions and tales less."""
+    """How much a sentence claims, for choosing among those of a long comment. Around 1; questions
+    and tales less."""
     length = len(sentence) * (2.5 if is_unspaced(sentence) else 1)
     score = 1.0 + 0.35 * min(3, len(_CLAIMING.findall(sentence)))
-    score -= 0.5 * sentence.rstrip("\"'”’ ").endswith(("?", "？")) or 0.3 * ("?" in sentence or "？" in sentence)
+    score -= 0.5 * sentence.rstrip("\"'”’ ").endswith(("?", "？")) or 0.3 * (
+        "?" in sentence or "？" in sentence
+    )
     score -= 0.3 * min(2, len(_TELLING.findall(sentence)))
     score -= 0.15 * min(3, len(_STUTTER.findall(sentence)))
     score -= 0.3 * bool(_LEADS_NOWHERE.search(sentence)) + 0.2 * bool(_POINTS_BACK.match(sentence))

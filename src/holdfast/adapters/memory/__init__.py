@@ -1,1 +1,2 @@
-"""The ports in plain Python, forgotten when the process ends: for tests, and to read what commands mean."""
+"""The ports in plain Python, forgotten when the process ends: for tests, and to read what commands
+mean."""

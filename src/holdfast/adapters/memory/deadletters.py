@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from holdfast.adapters.memory.state import State
-from holdfast.ports.commands import Bury, Discard, MarkRedriven
+from holdfast.model.commands import Bury, Discard, MarkRedriven
 from holdfast.ports.store import DeadLetter
 
 

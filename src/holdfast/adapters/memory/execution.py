@@ -9,10 +9,7 @@ import msgspec
 from holdfast.adapters.memory.failing import fail
 from holdfast.adapters.memory.state import State, StoredRun, accepted
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.event import EventType
-from holdfast.model.lane import Lane
-from holdfast.model.run import ErrorInfo, RunState
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     STALE,
     Claim,
     Claimed,
@@ -24,6 +21,9 @@ from holdfast.ports.commands import (
     Settle,
     Stale,
 )
+from holdfast.model.event import EventType
+from holdfast.model.lane import Lane
+from holdfast.model.run import ErrorInfo, RunState
 from holdfast.ports.mover import Quarantined
 from holdfast.ports.store import StoredLog
 
@@ -43,13 +43,22 @@ def claim(state: State, command: Claim) -> list[Claimed]:
 
 def _end_delays(state: State) -> None:
     for row in state.runs.values():
-        if row.run.state is RunState.QUEUED and row.run.available is not None and row.due <= state.clock.monotonic():
+        if (
+            row.run.state is RunState.QUEUED
+            and row.run.available is not None
+            and row.due <= state.clock.monotonic()
+        ):
             row.run.available = None
 
 
 def _next(state: State, command: Claim) -> list[StoredRun]:
-    """From a parallel lane: by priority, then in order of acceptance, as many as fit into `max_bytes`."""
-    queued = (row for row in state.in_lane(command.lane, RunState.QUEUED) if _claimable(state, row, command))
+    """From a parallel lane: by priority, then in order of acceptance, as many as fit into
+    `max_bytes`."""
+    queued = (
+        row
+        for row in state.in_lane(command.lane, RunState.QUEUED)
+        if _claimable(state, row, command)
+    )
     ordered = nsmallest(command.limit, queued, key=lambda row: (-row.run.priority, row.run.seq))
     size, rows = 0, []
     for row in ordered:
@@ -61,7 +70,8 @@ def _next(state: State, command: Claim) -> list[StoredRun]:
 
 
 def _head(state: State, command: Claim, lane: Lane) -> list[StoredRun]:
-    """From a fifo lane: its first queued run, for its leader, when nothing is under way or in the way."""
+    """From a fifo lane: its first queued run, for its leader, when nothing is under way or in the
+    way."""
     if not _leads(state, command, lane) or any(state.in_lane(lane.name, RunState.RUNNING)):
         return []
     if state.lane_holder(lane.name):
@@ -171,7 +181,9 @@ def log_line(state: State, command: LogLine) -> Stale | None:
     if row is None:
         return STALE
     if len(row.logs) < LOG_LIMIT:
-        line = StoredLog(state.clock.now(), command.level, command.step, command.message, command.fields)
+        line = StoredLog(
+            state.clock.now(), command.level, command.step, command.message, command.fields
+        )
         row.logs.append(line)
         state.touch()
     return None

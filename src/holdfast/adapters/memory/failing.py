@@ -1,4 +1,5 @@
-"""What happens when a run fails for good, whether its worker says so or its attempts are used up."""
+"""What happens when a run fails for good, whether its worker says so or its attempts are used
+up."""
 
 from __future__ import annotations
 
@@ -32,4 +33,6 @@ def _bury(state: State, row: StoredRun, error: ErrorInfo) -> None:
         return
     body = run.input.encode()
     now = state.clock.now()
-    state.dead_letters[id] = DeadLetter(id, "run", reason, body, attributes, run.tenant, now, run=run.id)
+    state.dead_letters[id] = DeadLetter(
+        id, "run", reason, body, attributes, run.tenant, now, run=run.id
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from holdfast.adapters.memory.state import State, StoredRun
+from holdfast.model.commands import Submit, Submitted
 from holdfast.model.run import Run, RunState
-from holdfast.ports.commands import Submit, Submitted
 
 
 def submit(state: State, command: Submit) -> Submitted:
@@ -56,4 +56,6 @@ def _accept(state: State, command: Submit, run: Run) -> None:
         state.unique_slots[run.tenant, run.pipeline] = run.id
     copied = {(found.step, found.key): replace(found, epoch=0) for found in command.checkpoints}
     due = state.clock.monotonic() + command.delay
-    state.add(StoredRun(run, unique=command.unique, due=due, inherits=bool(copied), checkpoints=copied))
+    state.add(
+        StoredRun(run, unique=command.unique, due=due, inherits=bool(copied), checkpoints=copied)
+    )

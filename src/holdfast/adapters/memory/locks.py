@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.adapters.memory.state import Lock, State
-from holdfast.ports.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, RenewLocks
+from holdfast.model.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, RenewLocks
 
 
 def acquire(state: State, command: Acquire) -> Acquired | Held:
@@ -13,7 +13,8 @@ def acquire(state: State, command: Acquire) -> Acquired | Held:
         return Acquired(_take(state, command, until))
     if holder.token != command.token:
         return Held(holder.owner, holder.until - state.clock.monotonic(), holder.epoch)
-    # The answer was lost and is asked for again: its owner counts the ttl from this request, and so do we.
+    # The answer was lost and is asked for again: its owner counts the ttl from this request, and so
+    # do we.
     holder.until = max(holder.until, until)
     return Acquired(holder.epoch)
 

@@ -9,9 +9,9 @@ from typing import Any
 from holdfast.adapters.memory import operations
 from holdfast.adapters.memory.state import Lock, State, StoredRun, accepted, dead_letter_id
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.model.commands import Sweep
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
-from holdfast.ports.commands import Sweep
 from holdfast.ports.mover import (
     AuditRecord,
     Holder,
@@ -50,7 +50,10 @@ class MemoryMover:
             empty=not (state.runs or state.dead_letters or state.audit),
             runs=len(state.runs),
             numbers=Numbers(state.last_seq, state.last_position, state.confirmed),
-            last_run=next((row.run.id for row in sorted(state.runs.values(), key=accepted, reverse=True)), None),
+            last_run=next(
+                (row.run.id for row in sorted(state.runs.values(), key=accepted, reverse=True)),
+                None,
+            ),
             holders=[*self._leases(), *self._locks()],
         )
 
@@ -80,12 +83,16 @@ class MemoryMover:
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         if kind == "runs":
             last = accepted(self._state.runs[after]) if after else 0
-            rows = sorted((row for row in self._state.runs.values() if accepted(row) > last), key=accepted)
+            rows = sorted(
+                (row for row in self._state.runs.values() if accepted(row) > last), key=accepted
+            )
             page = [self._record(row) for row in rows[:limit]]
             return Page(page, page[-1].run.id if len(rows) > limit else None)
         start = int(after or 0)
         found = self._others(kind)
-        return Page(found[start : start + limit], str(start + limit) if len(found) > start + limit else None)
+        return Page(
+            found[start : start + limit], str(start + limit) if len(found) > start + limit else None
+        )
 
     def _others(self, kind: Kind) -> list[Any]:
         state = self._state
@@ -98,7 +105,9 @@ class MemoryMover:
                 return [letter for letter in state.dead_letters.values() if letter.run is None]
             case _:
                 return [
-                    AuditRecord(number, entry.at, entry.actor, entry.action, entry.target, entry.reason)
+                    AuditRecord(
+                        number, entry.at, entry.actor, entry.action, entry.target, entry.reason
+                    )
                     for number, entry in enumerate(state.audit, 1)
                 ]
 
@@ -110,7 +119,9 @@ class MemoryMover:
                 row.unique,
                 row.inherits,
                 row.holds_lane,
-                max(0.0, row.due - self._state.clock.monotonic()) if row.run.available is not None else 0.0,
+                max(0.0, row.due - self._state.clock.monotonic())
+                if row.run.available is not None
+                else 0.0,
                 sorted(row.checkpoints.values(), key=lambda found: (found.step, found.key)),
                 row.quarantine,
                 row.history,
@@ -134,7 +145,9 @@ class MemoryMover:
                 case DeadLetter():
                     self._state.dead_letters.setdefault(record.id, record)
                 case AuditRecord() if record.number > len(self._state.audit):
-                    entry = Audit(record.at, record.actor, record.action, record.target, record.reason)
+                    entry = Audit(
+                        record.at, record.actor, record.action, record.target, record.reason
+                    )
                     self._state.audit.append(entry)
 
     def _adopt_run(self, record: RunRecord) -> None:
@@ -163,9 +176,13 @@ class MemoryMover:
 
     async def go_on_from(self, numbers: Numbers) -> None:
         state = self._state
-        state.last_seq = max(state.last_seq, numbers.seq, numbers.position)  # runs are numbered by positions here
+        state.last_seq = max(
+            state.last_seq, numbers.seq, numbers.position
+        )  # runs are numbered by positions here
         state.last_position = max(state.last_position, numbers.position)
         state.confirmed = numbers.confirmed
         events: list[Event] = [event for row in state.runs.values() for event in row.history]
         unsent = [event for event in events if event.position > numbers.confirmed]
-        state.outbox = {event.position: event for event in sorted(unsent, key=lambda event: event.position)}
+        state.outbox = {
+            event.position: event for event in sorted(unsent, key=lambda event: event.position)
+        }

@@ -1,4 +1,5 @@
-"""What people, the sweeper and retention do to runs and lanes, against a worker's will if need be."""
+"""What people, the sweeper and retention do to runs and lanes, against a worker's will if need
+be."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from msgspec.structs import replace
 from holdfast.adapters.memory.deadletters import close
 from holdfast.adapters.memory.failing import fail
 from holdfast.adapters.memory.state import FINISHED, State, StoredRun, dead_letter_id
+from holdfast.model.commands import Cancel, DefineLane, PauseRun, Prune, Refused, Resume, Sweep
 from holdfast.model.event import EventType
 from holdfast.model.lane import HeadPolicy, Lane, Order
 from holdfast.model.run import ErrorInfo, RunState
-from holdfast.ports.commands import Cancel, DefineLane, PauseRun, Prune, Refused, Resume, Sweep
 
 PAUSABLE = (RunState.QUEUED, RunState.RUNNING)
 RESUMABLE = (RunState.PAUSED, RunState.FAILED)
@@ -72,7 +73,9 @@ def _refused(row: StoredRun | None) -> Refused:
 
 def sweep(state: State, command: Sweep) -> list[tuple[str, str]]:
     running = (row for row in state.runs.values() if row.run.state is RunState.RUNNING)
-    lost = sorted((row for row in running if state.lease_ended(row)), key=lambda row: row.lease_until)
+    lost = sorted(
+        (row for row in running if state.lease_ended(row)), key=lambda row: row.lease_until
+    )
     return [_give_up_on_worker(state, row) for row in lost[: command.limit]]
 
 
@@ -82,7 +85,11 @@ def _give_up_on_worker(state: State, row: StoredRun) -> tuple[str, str]:
         state.change(row, EventType.WORKER_LOST, {"attempt": run.attempts})
     else:
         what = f"the worker vanished {run.attempts} times while it had this run"
-        fail(state, row, ErrorInfo("WorkerLost", f"{what}; look at what kills it, then resume the run"))
+        fail(
+            state,
+            row,
+            ErrorInfo("WorkerLost", f"{what}; look at what kills it, then resume the run"),
+        )
     return run.id, run.state
 
 
@@ -90,7 +97,11 @@ def _give_up_on_worker(state: State, row: StoredRun) -> tuple[str, str]:
 
 
 def prune(state: State, command: Prune) -> list[tuple[str, str]]:
-    rows = [row for row in state.runs.values() if row.run.state in FINISHED and _expired(state, row, command)]
+    rows = [
+        row
+        for row in state.runs.values()
+        if row.run.state in FINISHED and _expired(state, row, command)
+    ]
     oldest = sorted(rows, key=lambda row: (row.run.finished or 0.0, row.run.seq))[: command.limit]
     for row in oldest:
         state.forget(row)
@@ -105,7 +116,8 @@ def _expired(state: State, row: StoredRun, command: Prune) -> bool:
 
 
 def _still_needed(state: State, row: StoredRun) -> bool:
-    """Whether a relay has yet to send its events, or a lane waits for it: others must not overtake it."""
+    """Whether a relay has yet to send its events, or a lane waits for it: others must not overtake
+    it."""
     unsent = 0 < state.confirmed < row.history[-1].position
     return unsent or row.holds_lane
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 
 from holdfast.adapters.memory.state import State
+from holdfast.model.commands import ConfirmOutbox, ReadOutbox
 from holdfast.model.event import Event
-from holdfast.ports.commands import ConfirmOutbox, ReadOutbox
 
 
 def read_outbox(state: State, command: ReadOutbox) -> list[Event]:

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from holdfast.model.clock import Clock
-from holdfast.ports.commands import Claim, Claimed
+from holdfast.model.commands import Claim, Claimed
 
 
 class Waiter:
-    """A worker that waits in its own event loop. Dead or alive, it is given nothing when its time is over."""
+    """A worker that waits in its own event loop. Dead or alive, it is given nothing when its time
+    is over."""
 
     def __init__(self, claims: Sequence[Claim], until: float) -> None:
         self.claims = claims
@@ -34,7 +35,8 @@ class Waiter:
 
 
 class Waiters:
-    """Those who stand by, in the order in which they came. Its owner sees to it that one thread at a time uses it."""
+    """Those who stand by, in the order in which they came. Its owner sees to it that one thread at
+    a time uses it."""
 
     def __init__(self, clock: Clock, patience: float) -> None:
         self._clock = clock

@@ -33,9 +33,11 @@ class StoredRun(Struct):
     progress: str = "{}"
     lease_until: float = 0.0
     due: float = 0.0
-    """When a delayed run may be claimed, on the monotonic clock; `run.available` says it to people."""
+    """When a delayed run may be claimed, on the monotonic clock; `run.available` says it to
+    people."""
     holds_lane: bool = False
-    """It failed at the head of a lane with policy `block`, and nobody has resumed or discarded it yet."""
+    """It failed at the head of a lane with policy `block`, and nobody has resumed or discarded it
+    yet."""
     inherits: bool = False
     """It began with checkpoints of another run."""
     checkpoints: dict[tuple[str, str], Checkpoint] = field(default_factory=dict)
@@ -45,7 +47,9 @@ class StoredRun(Struct):
 
     def snapshot(self) -> Run:
         """The run for a reader: a copy, because ours changes."""
-        return msgspec.structs.replace(self.run, progress=msgspec.json.decode(self.progress, type=Progress))
+        return msgspec.structs.replace(
+            self.run, progress=msgspec.json.decode(self.progress, type=Progress)
+        )
 
 
 class Lock(Struct):
@@ -84,7 +88,12 @@ class State:
     def held(self, run: str, epoch: int) -> StoredRun | None:
         """The run, if the holder of this epoch may still write to it."""
         row = self.runs.get(run)
-        if row and row.run.state is RunState.RUNNING and row.run.epoch == epoch and not self.lease_ended(row):
+        if (
+            row
+            and row.run.state is RunState.RUNNING
+            and row.run.epoch == epoch
+            and not self.lease_ended(row)
+        ):
             return row
         return None
 
@@ -113,11 +122,13 @@ class State:
         self.dead_letters.pop(dead_letter_id(run.id), None)
         self.touch()
 
-    def change(self, row: StoredRun, event: EventType, data: Data, reason: str | None = None) -> None:
+    def change(
+        self, row: StoredRun, event: EventType, data: Data, reason: str | None = None
+    ) -> None:
         """Give a run the state that the event leads to. Nothing else changes a run's state.
 
-        It ends the lease and any delay. `worker` and `error` stay: who had the run last, what went wrong.
-        """
+        It ends the lease and any delay. `worker` and `error` stay: who had the run last, what went
+        wrong."""
         run = row.run
         del self._by_lane[run.lane, run.state][run.id]
         run.state = RunState(STATE_AFTER[event])
@@ -172,7 +183,11 @@ class State:
     def lock_holder(self, name: str) -> Lock | None:
         """The lock, while somebody holds it."""
         lock = self.locks.get(name)
-        return lock if lock and lock.token is not None and lock.until > self.clock.monotonic() else None
+        return (
+            lock
+            if lock and lock.token is not None and lock.until > self.clock.monotonic()
+            else None
+        )
 
     def matching(self, where: RunFilter) -> list[StoredRun]:
         return [row for row in self.runs.values() if _matches(row.run, where)]

@@ -1,8 +1,7 @@
 """The store in plain Python: the readable meaning of every command, and a store for tests.
 
-Each command has one function, found by its type; they share the acts in `state.py`. Nothing here waits, so a
-batch is applied in one piece. Everything is lost when the process ends.
-"""
+Each command has one function, found by its type; they share the acts in `state.py`. Nothing here
+waits, so a batch is applied in one piece. Everything is lost when the process ends."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ from holdfast.adapters.memory import deadletters, execution, intake, locks, oper
 from holdfast.adapters.memory.standby import Waiters
 from holdfast.adapters.memory.state import FINISHED, State
 from holdfast.errors import StoreUnavailable
+from holdfast.model import commands as c
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run, RunState
-from holdfast.ports import commands as c
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
@@ -114,9 +113,13 @@ class MemoryStore:
             found = (self._state.runs.get(run) for run in runs)
             return [row.snapshot() for row in found if row and row.run.state in FINISHED]
 
-    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+    async def runs(
+        self, where: RunFilter, *, limit: int = 50, before: int | None = None
+    ) -> list[Run]:
         with self._guard:
-            rows = [row for row in self._state.matching(where) if before is None or row.run.seq < before]
+            rows = [
+                row for row in self._state.matching(where) if before is None or row.run.seq < before
+            ]
             rows.sort(key=lambda row: row.run.seq, reverse=True)
             return [row.snapshot() for row in rows[:limit]]
 
@@ -159,7 +162,9 @@ class MemoryStore:
                 for letter in self._state.dead_letters.values()
                 if tenant in (None, letter.tenant) and not (open_only and letter.closed is not None)
             ]
-            return sorted(matching, key=lambda letter: (letter.created, letter.id), reverse=True)[:limit]
+            return sorted(matching, key=lambda letter: (letter.created, letter.id), reverse=True)[
+                :limit
+            ]
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
         with self._guard:
@@ -168,7 +173,11 @@ class MemoryStore:
     async def locks(self) -> list[LockInfo]:
         with self._guard:
             now = self._state.clock.monotonic()
-            held = [lock for name in sorted(self._state.locks) if (lock := self._state.lock_holder(name))]
+            held = [
+                lock
+                for name in sorted(self._state.locks)
+                if (lock := self._state.lock_holder(name))
+            ]
             return [LockInfo(k.name, k.epoch, k.owner, k.acquired, k.until - now) for k in held]
 
     async def lanes(self) -> list[LaneInfo]:

@@ -17,7 +17,8 @@ from holdfast.model.duration import seconds
 DEFAULTS: dict[str, Any] = {
     "application_name": "holdfast",
     "client_encoding": "UTF8",
-    # A server that vanished without a word is noticed within half a minute also on connections that only listen.
+    # A server that vanished without a word is noticed within half a minute also on connections that
+    # only listen.
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -36,7 +37,8 @@ class Address(Struct, frozen=True):
     connect: float | None = None
     """How long connecting may take, in seconds; None for as long as anything else."""
     listen: str | None = None
-    """Where to listen for wake-ups: None for the same server, "" for nowhere, else a conninfo of its own."""
+    """Where to listen for wake-ups: None for the same server, "" for nowhere, else a conninfo of
+    its own."""
 
     @property
     def quoted_schema(self) -> str:
@@ -54,14 +56,15 @@ class Address(Struct, frozen=True):
 def parse(url: str) -> Address:
     """`postgresql://user:password@host:5432/database?pool=4&timeout=10s&connect=10s&schema=holdfast&listen=…`.
 
-    What is not ours goes to libpq, which knows TLS (`sslmode`, `sslrootcert`), several hosts and much else.
-    """
+    What is not ours goes to libpq, which knows TLS (`sslmode`, `sslrootcert`), several hosts and
+    much else."""
     parts = urlsplit(url)
     shown = _shown(parts)
     given = [part.partition("=") for part in parts.query.split("&") if part]
     own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
     theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
-    # Put together by hand: urlunsplit drops the // of a URL without a host, which means a socket of this machine.
+    # Put together by hand: urlunsplit drops the // of a URL without a host, which means a socket of
+    # this machine.
     tail = f"#{parts.fragment}" if parts.fragment else ""
     conninfo = _conninfo(f"postgresql://{parts.netloc}{parts.path}?{theirs}{tail}", shown)
     if own.get("listen"):
@@ -70,8 +73,8 @@ def parse(url: str) -> Address:
 
 
 def _shown(parts: SplitResult) -> str:
-    """The address without password and parameters. Refuses a URL in which a part of the password could pass for
-    something else."""
+    """The address without password and parameters. Refuses a URL in which a part of the password
+    could pass for something else."""
     login, _, hosts = parts.netloc.rpartition("@")
     if "@" in parts.path + parts.fragment or not _HOSTS.fullmatch(hosts):
         raise _not_understood("postgresql://…")
@@ -94,7 +97,8 @@ def _conninfo(url: str, shown: str) -> str:
 def _not_understood(shown: str) -> ConfigurationError:
     return ConfigurationError(
         f"store = {shown!r}: PostgreSQL's library does not understand the URL; write "
-        f"postgresql://user:password@host:5432/database?…, with special characters percent-encoded. Parameters are "
+        "postgresql://user:password@host:5432/database?…, with special characters "
+        "percent-encoded. Parameters are "
         f"{', '.join(sorted(OWN))} and those of libpq (sslmode, sslrootcert, …)"
     )
 
@@ -103,7 +107,9 @@ def _elsewhere(conninfo: str, place: str, shown: str) -> str:
     """The same login at another host and port: past a pooler, which can't pass notifications on."""
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit():
-        raise ConfigurationError(f"store = {shown!r}: listen={place!r}: write listen=host:port, or listen=off")
+        raise ConfigurationError(
+            f"store = {shown!r}: listen={place!r}: write listen=host:port, or listen=off"
+        )
     return make_conninfo(conninfo, host=host, port=port)
 
 

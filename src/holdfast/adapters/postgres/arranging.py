@@ -1,12 +1,13 @@
-"""Which commands of a batch go into one statement together, without anybody being able to tell the difference."""
+"""Which commands of a batch go into one statement together, without anybody being able to tell the
+difference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from holdfast.ports import commands as c
-from holdfast.ports.commands import Command
+from holdfast.model import commands as c
+from holdfast.model.commands import Command
 
 
 class Part:
@@ -14,7 +15,9 @@ class Part:
 
     __slots__ = ("commands", "kind", "places", "seen")
 
-    def __init__(self, kind: str, commands: list[Any] | None = None, places: list[int] | None = None) -> None:
+    def __init__(
+        self, kind: str, commands: list[Any] | None = None, places: list[int] | None = None
+    ) -> None:
         self.kind = kind
         self.commands = commands or []
         self.places = places or []
@@ -26,7 +29,8 @@ class Part:
 
 
 def arrange(commands: Sequence[Command]) -> list[Part]:
-    """Collect commands of a kind, moving one forward only past commands that concern other runs and locks."""
+    """Collect commands of a kind, moving one forward only past commands that concern other runs and
+    locks."""
     if _are_plain_submits(commands):  # as when thousands come at once: nothing has to be compared
         return [Part("submit", list(commands), list(range(len(commands))))]
     parts: list[Part] = []
@@ -54,11 +58,12 @@ def arrange(commands: Sequence[Command]) -> list[Part]:
 
 
 def _are_plain_submits(commands: Sequence[Command]) -> bool:
-    return set(map(type, commands)) == {c.Submit} and not any(command.unique for command in commands)  # type: ignore[union-attr]
+    return all(isinstance(command, c.Submit) and not command.unique for command in commands)
 
 
 Concerns = tuple[str, Hashable, Any]
-"""The kind of a command's statement, its run or lock, and what it must be alone with there (None: with nothing)."""
+"""The kind of a command's statement, its run or lock, and what it must be alone with there (None:
+with nothing)."""
 
 
 def _submit(command: c.Submit) -> Concerns:

@@ -1,8 +1,9 @@
-"""A batch of commands as one JSON value for the server's function `apply`, and its answer as the commands' replies.
+"""A batch of commands as one JSON value for the server's function `apply`, and its answer as the
+commands' replies.
 
-Commands of one kind go together into one statement wherever nobody can tell the difference; `0009_apply.sql` says
-what the envelope holds. Batches of one command that a run waits for have functions of their own.
-"""
+Commands of one kind go together into one statement wherever nobody can tell the difference;
+`0009_apply.sql` says what the envelope holds. Batches of one command that a run waits for have
+functions of their own."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from msgspec.structs import astuple
 from holdfast.adapters.postgres.arranging import Part, arrange
 from holdfast.adapters.postgres.naming import named
 from holdfast.adapters.postgres.text import parameter, seal, unseal
+from holdfast.model import commands as c
+from holdfast.model.commands import STALE, Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.run import ErrorInfo
-from holdfast.ports import commands as c
-from holdfast.ports.commands import STALE, Command, Reply
 
 MAX_LOG_LINES = 10_000
 
@@ -46,8 +47,8 @@ LOUD = frozenset(
         "discard",
     ]
 )
-"""Parts that may give somebody something to do. An attempt that fails must not ring: two who wait for one lock would
-wake each other for ever."""
+"""Parts that may give somebody something to do. An attempt that fails must not ring: two who wait
+for one lock would wake each other for ever."""
 
 NEWS = frozenset(["succeed"])
 """Those of them that leave no work, but in a fifo lane."""
@@ -82,7 +83,8 @@ class Batch:
         self.only_news = loud <= NEWS
 
     def call(self, envelope: dict[str, Any], *, prepared: bool) -> Call:
-        """What is sent; `envelope` is what the client adds, `prepared` whether the statement can be."""
+        """What is sent; `envelope` is what the client adds, `prepared` whether the statement can
+        be."""
         return Call("apply", [self.sealed(envelope)])
 
     def sealed(self, envelope: dict[str, Any]) -> bytes:
@@ -103,7 +105,8 @@ class Batch:
 
 
 class Lone:
-    """A command that is the only one of its batch and has a statement of its own, as `0011_one_at_a_time.sql` says."""
+    """A command that is the only one of its batch and has a statement of its own, as
+    `0011_one_at_a_time.sql` says."""
 
     def __init__(self, commands: Sequence[Command], kind: str) -> None:
         self._commands = list(commands)
@@ -148,7 +151,11 @@ def _payload(part: Part) -> list[Any]:
             return [part.kind, part.commands]
         case "submit":
             inherits = any(command.checkpoints for command in part.commands)
-            if len(part.commands) > 1 and not inherits and all(command.key is None for command in part.commands):
+            if (
+                len(part.commands) > 1
+                and not inherits
+                and all(command.key is None for command in part.commands)
+            ):
                 return ["submit_new", _columns(part.commands)]
             return [part.kind, part.commands, inherits]
         case "append_logs":
@@ -158,7 +165,10 @@ def _payload(part: Part) -> list[Any]:
         case "renew" | "renew_locks":
             return [part.kind, first.held, first.ttl]
         case "bury":
-            return [part.kind, {**msgspec.structs.asdict(first), "attributes": encode(first.attributes).decode()}]
+            return [
+                part.kind,
+                {**msgspec.structs.asdict(first), "attributes": encode(first.attributes).decode()},
+            ]
     return [part.kind, first]
 
 
@@ -166,10 +176,17 @@ def _columns(commands: list[c.Submit]) -> list[list[Any]]:
     """What many have in common is said once."""
     kinds: dict[tuple[Any, ...], int] = {}
     of_each = [
-        kinds.setdefault((s.tenant, s.pipeline, s.lane, s.priority, s.delay, s.max_attempts, s.parent), len(kinds) + 1)
+        kinds.setdefault(
+            (s.tenant, s.pipeline, s.lane, s.priority, s.delay, s.max_attempts, s.parent),
+            len(kinds) + 1,
+        )
         for s in commands
     ]
-    columns = [[s.id for s in commands], [s.input for s in commands], [s.fingerprint for s in commands]]
+    columns = [
+        [s.id for s in commands],
+        [s.input for s in commands],
+        [s.fingerprint for s in commands],
+    ]
     return [list(kinds), *columns, of_each if len(kinds) > 1 else []]
 
 
@@ -178,7 +195,7 @@ def _ending(command: c.Settle) -> dict[str, Any]:
     return {**msgspec.structs.asdict(command), "why": f"{error.name}: {error.message}"}
 
 
-# --- answers ----------------------------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 def _fenced(commands: list[Any], raw: Raw) -> list[Reply]:

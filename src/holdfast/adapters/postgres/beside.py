@@ -1,4 +1,5 @@
-"""A thread with an event loop of its own, for what must go on when the caller's loop is busy or gone."""
+"""A thread with an event loop of its own, for what must go on when the caller's loop is busy or
+gone."""
 
 from __future__ import annotations
 

@@ -14,26 +14,34 @@ from holdfast.adapters.postgres.pool import Pool
 from holdfast.adapters.postgres.text import parameter
 from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
-from holdfast.ports.commands import Reply
+from holdfast.model.commands import Reply
 
 TRIES = 5
 """How often a batch is sent that the server took back because others were at the same rows."""
 
 QUIET = 0.02
-"""A client wakes others at most so often, in seconds: a notification makes commits wait for one another."""
+"""A client wakes others at most so often, in seconds: a notification makes commits wait for one
+another."""
 
 NEWS = "news"
-"""What is said behind a client's name if runs have succeeded and that is all: workers need not look for more."""
+"""What is said behind a client's name if runs have succeeded and that is all: workers need not look
+for more."""
 
 
 class Client:
     """Belongs to the event loop that it is first used in. `name` is what its notifications carry.
 
-    With a `clock` that is not None the present is what that clock says, else what the server's does.
-    """
+    With a `clock` that is not None the present is what that clock says, else what the server's
+    does."""
 
     def __init__(
-        self, address: Address, size: int, statements: dict[str, bytes], server: Server, name: str, clock: Clock | None
+        self,
+        address: Address,
+        size: int,
+        statements: dict[str, bytes],
+        server: Server,
+        name: str,
+        clock: Clock | None,
     ) -> None:
         self._address = address
         self._statements = statements
@@ -56,8 +64,12 @@ class Client:
         tries = 0
         while True:
             try:
-                return batch.replies(await self.pool.call(self._statements[statement], parameters, prepare=True))
-            except ServerError as error:  # somebody else was in the way, and certainly nothing was written
+                return batch.replies(
+                    await self.pool.call(self._statements[statement], parameters, prepare=True)
+                )
+            except (
+                ServerError
+            ) as error:  # somebody else was in the way, and certainly nothing was written
                 tries += 1
                 if tries == TRIES:
                     raise explain(error, self._address.shown) from None
@@ -77,7 +89,8 @@ class Client:
 
 
 class Ringer:
-    """Decides which batches wake other processes with a message: the first, and then one per `QUIET` seconds.
+    """Decides which batches wake other processes with a message: the first, and then one per
+    `QUIET` seconds.
 
     What no batch has said after twice that time is said on its own.
     """
@@ -90,7 +103,8 @@ class Ringer:
         self._saying: asyncio.Task[None] | None = None
 
     def ring(self, *, sure: bool) -> str | None:
-        """What to say if the batch that leaves now is to ring; one that is not sure to do so rings for itself alone."""
+        """What to say if the batch that leaves now is to ring; one that is not sure to do so rings
+        for itself alone."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         if now - self._rang >= QUIET:

@@ -1,16 +1,17 @@
 """One connection to the server, driven by one event loop through libpq's own asynchronous calls.
 
-Why not asyncpg, and why not psycopg's cursors: measured on 2 cores with uvloop, one call with 15 kB in and 32 bytes
-out, unprepared so that it is safe behind any pooler, a call cost 180 µs of processor time and two round trips with
-asyncpg, 92 µs and one round trip with `psycopg.AsyncConnection.execute`, 15 µs and one round trip like this. asyncpg
-with prepared statements needed 108 µs, and its statements' names are not safe behind a pooler in transaction mode.
-psycopg still makes the connection: it resolves names without blocking the loop, and libpq knows TLS, passwords, several
-hosts and fail-over.
+Why not asyncpg, and why not psycopg's cursors: measured on 2 cores with uvloop, one call with 15 kB
+in and 32 bytes out, unprepared so that it is safe behind any pooler, a call cost 180 µs of
+processor time and two round trips with asyncpg, 92 µs and one round trip with
+`psycopg.AsyncConnection.execute`, 15 µs and one round trip like this. asyncpg with prepared
+statements needed 108 µs, and its statements' names are not safe behind a pooler in transaction
+mode. psycopg still makes the connection: it resolves names without blocking the loop, and libpq
+knows TLS, passwords, several hosts and fail-over.
 
-A statement that comes again and again is prepared on connections that lead to the server itself, which saves 25 µs of
-parsing and planning, a tenth of a small batch. Behind a pooler nothing is. Should one pass for the server, what was
-prepared is not there the next time: then nothing was executed, so it is sent again as it is, and so is what follows.
-"""
+A statement that comes again and again is prepared on connections that lead to the server itself,
+which saves 25 µs of parsing and planning, a tenth of a small batch. Behind a pooler nothing is.
+Should one pass for the server, what was prepared is not there the next time: then nothing was
+executed, so it is sent again as it is, and so is what follows."""
 
 from __future__ import annotations
 
@@ -40,11 +41,11 @@ class ServerError(Exception):
 
 
 class Connection:
-    """Serves one call at a time. A call whose caller gave up goes on, and the connection is idle when it ends.
+    """Serves one call at a time. A call whose caller gave up goes on, and the connection is idle
+    when it ends.
 
-    `on_idle` is called when a call has ended and the connection can be used again, `on_lost` once, when it can't.
-    `prepares` says that it leads to the server itself.
-    """
+    `on_idle` is called when a call has ended and the connection can be used again, `on_lost` once,
+    when it can't. `prepares` says that it leads to the server itself."""
 
     def __init__(
         self,
@@ -62,7 +63,9 @@ class Connection:
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._prepares = prepares
-        self._prepared: dict[bytes, bytes] = {}  # statement -> its name, empty as long as it was sent only once
+        self._prepared: dict[
+            bytes, bytes
+        ] = {}  # statement -> its name, empty as long as it was sent only once
         self._preparing = False
         self._asked: tuple[bytes, Parameters] = (b"", ())
         self._reply: asyncio.Future[bytes | None] | None = None
@@ -90,12 +93,16 @@ class Connection:
     ) -> Connection:
         """Connect. Raises psycopg.Error or TimeoutError."""
         async with asyncio.timeout(address.patience):
-            link = await AsyncConnection.connect(conninfo or address.conninfo, autocommit=True, prepare_threshold=None)
+            link = await AsyncConnection.connect(
+                conninfo or address.conninfo, autocommit=True, prepare_threshold=None
+            )
         return cls(link, address, on_idle, on_lost, prepares=prepares)
 
-    def call(self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False) -> asyncio.Future[bytes | None]:
-        """Execute one statement; the answer is the first column of its first row. `prepare` if it will come again, and
-        its plan does not depend on its parameters."""
+    def call(
+        self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False
+    ) -> asyncio.Future[bytes | None]:
+        """Execute one statement; the answer is the first column of its first row. `prepare` if it
+        will come again, and its plan does not depend on its parameters."""
         assert self._reply is None, "one call at a time"
         reply = self._reply = self._loop.create_future()
         self._asked = sql, parameters
@@ -124,7 +131,8 @@ class Connection:
         self._flush()
 
     def is_alive(self) -> bool:
-        """Whether an idle connection can be used, as far as the socket knows: a restart of the server shows here.
+        """Whether an idle connection can be used, as far as the socket knows: a restart of the
+        server shows here.
 
         One that has just answered is trusted: asking takes as long as a small batch takes to send.
         """
@@ -137,7 +145,7 @@ class Connection:
     def close(self) -> None:
         self._lose("it was closed")
 
-    # --- what the loop tells us ---------------------------------------------------------------------------------
+    # --- what the loop tells us -------------------------------------------------------------------
 
     def _flush(self) -> None:
         """Send what the socket takes; the rest when it takes more."""
@@ -194,7 +202,8 @@ class Connection:
         self._on_idle(self)
 
     def _is_about_preparing(self, result: pq.abc.PGresult | None) -> bool:
-        """Whether the answer is not yet the statement's own: then that is sent again, prepared or as it is."""
+        """Whether the answer is not yet the statement's own: then that is sent again, prepared or
+        as it is."""
         if not self._prepares or result is None or self._pq.status != pq.ConnStatus.OK:
             return False
         if self._preparing:
@@ -233,7 +242,8 @@ class Connection:
         if reply is not None and not reply.done():
             reply.set_exception(
                 StoreUnavailable(
-                    f"the connection to {self._address.shown} was lost ({_first_line(why)}); what was under way may "
+                    f"the connection to {self._address.shown} was lost ({_first_line(why)}); what "
+                    "was under way may "
                     "or may not have been written"
                 )
             )

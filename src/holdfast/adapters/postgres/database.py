@@ -23,8 +23,8 @@ class Server:
     def __init__(self, settings: dict[str, str], *, is_direct: bool) -> None:
         self.settings = settings
         self.is_direct = is_direct
-        """Whether there is no pooler in between, as far as one can tell: they give out numbers of their own, or lend
-        another connection for every transaction."""
+        """Whether there is no pooler in between, as far as one can tell: they give out numbers of
+        their own, or lend another connection for every transaction."""
 
     @property
     def must_ask_for_sync(self) -> bool:
@@ -38,7 +38,8 @@ class Server:
 
 
 async def prepare(address: Address) -> Server:
-    """Check the server and bring the schema up to date. Raises ConfigurationError when it can't be used."""
+    """Check the server and bring the schema up to date. Raises ConfigurationError when it can't be
+    used."""
     link = await connect(address)
     try:
         server = await look_at(link, address)
@@ -52,10 +53,13 @@ async def prepare(address: Address) -> Server:
 
 
 async def connect(address: Address, conninfo: str | None = None) -> AsyncConnection:
-    """One for looking and migrating; `conninfo` leads elsewhere. Raises ConfigurationError or StoreUnavailable."""
+    """One for looking and migrating; `conninfo` leads elsewhere. Raises ConfigurationError or
+    StoreUnavailable."""
     try:
         async with asyncio.timeout(address.patience):
-            return await AsyncConnection.connect(conninfo or address.conninfo, autocommit=True, prepare_threshold=None)
+            return await AsyncConnection.connect(
+                conninfo or address.conninfo, autocommit=True, prepare_threshold=None
+            )
     except (psycopg.Error, OSError, TimeoutError) as error:
         raise explain_connecting(error, address.shown, opening=True) from None
 
@@ -71,7 +75,9 @@ SETTINGS = (
 
 
 async def look_at(link: AsyncConnection, address: Address) -> Server:
-    cursor = await link.execute("SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)])
+    cursor = await link.execute(
+        "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)]
+    )
     settings = {str(name): str(value) for name, value in await cursor.fetchall()}
     server = Server(settings, is_direct=await is_direct(link))
     _refuse_unsafe(server.settings, address.shown)
@@ -85,27 +91,36 @@ async def is_direct(link: AsyncConnection) -> bool:
 
 def _refuse_unsafe(found: dict[str, str], shown: str) -> None:
     if int(found["server_version_num"]) < OLDEST_SERVER:
-        raise ConfigurationError(f"{shown} is PostgreSQL {found['server_version_num']}: holdfast needs 13 or newer")
+        raise ConfigurationError(
+            f"{shown} is PostgreSQL {found['server_version_num']}: holdfast needs 13 or newer"
+        )
     if found["server_encoding"] != "UTF8":
         raise ConfigurationError(
-            f"{shown} stores text as {found['server_encoding']}, which can't hold every character: create the database "
+            f"{shown} stores text as {found['server_encoding']}, which can't hold every character: "
+            "create the database "
             "with ENCODING 'UTF8'"
         )
     if found["transaction_isolation"] != "read committed":
         raise ConfigurationError(
-            f"{shown} begins transactions as {found['transaction_isolation']!r}, under which busy workers would refuse "
-            "one another's commits: ALTER ROLE … IN DATABASE … SET default_transaction_isolation = 'read committed'"
+            f"{shown} begins transactions as {found['transaction_isolation']!r}, under which busy "
+            "workers would refuse "
+            "one another's commits: ALTER ROLE … IN DATABASE … SET default_transaction_isolation = "
+            "'read committed'"
         )
 
 
-# --- migrations -------------------------------------------------------------------------------------------------------
+# --- migrations -----------------------------------------------------------------------------------
 
 
 def scripts() -> list[tuple[int, Traversable]]:
     """The numbered files, oldest first."""
     folder = resources.files("holdfast.adapters.postgres").joinpath("schema")
     return sorted(
-        ((int(entry.name.split("_")[0]), entry) for entry in folder.iterdir() if entry.name.endswith(".sql")),
+        (
+            (int(entry.name.split("_")[0]), entry)
+            for entry in folder.iterdir()
+            if entry.name.endswith(".sql")
+        ),
         key=lambda found: found[0],
     )
 
@@ -113,16 +128,18 @@ def scripts() -> list[tuple[int, Traversable]]:
 async def migrate(link: AsyncConnection, address: Address) -> None:
     """Bring the schema up to date in one transaction; concurrent openers wait for the first.
 
-    A migration only adds, and a function that was released keeps its name and its meaning: what means something else
-    gets another name. So workers of the version before go on with what they know, while it runs and after it. And it
-    does not wait long for a table that somebody is using, because all others would wait behind it.
-    """
+    A migration only adds, and a function that was released keeps its name and its meaning: what
+    means something else gets another name. So workers of the version before go on with what they
+    know, while it runs and after it. And it does not wait long for a table that somebody is using,
+    because all others would wait behind it."""
     known = scripts()
     newest = known[-1][0]
     if await stored_version(link, address) == newest:
         return
     async with link.transaction(), link.cursor() as cursor:
-        await cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATING, address.schema))
+        await cursor.execute(
+            "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (MIGRATING, address.schema)
+        )
         await cursor.execute("SET LOCAL lock_timeout = '5s'")
         version = await stored_version(link, address)
         if version > newest:
@@ -133,7 +150,9 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
         for number, script in known:
             if number > version:
                 await cursor.execute(script.read_bytes())
-                await cursor.execute("INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, script.name))
+                await cursor.execute(
+                    "INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, script.name)
+                )
 
 
 _IS_THERE = (
@@ -144,7 +163,9 @@ _IS_THERE = (
 
 async def stored_version(link: AsyncConnection, address: Address) -> int:
     """The number of the newest migration that was applied; 0 for a schema that holds none."""
-    cursor = await link.execute(_IS_THERE, [address.schema])  # not to_regclass: it may answer from before the lock
+    cursor = await link.execute(
+        _IS_THERE, [address.schema]
+    )  # not to_regclass: it may answer from before the lock
     if await cursor.fetchone() is None:
         return 0
     cursor = await link.execute(f"SELECT max(number) FROM {address.quoted_schema}.migrations")  # type: ignore[arg-type]
@@ -158,15 +179,19 @@ async def _create(cursor: AsyncCursor, address: Address) -> None:
     await cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [address.schema])
     if await cursor.fetchone() is None:
         await cursor.execute(f"CREATE SCHEMA {schema}")  # type: ignore[arg-type]
-    await cursor.execute("SELECT count(*) FROM pg_class WHERE relnamespace = %s::regnamespace", [schema])
+    await cursor.execute(
+        "SELECT count(*) FROM pg_class WHERE relnamespace = %s::regnamespace", [schema]
+    )
     if await cursor.fetchone() != (0,):
         raise ConfigurationError(
-            f"schema {schema} of {address.shown} holds tables of another program; nothing was changed. Choose "
+            f"schema {schema} of {address.shown} holds tables of another program; nothing was "
+            "changed. Choose "
             "another with ?schema=…"
         )
     await cursor.execute(
         f"CREATE TABLE {schema}.migrations "  # type: ignore[arg-type]
-        "(number integer PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT clock_timestamp())"
+        "(number integer PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT "
+        "clock_timestamp())"
     )
 
 
@@ -178,11 +203,12 @@ async def refuse_newer(cursor: AsyncCursor, address: Address, version: int, newe
     row = await cursor.fetchone()
     if row is None or int(row[0]) > newest:
         raise ConfigurationError(
-            f"{address.shown} was migrated by a newer holdfast (schema {version}, here {newest}): upgrade holdfast"
+            f"{address.shown} was migrated by a newer holdfast (schema {version}, here {newest}): "
+            "upgrade holdfast"
         )
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 WRONG_LOGIN = (
     "authentication failed",
@@ -195,13 +221,16 @@ WRONG_LOGIN = (
 
 
 def explain_connecting(error: Exception, shown: str, *, opening: bool = False) -> HoldfastError:
-    """Why no connection could be made. A wrong login is a setting to fix when it shows at the start."""
+    """Why no connection could be made. A wrong login is a setting to fix when it shows at the
+    start."""
     text = _one_line(str(error)) or "no answer in time"
     if opening and any(sign in text for sign in WRONG_LOGIN) and "could not connect" not in text:
         return ConfigurationError(
             f"{shown} can't be used: {text}. Check user, password, database and sslmode in the URL"
         )
-    return StoreUnavailable(f"{shown} can't be reached: {text}; nothing was accepted. Is the server up?")
+    return StoreUnavailable(
+        f"{shown} can't be reached: {text}; nothing was accepted. Is the server up?"
+    )
 
 
 def _one_line(text: str) -> str:
@@ -225,7 +254,8 @@ CAUSES = {
 
 
 def explain(error: ServerError, shown: str, *, opening: bool = False) -> HoldfastError:
-    """What the server refused, and what to do about it. Fail closed: what we do not know is 'unavailable', too."""
+    """What the server refused, and what to do about it. Fail closed: what we do not know is
+    'unavailable', too."""
     cause = CAUSES.get(error.sqlstate)
     text = _one_line(str(error))
     if error.sqlstate == HELD:

@@ -1,4 +1,5 @@
-"""How a PostgreSQL server is, from where this process stands: what breaks stores on it in practice."""
+"""How a PostgreSQL server is, from where this process stands: what breaks stores on it in
+practice."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ async def findings(url: str) -> Findings:
         async for finding in _looked_at(link, address, took):
             yield finding
     except psycopg.Error as error:
-        raise database.explain(ServerError(error.sqlstate or "XX000", str(error)), address.shown) from None
+        raise database.explain(
+            ServerError(error.sqlstate or "XX000", str(error)), address.shown
+        ) from None
     finally:
         await link.close()
 
@@ -81,7 +84,7 @@ async def _one(link: AsyncConnection, sql: LiteralString, *values: Any) -> tuple
     return row
 
 
-# --- the server -------------------------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
 async def _reachable(link: AsyncConnection, connected: float) -> Finding:
@@ -101,7 +104,9 @@ async def _server(link: AsyncConnection, address: Address) -> Finding:
 
 
 async def _primary(link: AsyncConnection) -> Finding:
-    standby, read_only = await _one(link, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'")
+    standby, read_only = await _one(
+        link, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
+    )
     return found(
         "role",
         "a standby" if standby else "read-only" if read_only else "primary",
@@ -113,7 +118,9 @@ async def _primary(link: AsyncConnection) -> Finding:
 
 
 def _encrypted(link: AsyncConnection, address: Address) -> Finding:
-    return open_air(any(is_remote(host) for host in hosts_of(address)), bool(link.pgconn.ssl_in_use))
+    return open_air(
+        any(is_remote(host) for host in hosts_of(address)), bool(link.pgconn.ssl_in_use)
+    )
 
 
 def hosts_of(address: Address) -> list[str]:
@@ -138,14 +145,20 @@ SETTINGS = (
 
 
 async def _settings(link: AsyncConnection) -> dict[str, str]:
-    cursor = await link.execute("SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)])
+    cursor = await link.execute(
+        "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)]
+    )
     return {str(name): str(value) for name, value in await cursor.fetchall()}
 
 
 def _durable(settings: dict[str, str]) -> Finding:
     names = ("fsync", "full_page_writes", "synchronous_commit")
     seen = ", ".join(f"{name} {settings[name]}" for name in names)
-    asks = "; holdfast asks for each commit to be on disk" if settings["synchronous_commit"] == "off" else ""
+    asks = (
+        "; holdfast asks for each commit to be on disk"
+        if settings["synchronous_commit"] == "off"
+        else ""
+    )
     return found(
         "durability",
         seen + asks,
@@ -159,7 +172,9 @@ def _vacuum(settings: dict[str, str]) -> Finding:
     on = settings["autovacuum"] == settings["track_counts"] == "on"
     return found(
         "autovacuum",
-        "on" if on else f"autovacuum {settings['autovacuum']}, track_counts {settings['track_counts']}",
+        "on"
+        if on
+        else f"autovacuum {settings['autovacuum']}, track_counts {settings['track_counts']}",
         warn=not on,
         why="queues change the same rows all the time: without vacuum every claim gets slower by the hour",
         fix="set autovacuum = on and track_counts = on in postgresql.conf, then reload",
@@ -177,19 +192,21 @@ def _patience(settings: dict[str, str]) -> Finding:
     )
 
 
-# --- connections ------------------------------------------------------------------------------------------------------
+# --- connections ----------------------------------------------------------------------------------
 
 
 async def _connections(link: AsyncConnection, address: Address) -> Finding:
     most, reserved, used = await _one(
         link,
-        "SELECT current_setting('max_connections')::int, current_setting('superuser_reserved_connections')::int, "
+        "SELECT current_setting('max_connections')::int, "
+        "current_setting('superuser_reserved_connections')::int, "
         "(SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend')",
     )
     free, needed = most - reserved - used, address.pool + BESIDE
     return found(
         "connections",
-        f"{used} of {most} in use; a process takes up to {needed}, so there is room for {max(0, free) // needed} more",
+        f"{used} of {most} in use; a process takes up to {needed}, so there is room for "
+        f"{max(0, free) // needed} more",
         warn=free < needed,
         why="a worker that gets no connection accepts nothing and executes nothing",
         fix="raise max_connections, lower pool= in the URL, start fewer processes, or put a pooler in front",
@@ -198,7 +215,12 @@ async def _connections(link: AsyncConnection, address: Address) -> Finding:
 
 async def _pooler(link: AsyncConnection) -> Finding:
     direct = [await database.is_direct(link) for _ in range(3)]
-    return found("pooler", "none in between" if all(direct) else "this connection goes through a pooler, which is fine")
+    return found(
+        "pooler",
+        "none in between"
+        if all(direct)
+        else "this connection goes through a pooler, which is fine",
+    )
 
 
 async def _wake_ups(link: AsyncConnection, address: Address) -> Finding:
@@ -207,7 +229,9 @@ async def _wake_ups(link: AsyncConnection, address: Address) -> Finding:
     took = await _notified(link, address)
     return found(
         "notifications",
-        "arrive in " + milliseconds(took) if took is not None else f"none arrived within {PATIENCE:g} s",
+        "arrive in " + milliseconds(took)
+        if took is not None
+        else f"none arrived within {PATIENCE:g} s",
         warn=took is None,
         why="without them every idle worker asks the server 20 times a second; a pooler in transaction mode takes "
         "LISTEN and never delivers anything",
@@ -235,7 +259,8 @@ async def _long_transactions(link: AsyncConnection) -> Finding:
         link,
         "SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8, "
         "(array_agg(format('pid %%s of %%s, %%s', pid, usename, state) ORDER BY xact_start))[1] "
-        "FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() AND backend_type = %s",
+        "FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() AND "
+        "backend_type = %s",
         "client backend",
     )
     return found(
@@ -247,7 +272,7 @@ async def _long_transactions(link: AsyncConnection) -> Finding:
     )
 
 
-# --- the schema -------------------------------------------------------------------------------------------------------
+# --- the schema -----------------------------------------------------------------------------------
 
 
 async def _schema(link: AsyncConnection, address: Address) -> Finding:
@@ -258,7 +283,9 @@ async def _schema(link: AsyncConnection, address: Address) -> Finding:
     behind = f", here {newest}" if version != newest else ""
     return found(
         SCHEMA,
-        f"{address.schema}: version {version}{behind}" if version else f"{address.schema} is not there yet",
+        f"{address.schema}: version {version}{behind}"
+        if version
+        else f"{address.schema} is not there yet",
         warn=version < newest,
         why="the next process that opens the store brings it up to date, while workers of the version before go on",
         fix="start a worker, or `holdfast doctor --fix`",
@@ -277,7 +304,9 @@ TABLES = (
 
 async def _rights(link: AsyncConnection, address: Address) -> Finding:
     user, exists = await _one(
-        link, "SELECT quote_ident(current_user), to_regnamespace(%s) IS NOT NULL", address.quoted_schema
+        link,
+        "SELECT quote_ident(current_user), to_regnamespace(%s) IS NOT NULL",
+        address.quoted_schema,
     )
     return await (_may_use if exists else _may_create)(link, address, user)
 
@@ -287,11 +316,14 @@ async def _may_use(link: AsyncConnection, address: Address, user: str) -> Findin
     (lacking,) = await _one(link, TABLES, address.quoted_schema) if usable else ("anything in it",)
     return found(
         "rights",
-        f"{user} may not use {lacking}" if lacking else f"{user} may use the schema {address.schema}",
+        f"{user} may not use {lacking}"
+        if lacking
+        else f"{user} may use the schema {address.schema}",
         fail=bool(lacking),
         why="every command reads and writes these tables and sequences",
         fix=f"as their owner: GRANT USAGE ON SCHEMA {address.quoted_schema} TO {user}; GRANT SELECT, INSERT, UPDATE, "
-        f"DELETE ON ALL TABLES IN SCHEMA {address.quoted_schema} TO {user}; GRANT USAGE, SELECT ON ALL SEQUENCES IN "
+        f"DELETE ON ALL TABLES IN SCHEMA {address.quoted_schema} TO {user}; GRANT USAGE, SELECT ON "
+        "ALL SEQUENCES IN "
         f"SCHEMA {address.quoted_schema} TO {user}",
     )
 

@@ -1,9 +1,10 @@
-"""Hearing other processes: notifications on a connection of their own, or polling where they can't arrive.
+"""Hearing other processes: notifications on a connection of their own, or polling where they can't
+arrive.
 
-A pooler in transaction mode takes LISTEN and never delivers anything, so the listener rings at itself once before it
-believes that it hears. `listen=host:port` in the URL leads past a pooler; `listen=off` polls from the start. What is
-polled is one number, the last position of the outbox: whatever gives others something to do takes one.
-"""
+A pooler in transaction mode takes LISTEN and never delivers anything, so the listener rings at
+itself once before it believes that it hears. `listen=host:port` in the URL leads past a pooler;
+`listen=off` polls from the start. What is polled is one number, the last position of the outbox:
+whatever gives others something to do takes one."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Ring(Protocol):
 
 
 class Listener:
-    """Runs on the loop beside. `ring` is called whenever another process may have done something."""
+    """Runs on the loop beside. `ring` is called whenever another process may have done
+    something."""
 
     def __init__(self, address: Address, client: Client, own_name: str, ring: Ring) -> None:
         self._address = address
@@ -56,12 +58,16 @@ class Listener:
                     await self._listen()
                 pause = RETRY
             except (psycopg.Error, OSError, TimeoutError, StoreUnavailable, ServerError) as error:
-                self._say(f"can't listen for wake-ups at {self._address.shown}, polling instead: {error}")
+                self._say(
+                    f"can't listen for wake-ups at {self._address.shown}, polling instead: {error}"
+                )
                 pause = RETRY
             except NotHeard:
                 self._say(
-                    f"{self._address.shown} delivers no notifications, polling every {POLL * 1000:.0f} ms instead. "
-                    "Behind a pooler in transaction mode, add listen=host:port of the server itself to the URL"
+                    f"{self._address.shown} delivers no notifications, polling every "
+                    f"{POLL * 1000:.0f} ms instead. "
+                    "Behind a pooler in transaction mode, add listen=host:port of the server "
+                    "itself to the URL"
                 )
                 pause = min(2 * pause, DEAF)
             self.hears = False
@@ -73,7 +79,7 @@ class Listener:
             log.warning("%s", why)
             self._said_why = why
 
-    # --- notifications ------------------------------------------------------------------------------------------
+    # --- notifications ----------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         """Listen until the connection is lost."""
@@ -88,7 +94,9 @@ class Listener:
                 self._ring(work=what != NEWS.encode())
 
         channel = (await self._client.read("doorbell")).decode()
-        connection = await Connection.make(self._address, lambda _: None, lambda _: lost.set(), self._address.listen)
+        connection = await Connection.make(
+            self._address, lambda _: None, lambda _: lost.set(), self._address.listen
+        )
         try:
             connection.on_notice = heard
             await connection.call(f'LISTEN "{channel}"'.encode())
@@ -108,7 +116,7 @@ class Listener:
         except TimeoutError:
             raise NotHeard from None
 
-    # --- polling ------------------------------------------------------------------------------------------------
+    # --- polling ----------------------------------------------------------------------------------
 
     async def _poll(self, duration: float) -> None:
         loop = asyncio.get_running_loop()

@@ -1,10 +1,10 @@
 """Moving what is in a schema: rows are read in pages and written with COPY, one transaction a page.
 
-The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held store is refused by
-the server itself, and a store that is not held pays nothing for it. Creating a trigger waits for the transactions that
-are under way, so nothing is written after `hold` has answered. A mover's transactions say that they are one
-(`holdfast.mover`, for the transaction only: safe behind a pooler).
-"""
+The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held
+store is refused by the server itself, and a store that is not held pays nothing for it. Creating a
+trigger waits for the transactions that are under way, so nothing is written after `hold` has
+answered. A mover's transactions say that they are one (`holdfast.mover`, for the transaction only:
+safe behind a pooler)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.adapters.postgres.records import ADOPT, Present, export, export_ru
 from holdfast.adapters.postgres.text import seal_text
 from holdfast.errors import HoldfastError
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.ports.commands import Sweep
+from holdfast.model.commands import Sweep
 from holdfast.ports.mover import Holder, Kind, Mark, Numbers, Page, Standing
 
 PATIENCE = "20s"
@@ -40,7 +40,7 @@ class PostgresMover:
         self._clock = None if clock is None or isinstance(clock, SystemClock) else clock
         self._link: AsyncConnection
 
-    # --- life -----------------------------------------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------------------
 
     async def exists(self) -> bool:
         self._link = await database.connect(self.address)
@@ -62,7 +62,9 @@ class PostgresMover:
         try:
             async with self._link.transaction(), self._link.cursor() as cursor:
                 await cursor.execute(
-                    SQL("SET LOCAL search_path TO {}, pg_temp").format(Identifier(self.address.schema))
+                    SQL("SET LOCAL search_path TO {}, pg_temp").format(
+                        Identifier(self.address.schema)
+                    )
                 )
                 await cursor.execute("SET LOCAL holdfast.mover = 'at work'")
                 if self._server.must_ask_for_sync:
@@ -76,7 +78,7 @@ class PostgresMover:
             return database.explain_connecting(error, self.address.shown)
         return database.explain(ServerError(error.sqlstate, str(error)), self.address.shown)
 
-    # --- the mark ---------------------------------------------------------------------------------------------------
+    # --- the mark ---------------------------------------------------------------------------------
 
     async def standing(self) -> Standing:
         async with self._transaction() as cursor:
@@ -90,7 +92,9 @@ class PostgresMover:
         async with self._transaction() as cursor:
             await cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
             tables = await _tables(cursor)
-            await cursor.execute(SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(SQL(", ").join(tables)))
+            await cursor.execute(
+                SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(SQL(", ").join(tables))
+            )
             await self._end_leases(cursor)
             await _drop_triggers(cursor, tables)
             await cursor.execute(_REFUSE)
@@ -99,8 +103,12 @@ class PostgresMover:
             await _put(cursor, "mark", msgspec.json.encode(mark).decode())
 
     async def _end_leases(self, cursor: AsyncCursor) -> None:
-        await cursor.execute("UPDATE open_runs SET lease_until = '-infinity' WHERE state = 'running'")
-        await cursor.execute("UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL")
+        await cursor.execute(
+            "UPDATE open_runs SET lease_until = '-infinity' WHERE state = 'running'"
+        )
+        await cursor.execute(
+            "UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL"
+        )
         envelope: dict[str, Any] = {"wait": "0"}
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
@@ -113,7 +121,7 @@ class PostgresMover:
             await _drop_triggers(cursor, await _tables(cursor))
             await cursor.execute("DELETE FROM meta WHERE name = 'mark'")
 
-    # --- records ----------------------------------------------------------------------------------------------------
+    # --- records ----------------------------------------------------------------------------------
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         async with self._transaction() as cursor:
@@ -137,7 +145,7 @@ class PostgresMover:
         return now
 
 
-# --- what is known about the store ------------------------------------------------------------------------------------
+# --- what is known about the store ----------------------------------------------------------------
 
 _STANDING = """
 SELECT coalesce((SELECT value FROM meta WHERE name = 'mark'), ''),
@@ -158,7 +166,9 @@ SELECT what, who FROM (
 ORDER BY kind, place
 """
 
-_POSITIONS = "SELECT setval('positions', greatest(last_value, %(least)s)) FROM positions WHERE %(least)s > 0"
+_POSITIONS = (
+    "SELECT setval('positions', greatest(last_value, %(least)s)) FROM positions WHERE %(least)s > 0"
+)
 
 
 async def _put(cursor: AsyncCursor, name: str, value: str) -> None:
@@ -166,7 +176,7 @@ async def _put(cursor: AsyncCursor, name: str, value: str) -> None:
     await cursor.execute(sql, [name, seal_text(value)])
 
 
-# --- triggers ---------------------------------------------------------------------------------------------------------
+# --- triggers -------------------------------------------------------------------------------------
 
 _REFUSE = """
 CREATE OR REPLACE FUNCTION refuse_held() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -179,14 +189,17 @@ END $$
 """
 
 _TRIGGER = SQL(
-    "CREATE TRIGGER held BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH STATEMENT EXECUTE FUNCTION refuse_held({})"
+    "CREATE TRIGGER held BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH STATEMENT EXECUTE "
+    "FUNCTION refuse_held({})"
 )
 
 
 async def _tables(cursor: AsyncCursor) -> list[Identifier]:
-    """All that hold something of the store, in the order in which a batch writes to them, roughly."""
+    """All that hold something of the store, in the order in which a batch writes to them,
+    roughly."""
     sql = (
-        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' "
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND "
+        "relkind = 'r' "
         "AND relname NOT IN ('meta', 'migrations') ORDER BY oid"
     )
     return [Identifier(name) for (name,) in await rows(cursor, sql)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.adapters.postgres.arranging import Part
-from holdfast.ports import commands as c
+from holdfast.model import commands as c
 
 
 class Named:
@@ -24,7 +24,9 @@ class Named:
 
     def submit(self, commands: list[c.Submit]) -> None:
         self.lanes.update([command.lane for command in commands])
-        self.slots.update([(command.tenant, command.pipeline) for command in commands if command.unique])
+        self.slots.update(
+            [(command.tenant, command.pipeline) for command in commands if command.unique]
+        )
 
     def run(self, commands: list[Any]) -> None:
         self.runs.update([command.run for command in commands])
@@ -37,13 +39,17 @@ class Named:
         self.runs.update([run for command in commands for run, _ in command.held])
 
     def letter(self, commands: list[c.Discard | c.MarkRedriven]) -> None:
-        self.runs.update([command.id[len("run:") :] for command in commands if command.id.startswith("run:")])
+        self.runs.update(
+            [command.id[len("run:") :] for command in commands if command.id.startswith("run:")]
+        )
 
     def lane(self, commands: list[c.DefineLane]) -> None:
         self.lanes.update([command.name for command in commands])
 
     def claim(self, commands: list[c.Claim]) -> None:
-        self.locks.update([f"lane:{command.lane}" for command in commands if command.token is not None])
+        self.locks.update(
+            [f"lane:{command.lane}" for command in commands if command.token is not None]
+        )
 
     def acquire(self, commands: list[c.Acquire]) -> None:
         self.new_locks.update([command.name for command in commands])

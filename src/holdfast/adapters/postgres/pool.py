@@ -14,7 +14,8 @@ from holdfast.errors import StoreUnavailable
 
 
 class Pool:
-    """Connects when needed, forgets what was lost, and lends the connection that was used last: it is the warmest."""
+    """Connects when needed, forgets what was lost, and lends the connection that was used last: it
+    is the warmest."""
 
     def __init__(self, address: Address, size: int, *, prepares: bool = False) -> None:
         self._address = address
@@ -27,7 +28,9 @@ class Pool:
         self._closed = False
         self._empty: asyncio.Event | None = None
 
-    async def call(self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False) -> bytes:
+    async def call(
+        self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False
+    ) -> bytes:
         """Execute one statement, which answers one value, in a transaction of its own.
 
         Raises ServerError for what is worth another try.
@@ -83,7 +86,9 @@ class Pool:
     async def _connect(self) -> Connection:
         self._connecting += 1
         try:
-            connection = await Connection.make(self._address, self._give_back, self._forget, prepares=self.prepares)
+            connection = await Connection.make(
+                self._address, self._give_back, self._forget, prepares=self.prepares
+            )
         except (psycopg.Error, OSError, TimeoutError) as error:
             self._wake(None)
             raise explain_connecting(error, self._address.shown) from None
@@ -102,8 +107,10 @@ class Pool:
         except TimeoutError:
             self._decline(turn)
             raise StoreUnavailable(
-                f"all {self._size} connections to {self._address.shown} stayed busy for {self._address.timeout:g} s; "
-                "nothing was accepted. Raise pool= or timeout= in the store's URL, or look for what blocks the server"
+                f"all {self._size} connections to {self._address.shown} stayed busy for "
+                f"{self._address.timeout:g} s; "
+                "nothing was accepted. Raise pool= or timeout= in the store's URL, or look for "
+                "what blocks the server"
             ) from None
         except asyncio.CancelledError:
             self._decline(turn)
@@ -133,7 +140,8 @@ class Pool:
             self._empty.set()
 
     def _wake(self, connection: Connection | None) -> bool:
-        """Hand a connection, or the right to make one, to whoever waits longest. Whether anybody took it."""
+        """Hand a connection, or the right to make one, to whoever waits longest. Whether anybody
+        took it."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -146,4 +154,5 @@ CONFLICTS = frozenset(("40001", "40P01"))
 """Nothing was written because somebody else did something at the same moment: worth another try."""
 
 FATAL = frozenset(("25006", "57P01", "57P02", "57P03", "57P05"))
-"""The server can't serve this connection any more: it shuts down, or has become a read-only standby."""
+"""The server can't serve this connection any more: it shuts down, or has become a read-only
+standby."""

@@ -27,7 +27,9 @@ _events = msgspec.json.Decoder(list[tuple[str, int, str, float, str, str, str, i
 _logs = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
 _audits = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
 _locks = msgspec.json.Decoder(list[tuple[str, int, str | None, float | None, float]]).decode
-_lanes = msgspec.json.Decoder(list[tuple[str, str, str, int, int, str | None, int, str | None]]).decode
+_lanes = msgspec.json.Decoder(
+    list[tuple[str, str, str, int, int, str | None, int, str | None]]
+).decode
 
 
 def filtered(where: RunFilter) -> list[Any]:

@@ -1,4 +1,5 @@
-"""Rows as the records of the `Mover` port, and records as rows. All of it inside a mover's transaction."""
+"""Rows as the records of the `Mover` port, and records as rows. All of it inside a mover's
+transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
 from holdfast.model.run import Run, RunState
-from holdfast.ports.mover import PAGE_BYTES, AuditRecord, Kind, LockEpoch, Page, Quarantined, RunRecord
+from holdfast.ports.mover import (
+    PAGE_BYTES,
+    AuditRecord,
+    Kind,
+    LockEpoch,
+    Page,
+    Quarantined,
+    RunRecord,
+)
 from holdfast.ports.store import DeadLetter, StoredLog
 
 Row = tuple[Any, ...]
@@ -43,7 +52,7 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 _CHOSEN = """
 SELECT id FROM (
@@ -127,7 +136,8 @@ def _letter(*row: Any) -> DeadLetter:
 
 
 PARTS: dict[str, Callable[[RunRecord, list[Row]], None]] = {
-    "SELECT run, step, key, value, checksum, schema, fingerprint, record, epoch FROM all_checkpoints "
+    "SELECT run, step, key, value, checksum, schema, fingerprint, record, epoch FROM "
+    "all_checkpoints "
     "WHERE run = ANY (%(ids)s) ORDER BY run, step, key": _add_checkpoints,
     "SELECT run, step, key, reason, value, seconds(at) FROM quarantine "
     "WHERE run = ANY (%(ids)s) ORDER BY run, id": _add_quarantine,
@@ -146,7 +156,9 @@ async def export(cursor: AsyncCursor, kind: Kind, after: str | None, limit: int)
     if kind == "audit":
         return await _export_audit(cursor, int(after or 0), limit)
     sql, typed = NAMED[kind]
-    found = await rows(cursor, sql, {"after": None if after is None else seal_text(after), "limit": limit})
+    found = await rows(
+        cursor, sql, {"after": None if after is None else seal_text(after), "limit": limit}
+    )
     return Page([typed(*row) for row in found], found[-1][0] if len(found) == limit else None)
 
 
@@ -164,17 +176,19 @@ NAMED: dict[str, tuple[str, Callable[..., Any]]] = {
         Lane,
     ),
     "locks": (
-        "SELECT name, epoch FROM locks WHERE %(after)s::text IS NULL OR name > %(after)s ORDER BY name LIMIT %(limit)s",
+        "SELECT name, epoch FROM locks WHERE %(after)s::text IS NULL OR name > %(after)s ORDER BY "
+        "name LIMIT %(limit)s",
         LockEpoch,
     ),
     "letters": (
         f"SELECT {_LETTER} FROM dead_letters "
-        "WHERE run IS NULL AND (%(after)s::text IS NULL OR id > %(after)s) ORDER BY id LIMIT %(limit)s",
+        "WHERE run IS NULL AND (%(after)s::text IS NULL OR id > %(after)s) ORDER BY id LIMIT "
+        "%(limit)s",
         _letter,
     ),
 }
 
-# --- taking in --------------------------------------------------------------------------------------------------------
+# --- taking in ------------------------------------------------------------------------------------
 
 
 async def _copy(cursor: AsyncCursor, table: str, columns: str, given: list[Row]) -> None:
@@ -182,7 +196,9 @@ async def _copy(cursor: AsyncCursor, table: str, columns: str, given: list[Row])
         return
     async with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:  # type: ignore[arg-type]
         for row in given:
-            await copy.write_row([seal_text(value) if isinstance(value, str) else value for value in row])
+            await copy.write_row(
+                [seal_text(value) if isinstance(value, str) else value for value in row]
+            )
 
 
 def _moment(seconds: float | None) -> datetime | None:
@@ -203,12 +219,19 @@ async def _adopt_locks(cursor: AsyncCursor, now: Present, locks: Sequence[LockEp
         "INSERT INTO locks (name, epoch) SELECT * FROM unnest(%s::text[], %s::bigint[]) "
         "ON CONFLICT (name) DO UPDATE SET epoch = greatest(locks.epoch, excluded.epoch)"
     )
-    await cursor.execute(sql, [[seal_text(lock.name) for lock in locks], [lock.epoch for lock in locks]])
+    await cursor.execute(
+        sql, [[seal_text(lock.name) for lock in locks], [lock.epoch for lock in locks]]
+    )
 
 
 async def _adopt_letters(cursor: AsyncCursor, now: Present, letters: Sequence[DeadLetter]) -> None:
     known = await _known(cursor, "dead_letters", [letter.id for letter in letters])
-    await _copy(cursor, "dead_letters", _LETTERS, [_letter_row(each) for each in letters if each.id not in known])
+    await _copy(
+        cursor,
+        "dead_letters",
+        _LETTERS,
+        [_letter_row(each) for each in letters if each.id not in known],
+    )
 
 
 _LETTERS = "id, source, reason, body, attributes, tenant, created, run, closed, resolution"
@@ -223,20 +246,29 @@ def _letter_row(letter: DeadLetter) -> Row:
 
 async def _adopt_audit(cursor: AsyncCursor, now: Present, entries: Sequence[AuditRecord]) -> None:
     [known] = await one(cursor, "SELECT count(*) FROM audit")
-    fresh = [(_moment(e.at), e.actor, e.action, e.target, e.reason) for e in entries if e.number > known]
+    fresh = [
+        (_moment(e.at), e.actor, e.action, e.target, e.reason) for e in entries if e.number > known
+    ]
     await _copy(cursor, "audit", "at, actor, action, target, reason", fresh)
 
 
 async def _known(cursor: AsyncCursor, table: str, ids: list[str]) -> set[str]:
     sealed = [seal_text(id) for id in ids]
-    return {id for (id,) in await rows(cursor, f"SELECT id FROM {table} WHERE id = ANY (%(ids)s)", {"ids": sealed})}
+    return {
+        id
+        for (id,) in await rows(
+            cursor, f"SELECT id FROM {table} WHERE id = ANY (%(ids)s)", {"ids": sealed}
+        )
+    }
 
 
 async def _adopt_runs(cursor: AsyncCursor, now: Present, given: Sequence[RunRecord]) -> None:
     known = await _known(cursor, "requests", [record.run.id for record in given])
     fresh = [record for record in given if record.run.id not in known]
     for table, (columns, rows_of) in BELONGINGS.items():
-        await _copy(cursor, table, columns, [row for record in fresh for row in rows_of(record, now)])
+        await _copy(
+            cursor, table, columns, [row for record in fresh for row in rows_of(record, now)]
+        )
 
 
 def _request_rows(record: RunRecord, now: Present) -> list[Row]:
@@ -277,19 +309,34 @@ def _result_rows(record: RunRecord, now: Present) -> list[Row]:
 
 def _checkpoint_rows(record: RunRecord, now: Present) -> list[Row]:
     return [
-        (record.run.id, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record, c.epoch)
+        (
+            record.run.id,
+            c.step,
+            c.key,
+            c.value,
+            c.checksum,
+            c.schema,
+            c.fingerprint,
+            c.record,
+            c.epoch,
+        )
         for c in record.checkpoints
     ]
 
 
 def _quarantine_rows(record: RunRecord, now: Present) -> list[Row]:
-    return [(record.run.id, bad.step, bad.key, bad.reason, bad.value, _moment(bad.at)) for bad in record.quarantine]
+    return [
+        (record.run.id, bad.step, bad.key, bad.reason, bad.value, _moment(bad.at))
+        for bad in record.quarantine
+    ]
 
 
 def _event_rows(record: RunRecord, now: Present) -> list[Row]:
     """Those that no other row says: a request says the first, a result the last."""
     end = -1 if record.run.state is RunState.SUCCEEDED else None
-    return [(e.position, e.run, e.seq, e.type, _moment(e.at), e.data) for e in record.history[1:end]]
+    return [
+        (e.position, e.run, e.seq, e.type, _moment(e.at), e.data) for e in record.history[1:end]
+    ]
 
 
 def _log_rows(record: RunRecord, now: Present) -> list[Row]:
@@ -305,20 +352,27 @@ def _letter_rows(record: RunRecord, now: Present) -> list[Row]:
 
 BELONGINGS: dict[str, tuple[str, Callable[[RunRecord, Present], list[Row]]]] = {
     "requests": (
-        "seq, id, tenant, pipeline, lane, priority, max_attempts, delay, is_unique, inherits, created, key, parent, "
+        "seq, id, tenant, pipeline, lane, priority, max_attempts, delay, is_unique, inherits, "
+        "created, key, parent, "
         "fingerprint, input",
         _request_rows,
     ),
     "open_runs": (
-        "id, seq, tenant, pipeline, lane, state, priority, size, epoch, events, attempts, attempt_limit, "
-        "available, due, delay, started, finished, is_unique, holds_lane, worker, reason, error, progress",
+        "id, seq, tenant, pipeline, lane, state, priority, size, epoch, events, attempts, "
+        "attempt_limit, "
+        "available, due, delay, started, finished, is_unique, holds_lane, worker, reason, error, "
+        "progress",
         _open_rows,
     ),
     "results": (
-        "id, position, events, epoch, attempts, attempt_limit, started, finished, worker, progress, result",
+        "id, position, events, epoch, attempts, attempt_limit, started, finished, worker, "
+        "progress, result",
         _result_rows,
     ),
-    "checkpoints": ("run, step, key, value, checksum, schema, fingerprint, record, epoch", _checkpoint_rows),
+    "checkpoints": (
+        "run, step, key, value, checksum, schema, fingerprint, record, epoch",
+        _checkpoint_rows,
+    ),
     "quarantine": ("run, step, key, reason, value, at", _quarantine_rows),
     "events": ("position, run, seq, type, at, data", _event_rows),
     "logs": ("run, n, at, level, step, message, fields", _log_rows),

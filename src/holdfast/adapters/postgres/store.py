@@ -1,8 +1,8 @@
-"""The store on PostgreSQL: a batch of commands is one call of one server-side function, hence one round trip.
+"""The store on PostgreSQL: a batch of commands is one call of one server-side function, hence one
+round trip.
 
-Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own, and no state is left
-in a session but statements that were prepared where there is none.
-"""
+Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own,
+and no state is left in a session but statements that were prepared where there is none."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from holdfast.adapters.postgres.listener import Listener
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.commands import Claim, Claimed, Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
-from holdfast.ports.commands import Claim, Claimed, Command, Reply
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
@@ -39,8 +39,9 @@ BESIDE = 1
 class PostgresStore:
     """A `Store` in a schema of a PostgreSQL database.
 
-    The loop that opens it has `pool` connections of its own. Calls from other loops, such as the lease keeper's, go
-    through a thread with one more, and so does the listener's: `pool + 2` at most.
+    The loop that opens it has `pool` connections of its own. Calls from other loops, such as the
+    lease keeper's, go through a thread with one more, and so does the listener's: `pool + 2` at
+    most.
 
     The present is the server's clock; only a test passes one that it moves.
     """
@@ -56,7 +57,7 @@ class PostgresStore:
         self._open = False
         self._opening = asyncio.Lock()
 
-    # --- life ---------------------------------------------------------------------------------------------------
+    # --- life -------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         async with self._opening:
@@ -67,7 +68,10 @@ class PostgresStore:
     async def _begin(self) -> None:
         server = await database.prepare(self.address)
         if server.may_lose_power:
-            log.warning("%s has fsync or full_page_writes off: a power cut can lose runs", self.address.shown)
+            log.warning(
+                "%s has fsync or full_page_writes off: a power cut can lose runs",
+                self.address.shown,
+            )
         self._loop = asyncio.get_running_loop()
         self._home = self._client(server, self.address.pool)
         try:
@@ -97,9 +101,11 @@ class PostgresStore:
         elif self._loop.is_closed():
             self._home.pool.abandon()
         else:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._home.close(), self._loop))
+            await asyncio.wrap_future(
+                asyncio.run_coroutine_threadsafe(self._home.close(), self._loop)
+            )
 
-    # --- commands -----------------------------------------------------------------------------------------------
+    # --- commands ---------------------------------------------------------------------------------
 
     async def apply(self, commands: Sequence[Command]) -> list[Reply]:
         self._refuse_when_closed()
@@ -125,7 +131,7 @@ class PostgresStore:
         if not self._open:
             raise StoreUnavailable(f"the store {self.address.shown} is closed")
 
-    # --- reads --------------------------------------------------------------------------------------------------
+    # --- reads ------------------------------------------------------------------------------------
 
     async def _read(self, typed: Callable[[bytes], R], name: str, *values: Any) -> R:
         self._refuse_when_closed()
@@ -139,7 +145,9 @@ class PostgresStore:
     async def over(self, runs: Sequence[str]) -> list[Run]:
         return await self._read(reads.runs, "over", reads.names(runs))
 
-    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+    async def runs(
+        self, where: RunFilter, *, limit: int = 50, before: int | None = None
+    ) -> list[Run]:
         name = "runs_aside" if where.state in reads.ASIDE else "runs"
         return await self._read(reads.runs, name, *reads.filtered(where), before, limit)
 

@@ -1,8 +1,8 @@
 """What JSON can say and PostgreSQL can't store: the character U+0000.
 
-On its way in it becomes U+FFFF followed by `0`, and U+FFFF, which nobody should use, becomes U+FFFF `1`; on its way out
-it is what it was. Both happen in the encoded batch, and only if one of the two is in it at all.
-"""
+On its way in it becomes U+FFFF followed by `0`, and U+FFFF, which nobody should use, becomes U+FFFF
+`1`; on its way out it is what it was. Both happen in the encoded batch, and only if one of the two
+is in it at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def unseal(body: bytes) -> bytes:
 
 def seal_text(text: str) -> str:
     """Plain text without U+0000."""
-    return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0") if "\uffff" in text or "\0" in text else text
+    return (
+        text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")
+        if "\uffff" in text or "\0" in text
+        else text
+    )
 
 
 def unseal_text(text: str) -> str:

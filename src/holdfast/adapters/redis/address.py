@@ -66,14 +66,18 @@ class Address(Struct, frozen=True):
         try:
             return ssl.create_default_context(cafile=self.ca)
         except OSError as error:
-            raise ConfigurationError(f"{self}: the certificates in ca={self.ca} can't be read: {error}") from error
+            raise ConfigurationError(
+                f"{self}: the certificates in ca={self.ca} can't be read: {error}"
+            ) from error
 
 
 def parse(url: str) -> Address:
     """Errors name the part that is wrong, never the password."""
     parts = urlsplit(url)
     if "@" in parts.path + parts.query + parts.fragment or parts.fragment:
-        raise ConfigurationError(f"the Redis URL is not understood; write {WHOLE}, special characters percent-encoded")
+        raise ConfigurationError(
+            f"the Redis URL is not understood; write {WHOLE}, special characters percent-encoded"
+        )
     who, _, where = parts.netloc.rpartition("@")
     user, _, password = who.partition(":")
     return Address(
@@ -97,14 +101,18 @@ def _host(text: str) -> tuple[str, int]:
     except ValueError as error:
         raise ConfigurationError(f"the Redis address {text!r} is not host:port: {error}") from error
     if not host:
-        raise ConfigurationError(f"the Redis address {text!r} names no host; write for example {EXAMPLE}")
+        raise ConfigurationError(
+            f"the Redis address {text!r} names no host; write for example {EXAMPLE}"
+        )
     return host, port or PORT
 
 
 def _database(path: str) -> int:
     name = path.strip("/")
     if name and not name.isdecimal():
-        raise ConfigurationError(f"the Redis database {name!r} is not a number; write for example {EXAMPLE}")
+        raise ConfigurationError(
+            f"the Redis database {name!r} is not a number; write for example {EXAMPLE}"
+        )
     return int(name or 0)
 
 
@@ -141,9 +149,13 @@ def _parameters(query: str) -> dict[str, Any]:
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in PARAMETERS:
             known = ", ".join(PARAMETERS)
-            raise ConfigurationError(f"the Redis parameter {name!r} is not known; there are {known}")
+            raise ConfigurationError(
+                f"the Redis parameter {name!r} is not known; there are {known}"
+            )
         try:
             found[name] = PARAMETERS[name](value)
         except (ValueError, ConfigurationError) as error:
-            raise ConfigurationError(f"the Redis parameter {name}={value!r} can't be used: {error}") from error
+            raise ConfigurationError(
+                f"the Redis parameter {name}={value!r} can't be used: {error}"
+            ) from error
     return found

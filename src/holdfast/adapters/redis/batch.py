@@ -1,4 +1,5 @@
-"""A batch of commands as the arguments of a script, and its one answer as the answers of the commands."""
+"""A batch of commands as the arguments of a script, and its one answer as the answers of the
+commands."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ import msgspec
 
 from holdfast.adapters.redis.notebook import Notebook, owner
 from holdfast.adapters.redis.wire import Argument
+from holdfast.model import commands as c
+from holdfast.model.commands import STALE, Command, Reply
 from holdfast.model.event import Event
-from holdfast.ports import commands as c
-from holdfast.ports.commands import STALE, Command, Reply
 
 
 class Arguments(list[Argument]):
-    """What a script is given, and what the last of its plain successes has in common with those that follow."""
+    """What a script is given, and what the last of its plain successes has in common with those
+    that follow."""
 
     plain: tuple[Any, ...] = ()
 
@@ -33,8 +35,8 @@ _NO_CHECKPOINT = (None, None, None)
 
 
 def encode(commands: Sequence[Command], notebook: Notebook) -> list[Argument]:
-    """Each is its name and then its fields, one after another: an array without its first byte; or a map of them.
-    What the script only hands on follows in arguments of its own."""
+    """Each is its name and then its fields, one after another: an array without its first byte; or
+    a map of them. What the script only hands on follows in arguments of its own."""
     arguments = Arguments()
     for command in commands:
         WRITE[type(command)](command, notebook, arguments)
@@ -74,7 +76,9 @@ def _writer(kind: type) -> Write:
 
 def _save(command: c.SaveCheckpoint, notebook: Notebook, arguments: Arguments) -> None:
     notebook.note(command)
-    arguments.append(_SAVE + _pack((command.run, command.epoch, command.step, command.key, command.skipped))[1:])
+    arguments.append(
+        _SAVE + _pack((command.run, command.epoch, command.step, command.key, command.skipped))[1:]
+    )
     arguments.append(_stored(command))
 
 
@@ -87,13 +91,27 @@ def _settle(command: c.Settle, notebook: Notebook, arguments: Arguments) -> None
     last, told = command.last, notebook.close(command)
     if told and told.is_plain and last and not last.key and command.result is not None:
         arguments.append(
-            _succeed(command, (told.owner, _result(command), last.step, last.skipped, told.steps), arguments)
+            _succeed(
+                command,
+                (told.owner, _result(command), last.step, last.skipped, told.steps),
+                arguments,
+            )
         )
     else:
-        outcome = (command.outcome, _result(command), command.error, command.reason, command.delay, command.progress)
+        outcome = (
+            command.outcome,
+            _result(command),
+            command.error,
+            command.reason,
+            command.delay,
+            command.progress,
+        )
         step = (last.step, last.key, last.skipped) if last else _NO_CHECKPOINT
         known = told.steps if told else None
-        arguments.append(_SETTLE + _pack((command.run, command.epoch, *outcome, command.deferred, *step, known))[1:])
+        arguments.append(
+            _SETTLE
+            + _pack((command.run, command.epoch, *outcome, command.deferred, *step, known))[1:]
+        )
     if last:
         arguments.append(_stored(last))
     if told:
@@ -111,17 +129,30 @@ def _succeed(command: c.Settle, common: tuple[Any, ...], arguments: Arguments) -
 def _result(command: c.Settle) -> str | None:
     """What is the value of the last checkpoint need not be stored twice."""
     last = command.last
-    return f"={last.step}" if last and not last.key and last.value == command.result else command.result
+    return (
+        f"={last.step}"
+        if last and not last.key and last.value == command.result
+        else command.result
+    )
 
 
 def _stored(command: c.SaveCheckpoint) -> bytes:
     """A checkpoint as the script stores it, without looking into it."""
-    fields = (command.value, command.checksum, command.schema, command.fingerprint, command.record, command.epoch)
+    fields = (
+        command.value,
+        command.checksum,
+        command.schema,
+        command.fingerprint,
+        command.record,
+        command.epoch,
+    )
     return _pack(fields)[1:]
 
 
 def _acquire(command: c.Acquire, _: Notebook, arguments: Arguments) -> None:
-    arguments.append(_ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:])
+    arguments.append(
+        _ACQUIRE + _pack((command.name, command.token, command.owner, command.ttl))[1:]
+    )
 
 
 def _release(command: c.ReleaseLock, _: Notebook, arguments: Arguments) -> None:
@@ -130,7 +161,9 @@ def _release(command: c.ReleaseLock, _: Notebook, arguments: Arguments) -> None:
 
 def _letter(command: c.Bury, _: Notebook, arguments: Arguments) -> None:
     attributes = _json(command.attributes).decode()
-    arguments.append(_BURY + _pack((command.id, command.source, command.reason, attributes, command.tenant))[1:])
+    arguments.append(
+        _BURY + _pack((command.id, command.source, command.reason, attributes, command.tenant))[1:]
+    )
     arguments.append(command.body)  # it need not be text
 
 

@@ -1,8 +1,7 @@
 """The doorbell between processes: published by the script, heard on a connection of its own.
 
-A ring that is lost with the connection is made up for by ringing when it is back; and whoever waits looks by itself
-from time to time.
-"""
+A ring that is lost with the connection is made up for by ringing when it is back; and whoever waits
+looks by itself from time to time."""
 
 from __future__ import annotations
 

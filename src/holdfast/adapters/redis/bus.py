@@ -1,13 +1,15 @@
-"""A bus on Redis Streams: a topic is a stream, a group is a consumer group, what waits is a sorted set beside it.
+"""A bus on Redis Streams: a topic is a stream, a group is a consumer group, what waits is a sorted
+set beside it.
 
-A message that was delivered stays pending in its group until it is ended. Members give signs of life for what they
-hold; what a dead member held goes to the others. Topics that nobody has ever subscribed to keep nothing. A message that
-all groups have ended is forgotten; a group that nobody reads any more keeps its messages until it is deleted
-(`XGROUP DESTROY <prefix>holdfast:topic:<topic> <group>`).
+A message that was delivered stays pending in its group until it is ended. Members give signs of
+life for what they hold; what a dead member held goes to the others. Topics that nobody has ever
+subscribed to keep nothing. A message that all groups have ended is forgotten; a group that nobody
+reads any more keeps its messages until it is deleted (`XGROUP DESTROY
+<prefix>holdfast:topic:<topic> <group>`).
 
-Other systems publish with `XADD <prefix>holdfast:topic:<topic> * body …`: a field `id` names the message (otherwise its
-place in the stream does), a field `attributes` is a JSON object of strings, and any other field is an attribute.
-"""
+Other systems publish with `XADD <prefix>holdfast:topic:<topic> * body …`: a field `id` names the
+message (otherwise its place in the stream does), a field `attributes` is a JSON object of strings,
+and any other field is an attribute."""
 
 from __future__ import annotations
 
@@ -45,7 +47,8 @@ SIGN_OF_LIFE = DEAD_AFTER / 3
 MAX_DROPPED = 5
 """How many members may die with a message in their hands before it is put aside."""
 POLL = 1.0
-"""The safety net under the doorbell, and how soon a message of another system is noticed, in seconds."""
+"""The safety net under the doorbell, and how soon a message of another system is noticed, in
+seconds."""
 LEFT_AFTER = 3600.0
 TIDY_EVERY = 30.0
 
@@ -58,7 +61,9 @@ class RedisDelivery:
 
     __slots__ = ("_subscription", "attempt", "ended", "message", "place")
 
-    def __init__(self, subscription: Subscription, place: str, attempt: int, message: Message) -> None:
+    def __init__(
+        self, subscription: Subscription, place: str, attempt: int, message: Message
+    ) -> None:
         self.message = message
         self.attempt = attempt
         self.place = place
@@ -119,7 +124,9 @@ class Subscription:
         self._bus.doorbell(self._topic).ring()
         if self._living is not None:
             self._living.cancel()
-        await asyncio.wait([self._filling or self._beginning])  # what is being taken has to be given back too
+        await asyncio.wait(
+            [self._filling or self._beginning]
+        )  # what is being taken has to be given back too
         await self._give_back()
 
     async def _give_back(self) -> None:
@@ -132,7 +139,8 @@ class Subscription:
     # --- receiving ---
 
     async def _next(self) -> None:
-        """Wait for messages. They are taken by a task of its own: who gives up waiting must not lose any."""
+        """Wait for messages. They are taken by a task of its own: who gives up waiting must not
+        lose any."""
         if self._filling is None or self._filling.done():
             self._filling = asyncio.create_task(self._fill())
         self._waiting += 1
@@ -159,14 +167,18 @@ class Subscription:
     async def _take(self) -> None:
         limits = (AHEAD, round(DEAD_AFTER * 1000), MAX_DROPPED)
         try:
-            found, due = await self._bus.call(self._bus.scripts.take, self._topic, self._group, self._member, *limits)
+            found, due = await self._bus.call(
+                self._bus.scripts.take, self._topic, self._group, self._member, *limits
+            )
         except Transient as error:
             if "NOGROUP" not in str(error):
                 raise
             await self._begin()  # the server has lost its data
             return
         self._due = due / 1000 if due >= 0 else None
-        unwanted = [delivery for delivery in map(self._delivery, found) if not self._offer(delivery)]
+        unwanted = [
+            delivery for delivery in map(self._delivery, found) if not self._offer(delivery)
+        ]
         if unwanted:
             await self.finish([(delivery, "ack", 0.0) for delivery in unwanted])
 
@@ -197,12 +209,18 @@ class Subscription:
         try:
             await self._tell(arguments)
         except Transient as error:
-            log.warning("topic %s: can't end deliveries, they will come again: %s", self._topic, error)
+            log.warning(
+                "topic %s: can't end deliveries, they will come again: %s", self._topic, error
+            )
 
     async def give_sign_of_life(self) -> None:
         """Keep what is held, and forget what somebody else has by now."""
         held = [place for place, delivery in self._held.items() if not delivery.ended]
-        lost = await self._tell([part for place in held for part in (place, "keep", 0)]) if held else []
+        lost = (
+            await self._tell([part for place in held for part in (place, "keep", 0)])
+            if held
+            else []
+        )
         for place in lost:
             if (delivery := self._held.pop(place.decode(), None)) is not None:
                 delivery.ended = True
@@ -230,7 +248,8 @@ class Subscription:
                 continue
             if stored.decode() != where:
                 raise ConfigurationError(
-                    f"group {self._group!r} of topic {self._topic!r} filters by {stored.decode()}, not by {where}: "
+                    f"group {self._group!r} of topic {self._topic!r} filters by {stored.decode()}, "
+                    f"not by {where}: "
                     "members of a group share one filter, so use another group"
                 )
             return
@@ -255,7 +274,8 @@ async def _give_signs_of_life(forgotten: weakref.ref[Subscription]) -> None:
 
 
 def message_of(place: bytes, flat: list[bytes]) -> Message:
-    """Whatever somebody has added is a message: whoever receives it says what is wrong with it, and keeps it."""
+    """Whatever somebody has added is a message: whoever receives it says what is wrong with it, and
+    keeps it."""
     fields = dict(zip(map(_text, flat[::2]), flat[1::2], strict=True))
     body, id = fields.pop("body", b""), fields.pop("id", place)
     try:
@@ -263,7 +283,9 @@ def message_of(place: bytes, flat: list[bytes]) -> Message:
         fields.pop("attributes", None)
     except msgspec.DecodeError:  # then it is an attribute like any other
         attributes = {}
-    return Message(_text(id), body, {**{name: _text(value) for name, value in fields.items()}, **attributes})
+    return Message(
+        _text(id), body, {**{name: _text(value) for name, value in fields.items()}, **attributes}
+    )
 
 
 def _text(given: bytes) -> str:
@@ -291,7 +313,8 @@ class RedisBus:
         self._bell.listen()
 
     async def close(self) -> None:
-        """End all subscriptions; what they had not ended waits for the next members of their groups."""
+        """End all subscriptions; what they had not ended waits for the next members of their
+        groups."""
         for subscription in list(self._subscriptions):
             await subscription.aclose()
         self.closed = True
@@ -300,7 +323,9 @@ class RedisBus:
 
     async def publish(self, topic: str, message: Message) -> None:
         attributes = _encode(dict(message.attributes))
-        await self.call(self.scripts.publish, topic, self.channel, topic, message.id, message.body, attributes)
+        await self.call(
+            self.scripts.publish, topic, self.channel, topic, message.id, message.body, attributes
+        )
 
     def subscribe(self, topic: str, group: str, *, where: Filter | None = None) -> Subscription:
         subscription = Subscription(self, topic, group, where or {})
@@ -314,7 +339,9 @@ class RedisBus:
             raise Transient(f"the bus {self.address} is closed")
         link = self._links.here()
         try:
-            return await link.run(await link.command_wire(), script, self._stream(topic), *arguments)
+            return await link.run(
+                await link.command_wire(), script, self._stream(topic), *arguments
+            )
         except (OSError, ReplyError) as error:
             raise Transient(str(server.explain(error, self.address))) from error
 

@@ -49,7 +49,11 @@ async def findings(url: str) -> Findings:
 async def bus_findings(url: str, store_url: str | None) -> Findings:
     """Of a bus; what was said about the same server as a store is not said again."""
     address = parse(url)
-    if store_url is None or not store_url.startswith("redis") or parse(store_url).hosts != address.hosts:
+    if (
+        store_url is None
+        or not store_url.startswith("redis")
+        or parse(store_url).hosts != address.hosts
+    ):
         async with aclosing(_server(address, is_store=False)) as looking:
             async for finding in looking:
                 yield finding
@@ -57,12 +61,15 @@ async def bus_findings(url: str, store_url: str | None) -> Findings:
 
 
 async def repair(url: str) -> list[str]:
-    """Set what can be set while the server runs, and keep it in its configuration. What was done."""
+    """Set what can be set while the server runs, and keep it in its configuration. What was
+    done."""
     address = parse(url)
     try:
         wire = await find_master(address)
         try:
-            return [done for name, value in WISHES.items() if (done := await _set(wire, name, value))]
+            return [
+                done for name, value in WISHES.items() if (done := await _set(wire, name, value))
+            ]
         finally:
             wire.close()
     except (OSError, ReplyError) as error:
@@ -74,10 +81,12 @@ async def _set(wire: Wire, name: str, value: str) -> str:
         return ""
     await ask(wire, "CONFIG", "SET", name, value)
     kept = not isinstance(await wire.send("CONFIG", "REWRITE"), ReplyError)
-    return f"set {name} {value}" + ("" if kept else ", until it is started again: it can't write its configuration")
+    return f"set {name} {value}" + (
+        "" if kept else ", until it is started again: it can't write its configuration"
+    )
 
 
-# --- the server -------------------------------------------------------------------------------------------------------
+# --- the server -----------------------------------------------------------------------------------
 
 
 async def _server(address: Address, *, is_store: bool) -> Findings:
@@ -208,7 +217,11 @@ def _memory(info: Info) -> Finding:
     used, limit = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     most = limit or int(info.get("total_system_memory", 0))
     share = used / most if most else 0.0
-    of = f"maxmemory {bytes_of(limit)}" if limit else f"the host's {bytes_of(most)}; no maxmemory is set"
+    of = (
+        f"maxmemory {bytes_of(limit)}"
+        if limit
+        else f"the host's {bytes_of(most)}; no maxmemory is set"
+    )
     return found(
         "memory",
         f"{bytes_of(used)} used, {share:.0%} of {of}",
@@ -230,10 +243,12 @@ def _cluster(info: Info, address: Address) -> Finding:
             why="a claim touches a lane, a run and a key together; a cluster allows that within one slot only",
             fix="add ?prefix={holdfast}: to the URL",
         )
-    return found("cluster", "yes, all keys in one slot" if info.get("cluster_enabled") == "1" else "no")
+    return found(
+        "cluster", "yes, all keys in one slot" if info.get("cluster_enabled") == "1" else "no"
+    )
 
 
-# --- the store --------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 async def _schema(wire: Wire, address: Address) -> Finding:
@@ -251,21 +266,26 @@ async def _schema(wire: Wire, address: Address) -> Finding:
 
 
 async def _leases(wire: Wire, address: Address) -> Finding:
-    """Time has stood still for leases since the last command, if nobody sends any: see clock.lua."""
-    wall, mono = [float(value or 0) for value in await ask(wire, "HMGET", meta_key(address), "wall", "mono")]
+    """Time has stood still for leases since the last command, if nobody sends any: see
+    clock.lua."""
+    wall, mono = [
+        float(value or 0) for value in await ask(wire, "HMGET", meta_key(address), "wall", "mono")
+    ]
     seconds, microseconds = await ask(wire, "TIME")
     long_ago = mono + int(seconds) + int(microseconds) / 1e6 - wall - 60
     left = 0
     for lane in await ask(wire, "HKEYS", f"{address.prefix}holdfast:leases"):
         runs = await ask(wire, "SMEMBERS", f"{address.prefix}holdfast:leases:".encode() + lane)
         for start in range(0, len(runs), 500):
-            keys = [f"{address.prefix}holdfast:run:".encode() + run for run in runs[start : start + 500]]
+            keys = [
+                f"{address.prefix}holdfast:run:".encode() + run for run in runs[start : start + 500]
+            ]
             fences = await ask_all(wire, [("HGET", key, "f") for key in keys])
             left += sum(lease_ends(fence) < long_ago for fence in fences if fence)
     return abandoned(left)
 
 
-# --- the bus ----------------------------------------------------------------------------------------------------------
+# --- the bus --------------------------------------------------------------------------------------
 
 
 async def _message(url: str, address: Address) -> Finding:
@@ -282,7 +302,9 @@ async def _message(url: str, address: Address) -> Finding:
         await _forget(address, topic)
     return found(
         "message",
-        f"published, received and acknowledged in {milliseconds(took)}" if arrived else f"none within {PATIENCE:g} s",
+        f"published, received and acknowledged in {milliseconds(took)}"
+        if arrived
+        else f"none within {PATIENCE:g} s",
         fail=not arrived,
         why="messages from and to other systems travel this way",
         fix="look at the server's log and the rights of the user: it needs streams, scripts and pub/sub",

@@ -27,7 +27,12 @@ class Link:
     """Belongs to one event loop, and is closed with it."""
 
     def __init__(
-        self, address: Address, scripts: Sequence[Script], greet: Greeting, *, ended: Callable[[Link], None]
+        self,
+        address: Address,
+        scripts: Sequence[Script],
+        greet: Greeting,
+        *,
+        ended: Callable[[Link], None],
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self.address = address
@@ -74,7 +79,8 @@ class Link:
         return await self._wire(self.address.pool)
 
     async def run(self, wire: Wire, script: Script, key: str, *arguments: Argument) -> Any:
-        """Call a script. One that the server has forgotten was not executed, so it is sent and called again."""
+        """Call a script. One that the server has forgotten was not executed, so it is sent and
+        called again."""
         reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError) and str(reply).startswith("NOSCRIPT"):
             await ask(wire, "SCRIPT", "LOAD", script.text)
@@ -105,7 +111,9 @@ class Link:
         task = self._connecting[index]
         if task is None or task.done():
             task = self._connecting[index] = asyncio.create_task(self._connect(index))
-        return await asyncio.shield(task)  # who gives up does not disturb those who wait for the same
+        return await asyncio.shield(
+            task
+        )  # who gives up does not disturb those who wait for the same
 
     async def _connect(self, index: int) -> Wire:
         if self._end is None:
@@ -124,9 +132,14 @@ class Link:
         return wire
 
     async def _load_scripts(self, wire: Wire) -> None:
-        """Only those that the server does not know: what is loaded goes to its log and its replicas, too."""
+        """Only those that the server does not know: what is loaded goes to its log and its
+        replicas, too."""
         known = await ask(wire, "SCRIPT", "EXISTS", *[script.sha for script in self._scripts])
-        missing = [script.text for script, is_known in zip(self._scripts, known, strict=True) if not is_known]
+        missing = [
+            script.text
+            for script, is_known in zip(self._scripts, known, strict=True)
+            if not is_known
+        ]
         await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
 
 
@@ -146,7 +159,9 @@ def _leave(wire: Wire, error: ReplyError) -> ReplyError:
 class Links:
     """The links of all event loops that use one store or bus."""
 
-    def __init__(self, address: Address, scripts: Sequence[Script], greet: Greeting = _no_greeting) -> None:
+    def __init__(
+        self, address: Address, scripts: Sequence[Script], greet: Greeting = _no_greeting
+    ) -> None:
         self._address = address
         self._scripts = scripts
         self._greet = greet
@@ -159,7 +174,9 @@ class Links:
         with self._guard:
             link = self._links.get(loop)
             if link is None:
-                link = self._links[loop] = Link(self._address, self._scripts, self._greet, ended=self._forget)
+                link = self._links[loop] = Link(
+                    self._address, self._scripts, self._greet, ended=self._forget
+                )
             return link
 
     def close(self) -> None:
@@ -185,7 +202,8 @@ def meta_key(address: Address) -> str:
 
 
 async def find_master(address: Address, pushed: Callable[[Any], None] | None = None) -> Wire:
-    """A connection to the first of the hosts that is a master and has our slot, if it is part of a cluster."""
+    """A connection to the first of the hosts that is a master and has our slot, if it is part of a
+    cluster."""
     failure: Exception | None = None
     for host, port in address.hosts:
         try:
@@ -206,7 +224,8 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
 
 
 async def examine(address: Address) -> bool:
-    """Look at the server before anything is written to it. Raises what `server.examine` raises, as our errors."""
+    """Look at the server before anything is written to it. Raises what `server.examine` raises, as
+    our errors."""
     try:
         wire = await find_master(address)
         try:
@@ -224,8 +243,12 @@ async def _elsewhere(wire: Wire, address: Address, host: str) -> tuple[str, int]
     return (found["host"] or host, int(found["port"])) if found else None
 
 
-async def _enter(address: Address, host: str, port: int, pushed: Callable[[Any], None] | None) -> Wire:
-    wire = await connect(host, port, address.timeout, address.tls_context(), pushed, address.patience)
+async def _enter(
+    address: Address, host: str, port: int, pushed: Callable[[Any], None] | None
+) -> Wire:
+    wire = await connect(
+        host, port, address.timeout, address.tls_context(), pushed, address.patience
+    )
     try:
         if address.credentials:
             await ask(wire, "AUTH", *address.credentials)

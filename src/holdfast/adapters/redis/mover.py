@@ -1,7 +1,8 @@
-"""Moving what is under a prefix: what belongs to a run is written first, then a script puts the run where it belongs.
+"""Moving what is under a prefix: what belongs to a run is written first, then a script puts the run
+where it belongs.
 
-A run counts as there when the script has been at it, so whatever an interrupted move has left of one is written again.
-"""
+A run counts as there when the script has been at it, so whatever an interrupted move has left of
+one is written again."""
 
 from __future__ import annotations
 
@@ -67,9 +68,18 @@ class RedisMover(RedisStore):
     async def _act(self, script: str, name: str, given: Any = None) -> Any:
         """What the script answers."""
         link = self._link()
-        arguments = (self.address.prefix, self._me, self._documents, name, reads.pack(given), *self._time())
+        arguments = (
+            self.address.prefix,
+            self._me,
+            self._documents,
+            name,
+            reads.pack(given),
+            *self._time(),
+        )
         try:
-            answer = await link.run(await link.command_wire(), self._own[script], self._meta, *arguments)
+            answer = await link.run(
+                await link.command_wire(), self._own[script], self._meta, *arguments
+            )
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
         return msgspec.msgpack.decode(answer)
@@ -84,9 +94,13 @@ class RedisMover(RedisStore):
 
     async def standing(self) -> Standing:
         mark = reads.mark(await self._ask("HGET", self._meta, "mark"))
-        used, runs, last_run, seq, position, confirmed, _, holders = await self._act("holding", "standing")
+        used, runs, last_run, seq, position, confirmed, _, holders = await self._act(
+            "holding", "standing"
+        )
         held = [Holder(what, who) for _, _, what, who in sorted(holders)]
-        return Standing(mark, not used, runs, Numbers(seq, position, confirmed), last_run or None, held)
+        return Standing(
+            mark, not used, runs, Numbers(seq, position, confirmed), last_run or None, held
+        )
 
     async def hold(self, mark: Mark) -> None:
         text = msgspec.json.encode(mark).decode()
@@ -111,7 +125,9 @@ class RedisMover(RedisStore):
         for start in range(0, len(ids), AT_ONCE):
             if size > PAGE_BYTES:
                 break
-            records = await asyncio.gather(*[self._record(id, later) for id in ids[start : start + AT_ONCE]])
+            records = await asyncio.gather(
+                *[self._record(id, later) for id in ids[start : start + AT_ONCE]]
+            )
             found += [record for record in records if record is not None]
             size += sum(record.size for record in found[-AT_ONCE:])
         more = found and await self._ids(found[-1].run.seq, 1)
@@ -122,8 +138,11 @@ class RedisMover(RedisStore):
         return run.seq if run else 0
 
     async def _ids(self, after: int, limit: int) -> list[str]:
-        """The runs that were accepted next. Some of them may be gone: what is left of them is a name in a group."""
-        entries = await self._ask("XRANGE", self._key("runs"), f"{after + 1}-0", "+", "COUNT", limit)
+        """The runs that were accepted next. Some of them may be gone: what is left of them is a
+        name in a group."""
+        entries = await self._ask(
+            "XRANGE", self._key("runs"), f"{after + 1}-0", "+", "COUNT", limit
+        )
         numbered = [named for place, (_, group) in entries for named in _members(place, group)]
         return [id for number, id in numbered if number > after][:limit]
 
@@ -155,16 +174,25 @@ class RedisMover(RedisStore):
 
     async def _export_audit(self, after: int, limit: int) -> Page:
         found = await self._ask("LRANGE", self._key("audit"), -(after + limit), -(after + 1))
-        entries = [AuditRecord(number, *unpack(5, entry)) for number, entry in enumerate(reversed(found), after + 1)]
+        entries = [
+            AuditRecord(number, *unpack(5, entry))
+            for number, entry in enumerate(reversed(found), after + 1)
+        ]
         return Page(entries, str(after + limit) if len(found) == limit else None)
 
     async def _export_lanes(self, after: int, limit: int) -> Page:
-        return await self._export_hash("lanes", lambda name, value: Lane(name, *unpack(2, value)), after, limit)
+        return await self._export_hash(
+            "lanes", lambda name, value: Lane(name, *unpack(2, value)), after, limit
+        )
 
     async def _export_locks(self, after: int, limit: int) -> Page:
-        return await self._export_hash("locks", lambda name, value: LockEpoch(name, epoch_of(value)), after, limit)
+        return await self._export_hash(
+            "locks", lambda name, value: LockEpoch(name, epoch_of(value)), after, limit
+        )
 
-    async def _export_hash(self, key: str, typed: Callable[[str, bytes], Any], after: int, limit: int) -> Page:
+    async def _export_hash(
+        self, key: str, typed: Callable[[str, bytes], Any], after: int, limit: int
+    ) -> Page:
         flat = await self._ask("HGETALL", self._key(key))
         pairs = sorted(zip(flat[::2], flat[1::2], strict=True))
         records = [typed(name.decode(), value) for name, value in pairs[after : after + limit]]
@@ -180,19 +208,25 @@ class RedisMover(RedisStore):
             await self._ask("HSET", self._key("lanes"), lane.name, packed(lane.order, lane.head))
 
     async def _adopt_locks(self, locks: Sequence[LockEpoch]) -> None:
-        await self._act("filling", "locks", [value for lock in locks for value in (lock.name, lock.epoch)])
+        await self._act(
+            "filling", "locks", [value for lock in locks for value in (lock.name, lock.epoch)]
+        )
 
     async def _adopt_letters(self, letters: Sequence[DeadLetter]) -> None:
         await self._ask_all([command for letter in letters for command in self._letter(letter)])
 
     async def _adopt_audit(self, entries: Sequence[AuditRecord]) -> None:
         known = await self._ask("LLEN", self._key("audit"))
-        fresh = [packed(e.at, e.actor, e.action, e.target, e.reason) for e in entries if e.number > known]
+        fresh = [
+            packed(e.at, e.actor, e.action, e.target, e.reason) for e in entries if e.number > known
+        ]
         if fresh:
             await self._ask("LPUSH", self._key("audit"), *fresh)
 
     async def _adopt_runs(self, records: Sequence[RunRecord]) -> None:
-        there = await self._ask_all([("HEXISTS", self._key(f"run:{record.run.id}"), "s") for record in records])
+        there = await self._ask_all(
+            [("HEXISTS", self._key(f"run:{record.run.id}"), "s") for record in records]
+        )
         fresh = [record for record, known in zip(records, there, strict=True) if not known]
         await self._ask_all([command for record in fresh for command in self._belongings(record)])
         await self._act("filling", "runs", [_placed(record) for record in fresh])
@@ -204,7 +238,9 @@ class RedisMover(RedisStore):
         for start in range(0, len(fields), FIELDS):
             yield "HSET", self._key(f"run:{id}"), *fields[start : start + FIELDS]
         yield from _list(self._key(f"log:{id}"), [_line(line) for line in record.logs])
-        aside = [packed(bad.step, bad.key, bad.reason, bad.value, bad.at) for bad in record.quarantine]
+        aside = [
+            packed(bad.step, bad.key, bad.reason, bad.value, bad.at) for bad in record.quarantine
+        ]
         yield from _list(self._key(f"quarantine:{id}"), aside)
         for step, count in Counter(bad.step for bad in record.quarantine).items():
             yield "SET", f"{self.address.prefix}pipeline_validation_failure:{id}:{step}", count
@@ -213,8 +249,23 @@ class RedisMover(RedisStore):
 
     def _letter(self, letter: DeadLetter) -> Iterator[Sequence[Argument]]:
         attributes = msgspec.json.encode(letter.attributes).decode()
-        about = (letter.source, letter.reason, attributes, letter.tenant, letter.created, letter.run, letter.closed)
-        yield "HSET", self._key(f"letter:{letter.id}"), "m", packed(*about, letter.resolution), "b", letter.body
+        about = (
+            letter.source,
+            letter.reason,
+            attributes,
+            letter.tenant,
+            letter.created,
+            letter.run,
+            letter.closed,
+        )
+        yield (
+            "HSET",
+            self._key(f"letter:{letter.id}"),
+            "m",
+            packed(*about, letter.resolution),
+            "b",
+            letter.body,
+        )
         for kind in ("all", "open") if letter.closed is None else ("all",):
             for index in (f"letters:{kind}", f"letters:{kind}:{letter.tenant}"):
                 yield "ZADD", self._key(index), repr(letter.created), letter.id

@@ -1,8 +1,9 @@
-"""The steps that this process saves, noted until their run is over: its state document is then made here.
+"""The steps that this process saves, noted until their run is over: its state document is then made
+here.
 
-The server could look them up, and does for runs that others have worked on before. But it has one thread for everybody
-and spent a third of it on that. Times are the server's: that of the claim, and how long ago that was.
-"""
+The server could look them up, and does for runs that others have worked on before. But it has one
+thread for everybody and spent a third of it on that. Times are the server's: that of the claim, and
+how long ago that was."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from time import monotonic
 import msgspec
 from msgspec import Raw, Struct
 
+from holdfast.model.commands import SaveCheckpoint, SaveProgress, Settle
 from holdfast.model.usage import Usage
-from holdfast.ports.commands import SaveCheckpoint, SaveProgress, Settle
 
 MOST = 10_000
 """Runs in the notebook."""
@@ -25,7 +26,8 @@ LARGE = 4096
 
 
 class Record(Struct, gc=False):
-    """What is needed of a `StepRecord`, to be read thousands of times a second: no enum, and times as they are told."""
+    """What is needed of a `StepRecord`, to be read thousands of times a second: no enum, and times
+    as they are told."""
 
     status: str
     started: datetime
@@ -105,10 +107,11 @@ class Page(Struct):
 
 
 class Notebook:
-    """Has the steps of runs that began in this process, and are not over. What it does not know is no loss.
+    """Has the steps of runs that began in this process, and are not over. What it does not know is
+    no loss.
 
-    The keeper of leases forgets pages from its own thread: a page may be gone between two looks at it.
-    """
+    The keeper of leases forgets pages from its own thread: a page may be gone between two looks at
+    it."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -118,7 +121,14 @@ class Notebook:
         return len(self._pages)
 
     def begin(
-        self, run: str, epoch: int, owner: str, key: str | None, tenant: str, created: float, started: float
+        self,
+        run: str,
+        epoch: int,
+        owner: str,
+        key: str | None,
+        tenant: str,
+        created: float,
+        started: float,
     ) -> None:
         """Note a run that nobody has worked on before, and that was started just now."""
         self._pages[run] = Page(epoch, owner, key or run, tenant, created, started, monotonic(), {})
@@ -168,15 +178,30 @@ def sum_up(page: Page) -> Summary | None:
             return None
         steps[step] = told
         tokens, cost = tokens + told.total_tokens, cost + told.cost
-        if not saved.skipped:  # a value that is too large to be here is shown as the name of where it is
+        if (
+            not saved.skipped
+        ):  # a value that is too large to be here is shown as the name of where it is
             results[step] = saved.value if saved.value.startswith("@") else Raw(saved.value)
     if len(steps) > 1:
-        steps = {each.step_name: each for each in sorted(steps.values(), key=attrgetter("started_at"))}
+        steps = {
+            each.step_name: each for each in sorted(steps.values(), key=attrgetter("started_at"))
+        }
     spent = monotonic() - page.since
     created, updated = _at(page.created, UTC), _at(page.started + spent, UTC)
     took = int(1000 * spent + 0.5)
     document = Document(
-        "1.0", page.name, page.tenant, created, steps, results, updated, "completed", NONE, tokens, cost, took
+        "1.0",
+        page.name,
+        page.tenant,
+        created,
+        steps,
+        results,
+        updated,
+        "completed",
+        NONE,
+        tokens,
+        cost,
+        took,
     )
     return Summary(page.owner, not page.is_shown, len(steps), _json(document))
 
@@ -191,8 +216,18 @@ def _analytics(step: str, text: str) -> StepAnalytics | None:
     took = int(1000 * record.duration + 0.5) or 1  # a step that was executed took some time
     usage = record.usage
     if usage is None:
-        return StepAnalytics(step, record.status, record.started, record.finished, took, 0, 0, 0, 0.0)
+        return StepAnalytics(
+            step, record.status, record.started, record.finished, took, 0, 0, 0, 0.0
+        )
     inputs, outputs = usage.input_tokens, usage.output_tokens
     return StepAnalytics(
-        step, record.status, record.started, record.finished, took, inputs, outputs, inputs + outputs, usage.cost
+        step,
+        record.status,
+        record.started,
+        record.finished,
+        took,
+        inputs,
+        outputs,
+        inputs + outputs,
+        usage.cost,
     )

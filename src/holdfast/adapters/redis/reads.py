@@ -1,4 +1,5 @@
-"""What the server gives back, as the values of the port. Packed fields hold their values one after another."""
+"""What the server gives back, as the values of the port. Packed fields hold their values one after
+another."""
 
 from __future__ import annotations
 
@@ -22,7 +23,14 @@ _error = msgspec.json.Decoder(ErrorInfo).decode
 _progress = msgspec.json.Decoder(Progress).decode
 _attributes = msgspec.json.Decoder(dict[str, str]).decode
 
-STATES = [RunState.QUEUED, RunState.RUNNING, RunState.PAUSED, RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED]
+STATES = [
+    RunState.QUEUED,
+    RunState.RUNNING,
+    RunState.PAUSED,
+    RunState.SUCCEEDED,
+    RunState.FAILED,
+    RunState.CANCELLED,
+]
 """Their numbers in the store, from 1."""
 FENCE = Struct(">QBQdIddH")
 """As in `lua/prelude.lua`."""
@@ -107,7 +115,9 @@ def history(run: str, found: Sequence[Any]) -> list[Event]:
     if spec is None:
         return []
     tenant, pipeline, *_ = unpack(10, spec)
-    return [_event(run, number, packed, tenant, pipeline) for number, packed in enumerate(events, 1)]
+    return [
+        _event(run, number, packed, tenant, pipeline) for number, packed in enumerate(events, 1)
+    ]
 
 
 def _event(run: str, number: int, packed: bytes, tenant: str, pipeline: str) -> Event:
@@ -122,7 +132,16 @@ def logs(rows: Sequence[bytes]) -> list[StoredLog]:
 def dead_letter(id: bytes, packed: bytes, body: bytes) -> DeadLetter:
     source, reason, attributes, tenant, created, run, closed, resolution = unpack(8, packed)
     return DeadLetter(
-        id.decode(), source, reason, body, _attributes(attributes), tenant, created, run, closed, resolution
+        id.decode(),
+        source,
+        reason,
+        body,
+        _attributes(attributes),
+        tenant,
+        created,
+        run,
+        closed,
+        resolution,
     )
 
 
@@ -135,7 +154,14 @@ def lanes(packed: bytes) -> list[LaneInfo]:
 
 
 def _lane(
-    name: str, order: str, head: str, queued: int, running: int, leader: str | bool, term: int, blocked_by: str | bool
+    name: str,
+    order: str,
+    head: str,
+    queued: int,
+    running: int,
+    leader: str | bool,
+    term: int,
+    blocked_by: str | bool,
 ) -> LaneInfo:
     return LaneInfo(name, order, head, queued, running, leader or None, term, blocked_by or None)  # type: ignore[arg-type]
 

@@ -1,4 +1,5 @@
-"""The scripts: static texts, put together once from the files in `lua/`, and known to the server by their hash."""
+"""The scripts: static texts, put together once from the files in `lua/`, and known to the server by
+their hash."""
 
 from __future__ import annotations
 
@@ -62,8 +63,9 @@ def mover_scripts(clock: str = "clock") -> dict[str, Script]:
 
 
 def _script(*names: str) -> Script:
-    """Each file is a function inside the one before. What it takes from outside is then at hand for its functions,
-    which are made anew at every call, instead of being looked for among all locals of the script for each of them."""
+    """Each file is a function inside the one before. What it takes from outside is then at hand for
+    its functions, which are made anew at every call, instead of being looked for among all locals
+    of the script for each of them."""
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
     files = [folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names]
     text = "\nreturn (function()\n".join(files) + "\nend)()" * (len(files) - 1)

@@ -1,4 +1,5 @@
-"""The server: what it must be, what its settings mean, and its errors in words that say what to do."""
+"""The server: what it must be, what its settings mean, and its errors in words that say what to
+do."""
 
 from __future__ import annotations
 
@@ -21,12 +22,17 @@ OLDEST_USABLE_SCHEMA = 1
 
 def parse_info(text: bytes) -> dict[str, str]:
     """The answer of INFO as names and values."""
-    lines = (line.partition(":") for line in text.decode().splitlines() if line and not line.startswith("#"))
+    lines = (
+        line.partition(":")
+        for line in text.decode().splitlines()
+        if line and not line.startswith("#")
+    )
     return {name: value for name, _, value in lines}
 
 
 async def examine(wire: Wire, address: Address) -> bool:
-    """Refuse a server that would lose or forget what it is given. Whether what it answers survives a crash of it."""
+    """Refuse a server that would lose or forget what it is given. Whether what it answers survives
+    a crash of it."""
     found = parse_info(await ask(wire, "INFO"))
     refuse_loading(found, address)
     refuse_old_version(found, address)
@@ -44,15 +50,19 @@ def refuse_loading(found: dict[str, str], address: Address) -> None:
 def refuse_old_version(found: dict[str, str], address: Address) -> None:
     version = found.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
-        raise ConfigurationError(f"{address} is Redis {version}: holdfast needs 6.2 or newer, or any Valkey")
+        raise ConfigurationError(
+            f"{address} is Redis {version}: holdfast needs 6.2 or newer, or any Valkey"
+        )
 
 
 def refuse_eviction(found: dict[str, str], address: Address) -> None:
     policy = found.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         raise ConfigurationError(
-            f"{address} has maxmemory-policy {policy}: when its memory is full it would throw away runs, leases and "
-            "checkpoints without a word. Set it to noeviction (CONFIG SET maxmemory-policy noeviction, and in its "
+            f"{address} has maxmemory-policy {policy}: when its memory is full it would throw away "
+            "runs, leases and "
+            "checkpoints without a word. Set it to noeviction (CONFIG SET maxmemory-policy "
+            "noeviction, and in its "
             "configuration), or use a server of its own"
         )
 
@@ -63,7 +73,8 @@ _HASH_TAG = re.compile(r"[^{]*\{[^}]+\}")
 def refuse_scattered_keys(found: dict[str, str], address: Address) -> None:
     if found.get("cluster_enabled") == "1" and not _HASH_TAG.match(address.prefix):
         raise ConfigurationError(
-            f"{address} is a cluster: all keys of a store have to be in one slot, so its prefix needs a hash tag. "
+            f"{address} is a cluster: all keys of a store have to be in one slot, so its prefix "
+            "needs a hash tag. "
             "Add for example ?prefix={holdfast}: to the URL"
         )
 
@@ -72,8 +83,10 @@ async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> b
     if found.get("aof_enabled") != "1":
         _say(
             logging.WARNING,
-            f"{address} keeps no append-only file: whatever was accepted since its last snapshot is lost when it "
-            "stops. Set appendonly yes; appendfsync always if not even a power cut may lose anything",
+            f"{address} keeps no append-only file: whatever was accepted since its last snapshot "
+            "is lost when it "
+            "stops. Set appendonly yes; appendfsync always if not even a power cut may lose "
+            "anything",
         )
         return False
     policy = await setting(wire, "appendfsync")
@@ -81,8 +94,10 @@ async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> b
         lost = "a second" if policy == "everysec" else "30 seconds"
         _say(
             logging.INFO,
-            f"{address} has appendfsync {policy}: a crash of the server process loses nothing while its disk keeps up "
-            f"with it, a power cut up to about {lost} of what was accepted. Set appendfsync always where that matters",
+            f"{address} has appendfsync {policy}: a crash of the server process loses nothing "
+            "while its disk keeps up "
+            f"with it, a power cut up to about {lost} of what was accepted. Set appendfsync always "
+            "where that matters",
         )
     return True
 
@@ -105,7 +120,8 @@ def refuse_newer_schema(stored: list[Any], address: Address) -> None:
     schema, oldest = int(stored[0]), int(stored[1])
     if schema > SCHEMA and oldest > SCHEMA:
         raise ConfigurationError(
-            f"{address} was written by a newer holdfast (schema {schema}, here {SCHEMA}): upgrade holdfast"
+            f"{address} was written by a newer holdfast (schema {schema}, here {SCHEMA}): upgrade "
+            "holdfast"
         )
 
 
@@ -128,12 +144,14 @@ def explain(error: Exception, address: Address, *, opening: bool = False) -> Hol
     text = str(error) or type(error).__name__
     if not isinstance(error, ReplyError):
         return StoreUnavailable(
-            f"{address} can't be reached: {text}. Nothing is accepted or executed until it answers again"
+            f"{address} can't be reached: {text}. Nothing is accepted or executed until it answers "
+            "again"
         )
     if text.startswith(UNUSABLE):
         kind = ConfigurationError if opening else StoreUnavailable
         return kind(
-            f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and database in the URL"
+            f"{address} refused us ({text.split(' ')[0]}): check user, password, rights and "
+            "database in the URL"
         )
     if text.startswith(HELD):
         return StoreUnavailable(f"{address} {text.removeprefix(HELD)}; nothing was accepted")

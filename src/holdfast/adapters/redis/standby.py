@@ -1,8 +1,9 @@
 """Waiting at the inbox: an idle worker is given the next run in the commit that accepts it.
 
-A plain submit that comes alone is put into a stream (`lua/inbox.lua`), and the server hands it to whoever waits there:
-worker and submitter hear of it after the same fsync, and nobody has to claim it. To be given it is to have claimed it:
-the next script that the worker calls writes that down, before anything the worker itself can write.
+A plain submit that comes alone is put into a stream (`lua/inbox.lua`), and the server hands it to
+whoever waits there: worker and submitter hear of it after the same fsync, and nobody has to claim
+it. To be given it is to have claimed it: the next script that the worker calls writes that down,
+before anything the worker itself can write.
 
 What can go wrong, and what happens:
   the answer is lost on its way    as with a claim: its lease ends, and another goes on
@@ -22,15 +23,17 @@ import msgspec
 from holdfast.adapters.redis.link import Link
 from holdfast.adapters.redis.notebook import Notebook, owner
 from holdfast.adapters.redis.wire import ReplyError, Wire, ask
-from holdfast.ports.commands import Claim, Claimed, Command, Reply, Settle, Submit
+from holdfast.model.commands import Claim, Claimed, Command, Reply, Settle, Submit
 
 log = logging.getLogger("holdfast.redis")
 
 GROUP = "idle"
 PATIENCE = 0.25
-"""How long one wait takes, in seconds: whoever stops has to wait for its end, or might be given a run and not know."""
+"""How long one wait takes, in seconds: whoever stops has to wait for its end, or might be given a
+run and not know."""
 SOON = 0.005
-"""Seconds after which a run that was given to us is taken in. Most write something by then, which does it, too."""
+"""Seconds after which a run that was given to us is taken in. Most write something by then, which
+does it, too."""
 FORGOTTEN = 3_600_000
 """Milliseconds after which a consumer is taken for that of a process that has died."""
 SINCE = 1_767_225_600_000
@@ -42,10 +45,14 @@ _ARRAY = bytes((0x90 | len(Submit.__struct_fields__),))
 
 
 class StandBy:
-    """The place of one process at the inbox. `call` applies commands by a script, which takes the inbox in."""
+    """The place of one process at the inbox. `call` applies commands by a script, which takes the
+    inbox in."""
 
     def __init__(
-        self, inbox: str, notebook: Notebook, call: Callable[[Link, Sequence[Command]], Awaitable[list[Reply]]]
+        self,
+        inbox: str,
+        notebook: Notebook,
+        call: Callable[[Link, Sequence[Command]], Awaitable[list[Reply]]],
     ) -> None:
         self.waits = False
         self._inbox = inbox
@@ -60,10 +67,14 @@ class StandBy:
         if entry is None:
             return []
         claimed, created = _as_claimed(*entry)
-        suits = any(claimed.lane == claim.lane and claimed.pipeline in claim.pipelines for claim in claims)
+        suits = any(
+            claimed.lane == claim.lane and claimed.pipeline in claim.pipelines for claim in claims
+        )
         if suits:
             whose = owner(claimed.tenant, claimed.pipeline, claimed.lane)
-            self._notebook.begin(claimed.run, claimed.epoch, whose, None, claimed.tenant, created, created)
+            self._notebook.begin(
+                claimed.run, claimed.epoch, whose, None, claimed.tenant, created, created
+            )
         link.given += 1
         taking_in = asyncio.create_task(self._take_in(link, claimed, keep=suits))
         self._taking_in.add(taking_in)
@@ -80,7 +91,18 @@ class StandBy:
         block = round(1000 * min(PATIENCE, link.address.timeout / 2))
         self.waits = True
         try:
-            where = ("GROUP", GROUP, consumer, "COUNT", 1, "BLOCK", block, "STREAMS", self._inbox, ">")
+            where = (
+                "GROUP",
+                GROUP,
+                consumer,
+                "COUNT",
+                1,
+                "BLOCK",
+                block,
+                "STREAMS",
+                self._inbox,
+                ">",
+            )
             reply = await wire.send("XREADGROUP", *where)
         finally:
             self.waits = False
@@ -128,6 +150,15 @@ def _as_claimed(id: str, run: Submit) -> tuple[Claimed, float]:
     ms, _, number = id.partition("-")
     epoch = (int(ms) - SINCE) * 1000 + min(int(number), 999)
     claimed = Claimed(
-        run.id, run.tenant, run.pipeline, run.lane, epoch, 1, run.max_attempts, run.input, "{}", resumed=False
+        run.id,
+        run.tenant,
+        run.pipeline,
+        run.lane,
+        epoch,
+        1,
+        run.max_attempts,
+        run.input,
+        "{}",
+        resumed=False,
     )
     return claimed, int(ms) / 1000

@@ -19,13 +19,13 @@ from holdfast.adapters.redis.scripts import Script, scripts
 from holdfast.adapters.redis.standby import SOON, StandBy
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
+from holdfast.model import commands as c
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock
 from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
-from holdfast.ports import commands as c
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
@@ -48,7 +48,8 @@ def is_routine(command: c.Command) -> bool:
 
 
 PIECE = 1000
-"""Commands of one call: a larger batch is several calls, so that others get their turn. Each is atomic in itself."""
+"""Commands of one call: a larger batch is several calls, so that others get their turn. Each is
+atomic in itself."""
 
 
 DROPPED, NEWS = "inbox", "news"
@@ -56,7 +57,8 @@ DROPPED, NEWS = "inbox", "news"
 
 
 FULL = 500
-"""Entries of the inbox: whoever finds more has them taken in. The server is never busy with it for long."""
+"""Entries of the inbox: whoever finds more has them taken in. The server is never busy with it for
+long."""
 
 
 class RedisStore:
@@ -130,8 +132,8 @@ class RedisStore:
             self._ring(dropped=what == DROPPED, work=what != NEWS)
 
     def _ring(self, *, dropped: bool = False, work: bool = True) -> None:
-        """What was put into the inbox while we waited there has been given to somebody, perhaps to us: looking for it
-        would only be in its way."""
+        """What was put into the inbox while we waited there has been given to somebody, perhaps to
+        us: looking for it would only be in its way."""
         if dropped and self._standby.waits:
             asyncio.get_running_loop().call_later(SOON, self._doorbell.ring)
         else:
@@ -146,7 +148,11 @@ class RedisStore:
             return []
         link = self._link()
         try:
-            dropped = await self._drop(link, commands[0]) if len(commands) == 1 and is_plain(commands[0]) else None
+            dropped = (
+                await self._drop(link, commands[0])
+                if len(commands) == 1 and is_plain(commands[0])
+                else None
+            )
             replies = await self._call(link, commands) if dropped is None else dropped
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
@@ -156,7 +162,14 @@ class RedisStore:
 
     async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
         encoded = batch.encode(commands, self._notebook)
-        arguments = (self.address.prefix, self._me, self._documents, len(commands), *encoded, *self._time())
+        arguments = (
+            self.address.prefix,
+            self._me,
+            self._documents,
+            len(commands),
+            *encoded,
+            *self._time(),
+        )
         wire = await link.command_wire()
         given = link.given
         answer = await link.run(wire, self._script(link, commands), self._meta, *arguments)
@@ -164,15 +177,17 @@ class RedisStore:
         return batch.decode(commands, answer, self._notebook)
 
     async def _drop(self, link: Link, command: c.Submit) -> list[c.Reply] | None:
-        """Put a submit that comes alone into the inbox, which costs a third of what a script does. None if there is no
-        inbox, or the run has come before: then a script has to answer."""
+        """Put a submit that comes alone into the inbox, which costs a third of what a script does.
+        None if there is no inbox, or the run has come before: then a script has to answer."""
         wire = await link.command_wire()
         (encoded,) = batch.encode([command], self._notebook)
         now = ("t", repr(self._test_clock.now())) if self._test_clock else ()
         put = ("XADD", self._inbox, "NOMKSTREAM", "*", "m", encoded, *now)
         known = ("EXISTS", self._key(f"run:{command.id}"))
         told = ("PUBLISH", self._channel, f"{self._me} {DROPPED}")
-        is_known, entry, _, length = await link.ask_all(wire, [known, put, told, ("XLEN", self._inbox)])
+        is_known, entry, _, length = await link.ask_all(
+            wire, [known, put, told, ("XLEN", self._inbox)]
+        )
         if is_known or entry is None:
             return None
         if length > FULL:
@@ -180,8 +195,8 @@ class RedisStore:
         return [c.Submitted(command.id, True, "queued")]
 
     def _script(self, link: Link, commands: Sequence[c.Command]) -> Script:
-        """The smallest that will do: calling a script costs something for every function in it. While a run that was
-        given to us is yet to be taken in, it must be one that does that."""
+        """The smallest that will do: calling a script costs something for every function in it.
+        While a run that was given to us is yet to be taken in, it must be one that does that."""
         kinds = set(map(type, commands))
         nothing_to_take_in = bool(kinds) and link.given == link.taken_in
         if kinds <= LOCKS and nothing_to_take_in:
@@ -245,7 +260,9 @@ class RedisStore:
     async def over(self, runs: Sequence[str]) -> list[Run]:
         return [reads.run(found) for found in await self._read("over", list(runs))] if runs else []
 
-    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+    async def runs(
+        self, where: RunFilter, *, limit: int = 50, before: int | None = None
+    ) -> list[Run]:
         found: list[Run] = []
         while len(found) < limit:
             rows, before = await self._read("runs", (where, limit - len(found), before))
@@ -269,12 +286,18 @@ class RedisStore:
         return reads.history(run, await self._read("history", run))
 
     async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
-        return reads.logs(await self._ask("LRANGE", self._key(f"log:{run}"), after, after + limit - 1) if limit else [])
+        return reads.logs(
+            await self._ask("LRANGE", self._key(f"log:{run}"), after, after + limit - 1)
+            if limit
+            else []
+        )
 
     async def dead_letters(
         self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
     ) -> list[DeadLetter]:
-        found = await self._read("dead_letters", (tenant if tenant is not None else False, open_only, limit))
+        found = await self._read(
+            "dead_letters", (tenant if tenant is not None else False, open_only, limit)
+        )
         return [reads.dead_letter(*row) for row in found]
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
@@ -288,4 +311,6 @@ class RedisStore:
         return reads.lanes(await self._read("lanes", None))
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
-        return reads.audit(await self._ask("LRANGE", self._key("audit"), 0, limit - 1) if limit else [])
+        return reads.audit(
+            await self._ask("LRANGE", self._key("audit"), 0, limit - 1) if limit else []
+        )

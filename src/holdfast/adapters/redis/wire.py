@@ -1,11 +1,11 @@
 """One connection: commands leave in the order given and are answered in that order, many at a time.
 
-Nothing is ever sent twice. A connection that breaks or falls silent ends, and everybody who waits for an answer is told
-that it is unknown whether their command took effect; what to do about that is the caller's business.
+Nothing is ever sent twice. A connection that breaks or falls silent ends, and everybody who waits
+for an answer is told that it is unknown whether their command took effect; what to do about that is
+the caller's business.
 
-Written on `hiredis` directly: a call costs a third of the processor time that it costs through a client library, and no
-layer in between decides to try again.
-"""
+Written on `hiredis` directly: a call costs a third of the processor time that it costs through a
+client library, and no layer in between decides to try again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ ReplyError = hiredis.ReplyError
 class Wire(asyncio.Protocol):
     """A connection in one event loop. `pushed` is told of every message that nobody asked for."""
 
-    def __init__(self, name: str, timeout: float, pushed: Callable[[Any], None] | None = None) -> None:
+    def __init__(
+        self, name: str, timeout: float, pushed: Callable[[Any], None] | None = None
+    ) -> None:
         self.name = name
         self.closed = False
         self._timeout = timeout
@@ -122,7 +124,9 @@ class Wire(asyncio.Protocol):
         waiting, self._waiting = self._waiting, deque()
         for _, future, _ in waiting:
             if not future.done():
-                future.set_exception(error or ConnectionError(f"the connection to {self.name} was closed"))
+                future.set_exception(
+                    error or ConnectionError(f"the connection to {self.name} was closed")
+                )
 
 
 async def connect(
@@ -133,11 +137,14 @@ async def connect(
     pushed: Callable[[Any], None] | None = None,
     patience: float | None = None,
 ) -> Wire:
-    """`patience` is the time-out of connecting, if it is another. Raises OSError, TimeoutError included."""
+    """`patience` is the time-out of connecting, if it is another. Raises OSError, TimeoutError
+    included."""
     name = f"{host}:{port}"
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(timeout if patience is None else patience):
-        _, wire = await loop.create_connection(lambda: Wire(name, timeout, pushed), host, port, ssl=tls)
+        _, wire = await loop.create_connection(
+            lambda: Wire(name, timeout, pushed), host, port, ssl=tls
+        )
     return wire
 
 

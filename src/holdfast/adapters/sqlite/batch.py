@@ -8,9 +8,9 @@ from typing import Any
 
 from holdfast.adapters.sqlite import deadletters, execution, intake, locks, operations
 from holdfast.adapters.sqlite.transaction import Transaction
+from holdfast.model import commands as c
 from holdfast.model.clock import Clock
-from holdfast.ports import commands as c
-from holdfast.ports.commands import Command, Reply
+from holdfast.model.commands import Command, Reply
 
 TOGETHER: dict[type, Callable[[Transaction, list[Any]], list[Reply]]] = {
     c.Submit: intake.submit,
@@ -22,7 +22,8 @@ TOGETHER: dict[type, Callable[[Transaction, list[Any]], list[Reply]]] = {
 """Commands of which one statement applies many."""
 
 ONCE_PER_RUN = (c.SaveProgress, c.Settle)
-"""Two of these for one run do not go into one statement: the second has to see what the first did."""
+"""Two of these for one run do not go into one statement: the second has to see what the first
+did."""
 
 ALONE: dict[type, Callable[[Transaction, Any], Reply]] = {
     c.Claim: execution.claim,
@@ -64,7 +65,8 @@ class Group:
 
 
 def _concerns(command: Any) -> tuple[str, Any]:
-    """The run of a command, and what it must be alone with in its statement (None: with nothing)."""
+    """The run of a command, and what it must be alone with in its statement (None: with
+    nothing)."""
     if type(command) is c.SaveCheckpoint:
         return command.run, (command.run, command.step, command.key)
     if type(command) is c.Submit:
@@ -116,8 +118,11 @@ def apply(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Comma
     return replies
 
 
-def _is_idle_claim(connection: sqlite3.Connection, clock: Clock, commands: Sequence[Command]) -> bool:
-    """An idle worker looks without taking the lock that busy ones need. What comes a moment later rings the bell."""
+def _is_idle_claim(
+    connection: sqlite3.Connection, clock: Clock, commands: Sequence[Command]
+) -> bool:
+    """An idle worker looks without taking the lock that busy ones need. What comes a moment later
+    rings the bell."""
     if len(commands) != 1 or type(commands[0]) is not c.Claim:
         return False
     return not execution.has_work(connection, clock.monotonic(), commands[0])

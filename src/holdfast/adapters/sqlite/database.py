@@ -22,7 +22,11 @@ BUSY_TIMEOUT = 10.0
 def connect(path: str) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions are begun and ended by name."""
     connection = sqlite3.connect(
-        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=256
+        path,
+        timeout=BUSY_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
     )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = OFF")
@@ -32,7 +36,8 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def prepare(path: str, mono: float) -> sqlite3.Connection:
-    """Create or migrate the file and return a connection to it. Raises ConfigurationError when it can't be used."""
+    """Create or migrate the file and return a connection to it. Raises ConfigurationError when it
+    can't be used."""
     connection = prepare_for_mover(path)
     try:
         with translated(path, opening=True):
@@ -67,16 +72,23 @@ def read_mark(connection: sqlite3.Connection) -> Mark | None:
 
 
 def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
-    """A delay that ends later than it can was measured before the host was restarted: take it as over."""
+    """A delay that ends later than it can was measured before the host was restarted: take it as
+    over."""
     connection.execute(
-        "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due > ? + delay", (mono,)
+        "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due "
+        "> ? + delay",
+        (mono,),
     )
 
 
 def scripts() -> list[tuple[int, Traversable]]:
     """The numbered files, oldest first."""
     folder = resources.files("holdfast.adapters.sqlite").joinpath("schema")
-    return sorted((int(entry.name.split("_")[0]), entry) for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return sorted(
+        (int(entry.name.split("_")[0]), entry)
+        for entry in folder.iterdir()
+        if entry.name.endswith(".sql")
+    )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -115,27 +127,33 @@ def recognise(connection: sqlite3.Connection, path: str) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID and not empty:
         raise ConfigurationError(
-            f"{path} is an SQLite database of another program; nothing was changed. Choose another file, "
+            f"{path} is an SQLite database of another program; nothing was changed. Choose another "
+            "file, "
             "for example sqlite:///holdfast.db"
         )
 
 
 def refuse_newer(connection: sqlite3.Connection, version: int, newest: int) -> None:
     """Newer schemas say which older programs may still use them."""
-    row = connection.execute("SELECT value FROM meta WHERE name = 'oldest_usable_schema'").fetchone()
+    row = connection.execute(
+        "SELECT value FROM meta WHERE name = 'oldest_usable_schema'"
+    ).fetchone()
     if row is None or int(row[0]) > newest:
         raise ConfigurationError(
-            f"the database was written by a newer holdfast (schema {version}, here {newest}): upgrade holdfast"
+            f"the database was written by a newer holdfast (schema {version}, here {newest}): "
+            "upgrade holdfast"
         )
 
 
 def refuse_network_file_system(path: Path) -> None:
-    """SQLite's locks and shared memory do not work across machines: two workers would corrupt the file."""
+    """SQLite's locks and shared memory do not work across machines: two workers would corrupt the
+    file."""
     kind = file_system_of(path)
     if kind in NETWORK_FILE_SYSTEMS:
         raise ConfigurationError(
             f"{path} is on a network file system ({kind}), where SQLite's locks are not reliable. "
-            "Put the file on a local disk, or use a PostgreSQL or Redis store to share work between machines"
+            "Put the file on a local disk, or use a PostgreSQL or Redis store to share work "
+            "between machines"
         )
 
 
@@ -151,28 +169,39 @@ def translated(path: str, *, opening: bool = False) -> Iterator[None]:
 def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> HoldfastError:
     text = str(error)
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")) or "malformed" in text or "not a database" in text:
+    if (
+        name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT"))
+        or "malformed" in text
+        or "not a database" in text
+    ):
         return ConfigurationError(
-            f"{path} is not a usable SQLite database ({text}); the file was left as it is. Restore it from a "
+            f"{path} is not a usable SQLite database ({text}); the file was left as it is. Restore "
+            "it from a "
             "backup, try `sqlite3 FILE .recover`, or choose another file"
         )
     # SHMSIZE: there is not even room for the index of the write-ahead log
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")) or "disk is full" in text:
         return StoreUnavailable(
-            f"the disk that holds {path} is full; nothing was accepted. Free some space, then try again"
+            f"the disk that holds {path} is full; nothing was accepted. Free some space, then try "
+            "again"
         )
     if name.startswith("SQLITE_READONLY") or "readonly" in text:
         kind = ConfigurationError if opening else StoreUnavailable
-        return kind(f"{path} is read-only; holdfast has to write to it. Check the file's and the folder's permissions")
+        return kind(
+            f"{path} is read-only; holdfast has to write to it. Check the file's and the folder's "
+            "permissions"
+        )
     if name.startswith("SQLITE_CANTOPEN") or "unable to open" in text:
         return ConfigurationError(
-            f"{path} can't be opened ({text}): does its folder exist, and may this user write to it?"
+            f"{path} can't be opened ({text}): does its folder exist, and may this user write to "
+            "it?"
         )
     if name == "SQLITE_CONSTRAINT_TRIGGER":  # only a store that takes part in a move has triggers
         return StoreUnavailable(f"{path} {text}; nothing was accepted")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreUnavailable(
-            f"{path} stayed locked by another process for {BUSY_TIMEOUT:.0f} s; nothing was accepted. "
+            f"{path} stayed locked by another process for {BUSY_TIMEOUT:.0f} s; nothing was "
+            "accepted. "
             "Is a backup or a `sqlite3` shell holding a transaction open?"
         )
     return StoreUnavailable(f"{path}: {text} ({name or type(error).__name__})")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from holdfast.adapters.sqlite.transaction import Transaction, decode, encode, write_audit
+from holdfast.model.commands import Bury, ConfirmOutbox, Discard, MarkRedriven, ReadOutbox
 from holdfast.model.event import Event
-from holdfast.ports.commands import Bury, ConfirmOutbox, Discard, MarkRedriven, ReadOutbox
 
 
 def bury(tx: Transaction, command: Bury) -> bool:
     cursor = tx.execute(
-        "INSERT OR IGNORE INTO dead_letters (id, source, reason, body, attributes, tenant, created) "
+        "INSERT OR IGNORE INTO dead_letters (id, source, reason, body, attributes, tenant, "
+        "created) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             command.id,
@@ -33,7 +34,8 @@ def bury_run(tx: Transaction, run: str) -> None:
     tx.execute(
         "INSERT INTO dead_letters (id, source, reason, body, attributes, tenant, run, created) "
         "VALUES (?, 'run', ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, attributes = excluded.attributes, "
+        "ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, attributes = "
+        "excluded.attributes, "
         "closed = NULL, resolution = NULL",
         (
             f"run:{run}",
@@ -49,7 +51,8 @@ def bury_run(tx: Transaction, run: str) -> None:
 
 def close(tx: Transaction, id: str, resolution: str) -> bool:
     cursor = tx.execute(
-        "UPDATE dead_letters SET closed = ?, resolution = ? WHERE id = ? AND closed IS NULL", (tx.now, resolution, id)
+        "UPDATE dead_letters SET closed = ?, resolution = ? WHERE id = ? AND closed IS NULL",
+        (tx.now, resolution, id),
     )
     return cursor.rowcount == 1
 
@@ -64,7 +67,10 @@ def mark_redriven(tx: Transaction, command: MarkRedriven) -> bool:
 def discard(tx: Transaction, command: Discard) -> bool:
     if not close(tx, command.id, "discarded"):
         return False
-    tx.execute("UPDATE runs SET holds_lane = 0 WHERE id = (SELECT run FROM dead_letters WHERE id = ?)", (command.id,))
+    tx.execute(
+        "UPDATE runs SET holds_lane = 0 WHERE id = (SELECT run FROM dead_letters WHERE id = ?)",
+        (command.id,),
+    )
     write_audit(tx, command.actor, "dlq.discard", command.id, command.reason)
     return True
 
@@ -83,7 +89,8 @@ def read_outbox(tx: Transaction, command: ReadOutbox) -> list[Event]:
 
 def confirm_outbox(tx: Transaction, command: ConfirmOutbox) -> None:
     tx.execute(
-        "INSERT INTO meta (name, value) VALUES ('outbox_confirmed', ?1) ON CONFLICT (name) DO UPDATE "
+        "INSERT INTO meta (name, value) VALUES ('outbox_confirmed', ?1) ON CONFLICT (name) DO "
+        "UPDATE "
         "SET value = excluded.value WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)",
         (str(command.position),),
     )

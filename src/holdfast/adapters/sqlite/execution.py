@@ -21,8 +21,7 @@ from holdfast.adapters.sqlite.transaction import (
     pack,
     standing,
 )
-from holdfast.model.event import EventType
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     STALE,
     Claim,
     Claimed,
@@ -33,6 +32,7 @@ from holdfast.ports.commands import (
     SaveProgress,
     Settle,
 )
+from holdfast.model.event import EventType
 
 MAX_LOG_LINES = 10_000
 COMPLETED = str(EventType.COMPLETED)
@@ -42,7 +42,8 @@ STEP_SKIPPED = str(EventType.STEP_SKIPPED)
 _claimed = msgspec.json.Decoder(list[Claimed], strict=False)
 
 _COLUMNS = (
-    "json_array(id, tenant, pipeline, lane, epoch + 1, attempts + 1, attempt_limit, input, progress, "
+    "json_array(id, tenant, pipeline, lane, epoch + 1, attempts + 1, attempt_limit, input, "
+    "progress, "
     "epoch > 0 OR inherited)"
 )
 
@@ -58,7 +59,9 @@ SELECT json_group_array({_COLUMNS}) FROM (
     WHERE available IS NULL AND pipeline IN (SELECT value FROM json_each(?2)))
 """
 
-_PROMOTE = "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due <= ?"
+_PROMOTE = (
+    "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due <= ?"
+)
 
 _LEASE = """
 UPDATE runs SET state = 'running', epoch = epoch + 1, attempts = attempts + 1, worker = ?2, lease_until = ?3,
@@ -83,7 +86,8 @@ LIMIT 1
 
 
 def has_work(connection: sqlite3.Connection, mono: float, command: Claim) -> bool:
-    """Whether a claim might find anything: most of them find nothing, and this is the cheap way to know."""
+    """Whether a claim might find anything: most of them find nothing, and this is the cheap way to
+    know."""
     return connection.execute(_HAS_WORK, (command.lane, mono)).fetchone() is not None
 
 
@@ -125,7 +129,8 @@ def _lane_is_busy(tx: Transaction, lane: str) -> bool:
 
 
 def _within(found: list[Claimed], max_bytes: int) -> list[Claimed]:
-    """The longest start of the list that fits; one is always allowed, or a large input would wait for ever."""
+    """The longest start of the list that fits; one is always allowed, or a large input would wait
+    for ever."""
     total = 0
     for index, run in enumerate(found):
         total += len(run.input.encode())
@@ -143,14 +148,20 @@ FROM json_each(:batch) j WHERE r.id = j.value->>0 AND r.epoch = j.value->>1 AND 
 def renew(tx: Transaction, command: Renew) -> list[tuple[str, int]]:
     found = standing(tx, [(run, epoch, None) for run, epoch in command.held])
     tx.execute(
-        _RENEW, {"batch": pack(command.held), "until": tx.mono + command.ttl, "ttl": command.ttl, "mono": tx.mono}
+        _RENEW,
+        {
+            "batch": pack(command.held),
+            "until": tx.mono + command.ttl,
+            "ttl": command.ttl,
+            "mono": tx.mono,
+        },
     )
-    return [lease for lease, (current, _, _) in zip(command.held, found, strict=True) if not current]
+    return [
+        lease for lease, (current, _, _) in zip(command.held, found, strict=True) if not current
+    ]
 
 
-_CHECKPOINTS = (
-    "INSERT OR REPLACE INTO checkpoints (run, epoch, step, key, value, checksum, schema, fingerprint, record) VALUES "
-)
+_CHECKPOINTS = "INSERT OR REPLACE INTO checkpoints (run, epoch, step, key, value, checksum, schema, fingerprint, record) VALUES "
 
 
 class Numbers:
@@ -202,14 +213,27 @@ def save_checkpoints(tx: Transaction, commands: list[SaveCheckpoint]) -> list[An
 def _write_checkpoints(tx: Transaction, commands: list[SaveCheckpoint], numbers: Numbers) -> None:
     steps = [command for command in commands if not command.key]
     if steps:
-        append_numbered(tx, [_step_event(tx, c, numbers) for c in steps if (c.run, c.step) not in numbers.saved])
-    rows = [(c.run, c.epoch, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record) for c in commands]
+        append_numbered(
+            tx, [_step_event(tx, c, numbers) for c in steps if (c.run, c.step) not in numbers.saved]
+        )
+    rows = [
+        (c.run, c.epoch, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record)
+        for c in commands
+    ]
     insert_rows(tx, _CHECKPOINTS, rows)
 
 
-def _step_event(tx: Transaction, c: SaveCheckpoint, numbers: Numbers) -> tuple[str, int, str, float, str]:
+def _step_event(
+    tx: Transaction, c: SaveCheckpoint, numbers: Numbers
+) -> tuple[str, int, str, float, str]:
     """One event per step and attempt: a repeated request writes none."""
-    return c.run, numbers.next(c.run), STEP_SKIPPED if c.skipped else STEP_COMPLETED, tx.now, c.record
+    return (
+        c.run,
+        numbers.next(c.run),
+        STEP_SKIPPED if c.skipped else STEP_COMPLETED,
+        tx.now,
+        c.record,
+    )
 
 
 def save_progress(tx: Transaction, commands: list[SaveProgress]) -> list[Any]:
@@ -245,7 +269,9 @@ def quarantine(tx: Transaction, command: Quarantine) -> Any:
     if not holds(tx, command.run, command.epoch):
         return STALE
     place = (command.run, command.step, command.key)
-    removed = tx.one("DELETE FROM checkpoints WHERE run = ? AND step = ? AND key = ? RETURNING value", *place)
+    removed = tx.one(
+        "DELETE FROM checkpoints WHERE run = ? AND step = ? AND key = ? RETURNING value", *place
+    )
     if removed:
         tx.execute(
             "INSERT INTO quarantine (run, step, key, reason, value, at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -253,7 +279,9 @@ def quarantine(tx: Transaction, command: Quarantine) -> Any:
         )
         data = {"step": command.step, "key": command.key, "reason": command.reason}
         append_event(tx, command.run, EventType.CHECKPOINT_QUARANTINED, data)
-    return tx.value("SELECT count(*) FROM quarantine WHERE run = ? AND step = ?", command.run, command.step)
+    return tx.value(
+        "SELECT count(*) FROM quarantine WHERE run = ? AND step = ?", command.run, command.step
+    )
 
 
 _SUCCEEDED = """
@@ -274,7 +302,9 @@ def _write_settlements(tx: Transaction, commands: list[Settle], numbers: Numbers
     succeeded = [command for command in commands if command.outcome == "succeeded"]
     if succeeded:
         tx.execute(_SUCCEEDED, (pack([(c.run, c.result, c.progress) for c in succeeded]), tx.now))
-        append_numbered(tx, [(c.run, numbers.next(c.run), COMPLETED, tx.now, "{}") for c in succeeded])
+        append_numbered(
+            tx, [(c.run, numbers.next(c.run), COMPLETED, tx.now, "{}") for c in succeeded]
+        )
     for command in commands:
         if command.outcome != "succeeded":
             _end_attempt(tx, command)
@@ -308,18 +338,23 @@ def _has_attempts(tx: Transaction, run: str) -> bool:
 
 def _requeue(tx: Transaction, run: str, delay: float = 0.0, give_back: int = 0) -> None:
     tx.execute(
-        "UPDATE runs SET state = 'queued', available = iif(?1 > 0, ?2 + ?1, NULL), due = ?3 + ?1, delay = ?1, "
+        "UPDATE runs SET state = 'queued', available = iif(?1 > 0, ?2 + ?1, NULL), due = ?3 + ?1, "
+        "delay = ?1, "
         "attempts = attempts - ?4 WHERE id = ?5",
         (delay, tx.now, tx.mono, give_back, run),
     )
 
 
 def fail(tx: Transaction, run: str, error: str | None) -> None:
-    """The run ends as failed: one terminal event, and one dead letter unless its lane just goes on."""
-    lane = tx.one("SELECT l.sort, l.head FROM runs r JOIN lanes l ON l.name = r.lane WHERE r.id = ?", run)
+    """The run ends as failed: one terminal event, and one dead letter unless its lane just goes
+    on."""
+    lane = tx.one(
+        "SELECT l.sort, l.head FROM runs r JOIN lanes l ON l.name = r.lane WHERE r.id = ?", run
+    )
     fifo_head = lane[1] if lane and lane[0] == "fifo" else None
     tx.execute(
-        "UPDATE runs SET state = 'failed', error = ?, finished = ?, lease_until = NULL, holds_lane = ? WHERE id = ?",
+        "UPDATE runs SET state = 'failed', error = ?, finished = ?, lease_until = NULL, holds_lane "
+        "= ? WHERE id = ?",
         (error, tx.now, fifo_head == "block", run),
     )
     append_event(tx, run, EventType.FAILED, {"error": decode(error) if error else None})

@@ -14,7 +14,15 @@ from urllib.parse import quote
 from holdfast.adapters import disk
 from holdfast.adapters.sqlite import database
 from holdfast.errors import ConfigurationError
-from holdfast.ports.health import SCHEMA, Finding, Findings, abandoned, bytes_of, found, milliseconds
+from holdfast.ports.health import (
+    SCHEMA,
+    Finding,
+    Findings,
+    abandoned,
+    bytes_of,
+    found,
+    milliseconds,
+)
 
 OLDEST_SQLITE = (3, 35, 0)
 PATIENCE = 2.0
@@ -51,7 +59,9 @@ def _looked_at(path: Path) -> Iterator[Finding]:
 def _connect(path: Path) -> sqlite3.Connection:
     with database.translated(str(path), opening=True):
         where = f"file:{quote(str(path.absolute()))}?mode=rw"
-        return sqlite3.connect(where, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        return sqlite3.connect(
+            where, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        )
 
 
 def _library() -> Finding:
@@ -66,10 +76,13 @@ def _library() -> Finding:
 
 def _not_yet(path: Path) -> Finding:
     folder = disk.nearest(path)
-    can_be = folder == path.absolute().parent and os.access(folder, os.W_OK) and _takes_files(folder)
+    can_be = (
+        folder == path.absolute().parent and os.access(folder, os.W_OK) and _takes_files(folder)
+    )
     return found(
         SCHEMA,
-        f"{path} is not there yet" + ("" if can_be else f", and can't be created in {path.absolute().parent}"),
+        f"{path} is not there yet"
+        + ("" if can_be else f", and can't be created in {path.absolute().parent}"),
         fail=not can_be,
         warn=True,
         why="a mistyped name looks just like this",
@@ -128,7 +141,9 @@ def _writable(connection: sqlite3.Connection, path: Path) -> Finding:
             why="while somebody holds a transaction open, nothing is accepted and no step can be stored",
             fix="end the backup, the sqlite3 shell or the viewer that holds it (see `users` below)",
         )
-    return found("writable", f"its lock was free within {milliseconds(time.perf_counter() - began)}")
+    return found(
+        "writable", f"its lock was free within {milliseconds(time.perf_counter() - began)}"
+    )
 
 
 def _log(connection: sqlite3.Connection, path: Path) -> Finding:
@@ -175,7 +190,11 @@ def _leases(connection: sqlite3.Connection) -> Finding:
 
 def _users(path: Path) -> Finding:
     others = [name for pid, name in _having_open(path.resolve()) if pid != os.getpid()]
-    return found("users", f"{len(others)} other processes have it open" + (f": {', '.join(others)}" if others else ""))
+    return found(
+        "users",
+        f"{len(others)} other processes have it open"
+        + (f": {', '.join(others)}" if others else ""),
+    )
 
 
 def _having_open(path: Path) -> Iterator[tuple[int, str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.adapters.sqlite.transaction import Transaction, append_numbered, insert_rows, pack
+from holdfast.model.commands import Submit, Submitted
 from holdfast.model.event import EventType
-from holdfast.ports.commands import Submit, Submitted
 
 QUEUED = str(EventType.QUEUED)
 
 _INSERT = (
-    "INSERT OR IGNORE INTO runs (id, tenant, pipeline, lane, input, fingerprint, key, is_unique, priority, available, "
+    "INSERT OR IGNORE INTO runs (id, tenant, pipeline, lane, input, fingerprint, key, is_unique, "
+    "priority, available, "
     "due, delay, attempt_limit, parent, inherited, created) VALUES "
 )
 
@@ -43,7 +44,8 @@ def submit(tx: Transaction, commands: list[Submit]) -> list[Submitted]:
 
 
 def _any_taken(tx: Transaction, commands: list[Submit]) -> bool:
-    """Whether one of them might meet another run: the same id, or a key or unique slot that has to be looked up."""
+    """Whether one of them might meet another run: the same id, or a key or unique slot that has to
+    be looked up."""
     if any(command.unique for command in commands):
         return True
     keys = [(command.tenant, command.key) for command in commands if command.key is not None]
@@ -83,5 +85,7 @@ def _answer(tx: Transaction, command: Submit) -> Submitted:
     run, state, fingerprint = tx.one(
         _EXISTING, command.id, command.tenant, command.key, command.pipeline, command.unique
     )
-    same_key = command.key is not None and tx.value("SELECT 1 FROM runs WHERE id = ? AND key = ?", run, command.key)
+    same_key = command.key is not None and tx.value(
+        "SELECT 1 FROM runs WHERE id = ? AND key = ?", run, command.key
+    )
     return Submitted(run, False, state, bool(same_key) and fingerprint != command.fingerprint)

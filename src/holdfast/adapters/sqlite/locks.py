@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.adapters.sqlite.transaction import Transaction, write_audit
-from holdfast.ports.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, RenewLocks
+from holdfast.model.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, RenewLocks
 
 HELD = "token IS NOT NULL AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
 
@@ -18,7 +18,8 @@ def acquire(tx: Transaction, command: Acquire) -> Acquired | Held:
     until = tx.mono + command.ttl
     if row:
         tx.execute(
-            "UPDATE locks SET lease_until = max(lease_until, ?), lease_ttl = max(lease_ttl, ?) WHERE name = ?",
+            "UPDATE locks SET lease_until = max(lease_until, ?), lease_ttl = max(lease_ttl, ?) "
+            "WHERE name = ?",
             (until, command.ttl, command.name),
         )
         return Acquired(row[0])
@@ -38,7 +39,13 @@ def renew_locks(tx: Transaction, command: RenewLocks) -> list[tuple[str, str]]:
     )
     lost: list[tuple[str, str]] = []
     for name, token in command.held:
-        values = {"until": tx.mono + command.ttl, "ttl": command.ttl, "name": name, "token": token, "mono": tx.mono}
+        values = {
+            "until": tx.mono + command.ttl,
+            "ttl": command.ttl,
+            "name": name,
+            "token": token,
+            "mono": tx.mono,
+        }
         if tx.execute(sql, values).rowcount == 0:
             lost.append((name, token))
     return lost
@@ -57,7 +64,8 @@ def release_lock(tx: Transaction, command: ReleaseLock) -> bool:
 
 def force_release(tx: Transaction, command: ForceRelease) -> bool:
     cursor = tx.execute(
-        f"{_FREE}, epoch = epoch + 1 WHERE name = :name AND {HELD}", {"name": command.name, "mono": tx.mono}
+        f"{_FREE}, epoch = epoch + 1 WHERE name = :name AND {HELD}",
+        {"name": command.name, "mono": tx.mono},
     )
     if cursor.rowcount == 1:
         write_audit(tx, command.actor, "lock.force_release", command.name, command.reason)

@@ -1,9 +1,9 @@
 """Moving what is in a file: rows as they are, read in pages and written in one transaction a page.
 
-The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held store is refused by
-SQLite itself, and a store that is not held pays nothing for it. A mover's transaction says in `meta` that it is one,
-and takes that back before it commits, so nobody else ever sees it.
-"""
+The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held
+store is refused by SQLite itself, and a store that is not held pays nothing for it. A mover's
+transaction says in `meta` that it is one, and takes that back before it commits, so nobody else
+ever sees it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from holdfast.adapters.sqlite.locks import HELD as LOCK_HELD
 from holdfast.adapters.sqlite.transaction import HELD, Transaction, pack
 from holdfast.errors import ConfigurationError
 from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.commands import Sweep
 from holdfast.model.lane import Lane
-from holdfast.ports.commands import Sweep
 from holdfast.ports.mover import (
     PAGE_BYTES,
     AuditRecord,
@@ -94,14 +94,20 @@ class SqliteMover:
 
     def _standing(self) -> Standing:
         db, mono = self._db, {"mono": self._clock.monotonic()}
-        leases = db.execute(f"SELECT 'run ' || id, coalesce(worker, '') FROM runs r WHERE {HELD} ORDER BY seq", mono)
-        locks = db.execute(f"SELECT 'lock ' || name, owner FROM locks WHERE {LOCK_HELD} ORDER BY name", mono)
+        leases = db.execute(
+            f"SELECT 'run ' || id, coalesce(worker, '') FROM runs r WHERE {HELD} ORDER BY seq", mono
+        )
+        locks = db.execute(
+            f"SELECT 'lock ' || name, owner FROM locks WHERE {LOCK_HELD} ORDER BY name", mono
+        )
         return Standing(
             database.read_mark(db),
             empty=db.execute(_EMPTY).fetchone() is None,
             runs=db.execute("SELECT count(*) FROM runs").fetchone()[0],
             numbers=Numbers(*db.execute(_NUMBERS).fetchone()),
-            last_run=next((id for (id,) in db.execute("SELECT id FROM runs ORDER BY seq DESC LIMIT 1")), None),
+            last_run=next(
+                (id for (id,) in db.execute("SELECT id FROM runs ORDER BY seq DESC LIMIT 1")), None
+            ),
             holders=[Holder(*row) for row in (*leases, *locks)],
         )
 
@@ -111,11 +117,15 @@ class SqliteMover:
     def _hold(self, mark: Mark) -> None:
         with self._writing() as tx:
             tx.execute("UPDATE runs SET lease_until = ? WHERE state = 'running'", (tx.mono,))
-            tx.execute("UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL")
+            tx.execute(
+                "UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL"
+            )
             operations.sweep(tx, Sweep(limit=ALL))
             _drop_triggers(tx)
             _create_triggers(tx, mark.meaning)
-            tx.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?)", (_json(mark),))
+            tx.execute(
+                "INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?)", (_json(mark),)
+            )
 
     async def release(self) -> None:
         await self._do(self._release)
@@ -128,7 +138,9 @@ class SqliteMover:
     # --- reading ---
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
-        return await self._do(self._export_runs if kind == "runs" else EXPORT[kind], self._db, after, limit)
+        return await self._do(
+            self._export_runs if kind == "runs" else EXPORT[kind], self._db, after, limit
+        )
 
     def _export_runs(self, db: sqlite3.Connection, after: str | None, limit: int) -> Page:
         rows = db.execute(_RUNS, (after, limit)).fetchall()
@@ -153,7 +165,9 @@ class SqliteMover:
             bool(unique),
             bool(inherited),
             bool(holds_lane),
-            left if 0 < left <= delay else 0.0,  # more than it was: measured before the host was restarted
+            left
+            if 0 < left <= delay
+            else 0.0,  # more than it was: measured before the host was restarted
             reads.checkpoints(db, run.id, None),
             [Quarantined(*each) for each in db.execute(_QUARANTINE, (run.id,))],
             reads.history(db, run.id),
@@ -177,7 +191,10 @@ class SqliteMover:
         with self._writing() as tx:
             seq, position, _ = tx.one(_NUMBERS)
             tx.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
-            tx.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?)", (max(seq, numbers.seq),))
+            tx.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?)",
+                (max(seq, numbers.seq),),
+            )
             if numbers.position > position:
                 operations._hold_position(tx, numbers.position)
             sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('outbox_confirmed', ?)"
@@ -190,14 +207,17 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),
        coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'outbox_confirmed'), 0)
 """
 
-_EMPTY = "SELECT 1 FROM runs UNION ALL SELECT 1 FROM dead_letters UNION ALL SELECT 1 FROM audit LIMIT 1"
+_EMPTY = (
+    "SELECT 1 FROM runs UNION ALL SELECT 1 FROM dead_letters UNION ALL SELECT 1 FROM audit LIMIT 1"
+)
 
 # --- triggers ---
 
 
 def _create_triggers(tx: Transaction, meaning: str) -> None:
     tables = tx.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE 'sqlite_%'"
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE "
+        "'sqlite_%'"
     ).fetchall()
     text = meaning.replace("'", "''")
     for (table,) in tables:
@@ -223,8 +243,11 @@ _RUNS = (
 _QUARANTINE = "SELECT step, key, reason, value, at FROM quarantine WHERE run = ? ORDER BY id"
 
 
-def _by_name(sql: str, typed: Callable[..., Any]) -> Callable[[sqlite3.Connection, str | None, int], Page]:
-    """Records in the order of the first column of the statement, which is asked for those after a name."""
+def _by_name(
+    sql: str, typed: Callable[..., Any]
+) -> Callable[[sqlite3.Connection, str | None, int], Page]:
+    """Records in the order of the first column of the statement, which is asked for those after a
+    name."""
 
     def export(db: sqlite3.Connection, after: str | None, limit: int) -> Page:
         rows = db.execute(sql, (after, limit)).fetchall()
@@ -246,10 +269,17 @@ def _letter(*row: Any) -> DeadLetter:
 
 
 EXPORT: dict[str, Callable[[sqlite3.Connection, str | None, int], Page]] = {
-    "lanes": _by_name("SELECT name, sort, head FROM lanes WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2", Lane),
-    "locks": _by_name("SELECT name, epoch FROM locks WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2", LockEpoch),
+    "lanes": _by_name(
+        "SELECT name, sort, head FROM lanes WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
+        Lane,
+    ),
+    "locks": _by_name(
+        "SELECT name, epoch FROM locks WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
+        LockEpoch,
+    ),
     "letters": _by_name(
-        f"SELECT {reads._DEAD} FROM dead_letters WHERE run IS NULL AND (?1 IS NULL OR id > ?1) ORDER BY id LIMIT ?2",
+        f"SELECT {reads._DEAD} FROM dead_letters WHERE run IS NULL AND (?1 IS NULL OR id > ?1) "
+        "ORDER BY id LIMIT ?2",
         _letter,
     ),
     "audit": _export_audit,
@@ -282,7 +312,12 @@ def _adopt_locks(tx: Transaction, locks: Sequence[LockEpoch]) -> None:
 
 def _adopt_letters(tx: Transaction, letters: Sequence[DeadLetter]) -> None:
     known = _known(tx, "dead_letters", [letter.id for letter in letters])
-    _insert(tx, "dead_letters", reads._DEAD, [_letter_row(letter) for letter in letters if letter.id not in known])
+    _insert(
+        tx,
+        "dead_letters",
+        reads._DEAD,
+        [_letter_row(letter) for letter in letters if letter.id not in known],
+    )
 
 
 def _letter_row(letter: DeadLetter) -> tuple[Any, ...]:
@@ -306,7 +341,9 @@ def _known(tx: Transaction, table: str, ids: list[str]) -> set[str]:
 def _adopt_runs(tx: Transaction, records: Sequence[RunRecord]) -> None:
     known = _known(tx, "runs", [record.run.id for record in records])
     fresh = [record for record in records if record.run.id not in known]
-    tx.execute("DELETE FROM events WHERE run = ''")  # a placeholder, which go_on_from puts back where it belongs
+    tx.execute(
+        "DELETE FROM events WHERE run = ''"
+    )  # a placeholder, which go_on_from puts back where it belongs
     for table, (columns, rows_of) in BELONGINGS.items():
         _insert(tx, table, columns, [row for record in fresh for row in rows_of(tx, record)])
 
@@ -324,21 +361,40 @@ def _run_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
 
 def _checkpoint_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
     return [
-        (record.run.id, c.step, c.key, c.value, c.checksum, c.schema, c.fingerprint, c.record, c.epoch)
+        (
+            record.run.id,
+            c.step,
+            c.key,
+            c.value,
+            c.checksum,
+            c.schema,
+            c.fingerprint,
+            c.record,
+            c.epoch,
+        )
         for c in record.checkpoints
     ]
 
 
 def _quarantine_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    return [(record.run.id, bad.step, bad.key, bad.reason, bad.value, bad.at) for bad in record.quarantine]
+    return [
+        (record.run.id, bad.step, bad.key, bad.reason, bad.value, bad.at)
+        for bad in record.quarantine
+    ]
 
 
 def _event_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    return [(event.position, event.run, event.seq, event.type, event.at, event.data) for event in record.history]
+    return [
+        (event.position, event.run, event.seq, event.type, event.at, event.data)
+        for event in record.history
+    ]
 
 
 def _log_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    return [(record.run.id, line.at, line.level, line.step, line.message, line.fields) for line in record.logs]
+    return [
+        (record.run.id, line.at, line.level, line.step, line.message, line.fields)
+        for line in record.logs
+    ]
 
 
 def _letter_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
@@ -347,7 +403,10 @@ def _letter_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
 
 BELONGINGS: dict[str, tuple[str, Callable[[Transaction, RunRecord], list[tuple[Any, ...]]]]] = {
     "runs": (f"{reads._RUN}, is_unique, inherited, holds_lane, due, delay", _run_rows),
-    "checkpoints": ("run, step, key, value, checksum, schema, fingerprint, record, epoch", _checkpoint_rows),
+    "checkpoints": (
+        "run, step, key, value, checksum, schema, fingerprint, record, epoch",
+        _checkpoint_rows,
+    ),
     "quarantine": ("run, step, key, reason, value, at", _quarantine_rows),
     "events": ("position, run, seq, type, at, data", _event_rows),
     "logs": ("run, at, level, step, message, fields", _log_rows),

@@ -6,10 +6,16 @@ import sqlite3
 
 from holdfast.adapters.sqlite.deadletters import close
 from holdfast.adapters.sqlite.execution import fail
-from holdfast.adapters.sqlite.transaction import Transaction, append_event, encode, pack, write_audit
+from holdfast.adapters.sqlite.transaction import (
+    Transaction,
+    append_event,
+    encode,
+    pack,
+    write_audit,
+)
+from holdfast.model.commands import Cancel, DefineLane, PauseRun, Prune, Refused, Resume, Sweep
 from holdfast.model.event import EventType
 from holdfast.model.run import ErrorInfo
-from holdfast.ports.commands import Cancel, DefineLane, PauseRun, Prune, Refused, Resume, Sweep
 
 
 def cancel(tx: Transaction, command: Cancel) -> Refused | None:
@@ -17,7 +23,8 @@ def cancel(tx: Transaction, command: Cancel) -> Refused | None:
     if state not in ("queued", "running", "paused"):
         return Refused(state)
     tx.execute(
-        "UPDATE runs SET state = 'cancelled', epoch = epoch + 1, finished = ?, reason = ?, lease_until = NULL, "
+        "UPDATE runs SET state = 'cancelled', epoch = epoch + 1, finished = ?, reason = ?, "
+        "lease_until = NULL, "
         "available = NULL WHERE id = ?",
         (tx.now, command.reason or None, command.run),
     )
@@ -30,7 +37,8 @@ def pause(tx: Transaction, command: PauseRun) -> Refused | None:
     if state not in ("queued", "running"):
         return Refused(state)
     tx.execute(
-        "UPDATE runs SET state = 'paused', epoch = epoch + 1, attempts = attempts - (state = 'running'), reason = ?, "
+        "UPDATE runs SET state = 'paused', epoch = epoch + 1, attempts = attempts - (state = "
+        "'running'), reason = ?, "
         "lease_until = NULL, available = NULL WHERE id = ?",
         (command.reason or None, command.run),
     )
@@ -49,13 +57,15 @@ def resume(tx: Transaction, command: Resume) -> Refused | None:
         return Refused(state)
     try:
         tx.execute(
-            "UPDATE runs SET state = 'queued', available = NULL, finished = NULL, error = NULL, reason = NULL, "
+            "UPDATE runs SET state = 'queued', available = NULL, finished = NULL, error = NULL, "
+            "reason = NULL, "
             "holds_lane = 0, attempt_limit = attempts + ? WHERE id = ?",
             (command.attempts, command.run),
         )
     except sqlite3.IntegrityError:  # runs_live: another run has taken the unique slot
         other = tx.value(
-            "SELECT o.id FROM runs r JOIN runs o ON o.tenant = r.tenant AND o.pipeline = r.pipeline AND o.is_unique "
+            "SELECT o.id FROM runs r JOIN runs o ON o.tenant = r.tenant AND o.pipeline = "
+            "r.pipeline AND o.is_unique "
             "AND o.state IN ('queued', 'running', 'paused') WHERE r.id = ?",
             command.run,
         )
@@ -81,7 +91,11 @@ def sweep(tx: Transaction, command: Sweep) -> list[tuple[str, str]]:
             fail(tx, run, encode(worker_lost(attempts)).decode())
             swept.append((run, "failed"))
         else:
-            tx.execute("UPDATE runs SET state = 'queued', available = NULL, lease_until = NULL WHERE id = ?", (run,))
+            tx.execute(
+                "UPDATE runs SET state = 'queued', available = NULL, lease_until = NULL WHERE id = "
+                "?",
+                (run,),
+            )
             append_event(tx, run, EventType.WORKER_LOST, {"attempt": attempts})
             swept.append((run, "queued"))
     return swept
@@ -90,7 +104,8 @@ def sweep(tx: Transaction, command: Sweep) -> list[tuple[str, str]]:
 def worker_lost(attempts: int) -> ErrorInfo:
     return ErrorInfo(
         "WorkerLost",
-        f"the worker vanished {attempts} times while it had this run; look at what kills it, then resume the run",
+        f"the worker vanished {attempts} times while it had this run; look at what kills it, then "
+        "resume the run",
     )
 
 
@@ -114,25 +129,29 @@ def prune(tx: Transaction, command: Prune) -> list[tuple[str, str]]:
         newest = tx.value("SELECT max(position) FROM events")
         batch = pack([run for run, _ in runs])
         for table in _BELONGINGS:
-            tx.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", (batch,))
+            tx.execute(
+                f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", (batch,)
+            )
         tx.execute("DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", (batch,))
         _hold_position(tx, newest)
     return runs
 
 
 def _hold_position(tx: Transaction, newest: int) -> None:
-    """Keep a placeholder where the newest event was: SQLite would give its number out again, and the relay, which has
-    confirmed that number, would never see the new event."""
+    """Keep a placeholder where the newest event was: SQLite would give its number out again, and
+    the relay, which has confirmed that number, would never see the new event."""
     tx.execute("DELETE FROM events WHERE run = '' AND position < ?", (newest,))
     tx.execute(
-        "INSERT OR IGNORE INTO events (position, run, seq, type, at, data) VALUES (?1, '', ?1, '', ?2, '{}')",
+        "INSERT OR IGNORE INTO events (position, run, seq, type, at, data) VALUES (?1, '', ?1, '', "
+        "?2, '{}')",
         (newest, tx.now),
     )
 
 
 def define_lane(tx: Transaction, command: DefineLane) -> str:
     tx.execute(
-        "INSERT INTO lanes (name, sort, head) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET head = excluded.head",
+        "INSERT INTO lanes (name, sort, head) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+        "head = excluded.head",
         (command.name, command.order, command.head),
     )
     return tx.value("SELECT sort FROM lanes WHERE name = ?", command.name)

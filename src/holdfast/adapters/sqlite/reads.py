@@ -17,7 +17,8 @@ from holdfast.model.run import Run
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
 _RUN = (
-    "id, tenant, pipeline, lane, state, seq, priority, key, fingerprint, parent, epoch, attempts, attempt_limit, "
+    "id, tenant, pipeline, lane, state, seq, priority, key, fingerprint, parent, epoch, attempts, "
+    "attempt_limit, "
     "worker, created, available, started, finished, input, result, error, reason, progress"
 )
 _JSON = frozenset(("error", "progress"))
@@ -67,7 +68,11 @@ def runs(db: sqlite3.Connection, where: RunFilter, limit: int, before: int | Non
 
 def count(db: sqlite3.Connection, where: RunFilter) -> dict[str, int]:
     condition, values = _where(where)
-    return dict(db.execute(f"SELECT state, count(*) FROM runs WHERE {condition} GROUP BY state", values).fetchall())
+    return dict(
+        db.execute(
+            f"SELECT state, count(*) FROM runs WHERE {condition} GROUP BY state", values
+        ).fetchall()
+    )
 
 
 def checkpoints(db: sqlite3.Connection, run: str, step: str | None) -> list[Checkpoint]:
@@ -79,7 +84,9 @@ def checkpoints(db: sqlite3.Connection, run: str, step: str | None) -> list[Chec
 
 
 def quarantined(db: sqlite3.Connection, run: str) -> list[tuple[str, str, str]]:
-    return db.execute("SELECT step, key, reason FROM quarantine WHERE run = ? ORDER BY id", (run,)).fetchall()
+    return db.execute(
+        "SELECT step, key, reason FROM quarantine WHERE run = ? ORDER BY id", (run,)
+    ).fetchall()
 
 
 def history(db: sqlite3.Connection, run: str) -> list[Event]:
@@ -103,7 +110,9 @@ def _dead(row: tuple[Any, ...]) -> DeadLetter:
     return DeadLetter(id, source, reason, body, decode(attributes), *rest)
 
 
-def dead_letters(db: sqlite3.Connection, tenant: str | None, open_only: bool, limit: int) -> list[DeadLetter]:
+def dead_letters(
+    db: sqlite3.Connection, tenant: str | None, open_only: bool, limit: int
+) -> list[DeadLetter]:
     sql = (
         f"SELECT {_DEAD} FROM dead_letters WHERE (?1 IS NULL OR tenant = ?1) "
         f"{'AND closed IS NULL' if open_only else ''} ORDER BY created DESC, id DESC LIMIT ?2"

@@ -14,15 +14,15 @@ from holdfast.adapters.sqlite.writer import Writer
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.event import Event
-from holdfast.model.lease import LockInfo
-from holdfast.model.run import Run
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Claim,
     Claimed,
     Command,
     Reply,
 )
+from holdfast.model.event import Event
+from holdfast.model.lease import LockInfo
+from holdfast.model.run import Run
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 R = TypeVar("R")
@@ -36,7 +36,9 @@ class SqliteStore:
 
     features = Features("sqlite", durable=True, shared=True, batches_in_flight=2)
 
-    def __init__(self, path: str | Path, clock: Clock | None = None, *, threads: bool = True) -> None:
+    def __init__(
+        self, path: str | Path, clock: Clock | None = None, *, threads: bool = True
+    ) -> None:
         self.path = str(path)
         self._clock = clock or SystemClock()
         self._threads = threads
@@ -105,7 +107,9 @@ class SqliteStore:
     async def over(self, runs: Sequence[str]) -> list[Run]:
         return await self._read(reads.over, runs)
 
-    async def runs(self, where: RunFilter, *, limit: int = 50, before: int | None = None) -> list[Run]:
+    async def runs(
+        self, where: RunFilter, *, limit: int = 50, before: int | None = None
+    ) -> list[Run]:
         return await self._read(reads.runs, where, limit, before)
 
     async def count(self, where: RunFilter) -> dict[str, int]:

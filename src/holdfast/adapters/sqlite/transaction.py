@@ -1,9 +1,9 @@
 """One transaction: many commands applied in a few statements.
 
-The interpreter lock is given back while SQLite works and asked for again after every statement, and a busy event loop
-makes each of these turns cost up to milliseconds. So a batch is few statements, whatever its size: reads and updates
-unpack one JSON array with `json_each`, inserts carry many rows in one VALUES list.
-"""
+The interpreter lock is given back while SQLite works and asked for again after every statement, and
+a busy event loop makes each of these turns cost up to milliseconds. So a batch is few statements,
+whatever its size: reads and updates unpack one JSON array with `json_each`, inserts carry many rows
+in one VALUES list."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def pack(values: Sequence[Any]) -> str:
 
 
 HELD = "r.state = 'running' AND r.lease_until > :mono AND r.lease_until <= :mono + r.lease_ttl"
-"""A lease that has not ended. One that ends later than any lease can was granted before the host was restarted."""
+"""A lease that has not ended. One that ends later than any lease can was granted before the host
+was restarted."""
 
 _STANDING = f"""
 SELECT json_group_array(json_array(
@@ -60,9 +61,11 @@ FROM json_each(:batch) j LEFT JOIN runs r ON r.id = j.value->>0
 """
 
 
-def standing(tx: Transaction, held: Sequence[tuple[str, int, str | None]]) -> list[tuple[int, int, int]]:
-    """For each (run, epoch, step): whether the lease holds, the number of the run's last event, and whether this
-    epoch has saved that step before."""
+def standing(
+    tx: Transaction, held: Sequence[tuple[str, int, str | None]]
+) -> list[tuple[int, int, int]]:
+    """For each (run, epoch, step): whether the lease holds, the number of the run's last event, and
+    whether this epoch has saved that step before."""
     found = tx.execute(_STANDING, {"batch": pack(held), "mono": tx.mono}).fetchone()[0]
     return decode(found)
 
@@ -88,7 +91,8 @@ def _insert(head: str, width: int, count: int) -> str:
 
 
 def insert_rows(tx: Transaction, head: str, rows: Sequence[tuple[Any, ...]]) -> int:
-    """Insert rows with few statements: as many as a power of two at a time, so that few texts are ever prepared."""
+    """Insert rows with few statements: as many as a power of two at a time, so that few texts are
+    ever prepared."""
     done = inserted = 0
     while done < len(rows):
         count = min(MAX_ROWS, 1 << (len(rows) - done).bit_length() - 1)
@@ -99,7 +103,9 @@ def insert_rows(tx: Transaction, head: str, rows: Sequence[tuple[Any, ...]]) -> 
     return inserted
 
 
-def append_event(tx: Transaction, run: str, kind: str, data: dict[str, Any] | str | None = None) -> None:
+def append_event(
+    tx: Transaction, run: str, kind: str, data: dict[str, Any] | str | None = None
+) -> None:
     text = data if isinstance(data, str) else encode(data or {}).decode()
     tx.execute(
         "INSERT INTO events (run, seq, type, at, data) "

@@ -1,4 +1,5 @@
-"""The writer thread: whatever is waiting when it wakes up goes into one transaction (group commit)."""
+"""The writer thread: whatever is waiting when it wakes up goes into one transaction (group
+commit)."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from typing import Any
 from holdfast.adapters.sqlite import batch, database
 from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
-from holdfast.ports.commands import Command, Reply
+from holdfast.model.commands import Command, Reply
 
 POLL = 0.025
 """How often an idle process looks whether another one has committed something, in seconds."""
 
 MAX_COMMANDS = 128
-"""A full batch is not made fuller: while the next one is written, those who waited for this one can go on."""
+"""A full batch is not made fuller: while the next one is written, those who waited for this one can
+go on."""
 
 
 class Request:
@@ -48,12 +50,13 @@ class Request:
 
 
 class Writer:
-    """Owns the one connection that writes. Both callbacks are called on its thread: `committed` is told what each of
-    its transactions did and answered, `changed` that another process has committed something.
+    """Owns the one connection that writes. Both callbacks are called on its thread: `committed` is
+    told what each of its transactions did and answered, `changed` that another process has
+    committed something.
 
-    `PRAGMA data_version` reads a counter in shared memory: some microseconds, no lock, no disk. It changes with the
-    commits of *other* connections, so this is the connection to ask: any other would hear our own all the time.
-    """
+    `PRAGMA data_version` reads a counter in shared memory: some microseconds, no lock, no disk. It
+    changes with the commits of *other* connections, so this is the connection to ask: any other
+    would hear our own all the time."""
 
     def __init__(
         self,
@@ -69,7 +72,9 @@ class Writer:
         self._version: int | None = None
         self._listened = 0.0
         self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="holdfast-sqlite-writer", daemon=True)
+        self._thread = threading.Thread(
+            target=self._work, name="holdfast-sqlite-writer", daemon=True
+        )
         self._listening = threading.Event()
         self._closed = False
 
@@ -154,7 +159,9 @@ class Writer:
             request.answer(replies[start:end])
             start = end
 
-    def _isolate(self, connection: sqlite3.Connection, requests: list[Request], error: Exception) -> None:
+    def _isolate(
+        self, connection: sqlite3.Connection, requests: list[Request], error: Exception
+    ) -> None:
         """Nobody suffers for a neighbour's batch: what failed together is tried once alone."""
         if len(requests) == 1:
             requests[0].answer(error)

@@ -13,12 +13,17 @@ COUNTED = ("CALLS", "TOKENS IN", "TOKENS OUT", "COST")
 
 def estimate_page(found: Estimate) -> RenderableType:
     """What a report would cost, step by step."""
-    lines = [(one.step, one.calls, one.input_tokens, one.output_tokens, one.cost) for one in found.steps]
+    lines = [
+        (one.step, one.calls, one.input_tokens, one.output_tokens, one.cost) for one in found.steps
+    ]
     lines.append(("in all", found.calls, found.input_tokens, found.output_tokens, found.cost))
     rows: list[list[Cell]] = [
-        [name, f"{calls:,}", f"{given:,}", f"{said:,}", _dollars(cost)] for name, calls, given, said, cost in lines
+        [name, f"{calls:,}", f"{given:,}", f"{said:,}", _dollars(cost)]
+        for name, calls, given, said, cost in lines
     ]
-    head = Text(f"{found.comments:,} comments with {found.model}, if no answer is known yet", style="bold")
+    head = Text(
+        f"{found.comments:,} comments with {found.model}, if no answer is known yet", style="bold"
+    )
     return Group(head, table(("STEP", *COUNTED), rows, right=COUNTED))
 
 

@@ -16,24 +16,32 @@ MARKS = {"ok": ("✔", "green"), "warn": ("!", "yellow bold"), "fail": ("✘", "
 def check_lines(items: Sequence[Finding]) -> RenderableType:
     """One line for each check, and the whole of each problem: nobody should have to ask twice."""
     ordered = sorted(items, key=lambda one: one.status != "ok")
-    marks = [Text.assemble(MARKS[one.status], " ", (f"{one.check:<10} ", "bold"), one.seen) for one in ordered]
+    marks = [
+        Text.assemble(MARKS[one.status], " ", (f"{one.check:<10} ", "bold"), one.seen)
+        for one in ordered
+    ]
     return Group(*marks)
 
 
 def finding_text(one: Finding, is_first: bool, width: int) -> Text:
-    """What was seen and, unless all is well, why it matters and how to fix it. The first of an area names it."""
+    """What was seen and, unless all is well, why it matters and how to fix it. The first of an area
+    names it."""
     mark, color = MARKS[one.status]
     lead = (f"{one.area if is_first else '':<9}", "bold")
     line = Text.assemble(lead, (f"{mark} ", color), f"{one.check:<18} ", no_wrap=True)
     parts = [("", one.seen, "" if one.status == "ok" else color)]
     if one.status != "ok":
-        parts += [(label, text, "") for label, text in (("why  ", one.why), ("fix  ", one.fix)) if text]
+        parts += [
+            (label, text, "") for label, text in (("why  ", one.why), ("fix  ", one.fix)) if text
+        ]
     indent = line.cell_len
     for label, text, style in parts:
         room = max(20, width - indent - len(label))
         wrapped = wrap(text, room, break_long_words=False, break_on_hyphens=False)
         rest = "\n" + " " * (indent + len(label))
-        line.append("\n" + " " * indent if label else "").append(label, "dim").append(rest.join(wrapped), style)
+        line.append("\n" + " " * indent if label else "").append(label, "dim").append(
+            rest.join(wrapped), style
+        )
     return line
 
 
@@ -42,6 +50,9 @@ def sum_of_findings(findings: Sequence[Finding]) -> Text:
         count = sum(one.status == status for one in findings)
         return f"{count or 'no'} {name}{'' if count == 1 else 's'}"
 
-    worst = next((status for status in ("fail", "warn") if any(one.status == status for one in findings)), "ok")
+    worst = next(
+        (status for status in ("fail", "warn") if any(one.status == status for one in findings)),
+        "ok",
+    )
     text = f"{len(findings)} checks: {number('fail', 'problem')}, {number('warn', 'warning')}"
     return Text(f"\n{text}", style=MARKS[worst][1])

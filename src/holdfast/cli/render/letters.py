@@ -17,7 +17,10 @@ def letter_table(items: Sequence[DeadLetterView]) -> RenderableType:
     if not items:
         return empty("dead letters")
     headings = ("DEAD LETTER", "FROM", "TENANT", "AGE", "STATUS", "REASON")
-    rows = [[one.id, _source(one), one.tenant, age(one.created), one.resolution or "open", one.reason] for one in items]
+    rows = [
+        [one.id, _source(one), one.tenant, age(one.created), one.resolution or "open", one.reason]
+        for one in items
+    ]
     return table(headings, rows, right=("AGE",), whole=("DEAD LETTER",), free="REASON")
 
 
@@ -29,6 +32,20 @@ def letter_page(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
     head = Text.assemble((letter.id, "bold"), "  ", letter.resolution or "open")
     facts = [f"from {letter.source}", f"tenant {letter.tenant}", f"since {moment(letter.created)}"]
     facts += [f"{name} {value}" for name, value in letter.attributes.items()]
-    shown = body["body"] if body["encoding"] != "json" else json.dumps(body["body"], indent=2, ensure_ascii=False)
-    hint = f"`holdfast dlq redrive {letter.id}` sends it on its way again" if letter.closed is None else ""
-    return Group(head, Text(" · ".join(facts), style="dim"), Text(letter.reason, style="red"), Text(shown), Text(hint))
+    shown = (
+        body["body"]
+        if body["encoding"] != "json"
+        else json.dumps(body["body"], indent=2, ensure_ascii=False)
+    )
+    hint = (
+        f"`holdfast dlq redrive {letter.id}` sends it on its way again"
+        if letter.closed is None
+        else ""
+    )
+    return Group(
+        head,
+        Text(" · ".join(facts), style="dim"),
+        Text(letter.reason, style="red"),
+        Text(shown),
+        Text(hint),
+    )

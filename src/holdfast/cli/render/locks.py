@@ -14,5 +14,8 @@ def lock_table(items: Sequence[LockView]) -> RenderableType:
     if not items:
         return empty("locks are held")
     headings = ("LOCK", "HOLDER", "EPOCH", "SINCE", "LEFT")
-    rows = [[one.name, one.holder, str(one.epoch), moment(one.acquired), took(one.remaining)] for one in items]
+    rows = [
+        [one.name, one.holder, str(one.epoch), moment(one.acquired), took(one.remaining)]
+        for one in items
+    ]
     return table(headings, rows, right=("EPOCH", "LEFT"), whole=("LOCK",))

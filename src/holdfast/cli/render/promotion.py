@@ -32,19 +32,31 @@ TARGETS = {
 
 def promotion_page(view: PromotionView) -> RenderableType:
     title = Text.assemble((view.source, "bold"), " → ", (view.target, "bold"))
-    return Group(title, Text(), _kinds(view), Text(), *(_moved(view) if view.moved else _planned(view)))
+    return Group(
+        title, Text(), _kinds(view), Text(), *(_moved(view) if view.moved else _planned(view))
+    )
 
 
 def _kinds(view: PromotionView) -> Table:
-    there = sorted((each for each in view.kinds if each["count"]), key=lambda each: KINDS.index(each["kind"]))
-    rows = [(k["kind"], f"{k['count']:,}", _size(k["bytes"]), _detail(k["kind"], view)) for k in there]
-    return table(["KIND", "COUNT", "SIZE", ""], rows or [("nothing", "0", "", None)], right=("COUNT", "SIZE"))
+    there = sorted(
+        (each for each in view.kinds if each["count"]), key=lambda each: KINDS.index(each["kind"])
+    )
+    rows = [
+        (k["kind"], f"{k['count']:,}", _size(k["bytes"]), _detail(k["kind"], view)) for k in there
+    ]
+    return table(
+        ["KIND", "COUNT", "SIZE", ""], rows or [("nothing", "0", "", None)], right=("COUNT", "SIZE")
+    )
 
 
 def _detail(kind: str, view: PromotionView) -> Text | None:
     if kind != "runs":
         return None
-    parts = [Text.assemble(f"{view.runs[state]:,} ", colored(state)) for state in STATES if view.runs.get(state)]
+    parts = [
+        Text.assemble(f"{view.runs[state]:,} ", colored(state))
+        for state in STATES
+        if view.runs.get(state)
+    ]
     keys = [Text(f"{view.keys:,} with a key")] if view.keys else []
     return Text(", ").join([*parts, *keys])
 
@@ -57,7 +69,9 @@ def _size(size: int) -> str:
 
 
 def _planned(view: PromotionView) -> list[RenderableType]:
-    lines = [_good(f"{view.target} {TARGETS[view.target_is]}")] if view.target_is != "in use" else []
+    lines = (
+        [_good(f"{view.target} {TARGETS[view.target_is]}")] if view.target_is != "in use" else []
+    )
     lines += [_bad(obstacle) for obstacle in view.obstacles]
     lines += _missing(view)
     lines.append(Text("nothing was changed: this was a dry run", style="dim"))
@@ -66,9 +80,14 @@ def _planned(view: PromotionView) -> list[RenderableType]:
 
 def _moved(view: PromotionView) -> list[RenderableType]:
     return [
-        _good(f"moved in {humanise(view.seconds)}, read back, and the same on both sides, run by run"),
+        _good(
+            f"moved in {humanise(view.seconds)}, read back, and the same on both sides, run by run"
+        ),
         *_missing(view),
-        Text(f"{view.source} is closed: who opens it is told where its runs are; --undo takes it back"),
+        Text(
+            f"{view.source} is closed: who opens it is told where its runs are; --undo takes it "
+            "back"
+        ),
         *_next(view, "now set"),
     ]
 
@@ -78,7 +97,10 @@ def _missing(view: PromotionView) -> list[Text]:
     if not blobs.missing:
         return []
     return [
-        _bad(f"{blobs.missing} of {blobs.values} values are not in the blob store {blobs.place or '(none is set)'}")
+        _bad(
+            f"{blobs.missing} of {blobs.values} values are not in the blob store "
+            f"{blobs.place or '(none is set)'}"
+        )
     ]
 
 

@@ -18,7 +18,16 @@ def run_table(items: Sequence[RunSummary]) -> RenderableType:
     if not items:
         return empty("runs")
     tenants = any(run.tenant != "default" for run in items)
-    headings = ["RUN", "PIPELINE", *(["TENANT"] if tenants else []), "STATE", "TRIES", "AGE", "TOOK", "WHY"]
+    headings = [
+        "RUN",
+        "PIPELINE",
+        *(["TENANT"] if tenants else []),
+        "STATE",
+        "TRIES",
+        "AGE",
+        "TOOK",
+        "WHY",
+    ]
     rows = [_run_row(run, tenants) for run in items]
     return table(headings, rows, right=("TRIES", "AGE", "TOOK"), whole=("RUN",), free="WHY")
 
@@ -38,13 +47,19 @@ def _run_row(run: RunSummary, tenants: bool) -> list[Cell]:
 
 def run_page(view: RunView, width: int) -> RenderableType:
     """The whole story of a run."""
-    return Group(*_head(view), Text(), step_bars(view, width), Text(), summary_line(view), *_tail(view))
+    return Group(
+        *_head(view), Text(), step_bars(view, width), Text(), summary_line(view), *_tail(view)
+    )
 
 
 def _head(view: RunView) -> list[RenderableType]:
     run = view.run
     title = Text.assemble((run.id, "bold"), "  ", run.pipeline, "  ", colored(run.state))
-    facts = [f"tenant {run.tenant}", f"lane {run.lane}", f"try {run.attempts} of {run.attempt_limit}"]
+    facts = [
+        f"tenant {run.tenant}",
+        f"lane {run.lane}",
+        f"try {run.attempts} of {run.attempt_limit}",
+    ]
     facts += [f"key {run.key}"] if run.key else []
     facts += [f"priority {run.priority}"] if run.priority else []
     facts += [f"worker {run.worker}"] if run.worker else []
@@ -65,7 +80,9 @@ def _tail(view: RunView) -> list[RenderableType]:
     run = view.run
     lines: list[RenderableType] = []
     if run.error:
-        lines.append(Text(f"{'failed' if run.state == 'failed' else 'last error'}: {run.error}", style="red"))
+        lines.append(
+            Text(f"{'failed' if run.state == 'failed' else 'last error'}: {run.error}", style="red")
+        )
     if run.reason:
         lines.append(Text(f"{run.state}: {run.reason}"))
     if view.validation_failures:
@@ -73,7 +90,10 @@ def _tail(view: RunView) -> list[RenderableType]:
         lines.append(Text(f"stored results that failed validation: {told}", style="magenta"))
     if view.dead_letter:
         lines.append(
-            Text(f"dead letter {view.dead_letter.id}: go on with `holdfast dlq redrive {view.dead_letter.id}`")
+            Text(
+                f"dead letter {view.dead_letter.id}: go on with `holdfast dlq redrive "
+                f"{view.dead_letter.id}`"
+            )
         )
     return lines
 
@@ -81,13 +101,20 @@ def _tail(view: RunView) -> list[RenderableType]:
 def summary_line(view: RunView) -> Text:
     """`3 steps executed, 2 reused · 5,400 tokens · $0.0120`."""
     totals = view.totals
-    parts = [f"{totals.executed} {'step' if totals.executed == 1 else 'steps'} executed, {totals.reused} reused"]
+    parts = [
+        f"{totals.executed} {'step' if totals.executed == 1 else 'steps'} executed, "
+        f"{totals.reused} reused"
+    ]
     parts[0] += f", {totals.skipped} skipped" if totals.skipped else ""
-    open_steps = sum(step.status not in (StepStatus.COMPLETED, StepStatus.SKIPPED) for step in view.steps)
+    open_steps = sum(
+        step.status not in (StepStatus.COMPLETED, StepStatus.SKIPPED) for step in view.steps
+    )
     parts[0] += f", {open_steps} not finished" if open_steps else ""
     parts += _spent(totals.usage)
     parts += [f"of it wasted {', '.join(_spent(totals.wasted))}"] if totals.wasted.calls else []
-    parts += [f"saved by reuse {', '.join(_spent(totals.inherited))}"] if totals.inherited.calls else []
+    parts += (
+        [f"saved by reuse {', '.join(_spent(totals.inherited))}"] if totals.inherited.calls else []
+    )
     return Text(" · ".join(parts), style="bold")
 
 
@@ -102,13 +129,17 @@ def event_line(event: EventView) -> Text:
     facts = event.data if isinstance(event.data, dict) else {}
     name = f"{facts['step']} " if "step" in facts else ""
     rest = {
-        key: value for key, value in facts.items() if key in ("attempt", "worker", "epoch", "reason", "actor", "delay")
+        key: value
+        for key, value in facts.items()
+        if key in ("attempt", "worker", "epoch", "reason", "actor", "delay")
     }
     told = " ".join(f"{key}={value}" for key, value in rest.items() if value not in ("", None))
     error = facts.get("error")
     if isinstance(error, dict):
         told += f" {error.get('name')}: {error.get('message')}"
-    return Text.assemble((f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, told)
+    return Text.assemble(
+        (f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, told
+    )
 
 
 def log_line(line: LogView) -> Text:

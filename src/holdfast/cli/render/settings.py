@@ -13,7 +13,10 @@ from holdfast.cli.render.tables import table
 
 def setting_table(items: Sequence[Any], origin: bool) -> RenderableType:
     headings = ("SETTING", "VALUE", "FROM") if origin else ("SETTING", "VALUE")
-    rows = [[one.name, one.value, Text(one.origin, style=_faint(one.origin))][: len(headings)] for one in items]
+    rows = [
+        [one.name, one.value, Text(one.origin, style=_faint(one.origin))][: len(headings)]
+        for one in items
+    ]
     return table(headings, rows, whole=("SETTING", "VALUE"), free="FROM")
 
 

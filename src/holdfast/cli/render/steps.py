@@ -31,7 +31,12 @@ def step_bars(view: RunView, width: int) -> RenderableType:
     shown = _columns(view.steps)
     room = timeline.room(width, view.steps, shown)
     rows = [
-        [_name(step), _status(step), _bar(step, axis, room), *(write(step) for write in shown.values())]
+        [
+            _name(step),
+            _status(step),
+            _bar(step, axis, room),
+            *(write(step) for write in shown.values()),
+        ]
         for step in view.steps
     ]
     return table(("STEP", "STATUS", axis.label, *shown), rows, right=shown)
@@ -81,7 +86,10 @@ def _bar(step: StepView, axis: timeline.Axis, room: int) -> Text:
     if step.inherited and step.reused:
         return Text("taken over from the earlier run", style="dim")
     offset, length = axis.place(step, room)
-    return Text(" " * offset + (timeline.REUSED if step.reused else timeline.BAR) * length, style=_color(step))
+    return Text(
+        " " * offset + (timeline.REUSED if step.reused else timeline.BAR) * length,
+        style=_color(step),
+    )
 
 
 def money(usage: UsageView) -> str:

@@ -34,9 +34,13 @@ def table(
     whole: Collection[str] = (),
     free: str = "",
 ) -> Table:
-    """A table without lines. Columns in `whole` hold ids and are never cut; `free` gives way to the others."""
+    """A table without lines. Columns in `whole` hold ids and are never cut; `free` gives way to the
+    others."""
     result = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    lines = [[_cell(cell, name == free) for name, cell in zip(headings, row, strict=True)] for row in rows]
+    lines = [
+        [_cell(cell, name == free) for name, cell in zip(headings, row, strict=True)]
+        for row in rows
+    ]
     for index, heading in enumerate(headings):
         widest = max((line[index].cell_len for line in lines), default=0)
         result.add_column(

@@ -33,8 +33,13 @@ class Axis(Struct, frozen=True):
         return f"0 … {humanise(self.span)}" if self.start else ""
 
     def place(self, step: StepView, room: int) -> tuple[int, int]:
-        """Offset and length of a step's bar. Clocks may have jumped: nothing ever leaves the axis."""
-        if self.start is None or step.started is None or step.status in (StepStatus.PENDING, StepStatus.SKIPPED):
+        """Offset and length of a step's bar. Clocks may have jumped: nothing ever leaves the
+        axis."""
+        if (
+            self.start is None
+            or step.started is None
+            or step.status in (StepStatus.PENDING, StepStatus.SKIPPED)
+        ):
             return 0, 0
         end = step.finished or self.now
         first = self._column(step.started, room)
@@ -50,8 +55,12 @@ class Axis(Struct, frozen=True):
 
 def axis(view: RunView) -> Axis:
     own = [step for step in view.steps if not step.inherited]
-    starts = [step.started for step in own if step.started] + ([view.run.started] if view.run.started else [])
-    ends = [step.finished for step in own if step.finished] + ([view.run.finished] if view.run.finished else [])
+    starts = [step.started for step in own if step.started] + (
+        [view.run.started] if view.run.started else []
+    )
+    ends = [step.finished for step in own if step.finished] + (
+        [view.run.finished] if view.run.finished else []
+    )
     now = datetime.now(UTC)
     if view.state == RunState.RUNNING:
         ends.append(now)

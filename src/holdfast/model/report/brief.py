@@ -1,10 +1,20 @@
-"""What the person who wants the report has asked for: every analyst is given it with every question."""
+"""What the person who wants the report has asked for: every analyst is given it with every
+question."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PROMPTS = ("system", "clustering", "assignment", "extraction", "dedup", "summaries", "overview", "crux")
+PROMPTS = (
+    "system",
+    "clustering",
+    "assignment",
+    "extraction",
+    "dedup",
+    "summaries",
+    "overview",
+    "crux",
+)
 """The prompts that can be replaced, by the names of seed 000 (and two that it did not have)."""
 
 
@@ -19,7 +29,8 @@ class GivenTopic:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """Title, question, language and wishes. `language` is a BCP 47 code; `topics` 0 means as many as fit."""
+    """Title, question, language and wishes. `language` is a BCP 47 code; `topics` 0 means as many
+    as fit."""
 
     title: str = ""
     question: str = ""

@@ -1,4 +1,5 @@
-"""Claims: what a comment says, one thought at a time, each resting on words that are really in the comment."""
+"""Claims: what a comment says, one thought at a time, each resting on words that are really in the
+comment."""
 
 from __future__ import annotations
 
@@ -73,12 +74,14 @@ class Claims:
     silent: tuple[str, ...]
     """Comments that make no claim, by id."""
     failed: dict[str, str]
-    """Comments that could not be analysed: id → why. They are in the report as such, never just missing."""
+    """Comments that could not be analysed: id → why. They are in the report as such, never just
+    missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Claims that say the same, as an analyst proposes it: the statement for all of them, and their ids."""
+    """Claims that say the same, as an analyst proposes it: the statement for all of them, and their
+    ids."""
 
     statement: str
     members: tuple[str, ...]
@@ -86,7 +89,8 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A claim of the report: one statement, and everybody who made it. `members` begins with the most typical one."""
+    """A claim of the report: one statement, and everybody who made it. `members` begins with the
+    most typical one."""
 
     id: str
     subtopic: str

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """One comment that is analysed. `text` is what was given, personal data masked length for length if so wished.
+    """One comment that is analysed. `text` is what was given, personal data masked length for
+    length if so wished.
 
     Offsets into `text` are therefore always offsets into the comment as given.
     """
@@ -18,7 +19,8 @@ class Comment:
     """The row of the file, counted from 1 without the header."""
     text: str
     speaker: str
-    """Who said it. Nobody is merged with anybody: a row without a speaker is a person of its own."""
+    """Who said it. Nobody is merged with anybody: a row without a speaker is a person of its
+    own."""
     anonymous: bool = False
     """Whether `speaker` is a name that we made up."""
     agrees: int | None = None
@@ -44,7 +46,8 @@ class Fate(StrEnum):
     BROKEN = "broken"
     """The row could not be read."""
     OVER_LIMIT = "over the limit"
-    """The file has more comments than one report analyses; which ones is decided by their content, not their place."""
+    """The file has more comments than one report analyses; which ones is decided by their content,
+    not their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class Row:
     reason: str = ""
     """In words, for people; empty when kept."""
     text: str = ""
-    """The beginning of a comment that was not kept, so that people can judge; masked like every other text."""
+    """The beginning of a comment that was not kept, so that people can judge; masked like every
+    other text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,8 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class CommentSet:
-    """The result of reading: where the comments are, in parts, and how every row is accounted for."""
+    """The result of reading: where the comments are, in parts, and how every row is accounted
+    for."""
 
     source: Source
     rows: int

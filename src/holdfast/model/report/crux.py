@@ -25,7 +25,8 @@ class Stance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CruxDraft:
-    """A crux as an analyst proposes it: a statement, why it divides, and speakers by stance. Not checked yet."""
+    """A crux as an analyst proposes it: a statement, why it divides, and speakers by stance. Not
+    checked yet."""
 
     statement: str
     explanation: str
@@ -38,7 +39,8 @@ class CruxDraft:
 
 @dataclass(frozen=True, slots=True)
 class Crux:
-    """The statement of a subtopic that divides most. Everybody counted is in exactly one of the three.
+    """The statement of a subtopic that divides most. Everybody counted is in exactly one of the
+    three.
 
     The lists of names may be shorter than the counts: votes are often counted without names.
     """
@@ -78,7 +80,8 @@ class Cruxes:
     cruxes: tuple[Crux, ...]
     speakers: tuple[str, ...] = ()
     matrix: tuple[tuple[str, ...], ...] = ()
-    """One row for each speaker, one cell for each crux: agree, disagree, unclear, or empty (said nothing)."""
+    """One row for each speaker, one cell for each crux: agree, disagree, unclear, or empty (said
+    nothing)."""
     notes: tuple[str, ...] = ()
 
 
@@ -89,7 +92,8 @@ LEVELS = ((0.8, "max"), (0.6, "high"), (0.4, "mid"), (0.2, "light"), (0.0, "low"
 
 
 def controversy(agree: int, disagree: int, people: int) -> float:
-    """2 · min(agree, disagree) as shares of everybody counted: 1 is an even split, 0 is nobody on one side."""
+    """2 · min(agree, disagree) as shares of everybody counted: 1 is an even split, 0 is nobody on
+    one side."""
     return 2 * min(agree, disagree) / people if people else 0.0
 
 

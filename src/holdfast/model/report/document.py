@@ -1,8 +1,8 @@
-"""The finished report, as `report.json` holds it: everything a reader, a page or a spreadsheet can want.
+"""The finished report, as `report.json` holds it: everything a reader, a page or a spreadsheet can
+want.
 
-`SCHEMA` changes when a field changes its meaning or goes; new fields do not change it. Everything but `made` is the
-same for the same input and options when the analyst is local.
-"""
+`SCHEMA` changes when a field changes its meaning or goes; new fields do not change it. Everything
+but `made` is the same for the same input and options when the analyst is local."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class ReportClaim:
 
     id: str
     number: int
-    """Counted through the whole report, in the order in which claims are shown: what citations print."""
+    """Counted through the whole report, in the order in which claims are shown: what citations
+    print."""
     statement: str
     people: int
     quotes: tuple[Quote, ...]
@@ -192,7 +193,8 @@ class Method:
     analyst: str
     """`local`, or the model: `openai:gpt-4o-mini`."""
     generated: bool
-    """Whether names, statements and summaries are a model's words (marked ◆) or taken from the comments."""
+    """Whether names, statements and summaries are a model's words (marked ◆) or taken from the
+    comments."""
     votes: bool
     sort: str
     options: dict[str, str]
@@ -235,7 +237,8 @@ class Report:
     comments: tuple[Comment, ...]
     """The analysed comments."""
     left_out: tuple[Row, ...]
-    """All rows that were not analysed, with the reason. With very many, the first ones; `counts` is complete."""
+    """All rows that were not analysed, with the reason. With very many, the first ones; `counts` is
+    complete."""
     map: tuple[tuple[str, float, float], ...]
     source: Source
     method: Method

@@ -1,8 +1,9 @@
-"""Whether two short statements contradict each other: cheap, careful, and only used to keep claims apart.
+"""Whether two short statements contradict each other: cheap, careful, and only used to keep claims
+apart.
 
-Two statements that are about the same thing and differ in an odd number of turns (not, never, against, less …) say
-opposite things. Wrongly kept apart is a blemish; wrongly merged is a lie, so doubt keeps apart.
-"""
+Two statements that are about the same thing and differ in an odd number of turns (not, never,
+against, less …) say opposite things. Wrongly kept apart is a blemish; wrongly merged is a lie, so
+doubt keeps apart."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ WORD = re.compile(r"[\w'’-]+")
 def turns(statement: str) -> int:
     """How often a statement is turned around by a negation."""
     words = _words(statement)
-    return sum(word in NEGATIONS or word.endswith("n't") for word in words) + len(CJK_NEGATIONS.findall(statement))
+    return sum(word in NEGATIONS or word.endswith("n't") for word in words) + len(
+        CJK_NEGATIONS.findall(statement)
+    )
 
 
 def contradict(one: str, other: str) -> bool:
@@ -52,8 +55,18 @@ def _swaps(one: str, other: str) -> int:
     count = 0
     for pair in PAIRS:
         left, right = pair.split()
-        count += _has(mine, left) and not _has(mine, right) and _has(theirs, right) and not _has(theirs, left)
-        count += _has(mine, right) and not _has(mine, left) and _has(theirs, left) and not _has(theirs, right)
+        count += (
+            _has(mine, left)
+            and not _has(mine, right)
+            and _has(theirs, right)
+            and not _has(theirs, left)
+        )
+        count += (
+            _has(mine, right)
+            and not _has(mine, left)
+            and _has(theirs, left)
+            and not _has(theirs, right)
+        )
     return count
 
 

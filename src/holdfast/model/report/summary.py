@@ -21,7 +21,8 @@ class TopicSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """`findings` are about everything. `unfounded` counts sentences that cited nothing and were left out."""
+    """`findings` are about everything. `unfounded` counts sentences that cited nothing and were
+    left out."""
 
     findings: tuple[Sentence, ...]
     topics: tuple[TopicSummary, ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 OTHER = "other"
-"""The id of the topic, and of its only subtopic, for comments that fit nowhere. It is always there and always last."""
+"""The id of the topic, and of its only subtopic, for comments that fit nowhere. It is always there
+and always last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A part of a comment, and the subtopic it speaks about. Usually the part is the whole comment."""
+    """A part of a comment, and the subtopic it speaks about. Usually the part is the whole
+    comment."""
 
     comment: str
     subtopic: str
@@ -35,12 +37,14 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """The taxonomy and where every comment went. Each comment has at least one placement, in `OTHER` if need be."""
+    """The taxonomy and where every comment went. Each comment has at least one placement, in
+    `OTHER` if need be."""
 
     topics: tuple[Topic, ...]
     """Without `OTHER`."""
     placements: tuple[Placement, ...]
     map: tuple[tuple[str, float, float], ...] = ()
-    """(comment id, x, y) between 0 and 1: near each other means similar. Empty where the analyst has no such map."""
+    """(comment id, x, y) between 0 and 1: near each other means similar. Empty where the analyst
+    has no such map."""
     notes: tuple[str, ...] = ()
     """What a reader should know about how well it worked."""

@@ -1,4 +1,5 @@
-"""The report: a file of comments becomes topics, claims with quotes, summaries and cruxes that people can trust."""
+"""The report: a file of comments becomes topics, claims with quotes, summaries and cruxes that
+people can trust."""
 
 from holdfast.pipelines.report.pipeline import ReportFiles, report
 from holdfast.pipelines.report.request import ReportRequest, Upload

@@ -1,4 +1,5 @@
-"""Putting the report together: from the results of all steps to the one document that everything is printed from."""
+"""Putting the report together: from the results of all steps to the one document that everything is
+printed from."""
 
 from __future__ import annotations
 
@@ -75,9 +76,13 @@ def assemble(found: Findings, analyst: Analyst, steps: Mapping[str, StepRecord])
         findings=found.summaries.findings,
         topics=topics,
         cruxes=cruxes,
-        matrix=Matrix(found.cruxes.speakers, tuple(crux.id for crux in cruxes), found.cruxes.matrix),
+        matrix=Matrix(
+            found.cruxes.speakers, tuple(crux.id for crux in cruxes), found.cruxes.matrix
+        ),
         facets=_facets(found.comments.values()),
-        funnel=funnel(found.source, found.comments, found.left_out, found.claims, len(found.sorted.groups)),
+        funnel=funnel(
+            found.source, found.comments, found.left_out, found.claims, len(found.sorted.groups)
+        ),
         comments=tuple(found.comments.values()),
         left_out=found.left_out,
         map=found.clustering.map,
@@ -95,7 +100,7 @@ def _title(source: CommentSet) -> str:
     return words[:1].upper() + words[1:] or "Comments"
 
 
-# --- topics, claims, quotes -----------------------------------------------------------------------------------
+# --- topics, claims, quotes -----------------------------------------------------------------------
 
 
 def _topics(found: Findings, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic, ...]:
@@ -105,7 +110,9 @@ def _topics(found: Findings, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic,
     for group in found.sorted.groups:
         groups.setdefault(group.subtopic, []).append(group)
     numbers = {group.id: number for number, group in enumerate(found.sorted.groups, 1)}
-    return tuple(_topic(topics[each], groups, numbers, found, cruxes) for each in found.sorted.topics)
+    return tuple(
+        _topic(topics[each], groups, numbers, found, cruxes) for each in found.sorted.topics
+    )
 
 
 def _topic(
@@ -116,7 +123,11 @@ def _topic(
     cruxes: Sequence[ReportCrux],
 ) -> ReportTopic:
     own = {one.id: one for one in topic.subtopics}
-    subtopics = [_subtopic(own[each], groups[each], numbers, found) for each in found.sorted.subtopics if each in own]
+    subtopics = [
+        _subtopic(own[each], groups[each], numbers, found)
+        for each in found.sorted.subtopics
+        if each in own
+    ]
     summary = next((one.sentences for one in found.summaries.topics if one.topic == topic.id), ())
     scores = [crux.controversy for crux in cruxes if crux.topic == topic.id]
     return ReportTopic(
@@ -132,7 +143,9 @@ def _topic(
     )
 
 
-def _subtopic(subtopic: Subtopic, groups: list[Group], numbers: dict[str, int], found: Findings) -> ReportSubtopic:
+def _subtopic(
+    subtopic: Subtopic, groups: list[Group], numbers: dict[str, int], found: Findings
+) -> ReportSubtopic:
     claims = tuple(_claim(group, numbers[group.id], found) for group in groups)
     return ReportSubtopic(subtopic.id, subtopic.name, subtopic.description, _people(groups), claims)
 
@@ -157,7 +170,14 @@ def _claim(group: Group, number: int, found: Findings) -> ReportClaim:
         )
         for one in group.members
     )
-    return ReportClaim(group.id, number, group.statement, len(group.speakers), quotes, ballot.count if ballot else None)
+    return ReportClaim(
+        group.id,
+        number,
+        group.statement,
+        len(group.speakers),
+        quotes,
+        ballot.count if ballot else None,
+    )
 
 
 def _crux(crux: Crux) -> ReportCrux:
@@ -184,7 +204,7 @@ def _crux(crux: Crux) -> ReportCrux:
     )
 
 
-# --- figures --------------------------------------------------------------------------------------------------
+# --- figures --------------------------------------------------------------------------------------
 
 
 def _counts(found: Findings, topics: Sequence[ReportTopic]) -> Counts:
@@ -204,7 +224,9 @@ def _coverage(found: Findings) -> Coverage:
     all_ = len(found.comments) or 1
     placed = {one.comment for one in found.clustering.placements if one.subtopic != OTHER}
     speaking = {member.comment for group in found.sorted.groups for member in group.members}
-    return Coverage(round(len(placed) / all_, 4), round(len(speaking) / all_, 4), round(_quoted(found), 4))
+    return Coverage(
+        round(len(placed) / all_, 4), round(len(speaking) / all_, 4), round(_quoted(found), 4)
+    )
 
 
 def _quoted(found: Findings) -> float:
@@ -232,12 +254,14 @@ def _facets(comments: Iterable[Comment]) -> tuple[Facet, ...]:
             if value:
                 counts.setdefault(name, Counter())[value] += 1
     return tuple(
-        Facet(name, tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES]))
+        Facet(
+            name, tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES])
+        )
         for name, found in counts.items()
     )
 
 
-# --- how it was made ------------------------------------------------------------------------------------------
+# --- how it was made ------------------------------------------------------------------------------
 
 
 def _method(found: Findings, analyst: Analyst) -> Method:
@@ -258,7 +282,18 @@ def _method(found: Findings, analyst: Analyst) -> Method:
 
 def _options(request: ReportRequest) -> dict[str, str]:
     """What was asked for beyond the defaults, in words."""
-    hidden = {"file", "votes", "rows", "report_id", "title", "question", "description", "prompts", "fresh", "budget"}
+    hidden = {
+        "file",
+        "votes",
+        "rows",
+        "report_id",
+        "title",
+        "question",
+        "description",
+        "prompts",
+        "fresh",
+        "budget",
+    }
     told = request.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
     return {name: str(value) for name, value in told.items()}
 
@@ -279,4 +314,6 @@ def _step_cost(record: StepRecord) -> StepCost:
     usage = record.usage
     cost = None if usage.unpriced else round(usage.cost, 6)
     seconds = round(record.duration or 0.0, 3)
-    return StepCost(record.step, seconds, usage.calls, usage.input_tokens, usage.output_tokens, cost)
+    return StepCost(
+        record.step, seconds, usage.calls, usage.input_tokens, usage.output_tokens, cost
+    )

@@ -1,14 +1,23 @@
 """What an analyst proposes becomes part of the report only after it was checked here.
 
-A claim needs words that are really in its comment and a subtopic that the comment was placed in. Every claim ends up in
-exactly one group, and claims that contradict each other never share one. A sentence needs evidence.
-"""
+A claim needs words that are really in its comment and a subtopic that the comment was placed in.
+Every claim ends up in exactly one group, and claims that contradict each other never share one. A
+sentence needs evidence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.model.report.claim import Claim, Draft, Group, Grouping, Loss, Lost, claim_id, group_id
+from holdfast.model.report.claim import (
+    Claim,
+    Draft,
+    Group,
+    Grouping,
+    Loss,
+    Lost,
+    claim_id,
+    group_id,
+)
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.opposites import contradict
 from holdfast.model.report.summary import Sentence
@@ -19,7 +28,8 @@ LONGEST_STATEMENT = 500
 
 
 def check_clustering(found: Clustering, comments: Sequence[Comment]) -> Clustering:
-    """Every comment in at least one existing subtopic, in `OTHER` if need be; empty subtopics and topics are gone."""
+    """Every comment in at least one existing subtopic, in `OTHER` if need be; empty subtopics and
+    topics are gone."""
     lengths = {comment.id: len(comment.text) for comment in comments}
     known = {subtopic.id for topic in found.topics for subtopic in topic.subtopics} | {OTHER}
     placements = [
@@ -28,7 +38,9 @@ def check_clustering(found: Clustering, comments: Sequence[Comment]) -> Clusteri
         if one.comment in lengths and one.subtopic in known
     ]
     placed = {one.comment for one in placements}
-    placements += [Placement(one.id, OTHER, 0, len(one.text)) for one in comments if one.id not in placed]
+    placements += [
+        Placement(one.id, OTHER, 0, len(one.text)) for one in comments if one.id not in placed
+    ]
     order = {comment.id: index for index, comment in enumerate(comments)}
     placements.sort(key=lambda one: (order[one.comment], one.start, one.end, one.subtopic))
     return Clustering(_used(found.topics, placements), tuple(placements), found.map, found.notes)
@@ -37,7 +49,12 @@ def check_clustering(found: Clustering, comments: Sequence[Comment]) -> Clusteri
 def _used(topics: Iterable[Topic], placements: Sequence[Placement]) -> tuple[Topic, ...]:
     used = {one.subtopic for one in placements}
     kept = [
-        Topic(topic.id, topic.name, topic.description, tuple(one for one in topic.subtopics if one.id in used))
+        Topic(
+            topic.id,
+            topic.name,
+            topic.description,
+            tuple(one for one in topic.subtopics if one.id in used),
+        )
         for topic in topics
     ]
     return tuple(topic for topic in kept if topic.subtopics)
@@ -80,8 +97,11 @@ def without_repeats(checked: Iterable[Claim | Lost]) -> tuple[list[Claim], list[
     return list(claims.values()), lost
 
 
-def check_groups(subtopic: Subtopic, claims: Sequence[Claim], proposed: Sequence[Grouping]) -> list[Group]:
-    """Every claim in exactly one group, whatever was proposed; those left over stand for themselves."""
+def check_groups(
+    subtopic: Subtopic, claims: Sequence[Claim], proposed: Sequence[Grouping]
+) -> list[Group]:
+    """Every claim in exactly one group, whatever was proposed; those left over stand for
+    themselves."""
     left = {claim.id: claim for claim in claims}
     groups: list[Group] = []
     for grouping in proposed:
@@ -93,9 +113,12 @@ def check_groups(subtopic: Subtopic, claims: Sequence[Claim], proposed: Sequence
 
 
 def _consistent(subtopic: Subtopic, statement: str, members: list[Claim]) -> list[Group]:
-    """The group, without those who say the opposite of its most typical claim: they form groups of their own."""
+    """The group, without those who say the opposite of its most typical claim: they form groups of
+    their own."""
     leader = members[0]
-    same = [one for one in members if one is leader or not contradict(leader.statement, one.statement)]
+    same = [
+        one for one in members if one is leader or not contradict(leader.statement, one.statement)
+    ]
     rest = [one for one in members if one not in same]
     told = " ".join(statement.split())[:LONGEST_STATEMENT]
     if not told or contradict(leader.statement, told):
@@ -107,7 +130,9 @@ def _group(subtopic: Subtopic, statement: str, members: list[Claim]) -> Group:
     return Group(group_id(tuple(members)), subtopic.id, statement, tuple(members))
 
 
-def check_sentences(proposed: Iterable[Sentence], known: Iterable[str]) -> tuple[list[Sentence], int]:
+def check_sentences(
+    proposed: Iterable[Sentence], known: Iterable[str]
+) -> tuple[list[Sentence], int]:
     """Sentences with their valid citations, and how many had none and are left out."""
     ids = set(known)
     kept: list[Sentence] = []

@@ -1,4 +1,5 @@
-"""Cruxes: one statement for each subtopic that divides people most, with everybody in exactly one place."""
+"""Cruxes: one statement for each subtopic that divides people most, with everybody in exactly one
+place."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from holdfast.pipelines.report.voting import Ballot
 
 def from_votes(topic: str, group: Group, ballot: Ballot) -> Crux:
     """A claim that people voted on, as a crux."""
-    of = {stance: tuple(who for who, said in ballot.stances.items() if said == stance) for stance in Stance}
+    of = {
+        stance: tuple(who for who, said in ballot.stances.items() if said == stance)
+        for stance in Stance
+    }
     return Crux(
         crux_id(group.subtopic, group.statement),
         topic,
@@ -33,8 +37,8 @@ def from_votes(topic: str, group: Group, ballot: Ballot) -> Crux:
 def from_draft(topic: str, subtopic: str, draft: CruxDraft, groups: Sequence[Group]) -> Crux | None:
     """A proposed crux with its speakers put in order, or None if it does not divide anybody.
 
-    Only speakers of the subtopic count. Who is on both sides is undecided, and so is everybody not mentioned.
-    """
+    Only speakers of the subtopic count. Who is on both sides is undecided, and so is everybody not
+    mentioned."""
     speakers = dict.fromkeys(speaker for group in groups for speaker in group.speakers)
     agree = [one for one in speakers if one in draft.agree and one not in draft.disagree]
     disagree = [one for one in speakers if one in draft.disagree and one not in draft.agree]

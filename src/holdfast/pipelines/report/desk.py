@@ -23,7 +23,14 @@ _comments = msgspec.json.Decoder(list[Comment])
 _rows = msgspec.json.Decoder(list[Row])
 _votes = msgspec.json.Decoder(Votes)
 
-OTHER_NAMES = {"fr": "Autres", "de": "Sonstiges", "es": "Otros", "ja": "その他", "zh": "其他", "ar": "أخرى"}
+OTHER_NAMES = {
+    "fr": "Autres",
+    "de": "Sonstiges",
+    "es": "Otros",
+    "ja": "その他",
+    "zh": "其他",
+    "ar": "أخرى",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,8 @@ async def desk(request: ReportRequest, found: CommentSet, ctx: Context) -> Desk:
 
 
 async def budget(request: ReportRequest, ctx: Context) -> float | None:
-    """What the run may spend: as asked for, or as somebody granted later, the last word counting."""
+    """What the run may spend: as asked for, or as somebody granted later, the last word
+    counting."""
     granted = request.budget
     for number in count(1):
         try:
@@ -56,12 +64,15 @@ async def budget(request: ReportRequest, ctx: Context) -> float | None:
 
 
 def allowance(tenant: str, run: str, number: int) -> str:
-    """Where the nth budget granted to a run is kept: created once and never changed, like everything there."""
+    """Where the nth budget granted to a run is kept: created once and never changed, like
+    everything there."""
     return f"{tenant}/{run}/allowance/{number}"
 
 
 def kept_comments(found: CommentSet, ctx: BlockingContext) -> tuple[Comment, ...]:
-    return tuple(comment for part in found.kept_parts for comment in _comments.decode(ctx.read(part)))
+    return tuple(
+        comment for part in found.kept_parts for comment in _comments.decode(ctx.read(part))
+    )
 
 
 def all_rows(found: CommentSet, ctx: BlockingContext) -> Iterator[Row]:

@@ -1,4 +1,5 @@
-"""The funnel: how many rows, comments and claims were left at every stage, and why the others were not."""
+"""The funnel: how many rows, comments and claims were left at every stage, and why the others were
+not."""
 
 from __future__ import annotations
 
@@ -18,9 +19,14 @@ MERGED = "merged with the same claim"
 
 
 def funnel(
-    source: CommentSet, comments: Mapping[str, Comment], left_out: Sequence[Row], claims: Claims, groups: int
+    source: CommentSet,
+    comments: Mapping[str, Comment],
+    left_out: Sequence[Row],
+    claims: Claims,
+    groups: int,
 ) -> tuple[Stage, ...]:
-    """Rows → comments → comments that say something → drafts → claims with a verified quote → claims of the report."""
+    """Rows → comments → comments that say something → drafts → claims with a verified quote →
+    claims of the report."""
     speaking = len(comments) - len(claims.silent) - len(claims.failed)
     return (
         Stage("rows", source.rows),
@@ -38,7 +44,9 @@ def _fates(source: CommentSet, left_out: Sequence[Row]) -> tuple[LossReason, ...
         LossReason(
             fate,
             count,
-            _examples((f"row {row.row}", row.text or row.reason) for row in left_out if row.fate == fate),
+            _examples(
+                (f"row {row.row}", row.text or row.reason) for row in left_out if row.fate == fate
+            ),
         )
         for fate, count in lost
     )
@@ -47,7 +55,10 @@ def _fates(source: CommentSet, left_out: Sequence[Row]) -> tuple[LossReason, ...
 def _unspoken(claims: Claims, comments: Mapping[str, Comment]) -> tuple[LossReason, ...]:
     silent = _examples((f"row {comments[each].row}", comments[each].text) for each in claims.silent)
     failed = _examples((f"row {comments[each].row}", why) for each, why in claims.failed.items())
-    return (*_counted(NO_CLAIM, len(claims.silent), silent), *_counted(FAILED, len(claims.failed), failed))
+    return (
+        *_counted(NO_CLAIM, len(claims.silent), silent),
+        *_counted(FAILED, len(claims.failed), failed),
+    )
 
 
 def _dropped(claims: Claims) -> tuple[LossReason, ...]:
@@ -57,14 +68,18 @@ def _dropped(claims: Claims) -> tuple[LossReason, ...]:
             reason,
             count,
             _examples(
-                (f"comment {one.comment}", one.quote or one.statement) for one in claims.lost if one.reason == reason
+                (f"comment {one.comment}", one.quote or one.statement)
+                for one in claims.lost
+                if one.reason == reason
             ),
         )
         for reason, count in sorted(counts.items())
     )
 
 
-def _counted(reason: str, count: int, examples: tuple[LossExample, ...] = ()) -> tuple[LossReason, ...]:
+def _counted(
+    reason: str, count: int, examples: tuple[LossExample, ...] = ()
+) -> tuple[LossReason, ...]:
     return (LossReason(reason, count, examples),) if count else ()
 
 

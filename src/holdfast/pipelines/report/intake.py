@@ -1,4 +1,5 @@
-"""From the bytes of the request to comments in parts: the first step, one part in memory at a time."""
+"""From the bytes of the request to comments in parts: the first step, one part in memory at a
+time."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
     )
 
 
-def read_ballots(found: CommentSet, comments: Mapping[str, Comment], ctx: BlockingContext) -> dict[str, Ballot]:
+def read_ballots(
+    found: CommentSet, comments: Mapping[str, Comment], ctx: BlockingContext
+) -> dict[str, Ballot]:
     """The votes on each comment, as far as there are any."""
     return ballots(comments.values(), _votes.decode(ctx.read(found.votes)) if found.votes else None)
 

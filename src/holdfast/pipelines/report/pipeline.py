@@ -3,9 +3,9 @@
     comments ─► clustering ─► claims ┄┄► sort_and_deduplicate ─► summaries ─┬─► report
                                   (streams)                  └─► cruxes ────┘
 
-The names and the order are those of seed 000. Every comment's claims, every subtopic's groups, every topic's summary
-and every crux is a checkpoint of its own: a crash costs at most what was in flight.
-"""
+The names and the order are those of seed 000. Every comment's claims, every subtopic's groups,
+every topic's summary and every crux is a checkpoint of its own: a crash costs at most what was in
+flight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,15 @@ from holdfast.pipelines.report.checking import (
     without_repeats,
 )
 from holdfast.pipelines.report.cruxes import from_draft, from_votes, gather
-from holdfast.pipelines.report.desk import Desk, all_rows, by_comment, desk, kept_comments, votes, with_other
+from holdfast.pipelines.report.desk import (
+    Desk,
+    all_rows,
+    by_comment,
+    desk,
+    kept_comments,
+    votes,
+    with_other,
+)
 from holdfast.pipelines.report.request import ReportRequest
 from holdfast.pipelines.report.sorting import Filled, Filling, Sorted, sort
 from holdfast.pipelines.report.voting import ballots, most_divided
@@ -35,11 +43,15 @@ from holdfast.ports.analyst import Analysts
 from holdfast.ports.context import BlockingContext, Context, Failure
 
 LONG = "12h"
-"""A rate limit can make a large file last; a crash or a stop costs nothing, so there is no reason to hurry."""
+"""A rate limit can make a large file last; a crash or a stop costs nothing, so there is no reason
+to hurry."""
 TOLERATED = 0.1
-"""The share of comments that may fail to be analysed, each named in the report. More of them fail the step."""
+"""The share of comments that may fail to be analysed, each named in the report. More of them fail
+the step."""
 
-report: Pipeline[ReportRequest] = Pipeline("report", input=ReportRequest, timeout=LONG, key=lambda request: request.key)
+report: Pipeline[ReportRequest] = Pipeline(
+    "report", input=ReportRequest, timeout=LONG, key=lambda request: request.key
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +91,13 @@ async def clustering(request: ReportRequest, comments: CommentSet, ctx: Context)
     return check_clustering(await on.analyst.cluster(everything, on.brief, ctx), everything)
 
 
-# --- claims ---------------------------------------------------------------------------------------------------
+# --- claims ---------------------------------------------------------------------------------------
 
 
 @report.step(timeout=LONG)
-async def claims(request: ReportRequest, comments: CommentSet, clustering: Clustering, ctx: Context) -> Claims:
+async def claims(
+    request: ReportRequest, comments: CommentSet, clustering: Clustering, ctx: Context
+) -> Claims:
     """What each comment says, one thought at a time, each with words that are really there."""
     on = await desk(request, comments, ctx)
     placed = by_comment(clustering.placements)
@@ -91,7 +105,9 @@ async def claims(request: ReportRequest, comments: CommentSet, clustering: Clust
     async def extract(comment: str, ctx: Context) -> Extraction:
         return await _extraction(on, on.comments[comment], placed[comment], clustering.topics, ctx)
 
-    together = sorted(placed, key=lambda each: placed[each][0].subtopic)  # subtopics fill one after the other
+    together = sorted(
+        placed, key=lambda each: placed[each][0].subtopic
+    )  # subtopics fill one after the other
     found = await ctx.map(
         extract,
         together,
@@ -112,7 +128,9 @@ async def _extraction(
         one = check_draft(draft, comment, allowed)
         if isinstance(one, Lost) and one.reason == Loss.QUOTE_NOT_FOUND:
             words = await on.analyst.requote(comment, draft, on.brief, ctx)
-            one = check_draft(type(draft)(draft.statement, words or draft.quote, draft.subtopic), comment, allowed)
+            one = check_draft(
+                type(draft)(draft.statement, words or draft.quote, draft.subtopic), comment, allowed
+            )
             repaired += not isinstance(one, Lost)
         checked.append(one)
     kept, lost = without_repeats(checked)
@@ -131,14 +149,19 @@ def _tally(found: dict[str, Extraction | Failure], order: list[str]) -> Claims:
     )
 
 
-# --- groups ---------------------------------------------------------------------------------------------------
+# --- groups ---------------------------------------------------------------------------------------
 
 
 @report.step(timeout=LONG)
 async def sort_and_deduplicate(
-    request: ReportRequest, comments: CommentSet, clustering: Clustering, claims: Items[Extraction], ctx: Context
+    request: ReportRequest,
+    comments: CommentSet,
+    clustering: Clustering,
+    claims: Items[Extraction],
+    ctx: Context,
 ) -> Sorted:
-    """The same claim made by several people becomes one, subtopic by subtopic, while others are still being read."""
+    """The same claim made by several people becomes one, subtopic by subtopic, while others are
+    still being read."""
     on = await desk(request, comments, ctx)
     topics = with_other(clustering, on.brief.language)
     subtopics = {one.id: one for topic in topics for one in topic.subtopics}
@@ -147,17 +170,24 @@ async def sort_and_deduplicate(
         return await _grouped(on, subtopics[filled.subtopic], filled, ctx)
 
     found: list[list[Group]] = await ctx.map(
-        group, Filling(clustering.placements).of(claims), key=lambda filled: filled.subtopic, concurrency=64
+        group,
+        Filling(clustering.placements).of(claims),
+        key=lambda filled: filled.subtopic,
+        concurrency=64,
     )
     return sort(topics, [one for groups in found for one in groups], request.sort)
 
 
 async def _grouped(on: Desk, subtopic: Subtopic, filled: Filled, ctx: Context) -> list[Group]:
-    proposed = await on.analyst.group(subtopic, filled.claims, on.brief, ctx) if len(filled.claims) > 1 else []
+    proposed = (
+        await on.analyst.group(subtopic, filled.claims, on.brief, ctx)
+        if len(filled.claims) > 1
+        else []
+    )
     return check_groups(subtopic, filled.claims, proposed)
 
 
-# --- summaries and cruxes, side by side -----------------------------------------------------------------------
+# --- summaries and cruxes, side by side -----------------------------------------------------------
 
 
 @report.step(timeout=LONG)
@@ -183,10 +213,16 @@ async def summaries(
     about = tuple(summary for summary, _ in written)
 
     async def overview(ctx: Context) -> list[Sentence]:
-        return await on.analyst.overview(list(told.values()), about, groups, on.brief, ctx) if told else []
+        return (
+            await on.analyst.overview(list(told.values()), about, groups, on.brief, ctx)
+            if told
+            else []
+        )
 
     proposed = await ctx.step("overview", overview)
-    findings, unfounded = check_sentences(proposed, (group.id for group in sort_and_deduplicate.groups))
+    findings, unfounded = check_sentences(
+        proposed, (group.id for group in sort_and_deduplicate.groups)
+    )
     return Summaries(tuple(findings), about, unfounded + sum(count for _, count in written))
 
 
@@ -198,7 +234,8 @@ async def cruxes(
     sort_and_deduplicate: Sorted,
     ctx: Context,
 ) -> Cruxes:
-    """For each subtopic the statement that divides most: from votes where people voted, else from what they said."""
+    """For each subtopic the statement that divides most: from votes where people voted, else from
+    what they said."""
     on = await desk(request, comments, ctx)
     given = ballots(on.comments.values(), await votes(comments, ctx))
     subtopics = {one.id: (topic.id, one) for topic in clustering.topics for one in topic.subtopics}
@@ -213,12 +250,16 @@ async def cruxes(
         draft = await on.analyst.crux(own, groups[subtopic], on.brief, ctx)
         return from_draft(topic, subtopic, draft, groups[subtopic]) if draft else None
 
-    asked = [each for each in sort_and_deduplicate.subtopics if each in subtopics and len(groups[each]) > 1]
+    asked = [
+        each
+        for each in sort_and_deduplicate.subtopics
+        if each in subtopics and len(groups[each]) > 1
+    ]
     found: list[Crux | None] = await ctx.map(find, asked, concurrency=64)
     return gather(crux for crux in found if crux is not None)
 
 
-# --- the report -----------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
 
 @report.step(timeout=LONG, name="report")
@@ -252,7 +293,10 @@ def report_(
         tuple(left_out[:MOST_LEFT_OUT]),
     )
     document = assemble(found, ctx.use(Analysts).named(request.model), ctx.steps)
-    files = {name: ctx.artifact(name, data) for name, data in print_files(document, all_rows(comments, ctx)).items()}
+    files = {
+        name: ctx.artifact(name, data)
+        for name, data in print_files(document, all_rows(comments, ctx)).items()
+    }
     return ReportFiles(
         document.id,
         document.method.analyst,
@@ -283,7 +327,10 @@ def _by_subtopic(found: Sorted) -> dict[str, list[Group]]:
 def _by_topic(topics: list[Topic], found: Sorted) -> dict[str, list[Group]]:
     """The groups of each topic, those with the most people first."""
     of = _by_subtopic(found)
-    gathered = {topic.id: [group for one in topic.subtopics for group in of.get(one.id, ())] for topic in topics}
+    gathered = {
+        topic.id: [group for one in topic.subtopics for group in of.get(one.id, ())]
+        for topic in topics
+    }
     for groups in gathered.values():
         groups.sort(key=lambda group: (-len(group.speakers), -len(group.members), group.id))
     return gathered

@@ -25,6 +25,8 @@ def exported(format: str, report: Report) -> dict[str, bytes]:
         case "md":
             return {"report.md": markdown(report).encode()}
         case "csv":  # without rows.csv: the document does not hold every row of the file
-            return {name: data for name, data in csv_files(report, ()).items() if name != "rows.csv"}
+            return {
+                name: data for name, data in csv_files(report, ()).items() if name != "rows.csv"
+            }
         case _:
             return {"report.json": to_json(report)}

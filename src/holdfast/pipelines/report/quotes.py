@@ -1,9 +1,8 @@
 """Finding a quote in the comment it is said to come from: the exact characters, or nothing.
 
-Models quote almost exactly: other quotation marks, a lost line break, a capital letter, an ellipsis in the middle.
-Such a quote is located by what does not change (letters and digits, folded), and what is kept is always the comment's
-own text.
-"""
+Models quote almost exactly: other quotation marks, a lost line break, a capital letter, an ellipsis
+in the middle. Such a quote is located by what does not change (letters and digits, folded), and
+what is kept is always the comment's own text."""
 
 from __future__ import annotations
 
@@ -69,7 +68,8 @@ def _letters(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _after(text: str, last: int) -> int:
-    """The end of a quote whose last letter is at `last`: marks that belong to that letter, and its full stop."""
+    """The end of a quote whose last letter is at `last`: marks that belong to that letter, and its
+    full stop."""
     end = last + 1
     while end < len(text) and unicodedata.combining(text[end]):
         end += 1

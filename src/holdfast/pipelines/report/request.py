@@ -27,22 +27,40 @@ class ReportRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: Upload | None = None
-    rows: tuple[dict[str, Any], ...] | None = Field(None, description="Comments given directly, one object each.")
-    votes: Upload | None = Field(None, description="Who voted how on which comment, in the shape of a Polis export.")
-    report_id: str = Field("", description="Your own name for this report; without it the content is the name.")
+    rows: tuple[dict[str, Any], ...] | None = Field(
+        None, description="Comments given directly, one object each."
+    )
+    votes: Upload | None = Field(
+        None, description="Who voted how on which comment, in the shape of a Polis export."
+    )
+    report_id: str = Field(
+        "", description="Your own name for this report; without it the content is the name."
+    )
     title: str = ""
     question: str = Field("", description="What people were asked.")
     description: str = ""
-    language: str = Field("", description="Of the report (BCP 47); empty: the language of most comments.")
-    model: str = Field("local:", description="Who analyses: local:, openai:MODEL, anthropic:MODEL, google:MODEL.")
-    budget: float | None = Field(None, gt=0, description="US dollars; before more is spent the run pauses.")
+    language: str = Field(
+        "", description="Of the report (BCP 47); empty: the language of most comments."
+    )
+    model: str = Field(
+        "local:", description="Who analyses: local:, openai:MODEL, anthropic:MODEL, google:MODEL."
+    )
+    budget: float | None = Field(
+        None, gt=0, description="US dollars; before more is spent the run pauses."
+    )
     cruxes: bool = False
     sort: Literal["people", "claims"] = "people"
     topics: int = Field(0, ge=0, le=50, description="How many; 0: as many as fit.")
     given_topics: tuple[GivenTopic, ...] = ()
-    prompts: dict[str, str] = Field(default_factory=dict, description="Replacements for our prompts, by name.")
-    mask: bool = Field(False, description="Mask e-mail addresses, phone numbers and the like in the comments.")
-    columns: dict[str, str] = Field(default_factory=dict, description="Role → column, where names do not tell.")
+    prompts: dict[str, str] = Field(
+        default_factory=dict, description="Replacements for our prompts, by name."
+    )
+    mask: bool = Field(
+        False, description="Mask e-mail addresses, phone numbers and the like in the comments."
+    )
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Role → column, where names do not tell."
+    )
     max_characters: int = Field(10_000, ge=1)
     max_comments: int = Field(50_000, ge=1)
     keep_moderated: bool = False
@@ -71,7 +89,8 @@ class ReportRequest(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Of everything that decides what the report says: the same for the same content and wishes."""
+        """Of everything that decides what the report says: the same for the same content and
+        wishes."""
         told = self.model_dump(mode="json", exclude={"report_id", "budget", "fresh"})
         for name in ("file", "votes"):  # where the bytes are kept says nothing about them
             if told[name]:
@@ -112,7 +131,14 @@ LANGUAGES = {
 }  # fmt: skip
 """Seed 000 names output languages in English."""
 
-VENDORS = {"gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "claude": "anthropic", "gemini": "google"}
+VENDORS = {
+    "gpt": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "claude": "anthropic",
+    "gemini": "google",
+}
 
 
 def from_seed_job(job: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +157,11 @@ def from_seed_job(job: dict[str, Any]) -> dict[str, Any]:
         "model": _model((config.get("llm") or {}).get("model") or ""),
         "cruxes": bool(options.get("cruxes", False)),
         "sort": "claims" if options.get("sortStrategy") == "numClaims" else "people",
-        "prompts": {ours: instructions[theirs] for theirs, ours in INSTRUCTIONS.items() if instructions.get(theirs)},
+        "prompts": {
+            ours: instructions[theirs]
+            for theirs, ours in INSTRUCTIONS.items()
+            if instructions.get(theirs)
+        },
     }
 
 

@@ -1,4 +1,5 @@
-"""From claims that arrive one comment at a time to groups in the order in which people read them."""
+"""From claims that arrive one comment at a time to groups in the order in which people read
+them."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """All groups, in the order of the report: topics, subtopics and claims with the most behind them first."""
+    """All groups, in the order of the report: topics, subtopics and claims with the most behind
+    them first."""
 
     topics: tuple[str, ...]
     """Topic ids, in order."""
@@ -30,7 +32,8 @@ class Sorted:
 
 
 class Filling:
-    """Tells which subtopics are complete while claims still come in, so that nobody waits for the last comment."""
+    """Tells which subtopics are complete while claims still come in, so that nobody waits for the
+    last comment."""
 
     def __init__(self, placements: Sequence[Placement]) -> None:
         self._order: dict[str, int] = {}
@@ -50,7 +53,9 @@ class Filling:
                 self._waiting[subtopic].discard(comment)
                 if not self._waiting[subtopic] and subtopic in self._claims:
                     yield self._filled(subtopic)
-        for subtopic in sorted(self._claims):  # comments that failed never come: the others need not wait for them
+        for subtopic in sorted(
+            self._claims
+        ):  # comments that failed never come: the others need not wait for them
             yield self._filled(subtopic)
 
     def _filled(self, subtopic: str) -> Filled:
@@ -60,14 +65,17 @@ class Filling:
 
 
 def sort(topics: Sequence[Topic], groups: Iterable[Group], by: str) -> Sorted:
-    """Topics, subtopics and groups ordered by people or by claims; the topic for the rest is last."""
+    """Topics, subtopics and groups ordered by people or by claims; the topic for the rest is
+    last."""
     found: dict[str, list[Group]] = {}
     for group in groups:
         found.setdefault(group.subtopic, []).append(group)
     for members in found.values():
         members.sort(key=lambda group: (*_weight([group], by), group.id))
     alive = [topic for topic in topics if any(one.id in found for one in topic.subtopics)]
-    alive.sort(key=lambda topic: (topic.id == OTHER, *_weight(_of_topic(topic, found), by), topic.id))
+    alive.sort(
+        key=lambda topic: (topic.id == OTHER, *_weight(_of_topic(topic, found), by), topic.id)
+    )
     subtopics = [one.id for topic in alive for one in _subtopics(topic, found, by)]
     return Sorted(
         tuple(topic.id for topic in alive),

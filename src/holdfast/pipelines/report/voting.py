@@ -1,8 +1,7 @@
 """What votes say about claims: agreement, division, and who stands where.
 
-A vote is on a whole comment. It counts for a claim when the claim's quote is most of the comment; a comment with three
-thoughts does not tell which of them people voted on.
-"""
+A vote is on a whole comment. It counts for a claim when the claim's quote is most of the comment; a
+comment with three thoughts does not tell which of them people voted on."""
 
 from __future__ import annotations
 
@@ -15,7 +14,8 @@ from holdfast.model.report.crux import PRIOR, Stance, controversy
 from holdfast.model.report.document import VoteCount
 
 MOST = 0.5
-"""The share of a comment that a quote must have, for votes on the comment to be votes on the claim."""
+"""The share of a comment that a quote must have, for votes on the comment to be votes on the
+claim."""
 FEWEST = 5
 """Fewer votes than this say nothing about division."""
 
@@ -38,12 +38,16 @@ class Ballot:
     @property
     def count(self) -> VoteCount:
         return VoteCount(
-            self.agrees, self.disagrees, self.passes, round(controversy(self.agrees, self.disagrees, self.cast), 4)
+            self.agrees,
+            self.disagrees,
+            self.passes,
+            round(controversy(self.agrees, self.disagrees, self.cast), 4),
         )
 
 
 def ballots(comments: Iterable[Comment], votes: Votes | None) -> dict[str, Ballot]:
-    """The votes on each comment: from the matrix where there is one, else from the counts in the file."""
+    """The votes on each comment: from the matrix where there is one, else from the counts in the
+    file."""
     found = {
         comment.id: Ballot(comment.agrees or 0, comment.disagrees or 0, comment.passes or 0, {})
         for comment in comments
@@ -62,12 +66,20 @@ def _from_matrix(votes: Votes) -> dict[str, Ballot]:
 
 def _ballot(stances: dict[str, Stance]) -> Ballot:
     said = list(stances.values())
-    return Ballot(said.count(Stance.AGREE), said.count(Stance.DISAGREE), said.count(Stance.UNCLEAR), stances)
+    return Ballot(
+        said.count(Stance.AGREE), said.count(Stance.DISAGREE), said.count(Stance.UNCLEAR), stances
+    )
 
 
-def ballot_of(group: Group, given: Mapping[str, Ballot], comments: Mapping[str, Comment]) -> Ballot | None:
+def ballot_of(
+    group: Group, given: Mapping[str, Ballot], comments: Mapping[str, Comment]
+) -> Ballot | None:
     """The votes on a claim of the report: those on the most voted comment that says just this."""
-    on = [given[one.comment] for one in group.members if one.comment in given and _is_most_of(one, comments)]
+    on = [
+        given[one.comment]
+        for one in group.members
+        if one.comment in given and _is_most_of(one, comments)
+    ]
     return max(on, key=lambda ballot: ballot.cast, default=None)
 
 
@@ -80,7 +92,11 @@ def most_divided(
 ) -> tuple[Group, Ballot] | None:
     """The claim that divides voters most; many votes weigh more than few."""
     voted = [(group, ballot) for group in groups if (ballot := ballot_of(group, given, comments))]
-    worthy = [(group, ballot) for group, ballot in voted if ballot.cast >= FEWEST and ballot.count.controversy > 0]
+    worthy = [
+        (group, ballot)
+        for group, ballot in voted
+        if ballot.cast >= FEWEST and ballot.count.controversy > 0
+    ]
     return max(worthy, key=lambda pair: (_division(pair[1]), pair[0].id), default=None)
 
 

@@ -7,7 +7,8 @@ class TestMyStore(StoreContract):
 
 import pytest
 
-# The suites live outside the user's tests, where pytest would show failed assertions without their values.
+# The suites live outside the user's tests, where pytest would show failed assertions without their
+# values.
 pytest.register_assert_rewrite(
     "holdfast.testing.contracts.blobs",
     "holdfast.testing.contracts.bus",

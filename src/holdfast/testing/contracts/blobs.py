@@ -85,7 +85,12 @@ class BlobStoreContract:
         for key in keys:
             run(blobs.put(key, b"1"))
         assert run(blobs.list("acme/")) == sorted(key for key in keys if key.startswith("acme/"))
-        assert run(blobs.list("acme/r1/")) == ["acme/r1/a-1", "acme/r1/a/b/c", "acme/r1/a/x", "acme/r1/b"]
+        assert run(blobs.list("acme/r1/")) == [
+            "acme/r1/a-1",
+            "acme/r1/a/b/c",
+            "acme/r1/a/x",
+            "acme/r1/b",
+        ]
         assert run(blobs.list("acme/r1/a/")) == ["acme/r1/a/b/c", "acme/r1/a/x"]
 
     def test_a_prefix_without_objects_is_an_empty_list(self) -> None:

@@ -102,7 +102,11 @@ class BusContract:
         await bus.publish("orders", a_message("m1", b"same"))
         for attempt in (1, 2, 3):
             delivery = await arrival(deliveries)
-            assert (delivery.message.id, delivery.message.body, delivery.attempt) == ("m1", b"same", attempt)
+            assert (delivery.message.id, delivery.message.body, delivery.attempt) == (
+                "m1",
+                b"same",
+                attempt,
+            )
             await delivery.nack()
 
     @on_a_bus
@@ -157,7 +161,10 @@ class BusContract:
         await leave(deliveries)
         successor = await self.begin(bus)
         again = [await arrival(successor) for _ in range(2)]
-        assert sorted((delivery.message.id, delivery.attempt) for delivery in again) == [("m1", 2), ("m2", 2)]
+        assert sorted((delivery.message.id, delivery.attempt) for delivery in again) == [
+            ("m1", 2),
+            ("m2", 2),
+        ]
 
     @on_a_bus
     async def test_what_a_cancelled_consumer_held_comes_again(self, bus: Bus) -> None:
@@ -200,7 +207,9 @@ class BusContract:
         deliveries = await self.begin(bus)
         for number in range(100):
             await bus.publish("orders", a_message(f"m{number}"))
-        assert sorted(await received(deliveries, 100)) == sorted(f"m{number}" for number in range(100))
+        assert sorted(await received(deliveries, 100)) == sorted(
+            f"m{number}" for number in range(100)
+        )
 
     @on_a_bus
     async def test_messages_wait_while_the_group_has_no_member(self, bus: Bus) -> None:

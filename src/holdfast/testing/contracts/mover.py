@@ -1,4 +1,5 @@
-"""The contract of the `Mover` port: what is moved is all there, in its order, and nobody works on a held store."""
+"""The contract of the `Mover` port: what is moved is all there, in its order, and nobody works on a
+held store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The contract of the `Store` port: every sentence of `ports/commands.py` and `ports/store.py`, as a test."""
+"""The contract of the `Store` port: every sentence of `model/commands.py` and `ports/store.py`, as
+a test."""
 
 from __future__ import annotations
 

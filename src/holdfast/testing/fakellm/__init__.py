@@ -1,7 +1,18 @@
-"""A language model made of paper: a local server that speaks the vendors' protocols, with faults on demand."""
+"""A language model made of paper: a local server that speaks the vendors' protocols, with faults on
+demand."""
 
 from holdfast.testing.fakellm.asked import Brain, Call
-from holdfast.testing.fakellm.faults import KINDS, Fault, Plan, always, by_chance, first_tries, in_turn, never, when
+from holdfast.testing.fakellm.faults import (
+    KINDS,
+    Fault,
+    Plan,
+    always,
+    by_chance,
+    first_tries,
+    in_turn,
+    never,
+    when,
+)
 from holdfast.testing.fakellm.minimal import Fixed, Minimal
 from holdfast.testing.fakellm.server import DirectTransport, FakeLLM
 from holdfast.testing.fakellm.service import VENDORS

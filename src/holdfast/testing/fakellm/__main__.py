@@ -1,8 +1,8 @@
-"""`python -m holdfast.testing.fakellm --latency 1.5 --brain report`: a fake to run programs against.
+"""`python -m holdfast.testing.fakellm --latency 1.5 --brain report`: a fake to run programs
+against.
 
-Prints what to put into HOLDFAST_LLM, one line for each vendor, and serves until it is killed. `GET /stats` tells what
-was asked.
-"""
+Prints what to put into HOLDFAST_LLM, one line for each vendor, and serves until it is killed. `GET
+/stats` tells what was asked."""
 
 from __future__ import annotations
 
@@ -23,12 +23,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0: any that is free")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
-    parser.add_argument("--jitter", type=float, default=0.0, help="up to so many seconds more, at random")
+    parser.add_argument(
+        "--jitter", type=float, default=0.0, help="up to so many seconds more, at random"
+    )
     parser.add_argument("--per-second", type=float, help="refuse more requests than that with 429")
     parser.add_argument("--brain", default="minimal", help="report, minimal, or module:Class")
-    parser.add_argument("--fault", action="append", default=[], metavar="KIND=PROBABILITY", help=", ".join(KINDS))
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="KIND=PROBABILITY", help=", ".join(KINDS)
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--key", help="refuse requests without this key (a made-up one: it is printed nowhere)")
+    parser.add_argument(
+        "--key", help="refuse requests without this key (a made-up one: it is printed nowhere)"
+    )
     return parser.parse_args()
 
 
@@ -43,7 +49,9 @@ def brain(name: str) -> Brain:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    chances = {kind: float(chance) for kind, _, chance in (each.partition("=") for each in options.fault)}
+    chances = {
+        kind: float(chance) for kind, _, chance in (each.partition("=") for each in options.fault)
+    }
     fake = FakeLLM(
         brain(options.brain),
         host=options.host,

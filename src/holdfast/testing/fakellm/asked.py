@@ -32,7 +32,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An answer as text, how it ended (`stop`, `length` or `refusal`), and what it is said to have used."""
+    """An answer as text, how it ended (`stop`, `length` or `refusal`), and what it is said to have
+    used."""
 
     text: str
     finish: str
@@ -100,7 +101,9 @@ class Speaker(Protocol):
 
     def reply(self, asked: Asked, said: Said) -> Any: ...
 
-    def error(self, status: int, message: str, param: str, retry_after: float | None) -> tuple[dict[str, str], Any]:
+    def error(
+        self, status: int, message: str, param: str, retry_after: float | None
+    ) -> tuple[dict[str, str], Any]:
         """Headers and body of an error."""
         ...
 
@@ -112,7 +115,8 @@ def need(condition: object, message: str, param: str = "", status: int = 400) ->
 
 
 def only(data: Mapping[str, Any], *known: str) -> None:
-    """Reject what the protocol does not have: a misspelt parameter is silently ignored by nobody here."""
+    """Reject what the protocol does not have: a misspelt parameter is silently ignored by nobody
+    here."""
     for name in data:
         need(name in known, f"Unrecognized request argument supplied: {name}", name)
 

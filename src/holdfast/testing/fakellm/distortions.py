@@ -1,4 +1,5 @@
-"""Answers that are not what was asked for: what models, or people who pretend to be one, make of a good answer."""
+"""Answers that are not what was asked for: what models, or people who pretend to be one, make of a
+good answer."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ SORRY = "I'm sorry, but I can't help with that."
 
 
 def distort(kind: str, value: Any) -> str:
-    """The text of an answer with a fault of that kind; well-formed JSON for kinds that leave the content alone."""
+    """The text of an answer with a fault of that kind; well-formed JSON for kinds that leave the
+    content alone."""
     if kind in _VALUES:
         value = _VALUES[kind](value)
     text = json.dumps(value, ensure_ascii=False)
@@ -30,7 +32,11 @@ def _wrong_types(value: Any) -> Any:
 
 def _extra_keys(value: Any) -> Any:
     if isinstance(value, dict):
-        return {**{key: _extra_keys(each) for key, each in value.items()}, "confidence": 0.99, "__proto__": {"x": 1}}
+        return {
+            **{key: _extra_keys(each) for key, each in value.items()},
+            "confidence": 0.99,
+            "__proto__": {"x": 1},
+        }
     return [_extra_keys(each) for each in value] if isinstance(value, list) else value
 
 
@@ -40,7 +46,10 @@ def _missing_keys(value: Any) -> Any:
 
 def _foreign_ids(value: Any, about_ids: bool = False) -> Any:
     if isinstance(value, dict):
-        return {key: _foreign_ids(each, ABOUT_IDS.search(key) is not None) for key, each in value.items()}
+        return {
+            key: _foreign_ids(each, ABOUT_IDS.search(key) is not None)
+            for key, each in value.items()
+        }
     if isinstance(value, list):
         return [_foreign_ids(each, about_ids) for each in value]
     if about_ids and isinstance(value, str):
@@ -81,7 +90,8 @@ _TEXTS: dict[str, Callable[[str], str]] = {
     "malformed": lambda text: text.replace('"', "'", 3) + ",",
     "fenced": lambda text: f"```json\n{text}\n```",
     "prose": lambda text: (
-        f"Certainly! Here is the answer you asked for:\n\n{text}\n\nLet me know if you need more {{:-)"
+        f"Certainly! Here is the answer you asked for:\n\n{text}\n\nLet me know if you need more "
+        f"{{:-)"
     ),
     "truncated": lambda text: text[: len(text) // 2],
     "empty": lambda text: "",

@@ -1,4 +1,5 @@
-"""What can go wrong, by name, and when: `FakeLLM(brain, faults=in_turn("overloaded", None, "cut"))`.
+"""What can go wrong, by name, and when: `FakeLLM(brain, faults=in_turn("overloaded", None,
+"cut"))`.
 
 A plan is asked before every call. `None` means that this one goes well.
 """
@@ -28,10 +29,12 @@ REFUSALS = {
 """Faults that are a status, and which."""
 
 CONNECTION = ("hang", "reset", "silence", "cut", "slow")
-"""`silence` closes without an answer, `reset` does so rudely, `cut` in the middle; `slow` takes `seconds` longer."""
+"""`silence` closes without an answer, `reset` does so rudely, `cut` in the middle; `slow` takes
+`seconds` longer."""
 
 BODIES = ("html", "not_json", "wrong_type", "endless", "no_choices", "no_usage", "hidden_error")
-"""Answers of status 200 that are not of the protocol, or only nearly. `wrong_type` only calls itself text/plain."""
+"""Answers of status 200 that are not of the protocol, or only nearly. `wrong_type` only calls
+itself text/plain."""
 
 ANSWERS = (
     "malformed",
@@ -61,7 +64,8 @@ KINDS = (*REFUSALS, *CONNECTION, *BODIES, *ANSWERS)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing going wrong. `seconds` is how long to wait: before the answer (`slow`), or what `Retry-After` says."""
+    """One thing going wrong. `seconds` is how long to wait: before the answer (`slow`), or what
+    `Retry-After` says."""
 
     kind: str
     seconds: float | None = None
@@ -90,7 +94,8 @@ def always(fault: Fault | str) -> Plan:
 
 
 def when(condition: Callable[[Call], bool], fault: Fault | str) -> Plan:
-    """A fault for the calls that a condition holds for: `when(lambda call: call.task == "claims", "cut")`."""
+    """A fault for the calls that a condition holds for: `when(lambda call: call.task == "claims",
+    "cut")`."""
     made = _fault(fault)
     return lambda call: made if condition(call) else None
 
@@ -101,7 +106,8 @@ def first_tries(times: int, fault: Fault | str) -> Plan:
 
 
 def by_chance(seed: int, **probabilities: float) -> Plan:
-    """Faults at random: `by_chance(7, cut=0.05, malformed=0.1)`. The same text fails the same way, in any order."""
+    """Faults at random: `by_chance(7, cut=0.05, malformed=0.1)`. The same text fails the same way,
+    in any order."""
     kinds = {Fault(kind): probability for kind, probability in probabilities.items()}
 
     def plan(call: Call) -> Fault | None:

@@ -61,8 +61,14 @@ class GoogleSpeaker:
         }
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": asked.model}
 
-    def error(self, status: int, message: str, param: str, retry_after: float | None) -> tuple[dict[str, str], Any]:
-        error: dict[str, Any] = {"code": status, "message": message, "status": STATUSES.get(status, "INTERNAL")}
+    def error(
+        self, status: int, message: str, param: str, retry_after: float | None
+    ) -> tuple[dict[str, str], Any]:
+        error: dict[str, Any] = {
+            "code": status,
+            "message": message,
+            "status": STATUSES.get(status, "INTERNAL"),
+        }
         if retry_after is not None:
             kind = "type.googleapis.com/google.rpc.RetryInfo"
             error["details"] = [{"@type": kind, "retryDelay": f"{retry_after:.3f}s"}]
@@ -71,13 +77,29 @@ class GoogleSpeaker:
     def _wanted(self, config: Any) -> tuple[str | None, dict[str, Any], int]:
         """Task, schema and limit."""
         need(isinstance(config, dict), "generation_config: expected here")
-        only(config, "responseMimeType", "responseJsonSchema", "responseSchema", "maxOutputTokens", "temperature")
+        only(
+            config,
+            "responseMimeType",
+            "responseJsonSchema",
+            "responseSchema",
+            "maxOutputTokens",
+            "temperature",
+        )
         for name in self._lacks:
-            need(name not in config, f"Invalid JSON payload received. Unknown name \"{name}\" at 'generation_config'")
-        need(config.get("responseMimeType") == "application/json", "response_mime_type: application/json is needed")
+            need(
+                name not in config,
+                f"Invalid JSON payload received. Unknown name \"{name}\" at 'generation_config'",
+            )
+        need(
+            config.get("responseMimeType") == "application/json",
+            "response_mime_type: application/json is needed",
+        )
         limit = config.get("maxOutputTokens")
         need(isinstance(limit, int) and limit > 0, "max_output_tokens: expected here")
-        need(("responseJsonSchema" in config) != ("responseSchema" in config), "exactly one kind of schema is needed")
+        need(
+            ("responseJsonSchema" in config) != ("responseSchema" in config),
+            "exactly one kind of schema is needed",
+        )
         if "responseJsonSchema" in config:
             schema = config["responseJsonSchema"]
             check_strict(schema, "generation_config.response_json_schema")
@@ -87,9 +109,14 @@ class GoogleSpeaker:
 
 
 def _parts(content: Any, where: str) -> str:
-    need(isinstance(content, dict) and isinstance(content.get("parts"), list), f"{where}: parts are missing")
+    need(
+        isinstance(content, dict) and isinstance(content.get("parts"), list),
+        f"{where}: parts are missing",
+    )
     parts = content["parts"]
-    texts = [str(part["text"]) for part in parts if isinstance(part, dict) and set(part) == {"text"}]
+    texts = [
+        str(part["text"]) for part in parts if isinstance(part, dict) and set(part) == {"text"}
+    ]
     need(texts and len(texts) == len(parts) and all(texts), f"{where}: parts must not be empty")
     return "".join(texts)
 
@@ -98,5 +125,8 @@ def _turns(contents: Any) -> tuple[str, ...]:
     need(isinstance(contents, list) and contents, "contents: contents is not specified")
     roles = [content.get("role") for content in contents]
     wanted = [("user", "model")[index % 2] for index in range(len(roles))]
-    need(roles == wanted and roles[-1] == "user", "contents: roles must alternate between user and model")
+    need(
+        roles == wanted and roles[-1] == "user",
+        "contents: roles must alternate between user and model",
+    )
     return tuple(_parts(content, f"contents[{index}]") for index, content in enumerate(contents))

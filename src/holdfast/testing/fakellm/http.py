@@ -1,4 +1,5 @@
-"""As much of HTTP/1.1 as a fake needs: requests with a length in, answers with a length out, connections kept open."""
+"""As much of HTTP/1.1 as a fake needs: requests with a length in, answers with a length out,
+connections kept open."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:
     path, _, version = rest.rpartition(" ")
     if version != "HTTP/1.1":
         raise NotHttp(lines[0])
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:-2])}
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines[1:-2])
+    }
     return HttpRequest(method, path, headers, await _body(reader, headers))
 
 
@@ -49,11 +53,14 @@ async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> byt
 
 
 def render(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """An answer as bytes. A `content-length` among the headers is taken as it is, right or wrong."""
+    """An answer as bytes. A `content-length` among the headers is taken as it is, right or
+    wrong."""
     try:
         phrase = HTTPStatus(status).phrase
     except ValueError:
         phrase = "Overloaded"
     lines = [f"HTTP/1.1 {status} {phrase}"]
-    lines += [f"{name}: {value}" for name, value in {"content-length": str(len(body)), **headers}.items()]
+    lines += [
+        f"{name}: {value}" for name, value in {"content-length": str(len(body)), **headers}.items()
+    ]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body

@@ -30,4 +30,6 @@ def smallest(schema: dict[str, Any]) -> Any:
         return None if {"type": "null"} in schema["anyOf"] else smallest(schema["anyOf"][0])
     if schema["type"] == "object":
         return {name: smallest(each) for name, each in schema.get("properties", {}).items()}
-    return {"array": [], "string": "", "number": 0, "integer": 0, "boolean": False, "null": None}[schema["type"]]
+    return {"array": [], "string": "", "number": 0, "integer": 0, "boolean": False, "null": None}[
+        schema["type"]
+    ]

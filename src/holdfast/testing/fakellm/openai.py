@@ -20,7 +20,8 @@ PARAMETERS = (
 
 
 class OpenAISpeaker:
-    """`lacks` names what this server does not know: `json_schema`, `json_object`, `temperature`, `max_tokens`, …"""
+    """`lacks` names what this server does not know: `json_schema`, `json_object`, `temperature`,
+    `max_tokens`, …"""
 
     name = "openai"
     base = "/v1"
@@ -39,7 +40,11 @@ class OpenAISpeaker:
         need(isinstance(data, dict), "We could not parse the JSON body of your request.")
         only(data, *PARAMETERS)
         self._refuse_unknown(data)
-        need(isinstance(data.get("model"), str) and data["model"], "you must provide a model parameter", "model")
+        need(
+            isinstance(data.get("model"), str) and data["model"],
+            "you must provide a model parameter",
+            "model",
+        )
         system, turns = _conversation(data.get("messages"))
         task, schema = self._format(data.get("response_format"), system, str(data["messages"]))
         need(data.get("temperature", 0) == 0, "temperature is not 0", "temperature")
@@ -57,7 +62,11 @@ class OpenAISpeaker:
             "object": "chat.completion",
             "model": asked.model,
             "choices": [
-                {"index": 0, "message": message, "finish_reason": "length" if said.finish == "length" else "stop"}
+                {
+                    "index": 0,
+                    "message": message,
+                    "finish_reason": "length" if said.finish == "length" else "stop",
+                }
             ],
             "usage": {
                 "prompt_tokens": said.input_tokens,
@@ -67,33 +76,50 @@ class OpenAISpeaker:
             },
         }
 
-    def error(self, status: int, message: str, param: str, retry_after: float | None) -> tuple[dict[str, str], Any]:
+    def error(
+        self, status: int, message: str, param: str, retry_after: float | None
+    ) -> tuple[dict[str, str], Any]:
         headers = {}
         if retry_after is not None:
-            headers = {"retry-after": str(-int(-retry_after // 1)), "retry-after-ms": str(int(retry_after * 1000))}
+            headers = {
+                "retry-after": str(-int(-retry_after // 1)),
+                "retry-after-ms": str(int(retry_after * 1000)),
+            }
         kind = "invalid_request_error" if status < 500 else "server_error"
-        return headers, {"error": {"message": message, "type": kind, "param": param or None, "code": None}}
+        return headers, {
+            "error": {"message": message, "type": kind, "param": param or None, "code": None}
+        }
 
     def _refuse_unknown(self, data: dict[str, Any]) -> None:
         for name in ("max_tokens", "max_completion_tokens", "temperature"):
             if name in data and name in self._lacks:
-                raise Rejected(f"Unsupported parameter: '{name}' is not supported with this model.", name)
+                raise Rejected(
+                    f"Unsupported parameter: '{name}' is not supported with this model.", name
+                )
 
     def _format(self, wanted: Any, system: str, messages: str) -> tuple[str, dict[str, Any]]:
         """Task and schema."""
         kind = wanted.get("type") if isinstance(wanted, dict) else None
         if kind in self._lacks:
-            raise Rejected(f"Invalid parameter: 'response_format' of type '{kind}' is not supported with this model.")
+            raise Rejected(
+                f"Invalid parameter: 'response_format' of type '{kind}' is not supported with this "
+                "model."
+            )
         if kind == "json_schema":
             return _strict_format(wanted)
         if kind == "json_object":
             need(
                 "json" in messages.lower(),
-                "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+                "'messages' must contain the word 'json' in some form, to use 'response_format' of "
+                "type 'json_object'.",
                 "messages",
             )
         else:
-            need(wanted is None, f"Invalid value: '{kind}' for response_format.type", "response_format")
+            need(
+                wanted is None,
+                f"Invalid value: '{kind}' for response_format.type",
+                "response_format",
+            )
         schema = schema_in_words(system)
         return schema.get("title", ""), schema
 
@@ -101,7 +127,11 @@ class OpenAISpeaker:
 def _strict_format(wanted: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     only(wanted, "type", "json_schema")
     given = wanted.get("json_schema")
-    need(isinstance(given, dict), "Missing required parameter: 'response_format.json_schema'.", "response_format")
+    need(
+        isinstance(given, dict),
+        "Missing required parameter: 'response_format.json_schema'.",
+        "response_format",
+    )
     assert isinstance(given, dict)
     only(given, "name", "strict", "schema", "description")
     name = given.get("name")
@@ -119,8 +149,16 @@ def _conversation(messages: Any) -> tuple[str, tuple[str, ...]]:
     """The system message and the turns after it."""
     need(isinstance(messages, list) and len(messages) >= 2, "'messages' is too short", "messages")
     for message in messages:
-        need(isinstance(message, dict) and set(message) == {"role", "content"}, "Invalid message", "messages")
-        need(isinstance(message["content"], str) and message["content"], "Invalid content", "messages")
+        need(
+            isinstance(message, dict) and set(message) == {"role", "content"},
+            "Invalid message",
+            "messages",
+        )
+        need(
+            isinstance(message["content"], str) and message["content"],
+            "Invalid content",
+            "messages",
+        )
     roles = [message["role"] for message in messages]
     wanted = ["system", *(("user", "assistant")[index % 2] for index in range(len(roles) - 1))]
     need(roles == wanted and roles[-1] == "user", f"Invalid roles: {roles}", "messages")
@@ -129,6 +167,9 @@ def _conversation(messages: Any) -> tuple[str, tuple[str, ...]]:
 
 def _limit(data: dict[str, Any]) -> int:
     given = [data[name] for name in ("max_tokens", "max_completion_tokens") if name in data]
-    need(len(given) == 1, "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+    need(
+        len(given) == 1,
+        "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
+    )
     need(isinstance(given[0], int) and given[0] > 0, "Invalid 'max_tokens'", "max_tokens")
     return given[0]

@@ -6,7 +6,17 @@ from typing import Any
 
 from holdfast.testing.fakellm.asked import need
 
-STRICT = {"type", "description", "enum", "properties", "required", "additionalProperties", "items", "anyOf", "title"}
+STRICT = {
+    "type",
+    "description",
+    "enum",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "anyOf",
+    "title",
+}
 OPENAPI = STRICT - {"additionalProperties"} | {"nullable", "propertyOrdering"}
 TYPES = {"object", "array", "string", "number", "integer", "boolean", "null"}
 MAX_DEPTH = 10
@@ -21,14 +31,19 @@ def check_strict(schema: Any, where: str) -> None:
 
 
 def check_openapi(schema: Any, where: str) -> None:
-    """Google's older kind: a subset of OpenAPI's schema object, one type each, no closed objects."""
+    """Google's older kind: a subset of OpenAPI's schema object, one type each, no closed
+    objects."""
     _root(schema, where)
     _openapi(schema, where, ())
 
 
 def _root(schema: Any, where: str) -> None:
     need(isinstance(schema, dict), f"{where}: the schema is not an object", where)
-    need(schema.get("type") == "object", f'Invalid schema for {where}: schema must be of "type": "object"', where)
+    need(
+        schema.get("type") == "object",
+        f'Invalid schema for {where}: schema must be of "type": "object"',
+        where,
+    )
 
 
 def _strict(node: Any, where: str, path: tuple[str, ...], budget: list[int]) -> None:
@@ -37,7 +52,11 @@ def _strict(node: Any, where: str, path: tuple[str, ...], budget: list[int]) -> 
     need(len(path) <= 2 * MAX_DEPTH, f"{problem}more than {MAX_DEPTH} levels", where)
     for keyword in node:
         need(keyword in STRICT, f"{problem}'{keyword}' is not permitted", where)
-    need("anyOf" in node or node.get("type") in TYPES, f"{problem}schema must have a 'type' key", where)
+    need(
+        "anyOf" in node or node.get("type") in TYPES,
+        f"{problem}schema must have a 'type' key",
+        where,
+    )
     if node.get("type") == "object":
         _closed(node, problem, where)
         budget[0] -= len(node["properties"])
@@ -57,10 +76,15 @@ def _closed(node: dict[str, Any], problem: str, where: str) -> None:
         f"{problem}'additionalProperties' is required to be supplied and to be false",
         where,
     )
-    need(isinstance(node.get("properties"), dict), f"{problem}object schema missing properties", where)
+    need(
+        isinstance(node.get("properties"), dict),
+        f"{problem}object schema missing properties",
+        where,
+    )
     need(
         sorted(node.get("required", [])) == sorted(node["properties"]),
-        f"{problem}'required' is required to be supplied and to be an array including every key in properties",
+        f"{problem}'required' is required to be supplied and to be an array including every key in "
+        "properties",
         where,
     )
 
@@ -69,8 +93,16 @@ def _openapi(node: Any, where: str, path: tuple[str, ...]) -> None:
     place = ".".join((where, *path))
     need(isinstance(node, dict), f"Invalid value at '{place}'", where)
     for keyword in node:
-        need(keyword in OPENAPI, f"Unknown name \"{keyword}\" at '{place}': Cannot find field.", where)
-    need("anyOf" in node or node.get("type") in TYPES - {"null"}, f"Proto field is not set: '{place}.type'", where)
+        need(
+            keyword in OPENAPI,
+            f"Unknown name \"{keyword}\" at '{place}': Cannot find field.",
+            where,
+        )
+    need(
+        "anyOf" in node or node.get("type") in TYPES - {"null"},
+        f"Proto field is not set: '{place}.type'",
+        where,
+    )
     for name, each in node.get("properties", {}).items():
         _openapi(each, where, (*path, "properties", name))
     if "items" in node:

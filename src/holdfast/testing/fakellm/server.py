@@ -3,8 +3,8 @@
     async with FakeLLM(brain, latency=0.05, faults=by_chance(7, cut=0.05)) as fake:
         model = Model(parse(fake.address("openai")), environment=fake.environment)
 
-`fake.transport()` leads to the same service without a socket: in virtual time, for tests that simulate.
-"""
+`fake.transport()` leads to the same service without a socket: in virtual time, for tests that
+simulate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ KEY_VARIABLE = "HOLDFAST_FAKE_LLM_KEY"
 class FakeLLM(Service):
     """The service on a port of this host. `key=None` lets everybody in."""
 
-    def __init__(self, brain: Brain, *, host: str = "127.0.0.1", port: int = 0, **options: Any) -> None:
+    def __init__(
+        self, brain: Brain, *, host: str = "127.0.0.1", port: int = 0, **options: Any
+    ) -> None:
         super().__init__(brain, **options)
         self._host = host
         self._port = port
@@ -38,7 +40,9 @@ class FakeLLM(Service):
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> FakeLLM:
-        self._server = await asyncio.start_server(self._connected, self._host, self._port, limit=1 << 20, backlog=1024)
+        self._server = await asyncio.start_server(
+            self._connected, self._host, self._port, limit=1 << 20, backlog=1024
+        )
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -53,7 +57,7 @@ class FakeLLM(Service):
         assert self._server is not None
         await self._server.serve_forever()
 
-    # --- how it is reached -------------------------------------------------------------------------------------
+    # --- how it is reached ------------------------------------------------------------------------
 
     def url(self, vendor: str = "") -> str:
         """The base URL for a vendor; without one, the server's own."""
@@ -74,15 +78,19 @@ class FakeLLM(Service):
     def transport(self) -> DirectTransport:
         return DirectTransport(self)
 
-    # --- connections -------------------------------------------------------------------------------------------
+    # --- connections ------------------------------------------------------------------------------
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
         try:
-            with suppress(ConnectionError, NotHttp, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while (request := await read_request(reader)) is not None and await self._serve(request, writer):
+            with suppress(
+                ConnectionError, NotHttp, asyncio.IncompleteReadError, asyncio.CancelledError
+            ):
+                while (request := await read_request(reader)) is not None and await self._serve(
+                    request, writer
+                ):
                     pass
         finally:
             self._connections.discard(task)
@@ -114,12 +122,15 @@ def _drop(fault: Fault, writer: asyncio.StreamWriter) -> None:
 
 
 class DirectTransport:
-    """A `Transport` into a service of this process. Nothing real happens: neither sockets nor time."""
+    """A `Transport` into a service of this process. Nothing real happens: neither sockets nor
+    time."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
+    async def post(
+        self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
+    ) -> Answer:
         path = urlsplit(url).path
         try:
             async with asyncio.timeout(timeout):

@@ -1,4 +1,5 @@
-"""The vendor behind the doors: from a request to a response, with keys, limits and faults. It knows no sockets."""
+"""The vendor behind the doors: from a request to a response, with keys, limits and faults. It knows
+no sockets."""
 
 from __future__ import annotations
 
@@ -92,7 +93,9 @@ class Service:
             self.refused[outcome.status] += 1
         return outcome
 
-    async def _respond(self, path: str, headers: Mapping[str, str], body: bytes) -> Response | Fault:
+    async def _respond(
+        self, path: str, headers: Mapping[str, str], body: bytes
+    ) -> Response | Fault:
         speaker = next((each for each in self._speakers if each.claims(path)), None)
         if speaker is None:
             return Response(404, {"content-type": "text/html"}, b"<html><h1>Not Found</h1></html>")
@@ -145,9 +148,11 @@ class Service:
         if fault is not None and fault.kind == "hang":
             await asyncio.Event().wait()
 
-    # --- what comes out ----------------------------------------------------------------------------------------
+    # --- what comes out ---------------------------------------------------------------------------
 
-    def _outcome(self, speaker: Speaker, asked: Asked, call: Call, fault: Fault | None) -> Response | Fault:
+    def _outcome(
+        self, speaker: Speaker, asked: Asked, call: Call, fault: Fault | None
+    ) -> Response | Fault:
         kind = fault.kind if fault else ""
         if fault is not None and kind in ("reset", "silence"):
             return fault
@@ -160,7 +165,11 @@ class Service:
             self.errors.append(error)
             call.status = 500
             return _error(speaker, 500, f"the brain failed: {error!r}")
-        call.status, call.input_tokens, call.output_tokens = 200, said.input_tokens, said.output_tokens
+        call.status, call.input_tokens, call.output_tokens = (
+            200,
+            said.input_tokens,
+            said.output_tokens,
+        )
         return _body(speaker, asked, said, kind)
 
     def _said(self, asked: Asked, kind: str) -> Said:
@@ -192,7 +201,9 @@ def _body(speaker: Speaker, asked: Asked, said: Said, kind: str) -> Response:
         case "cut":
             return Response(200, dict(JSON), body, cut=len(body) // 2)
         case "html":
-            return Response(200, {"content-type": "text/html"}, b"<html><body>Please log in</body></html>")
+            return Response(
+                200, {"content-type": "text/html"}, b"<html><body>Please log in</body></html>"
+            )
         case "not_json":
             return Response(200, dict(JSON), body[:-7])
         case "wrong_type":
@@ -202,15 +213,26 @@ def _body(speaker: Speaker, asked: Asked, said: Said, kind: str) -> Response:
         case "no_choices":
             return Response(200, dict(JSON), b'{"object": "nothing"}')
         case "no_usage":
-            data = {name: each for name, each in json.loads(body).items() if not name.startswith("usage")}
+            data = {
+                name: each
+                for name, each in json.loads(body).items()
+                if not name.startswith("usage")
+            }
             return Response(200, dict(JSON), json.dumps(data).encode())
         case "hidden_error":
-            return Response(200, dict(JSON), b'{"error": {"code": 429, "message": "the provider is busy"}}')
+            return Response(
+                200, dict(JSON), b'{"error": {"code": 429, "message": "the provider is busy"}}'
+            )
     return Response(200, dict(JSON), body)
 
 
 def _error(
-    speaker: Speaker, status: int, message: str, param: str = "", *, retry_after: float | None = None
+    speaker: Speaker,
+    status: int,
+    message: str,
+    param: str = "",
+    *,
+    retry_after: float | None = None,
 ) -> Response:
     headers, data = speaker.error(status, message, param, retry_after)
     return Response(status, {**JSON, **headers}, json.dumps(data).encode())

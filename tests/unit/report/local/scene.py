@@ -1,4 +1,5 @@
-"""What the tests of the local analyst share: comments, a context that only notes progress, and a whole analysis."""
+"""What the tests of the local analyst share: comments, a context that only notes progress, and a
+whole analysis."""
 
 from __future__ import annotations
 
@@ -59,7 +60,16 @@ def groups(*statements: str, people: Sequence[int] = (), subtopic: str = "t1.1")
     for at, text in enumerate(statements):
         count = people[at] if people else 1
         members = tuple(
-            Claim(f"c-{at}-{n}", f"{at}-{n}", f"person {speaker + n}", subtopic, text, text, 0, len(text))
+            Claim(
+                f"c-{at}-{n}",
+                f"{at}-{n}",
+                f"person {speaker + n}",
+                subtopic,
+                text,
+                text,
+                0,
+                len(text),
+            )
             for n in range(count)
         )
         speaker += count
@@ -98,16 +108,23 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
     by_comment: dict[str, list[Any]] = {}
     for placement in clustering.placements:
         by_comment.setdefault(placement.comment, []).append(placement)
-    drafts = {c.id: await analyst.extract(c, by_comment[c.id], clustering.topics, brief, context) for c in given}
+    drafts = {
+        c.id: await analyst.extract(c, by_comment[c.id], clustering.topics, brief, context)
+        for c in given
+    }
     made = [_claim(comment, draft) for comment in given for draft in drafts[comment.id]]
     by_id = {claim.id: claim for claim in made}
     grouped: dict[str, list[Group]] = {}
     for subtopic in sorted({claim.subtopic for claim in made}):
         inside = [claim for claim in made if claim.subtopic == subtopic]
         found = await analyst.group(Subtopic(subtopic, subtopic), inside, brief, context)
-        grouped[subtopic] = sorted((_group(g, subtopic, by_id) for g in found), key=lambda g: -len(g.speakers))
+        grouped[subtopic] = sorted(
+            (_group(g, subtopic, by_id) for g in found), key=lambda g: -len(g.speakers)
+        )
     of_topic = {
-        t.id: sorted((g for s in t.subtopics for g in grouped.get(s.id, [])), key=lambda g: -len(g.speakers))
+        t.id: sorted(
+            (g for s in t.subtopics for g in grouped.get(s.id, [])), key=lambda g: -len(g.speakers)
+        )
         for t in clustering.topics
     }
     return Analysis(
@@ -115,7 +132,10 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
         drafts,
         made,
         grouped,
-        {t.id: await analyst.summarise(t, of_topic[t.id], brief, context) for t in clustering.topics},
+        {
+            t.id: await analyst.summarise(t, of_topic[t.id], brief, context)
+            for t in clustering.topics
+        },
         await analyst.overview(clustering.topics, [], of_topic, brief, context),
         {
             s.id: await analyst.crux(s, grouped.get(s.id, []), brief, context)
@@ -130,7 +150,16 @@ def _claim(comment: Comment, draft: Draft) -> Claim:
     assert draft.start is not None
     end = draft.start + len(draft.quote)
     made = claim_id(comment.id, draft.start, end, draft.statement)
-    return Claim(made, comment.id, comment.speaker, draft.subtopic, draft.statement, draft.quote, draft.start, end)
+    return Claim(
+        made,
+        comment.id,
+        comment.speaker,
+        draft.subtopic,
+        draft.statement,
+        draft.quote,
+        draft.start,
+        end,
+    )
 
 
 def _group(grouping: Grouping, subtopic: str, by_id: dict[str, Claim]) -> Group:
@@ -149,5 +178,9 @@ def real(name: str) -> list[Comment]:
             text = row.get("comment-body") or row.get("comment") or ""
             if any(map(str.isalnum, text)) and row.get("moderated") != "-1":
                 speaker = row.get("author-id") or row.get("interview") or f"Anonymous {at}"
-                found.append(Comment(row.get("comment-id") or row.get("id") or str(at), at + 1, text, speaker))
+                found.append(
+                    Comment(
+                        row.get("comment-id") or row.get("id") or str(at), at + 1, text, speaker
+                    )
+                )
     return found

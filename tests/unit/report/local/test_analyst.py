@@ -1,4 +1,5 @@
-"""The local analyst as an `Analyst`: its name, its limits in words, and the same answers every time."""
+"""The local analyst as an `Analyst`: its name, its limits in words, and the same answers every
+time."""
 
 import asyncio
 import os
@@ -20,7 +21,16 @@ CONTEXT: Any = Progress()
 
 
 def told(found: Analysis) -> str:
-    return repr((found.clustering, found.claims, found.groups, found.summaries, found.findings, found.cruxes))
+    return repr(
+        (
+            found.clustering,
+            found.claims,
+            found.groups,
+            found.summaries,
+            found.findings,
+            found.cruxes,
+        )
+    )
 
 
 def test_the_same_comments_give_the_same_answers():
@@ -29,7 +39,8 @@ def test_the_same_comments_give_the_same_answers():
 
 def test_another_process_with_another_hash_seed_gives_the_same_answers():
     code = (
-        "from tests.unit.report.local.test_analyst import told; from tests.unit.report.local.test_taxonomy import TOWN;"
+        "from tests.unit.report.local.test_analyst import told; from "
+        "tests.unit.report.local.test_taxonomy import TOWN;"
         "from tests.unit.report.local.scene import analyse; print(told(analyse(TOWN)))"
     )
     root = Path(__file__).parents[4]
@@ -50,7 +61,9 @@ def test_another_process_with_another_hash_seed_gives_the_same_answers():
 def test_calls_that_overlap_give_the_same_answers_as_one_by_one():
     async def both() -> tuple[str, str]:
         analyst = LocalAnalyst()
-        one, two = await asyncio.gather(*(analyst.cluster(TOWN, Brief(), CONTEXT) for _ in range(2)))
+        one, two = await asyncio.gather(
+            *(analyst.cluster(TOWN, Brief(), CONTEXT) for _ in range(2))
+        )
         return repr(one), repr(two)
 
     one, two = asyncio.run(both())

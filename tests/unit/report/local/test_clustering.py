@@ -9,7 +9,9 @@ from holdfast.adapters.local.embeddings import unit
 from holdfast.adapters.local.layout import positions
 
 
-def clouds(sizes: list[int], spread: float = 0.25, dimensions: int = 24) -> tuple[np.ndarray, np.ndarray]:
+def clouds(
+    sizes: list[int], spread: float = 0.25, dimensions: int = 24
+) -> tuple[np.ndarray, np.ndarray]:
     """Clouds of points around far apart middles, and which cloud each belongs to."""
     random = np.random.default_rng(7)
     labels = np.repeat(np.arange(len(sizes)), sizes)
@@ -79,7 +81,9 @@ def test_a_tree_of_small_clusters_finds_the_same(monkeypatch: pytest.MonkeyPatch
 
 def test_smoothing_pulls_a_cloud_together():
     points, _ = clouds([50, 50])
-    assert (smooth(points)[:50] @ smooth(points)[:50].T).mean() > (points[:50] @ points[:50].T).mean()
+    assert (smooth(points)[:50] @ smooth(points)[:50].T).mean() > (
+        points[:50] @ points[:50].T
+    ).mean()
 
 
 def test_cutting_a_tree_cuts_the_highest_first():

@@ -12,7 +12,9 @@ from holdfast.adapters.local.embeddings import lexical, represent, semantic
 
 
 def test_similar_sentences_are_near_and_others_are_not():
-    bus, train, tax = semantic(["We need more buses", "More buses are needed here", "Taxes on income are too high"])
+    bus, train, tax = semantic(
+        ["We need more buses", "More buses are needed here", "Taxes on income are too high"]
+    )
     assert bus @ train > 0.7 > bus @ tax
 
 

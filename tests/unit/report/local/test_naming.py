@@ -65,7 +65,10 @@ def test_chinese_names_are_words_and_no_torn_pieces():
 
 
 def test_a_sentence_that_is_repeated_does_not_name_a_topic_by_itself():
-    texts = ["Full grown men running full speed cause harm."] * 4 + ["Helmets are safer.", "Buy better helmets."]
+    texts = ["Full grown men running full speed cause harm."] * 4 + [
+        "Helmets are safer.",
+        "Buy better helmets.",
+    ]
     assert best(texts, list(range(6))) == "Helmets"
 
 
@@ -84,7 +87,13 @@ def test_siblings_never_share_a_name():
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("Women's", "women"), ("parties", "party"), ("Taxes", "taxe"), ("bus", "bus"), ("class", "class")],
+    [
+        ("Women's", "women"),
+        ("parties", "party"),
+        ("Taxes", "taxe"),
+        ("bus", "bus"),
+        ("class", "class"),
+    ],
 )
 def test_plurals_and_possessives_count_together(word, expected):
     assert root(word) == expected

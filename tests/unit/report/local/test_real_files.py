@@ -1,4 +1,5 @@
-"""Floors for the quality of real reports. The files are no part of the project: without them these tests skip."""
+"""Floors for the quality of real reports. The files are no part of the project: without them these
+tests skip."""
 
 from functools import cache
 
@@ -9,7 +10,8 @@ from holdfast.model.report.brief import Brief
 from holdfast.model.report.taxonomy import OTHER
 
 FLOORS = {
-    # file: (fewest topics, most topics, least coverage of comments with a claim, largest share of one topic)
+    # file: (fewest topics, most topics, least coverage of comments with a claim, largest share of
+    # one topic)
     "marchon": (6, 12, 0.9, 0.3),
     "football": (3, 12, 0.85, 0.6),
     "taiwan": (3, 12, 0.95, 0.6),
@@ -48,15 +50,24 @@ def test_names_are_short_and_differ(name):
 def test_every_quote_is_in_its_comment_and_every_claim_in_one_group(name):
     found = report(name)
     text = {comment.id: comment.text for comment in real(name)}
-    assert all(text[claim.comment][claim.start : claim.end] == claim.quote for claim in found.claims)
-    grouped = [member.id for groups in found.groups.values() for group in groups for member in group.members]
+    assert all(
+        text[claim.comment][claim.start : claim.end] == claim.quote for claim in found.claims
+    )
+    grouped = [
+        member.id
+        for groups in found.groups.values()
+        for group in groups
+        for member in group.members
+    ]
     assert sorted(grouped) == sorted(claim.id for claim in found.claims)
     assert all(sentence.cites for sentence in found.findings)
 
 
 def test_the_subjects_of_a_political_movement_are_all_there():
     names = " ".join(
-        each.name for topic in report("marchon").clustering.topics for each in (topic, *topic.subtopics)
+        each.name
+        for topic in report("marchon").clustering.topics
+        for each in (topic, *topic.subtopics)
     ).casefold()
     for subject in (
         "health",
@@ -84,12 +95,19 @@ def test_form_fillers_tests_and_off_topic_remarks_are_set_aside():
 
 
 def test_the_same_claim_in_other_words_is_counted_together():
-    largest = max((g for groups in report("duplicates").groups.values() for g in groups), key=lambda g: len(g.speakers))
+    largest = max(
+        (g for groups in report("duplicates").groups.values() for g in groups),
+        key=lambda g: len(g.speakers),
+    )
     assert len(largest.speakers) == 3
-    merged = [g for groups in report("marchon").groups.values() for g in groups if len(g.speakers) > 1]
+    merged = [
+        g for groups in report("marchon").groups.values() for g in groups if len(g.speakers) > 1
+    ]
     assert len(merged) > 20
 
 
 def test_chinese_names_are_in_chinese():
     for topic in report("taiwan").clustering.topics:
-        assert any("\u4e00" <= character <= "\u9fff" for character in topic.name + topic.subtopics[0].name)
+        assert any(
+            "\u4e00" <= character <= "\u9fff" for character in topic.name + topic.subtopics[0].name
+        )

@@ -20,14 +20,18 @@ LONG = "The council should listen to the people who live here before it decides 
     ("text", "parts"),
     [
         ("We need buses. And trains.", ["We need buses. And trains."]),
-        (f"{LONG} Schools need teachers more than tablets.", [LONG, "Schools need teachers more than tablets."]),
+        (
+            f"{LONG} Schools need teachers more than tablets.",
+            [LONG, "Schools need teachers more than tablets."],
+        ),
         (f"{LONG} It does work.", [f"{LONG} It does work."]),
         (
             f"Mr. Smith of the U.S. office paid 3.5 million for it, e.g. for roads. {LONG}",
             ["Mr. Smith of the U.S. office paid 3.5 million for it, e.g. for roads.", LONG],
         ),
         (
-            "- Build more homes for families now\n- Plant more trees along the big streets\n- Repair the bridge soon",
+            "- Build more homes for families now\n- Plant more trees along the big streets\n- "
+            "Repair the bridge soon",
             [
                 "Build more homes for families now",
                 "Plant more trees along the big streets",
@@ -35,7 +39,8 @@ LONG = "The council should listen to the people who live here before it decides 
             ],
         ),
         (
-            "We have only one earth,we must protect our natural resources!Climate change has been proven by now!",
+            "We have only one earth,we must protect our natural resources!Climate change has been "
+            "proven by now!",
             [
                 "We have only one earth,we must protect our natural resources!",
                 "Climate change has been proven by now!",
@@ -43,13 +48,24 @@ LONG = "The council should listen to the people who live here before it decides 
         ),
         (
             "我覺得政府應該對運輸業設置公平的管制規則。每位司機都該投保乘客責任險，這樣乘客才有保障。",
-            ["我覺得政府應該對運輸業設置公平的管制規則。", "每位司機都該投保乘客責任險，這樣乘客才有保障。"],
+            [
+                "我覺得政府應該對運輸業設置公平的管制規則。",
+                "每位司機都該投保乘客責任險，這樣乘客才有保障。",
+            ],
         ),
         (
-            "هل يجب أن نبني مدارس جديدة في هذه المدينة الكبيرة؟ نحن نحتاج إلى طرق أفضل وأشجار أكثر في كل حي.",
-            ["هل يجب أن نبني مدارس جديدة في هذه المدينة الكبيرة؟", "نحن نحتاج إلى طرق أفضل وأشجار أكثر في كل حي."],
+            "هل يجب أن نبني مدارس جديدة في هذه المدينة الكبيرة؟ نحن نحتاج إلى طرق أفضل وأشجار أكثر "
+            "في كل حي.",
+            [
+                "هل يجب أن نبني مدارس جديدة في هذه المدينة الكبيرة؟",
+                "نحن نحتاج إلى طرق أفضل وأشجار أكثر في كل حي.",
+            ],
         ),
-        (" . Hi, my name is Kim and I worry about the price of housing in this part of the city. ", None),
+        (
+            " . Hi, my name is Kim and I worry about the price of housing in this part of the "
+            "city. ",
+            None,
+        ),
     ],
 )
 def test_sentences_of_many_kinds(text, parts):

@@ -88,7 +88,10 @@ Tackle football should not be a school activity. | Tackle football should not be
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    return [(one.strip(), other.strip()) for one, other in (line.split("|") for line in text.strip().split("\n"))]
+    return [
+        (one.strip(), other.strip())
+        for one, other in (line.split("|") for line in text.strip().split("\n"))
+    ]
 
 
 def grouped(*statements: str) -> list[set[str]]:
@@ -118,7 +121,12 @@ def test_identical_texts_always_merge_whatever_they_say():
 
 
 def test_marks_and_capitals_do_not_matter():
-    assert len(grouped("Climate change is REAL.", "climate change is real", "Climate change is real!!")) == 1
+    assert (
+        len(
+            grouped("Climate change is REAL.", "climate change is real", "Climate change is real!!")
+        )
+        == 1
+    )
 
 
 def test_every_claim_is_in_exactly_one_group():
@@ -128,13 +136,20 @@ def test_every_claim_is_in_exactly_one_group():
 
 
 def test_the_statement_of_a_group_is_its_first_members():
-    made = claims("We need more buses.", "We need more buses now.", "Taxes are too high.", "We need more buses")
+    made = claims(
+        "We need more buses.",
+        "We need more buses now.",
+        "Taxes are too high.",
+        "We need more buses",
+    )
     said = {claim.id: claim.statement for claim in made}
     assert all(each.statement == said[each.members[0]] for each in group(made))
 
 
 def test_the_largest_group_comes_first():
-    assert [len(each.members) for each in group(claims("Trees.", "Buses!", "Trees", "trees", "Roads"))] == [3, 1, 1]
+    assert [
+        len(each.members) for each in group(claims("Trees.", "Buses!", "Trees", "trees", "Roads"))
+    ] == [3, 1, 1]
 
 
 def test_every_member_resembles_the_claim_that_leads_and_not_just_the_last():

@@ -15,12 +15,24 @@ from holdfast.adapters.local.statements import shortened, statement
         ("Yes, because it leverages the work of many.", "It leverages the work of many."),
         ("Because it rains, we stay at home today.", "Because it rains, we stay at home today."),
         ("  - but there must be accountability  for all", "There must be accountability for all"),
-        ("And I, I try to get the, get the message out there", "I try to get the message out there"),
-        ("marginalised women, women in poverty and girls", "Marginalised women, women in poverty and girls"),
+        (
+            "And I, I try to get the, get the message out there",
+            "I try to get the message out there",
+        ),
+        (
+            "marginalised women, women in poverty and girls",
+            "Marginalised women, women in poverty and girls",
+        ),
         ("It is very, very important", "It is very, very important"),
         ("“Compromise is not weakness.”", "Compromise is not weakness."),
-        ("Boxing (e.g., kickboxing) should be banned", "Boxing (e.g., kickboxing) should be banned"),
-        ("we make room for the next person, , who can benefit", "We make room for the next person, who can benefit"),
+        (
+            "Boxing (e.g., kickboxing) should be banned",
+            "Boxing (e.g., kickboxing) should be banned",
+        ),
+        (
+            "we make room for the next person, , who can benefit",
+            "We make room for the next person, who can benefit",
+        ),
         ("我覺得UberX管理制度不夠透明。", "UberX管理制度不夠透明。"),
         ("Je pense que le bus est trop cher.", "Le bus est trop cher."),
         ("Creo que faltan árboles en la plaza.", "Faltan árboles en la plaza."),
@@ -34,5 +46,8 @@ def test_introductions_stutter_and_stray_marks_go(sentence, claim):
 
 def test_what_is_too_long_ends_with_a_clause_or_a_word():
     assert shortened("Short enough.", 20) == "Short enough."
-    assert shortened("We should plant trees, repair the roads and build schools", 30) == "We should plant trees …"
+    assert (
+        shortened("We should plant trees, repair the roads and build schools", 30)
+        == "We should plant trees …"
+    )
     assert shortened("a" * 50, 20) == "a" * 20 + "…"

@@ -46,9 +46,16 @@ def test_no_claims_no_summary():
 
 def test_findings_go_through_topics_by_people_and_are_at_least_five():
     schools = Topic("t2", "Schools", "", (Subtopic("t2.1", "Schools"),))
-    said = groups("Schools need teachers.", "Classes are too large.", "School meals should be free.", subtopic="t2.1")
+    said = groups(
+        "Schools need teachers.",
+        "Classes are too large.",
+        "School meals should be free.",
+        subtopic="t2.1",
+    )
     findings = overview([schools, TOPIC], {"t1": BUSES, "t2": said}, "en")
-    assert findings[0].text.startswith("Buses, raised by 12 people. Most often: Buses should run at night (5 people)")
+    assert findings[0].text.startswith(
+        "Buses, raised by 12 people. Most often: Buses should run at night (5 people)"
+    )
     assert findings[1].text.startswith("Schools, raised by 3 people. For example: ")
     assert 5 <= len(findings) <= 8
     assert all(finding.cites for finding in findings)
@@ -56,11 +63,16 @@ def test_findings_go_through_topics_by_people_and_are_at_least_five():
 
 def test_findings_are_at_most_eight():
     topics = [Topic(f"t{at}", f"Topic {at}", "", (Subtopic(f"t{at}.1", "x"),)) for at in range(20)]
-    said = {topic.id: groups(f"Claim number {topic.id} about things.", subtopic=f"{topic.id}.1") for topic in topics}
+    said = {
+        topic.id: groups(f"Claim number {topic.id} about things.", subtopic=f"{topic.id}.1")
+        for topic in topics
+    }
     assert len(overview(topics, said, "en")) == 8
 
 
-@pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ja", "zh", "ar", "zh-TW", "pt-BR", "und"])
+@pytest.mark.parametrize(
+    "language", ["en", "fr", "de", "es", "ja", "zh", "ar", "zh-TW", "pt-BR", "und"]
+)
 def test_there_are_words_in_every_language(language):
     sentence = overview([TOPIC], {"t1": BUSES}, language)[0].text
     assert "Buses should run at night" in sentence
@@ -69,7 +81,16 @@ def test_there_are_words_in_every_language(language):
 
 
 def test_every_phrase_of_every_language_can_be_filled_in():
-    values = {"phrases": 1, "count": 2, "topic": 3, "people": 4, "claim": 5, "agree": 6, "disagree": 7, "other": 8}
+    values = {
+        "phrases": 1,
+        "count": 2,
+        "topic": 3,
+        "people": 4,
+        "claim": 5,
+        "agree": 6,
+        "disagree": 7,
+        "other": 8,
+    }
     for language in ("en", "fr", "de", "es", "ja", "zh", "ar"):
         for key in (
             "about",
@@ -88,7 +109,13 @@ def test_every_phrase_of_every_language_can_be_filled_in():
 
 def test_two_opposite_claims_are_a_possible_tension():
     found = tension(
-        groups("Guns should be banned.", "Guns should not be banned.", "Trees are nice.", people=(2, 3, 1)), "en"
+        groups(
+            "Guns should be banned.",
+            "Guns should not be banned.",
+            "Trees are nice.",
+            people=(2, 3, 1),
+        ),
+        "en",
     )
     assert found is not None
     assert found.basis is Basis.TENSION

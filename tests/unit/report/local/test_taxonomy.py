@@ -69,7 +69,9 @@ def test_topics_of_a_town_are_found_and_named():
 
 def test_ids_follow_size_and_every_topic_has_a_subtopic():
     found = analyse(TOWN).clustering
-    assert [topic.id for topic in found.topics] == [f"t{at}" for at in range(1, len(found.topics) + 1)]
+    assert [topic.id for topic in found.topics] == [
+        f"t{at}" for at in range(1, len(found.topics) + 1)
+    ]
     for topic in found.topics:
         assert [each.id for each in topic.subtopics] == [
             f"{topic.id}.{at}" for at in range(1, len(topic.subtopics) + 1)
@@ -79,7 +81,9 @@ def test_ids_follow_size_and_every_topic_has_a_subtopic():
         assert len({each.name for each in topic.subtopics}) == len(topic.subtopics)
 
 
-@pytest.mark.parametrize("given", [TOWN, HOSTILE, comments(), *(TOWN[:n] for n in (1, 2, 3, 9, 13))], ids=len)
+@pytest.mark.parametrize(
+    "given", [TOWN, HOSTILE, comments(), *(TOWN[:n] for n in (1, 2, 3, 9, 13))], ids=len
+)
 def test_every_comment_is_placed_and_every_span_is_in_it(given):
     found = analyse(given)
     known = {sub.id for topic in found.clustering.topics for sub in topic.subtopics} | {OTHER}
@@ -90,7 +94,9 @@ def test_every_comment_is_placed_and_every_span_is_in_it(given):
         assert 0 <= placement.start < placement.end <= len(text[placement.comment])
     for draft in (draft for drafts in found.drafts.values() for draft in drafts):
         assert draft.statement.strip()
-    assert all(text[claim.comment][claim.start : claim.end] == claim.quote for claim in found.claims)
+    assert all(
+        text[claim.comment][claim.start : claim.end] == claim.quote for claim in found.claims
+    )
 
 
 @pytest.mark.parametrize("given", [TOWN, HOSTILE], ids=["town", "hostile"])
@@ -116,9 +122,11 @@ def test_what_says_nothing_makes_no_claim_and_is_placed_as_a_whole():
     found = analyse(TOWN)
     for comment in TOWN[-2:]:
         assert found.drafts[comment.id] == []
-        assert [(p.subtopic, p.start, p.end) for p in found.clustering.placements if p.comment == comment.id] == [
-            (OTHER, 0, len(comment.text))
-        ]
+        assert [
+            (p.subtopic, p.start, p.end)
+            for p in found.clustering.placements
+            if p.comment == comment.id
+        ] == [(OTHER, 0, len(comment.text))]
 
 
 def test_only_greetings_are_no_topic():
@@ -135,15 +143,24 @@ def test_as_many_topics_as_asked_for():
 
 def test_given_topics_take_what_is_about_them():
     given = (
-        GivenTopic("School", "Teachers, classes and school buildings", ("Teachers", "School meals")),
+        GivenTopic(
+            "School", "Teachers, classes and school buildings", ("Teachers", "School meals")
+        ),
         GivenTopic("Space travel", "Rockets to Mars"),
     )
     found = analyse(TOWN, Brief(given=given))
     school = next(topic for topic in found.clustering.topics if topic.name == "School")
     space = next(topic for topic in found.clustering.topics if topic.name == "Space travel")
-    inside = {claim.statement for claim in found.claims if claim.subtopic.startswith(f"{school.id}.")}
-    assert {"Our schools need more teachers.", "School meals should be free for all children."} <= inside
-    assert not any("bus" in statement.casefold() or "rent" in statement.casefold() for statement in inside)
+    inside = {
+        claim.statement for claim in found.claims if claim.subtopic.startswith(f"{school.id}.")
+    }
+    assert {
+        "Our schools need more teachers.",
+        "School meals should be free for all children.",
+    } <= inside
+    assert not any(
+        "bus" in statement.casefold() or "rent" in statement.casefold() for statement in inside
+    )
     assert {"Teachers", "School meals"} <= {each.name for each in school.subtopics}
     assert space.subtopics
     assert not [claim for claim in found.claims if claim.subtopic.startswith(f"{space.id}.")]
@@ -153,8 +170,12 @@ def test_given_topics_take_what_is_about_them():
 def test_given_subtopics_take_what_names_them():
     given = (GivenTopic("School", "", ("Teachers",)),)
     found = analyse(TOWN, Brief(given=given))
-    teachers = next(s.id for t in found.clustering.topics for s in t.subtopics if s.name == "Teachers")
-    assert "Our schools need more teachers." in {c.statement for c in found.claims if c.subtopic == teachers}
+    teachers = next(
+        s.id for t in found.clustering.topics for s in t.subtopics if s.name == "Teachers"
+    )
+    assert "Our schools need more teachers." in {
+        c.statement for c in found.claims if c.subtopic == teachers
+    }
 
 
 def test_progress_goes_from_the_first_comment_to_the_last():
@@ -165,12 +186,21 @@ def test_progress_goes_from_the_first_comment_to_the_last():
 
 def test_of_a_long_comment_the_sentences_that_claim_most_are_kept():
     tale = "I remember he was there when we went to the lake. " * 12
-    text = tale + "We need more counsellors in our schools because nobody listens to the children. " + tale
+    text = (
+        tale
+        + "We need more counsellors in our schools because nobody listens to the children. "
+        + tale
+    )
     kept = parts(comments(text))
     assert len(kept.kept) < kept.sentences / 2
     assert any("counsellors" in part.text for part in kept.kept)
 
 
 def test_chinese_comments_are_noted_as_weaker():
-    texts = ["計程車司機的服務品質很好", "我覺得計程車的服務很差", "司機應該投保乘客責任險", "乘客責任險很重要"] * 4
+    texts = [
+        "計程車司機的服務品質很好",
+        "我覺得計程車的服務很差",
+        "司機應該投保乘客責任險",
+        "乘客責任險很重要",
+    ] * 4
     assert any("not in English" in note for note in analyse(comments(*texts)).clustering.notes)

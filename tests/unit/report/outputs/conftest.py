@@ -1,4 +1,5 @@
-"""A small report, put together by hand: two topics and the rest, merged claims, votes, cruxes, and hostile comments."""
+"""A small report, put together by hand: two topics and the rest, merged claims, votes, cruxes, and
+hostile comments."""
 
 from __future__ import annotations
 
@@ -56,11 +57,21 @@ SAMPLE = (
     )),
     Said("Fay", "idk"),
 )  # fmt: skip
-TREE = {"traffic": ("Traffic", ("cars",)), "green": ("Green spaces", ("trees",)), "other": ("Other", ("other",))}
+TREE = {
+    "traffic": ("Traffic", ("cars",)),
+    "green": ("Green spaces", ("trees",)),
+    "other": ("Other", ("other",)),
+}
 NAMES = {"cars": "Cars", "trees": "Trees", "other": "Other"}
 LEFT_OUT = (
     Row(7, "7", Fate.EMPTY, "The cell is empty."),
-    Row(8, "8", Fate.DUPLICATE, "Ann said exactly the same in row 1.", "Close the street 🚲🚲, and plant trees!"),
+    Row(
+        8,
+        "8",
+        Fate.DUPLICATE,
+        "Ann said exactly the same in row 1.",
+        "Close the street 🚲🚲, and plant trees!",
+    ),
 )
 
 Build = Callable[..., Report]
@@ -68,12 +79,24 @@ Build = Callable[..., Report]
 
 def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_OUT) -> Report:
     comments = tuple(
-        Comment(str(at), at, one.text, one.speaker, video=one.video, timestamp="0:01:02" if one.video else "")
+        Comment(
+            str(at),
+            at,
+            one.text,
+            one.speaker,
+            video=one.video,
+            timestamp="0:01:02" if one.video else "",
+        )
         for at, one in enumerate(said, 1)
     )
-    left_out = [replace(row, row=len(comments) + at, id=str(len(comments) + at)) for at, row in enumerate(left_out, 1)]
+    left_out = [
+        replace(row, row=len(comments) + at, id=str(len(comments) + at))
+        for at, row in enumerate(left_out, 1)
+    ]
     topics = _topics(said, comments)
-    claims = [claim for topic in topics for subtopic in topic.subtopics for claim in subtopic.claims]
+    claims = [
+        claim for topic in topics for subtopic in topic.subtopics for claim in subtopic.claims
+    ]
     cruxes = _cruxes(topics)
     quotes = [quote for claim in claims for quote in claim.quotes]
     named = [topic for topic in topics if topic.id != "other"]
@@ -96,7 +119,9 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
         language="en",
         counts=counts,
         coverage=_coverage(comments, topics),
-        findings=(Sentence("Most people want to close the street.", (claims[0].id,)),) if claims else (),
+        findings=(Sentence("Most people want to close the street.", (claims[0].id,)),)
+        if claims
+        else (),
         topics=topics,
         cruxes=cruxes,
         matrix=_matrix(cruxes),
@@ -105,7 +130,9 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
         comments=comments,
         left_out=tuple(left_out),
         map=(("1", 0.25, 0.5),),
-        source=Source("street.csv", "ab" * 32, 1234, "csv", "utf-8", ",", {"comment": "comment"}, ("age",)),
+        source=Source(
+            "street.csv", "ab" * 32, 1234, "csv", "utf-8", ",", {"comment": "comment"}, ("age",)
+        ),
         method=Method(
             "openai:gpt-4o-mini",
             True,
@@ -139,7 +166,9 @@ def _topics(said: Sequence[Said], comments: Sequence[Comment]) -> tuple[ReportTo
             own = f"{statement}, says {one.speaker}"
             extracted = claim_id(comment.id, start, end, own)
             span = (start, end, words, own)
-            quote = Quote(quote_id(extracted), extracted, comment.id, comment.row, one.speaker, *span)
+            quote = Quote(
+                quote_id(extracted), extracted, comment.id, comment.row, one.speaker, *span
+            )
             found.setdefault(subtopic, {}).setdefault(statement, []).append(quote)
     number = 0
     topics = []
@@ -151,10 +180,16 @@ def _topics(said: Sequence[Said], comments: Sequence[Comment]) -> tuple[ReportTo
                 number += 1
                 people = len({quote.speaker for quote in quotes})
                 votes = VoteCount(3, 2, 1, round(controversy(3, 2, 6), 4)) if number == 1 else None
-                claims.append(ReportClaim(f"g-{number}", number, statement, people, tuple(quotes), votes))
+                claims.append(
+                    ReportClaim(f"g-{number}", number, statement, people, tuple(quotes), votes)
+                )
             if claims:
                 people = len({quote.speaker for claim in claims for quote in claim.quotes})
-                parts.append(ReportSubtopic(subtopic, NAMES[subtopic], f"About {subtopic}.", people, tuple(claims)))
+                parts.append(
+                    ReportSubtopic(
+                        subtopic, NAMES[subtopic], f"About {subtopic}.", people, tuple(claims)
+                    )
+                )
         if parts:
             topics.append(_topic(topic, name, parts))
     return tuple(topics)
@@ -192,26 +227,38 @@ def _cruxes(topics: Sequence[ReportTopic]) -> tuple[ReportCrux, ...]:
 def _matrix(cruxes: Sequence[ReportCrux]) -> Matrix:
     if not cruxes:
         return Matrix()
-    return Matrix(("Ann", "Bo", "Cy", "Vic"), ("x-1",), (("agree",), ("agree",), ("disagree",), ("unclear",)))
+    return Matrix(
+        ("Ann", "Bo", "Cy", "Vic"), ("x-1",), (("agree",), ("agree",), ("disagree",), ("unclear",))
+    )
 
 
 def _coverage(comments: Sequence[Comment], topics: Sequence[ReportTopic]) -> Coverage:
     quoted: dict[str, set[int]] = {}
     placed = set()
     for topic in topics:
-        for quote in (quote for part in topic.subtopics for claim in part.claims for quote in claim.quotes):
+        for quote in (
+            quote for part in topic.subtopics for claim in part.claims for quote in claim.quotes
+        ):
             quoted.setdefault(quote.comment, set()).update(range(quote.start, quote.end))
             placed |= {quote.comment} if topic.id != "other" else set()
     total = sum(len(comment.text) for comment in comments) or 1
     everybody = len(comments) or 1
     inside = sum(map(len, quoted.values()))
-    return Coverage(round(len(placed) / everybody, 4), round(len(quoted) / everybody, 4), round(inside / total, 4))
+    return Coverage(
+        round(len(placed) / everybody, 4),
+        round(len(quoted) / everybody, 4),
+        round(inside / total, 4),
+    )
 
 
 def _funnel(counts: Counts, left_out: Sequence[Row], speaking: int) -> tuple[Stage, ...]:
-    fates = {fate: [row for row in left_out if row.fate == fate] for fate in {row.fate for row in left_out}}
+    fates = {
+        fate: [row for row in left_out if row.fate == fate]
+        for fate in {row.fate for row in left_out}
+    }
     lost = tuple(
-        LossReason(fate, len(rows), (LossExample(f"row {rows[0].row}", rows[0].text),)) for fate, rows in fates.items()
+        LossReason(fate, len(rows), (LossExample(f"row {rows[0].row}", rows[0].text),))
+        for fate, rows in fates.items()
     )
     silent, merged = counts.comments - speaking, counts.extracted - counts.claims
     return (

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from holdfast.pipelines.report.outputs.cells import guard, table, unguard
 
-NASTY = st.text(alphabet=st.sampled_from(list("=+-@＝＋－＠﹢ \t\r\n;'\"\u200b\ufeff\u00a0a1)(,")), max_size=12)
+NASTY = st.text(
+    alphabet=st.sampled_from(list("=+-@＝＋－＠﹢ \t\r\n;'\"\u200b\ufeff\u00a0a1)(,")), max_size=12
+)
 TEXTS = st.one_of(st.text(), NASTY)
 
 
@@ -48,7 +50,9 @@ def test_a_cell_that_could_be_calculated_gets_an_apostrophe_in_front(text: str) 
     assert unguard(guard(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "plain", "a=b", "3 - 2", "'quoted'", "don't", "yes ;-)", "e-mail", "'tis", ";=)"])
+@pytest.mark.parametrize(
+    "text", ["", "plain", "a=b", "3 - 2", "'quoted'", "don't", "yes ;-)", "e-mail", "'tis", ";=)"]
+)
 def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert guard(text) == text
 
@@ -76,7 +80,14 @@ def test_different_texts_stay_different(one: str, other: str) -> None:
     assert (guard(one) == guard(other)) == (one == other)
 
 
-@given(st.lists(st.tuples(st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])), st.integers())))
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),
+            st.integers(),
+        )
+    )
+)
 def test_a_table_is_read_back_by_any_csv_reader(rows: list[tuple[str, int]]) -> None:
     data = table(("text", "number"), rows)
     assert data.startswith(b"\xef\xbb\xbftext,number\r\n")

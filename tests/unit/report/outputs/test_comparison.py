@@ -18,14 +18,18 @@ def test_a_report_does_not_differ_from_itself(report: Report) -> None:
     assert describe(found) == "The two reports say the same."
 
 
-def test_new_comments_change_the_support_of_claims_and_add_others(report: Report, build: Build, said: type) -> None:
+def test_new_comments_change_the_support_of_claims_and_add_others(
+    report: Report, build: Build, said: type
+) -> None:
     later = build([*_said(report, said), said("Gil", "Close it!", (("cars", "Close the street", "Close it!"),)),
                    said("Hal", "Benches", (("trees", "More benches", "Benches"),))])  # fmt: skip
     found = compare(report, later)
     assert len(found.comments_added) == 2
     assert found.comments_removed == ()
     assert [claim.statement for claim in found.claims.added] == ["More benches"]
-    assert [(change.after.statement, change.people) for change in found.claims.changed] == [("Close the street", 1)]
+    assert [(change.after.statement, change.people) for change in found.claims.changed] == [
+        ("Close the street", 1)
+    ]
     assert {(change.after.name, change.people) for change in found.topics.changed} == {
         ("Traffic", 1),
         ("Green spaces", 1),
@@ -46,7 +50,9 @@ def test_a_topic_that_is_only_called_otherwise_is_the_same_topic(report: Report)
     assert "  ~ Traffic → Cars and streets (3 people)" in describe(found)
 
 
-def test_comments_are_recognised_although_their_ids_have_shifted(report: Report, build: Build, said: type) -> None:
+def test_comments_are_recognised_although_their_ids_have_shifted(
+    report: Report, build: Build, said: type
+) -> None:
     later = build([said("New", "Hello, all of you"), *_said(report, said)])
     found = compare(report, later)
     assert found.comments_added == ("1",)
@@ -84,7 +90,9 @@ def test_a_comment_can_give_no_orders_to_the_terminal(build: Build, said: type) 
 
 
 def test_long_lists_are_cut_and_counted(build: Build, said: type) -> None:
-    many = build([said(f"P{at}", f"word{at}", (("cars", f"Claim {at}", f"word{at}"),)) for at in range(30)])
+    many = build(
+        [said(f"P{at}", f"word{at}", (("cars", f"Claim {at}", f"word{at}"),)) for at in range(30)]
+    )
     assert "    … and 10 more" in describe(compare(build([], []), many))
 
 
@@ -100,5 +108,10 @@ def _said(report: Report, said: type) -> list:
         for subtopic in topic.subtopics:
             for claim in subtopic.claims:
                 for quote in claim.quotes:
-                    claims.setdefault(quote.comment, []).append((subtopic.id, claim.statement, quote.text))
-    return [said(each.speaker, each.text, tuple(claims.get(each.id, ())), each.video) for each in report.comments]
+                    claims.setdefault(quote.comment, []).append(
+                        (subtopic.id, claim.statement, quote.text)
+                    )
+    return [
+        said(each.speaker, each.text, tuple(claims.get(each.id, ())), each.video)
+        for each in report.comments
+    ]

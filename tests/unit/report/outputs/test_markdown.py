@@ -17,7 +17,9 @@ from holdfast.pipelines.report.outputs.markdown_text import escape
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 JOINER = "\u2060"
-MARKS = st.text(alphabet=st.sampled_from(list("*_`[]()<>#!|~$^\\&;:/@.-+=0123 \n\t{}\"'ahtpw")), max_size=30)
+MARKS = st.text(
+    alphabet=st.sampled_from(list("*_`[]()<>#!|~$^\\&;:/@.-+=0123 \n\t{}\"'ahtpw")), max_size=30
+)
 TEXTS = st.one_of(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"])), MARKS)
 
 HOSTILE = [
@@ -50,7 +52,9 @@ def tokens(text: str) -> list[Token]:
 
 
 def shown(text: str) -> str:
-    return "".join(token.content for token in tokens(text) if token.type == "text").replace(JOINER, "")
+    return "".join(token.content for token in tokens(text) if token.type == "text").replace(
+        JOINER, ""
+    )
 
 
 def squeezed(text: str) -> str:
@@ -61,7 +65,14 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize("before", ["", "- ", "> ", "## ", "  > "])
 def test_hostile_text_is_shown_as_it_was_written(before: str, text: str) -> None:
     found = tokens(before + escape(text))
-    allowed = {"paragraph_open", "paragraph_close", "inline", "text", "bullet_list_open", "bullet_list_close"}
+    allowed = {
+        "paragraph_open",
+        "paragraph_close",
+        "inline",
+        "text",
+        "bullet_list_open",
+        "bullet_list_close",
+    }
     allowed |= {
         "list_item_open",
         "list_item_close",
@@ -77,14 +88,23 @@ def test_hostile_text_is_shown_as_it_was_written(before: str, text: str) -> None
 @given(TEXTS)
 def test_any_text_is_only_text(text: str) -> None:
     escaped = escape(text)
-    assert {token.type for token in tokens(escaped)} <= {"paragraph_open", "paragraph_close", "inline", "text"}
+    assert {token.type for token in tokens(escaped)} <= {
+        "paragraph_open",
+        "paragraph_close",
+        "inline",
+        "text",
+    }
     assert shown(escaped) == squeezed(text).replace(JOINER, "")
     assert "\n" not in escaped
-    assert not {"<", ">"} & set(escaped)  # a careless renderer, or a browser, needs no more than one of them
+    assert not {"<", ">"} & set(
+        escaped
+    )  # a careless renderer, or a browser, needs no more than one of them
 
 
 def test_renderers_find_no_address_to_turn_into_a_link() -> None:
-    escaped = escape("see https://example.org, www.example.org, eve@example.org, @eve, mailto:eve, xmpp:eve")
+    escaped = escape(
+        "see https://example.org, www.example.org, eve@example.org, @eve, mailto:eve, xmpp:eve"
+    )
     assert not re.search(r"://|www\.|@\w|mailto:\w|xmpp:\w", escaped)
     assert (
         escaped.replace(JOINER, "")
@@ -105,7 +125,14 @@ def test_the_report_is_complete(report: Report) -> None:
             assert f"{claim.number}. {claim.statement}" in plain
             for quote in claim.quotes:
                 assert squeezed(quote.text) in plain
-    for part in ("Key findings", "At a glance", "What divides people", "How this was made", "Limits", "Prompts"):
+    for part in (
+        "Key findings",
+        "At a glance",
+        "What divides people",
+        "How this was made",
+        "Limits",
+        "Prompts",
+    ):
         assert part in plain
     assert "votes: 3 agree, 2 disagree, 1 pass" in text
     assert "cost: $0.0100" in text
@@ -120,13 +147,19 @@ def test_every_link_leads_to_an_anchor_of_the_same_file(report: Report) -> None:
 
 
 def test_the_only_html_in_it_is_our_own_anchors(report: Report) -> None:
-    html = [token.content for token in tokens(markdown(report)) if token.type in ("html_inline", "html_block")]
+    html = [
+        token.content
+        for token in tokens(markdown(report))
+        if token.type in ("html_inline", "html_block")
+    ]
     assert html
     assert all(re.fullmatch(r'<a id="[A-Za-z0-9_-]+">|</a>', part) for part in html)
 
 
 def test_no_more_than_three_quotes_are_shown(build: Callable[..., Report], said: type) -> None:
-    five = build([said(f"P{at}", "Close it.", (("cars", "Close it", "Close it."),)) for at in range(5)], [])
+    five = build(
+        [said(f"P{at}", "Close it.", (("cars", "Close it", "Close it."),)) for at in range(5)], []
+    )
     text = markdown(five)
     assert text.count("“Close it\\.”") + text.count("“Close it.”") == 3
     assert "… and 2 more" in text
@@ -145,13 +178,18 @@ def test_a_report_of_nothing_is_still_a_report(build: Callable[..., Report]) -> 
 
 
 @given(st.lists(MARKS, min_size=1, max_size=3))
-def test_no_comment_changes_the_shape_of_the_report(build: Callable[..., Report], said: type, texts: list[str]) -> None:
+def test_no_comment_changes_the_shape_of_the_report(
+    build: Callable[..., Report], said: type, texts: list[str]
+) -> None:
     def shape(words: list[str]) -> list[str]:
         everybody = [
-            said("Ann", f"x{text}x", (("cars", f"c{at}{text}", f"x{text}x"),)) for at, text in enumerate(words)
+            said("Ann", f"x{text}x", (("cars", f"c{at}{text}", f"x{text}x"),))
+            for at, text in enumerate(words)
         ]
         return [
-            token.type for token in tokens(markdown(build(everybody, []))) if token.type not in ("text", "softbreak")
+            token.type
+            for token in tokens(markdown(build(everybody, [])))
+            if token.type not in ("text", "softbreak")
         ]
 
     assert shape(texts) == shape(["plain"] * len(texts))

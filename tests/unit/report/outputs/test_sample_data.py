@@ -1,4 +1,5 @@
-"""The sample data agrees with itself: votes add up, authors agree with themselves, and all that should be there is."""
+"""The sample data agrees with itself: votes add up, authors agree with themselves, and all that
+should be there is."""
 
 from __future__ import annotations
 
@@ -31,12 +32,18 @@ def test_comments_have_unique_ids_and_many_speakers(comments: Table) -> None:
     assert len({row["comment-id"] for row in comments}) == len(comments) >= 200
     assert len({row["name"] for row in comments if row["name"]}) >= 110
     assert any(not row["name"] for row in comments)
-    assert {row["district"] for row in comments} >= {"Old Town", "Northside", "Mill Quarter", "Eastfield"}
+    assert {row["district"] for row in comments} >= {
+        "Old Town",
+        "Northside",
+        "Mill Quarter",
+        "Eastfield",
+    }
 
 
 def test_the_vote_table_adds_up_to_the_counts_in_the_file(comments: Table, votes: Table) -> None:
     counts = {
-        row["comment-id"]: tuple(int(row[name]) for name in ("agrees", "disagrees", "passes")) for row in comments
+        row["comment-id"]: tuple(int(row[name]) for name in ("agrees", "disagrees", "passes"))
+        for row in comments
     }
     asked = [name for name in votes[0] if name.isdecimal()]
     assert len(votes) == 90
@@ -45,16 +52,22 @@ def test_the_vote_table_adds_up_to_the_counts_in_the_file(comments: Table, votes
         cast = Counter(row[each] for row in votes)
         assert cast.keys() <= {"1", "-1", "0", ""}
         assert (cast["1"], cast["-1"], cast["0"]) == counts[each]
-    assert min(sum(counts[each]) for each in asked) > max(sum(counts[each]) for each in counts.keys() - set(asked))
+    assert min(sum(counts[each]) for each in asked) > max(
+        sum(counts[each]) for each in counts.keys() - set(asked)
+    )
 
 
-def test_each_voter_is_counted_right_and_agrees_with_their_own_comments(comments: Table, votes: Table) -> None:
+def test_each_voter_is_counted_right_and_agrees_with_their_own_comments(
+    comments: Table, votes: Table
+) -> None:
     asked = [name for name in votes[0] if name.isdecimal()]
     written = Counter(row["name"] for row in comments)
     own = {row["comment-id"]: row["name"] for row in comments}
     for voter in votes:
         cast = Counter(voter[each] for each in asked)
-        told = tuple(int(voter[name]) for name in ("n-comments", "n-votes", "n-agree", "n-disagree"))
+        told = tuple(
+            int(voter[name]) for name in ("n-comments", "n-votes", "n-agree", "n-disagree")
+        )
         assert told == (written[voter["participant"]], len(asked) - cast[""], cast["1"], cast["-1"])
         assert all(voter[each] == "1" for each in asked if own[each] == voter["participant"])
 

@@ -1,4 +1,5 @@
-"""The export for Talk to the City has every field its viewer reads, and every reference leads somewhere."""
+"""The export for Talk to the City has every field its viewer reads, and every reference leads
+somewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 from holdfast.model.report.document import Report
 from holdfast.pipelines.report.outputs.t3c import t3c, utf16
 
-COLOURS = {"violet", "blueSea", "blueSky", "greenLeaf", "greenLime", "yellow", "red", "purple", "brown"}
+COLOURS = {
+    "violet",
+    "blueSea",
+    "blueSky",
+    "greenLeaf",
+    "greenLime",
+    "yellow",
+    "red",
+    "purple",
+    "brown",
+}
 STEPS = {
     "input", "sanitization_filter", "meaningfulness_filter", "claims_extraction", "deduplication",
     "crux_generation_validation",
@@ -22,11 +33,12 @@ STEPS = {
 ACTIONS = {"received", "accepted", "rejected", "modified", "deduplicated"}
 
 
-# --- a validator of the shape ---------------------------------------------------------------------------------
+# --- a validator of the shape ---------------------------------------------------------------------
 
 
 class Shape:
-    """An object with these members and no others; one whose name here ends with `_` may be missing."""
+    """An object with these members and no others; one whose name here ends with `_` may be
+    missing."""
 
     def __init__(self, **members: Any) -> None:
         self.required = {name: kind for name, kind in members.items() if not name.endswith("_")}
@@ -79,7 +91,15 @@ QUOTE = Shape(id=str, text=str, reference=REFERENCE)
 SIMILAR = Shape(id=str, title=str, number=int, quotes=[QUOTE], similarClaims=[Shape()])
 CLAIM = Shape(id=str, title=str, number=int, quotes=[QUOTE], similarClaims=[SIMILAR])
 SUBTOPIC = Shape(id=str, title=str, description=str, claims=[CLAIM])
-TOPIC = Shape(id=str, title=str, description=str, summary_=str, context_=str, topicColor=COLOURS, subtopics=[SUBTOPIC])
+TOPIC = Shape(
+    id=str,
+    title=str,
+    description=str,
+    summary_=str,
+    context_=str,
+    topicColor=COLOURS,
+    subtopics=[SUBTOPIC],
+)
 SOURCE = Shape(
     id=str,
     interview=str,
@@ -115,7 +135,9 @@ PROMPTS = Shape(
     systemInstructions=str, clusteringInstructions=str, extractionInstructions=str, dedupInstructions=str,
     summariesInstructions=str, cruxInstructions_=str,
 )  # fmt: skip
-OUTPUT = Shape(data=(("v0.2", DATA),), metadata=(("v0.2", METADATA),), auditLog=AUDIT, promptsUsed_=PROMPTS)
+OUTPUT = Shape(
+    data=(("v0.2", DATA),), metadata=(("v0.2", METADATA),), auditLog=AUDIT, promptsUsed_=PROMPTS
+)
 
 
 def javascript_slice(text: str, start: int, end: int) -> str:
@@ -126,7 +148,9 @@ def javascript_slice(text: str, start: int, end: int) -> str:
 def check_references(output: dict[str, Any]) -> None:
     data = output["data"][1]
     sources = {source["id"]: source for source in data["sources"]}
-    claims = [claim for topic in data["topics"] for one in topic["subtopics"] for claim in one["claims"]]
+    claims = [
+        claim for topic in data["topics"] for one in topic["subtopics"] for claim in one["claims"]
+    ]
     quotes = [quote for claim in claims for quote in claim["quotes"]]
     for quote in quotes:
         reference = quote["reference"]
@@ -135,11 +159,15 @@ def check_references(output: dict[str, Any]) -> None:
         assert reference["data"][0] == source["data"][0]
         if reference["data"][0] == "text":
             span = reference["data"][1]
-            assert javascript_slice(source["data"][1]["text"], span["startIdx"], span["endIdx"]) == quote["text"]
+            assert (
+                javascript_slice(source["data"][1]["text"], span["startIdx"], span["endIdx"])
+                == quote["text"]
+            )
     for ids in (
         [quote["id"] for quote in quotes],
         [quote["reference"]["id"] for quote in quotes],
-        [claim["id"] for claim in claims] + [one["id"] for claim in claims for one in claim["similarClaims"]],
+        [claim["id"] for claim in claims]
+        + [one["id"] for claim in claims for one in claim["similarClaims"]],
         list(sources),
         [entry["entryId"] for entry in output["auditLog"]["entries"]],
     ):
@@ -149,19 +177,28 @@ def check_references(output: dict[str, Any]) -> None:
 
 def check_add_ons(data: dict[str, Any]) -> None:
     add_ons = data["addOns"]
-    titles = {(topic["title"], one["title"]) for topic in data["topics"] for one in topic["subtopics"]}
+    titles = {
+        (topic["title"], one["title"]) for topic in data["topics"] for one in topic["subtopics"]
+    }
     for crux in add_ons["subtopicCruxes"]:
         assert (crux["topic"], crux["subtopic"]) in titles
         sides = [set(crux[side]) for side in ("agree", "disagree", "no_clear_position")]
         assert sum(map(len, sides)) == len(set().union(*sides))
-        assert all(":" in speaker and speaker.split(":")[0].isdecimal() for speaker in set().union(*sides))
+        assert all(
+            ":" in speaker and speaker.split(":")[0].isdecimal() for speaker in set().union(*sides)
+        )
         least = min(crux["agreementScore"], crux["disagreementScore"])
         assert crux["controversyScore"] == pytest.approx(2 * least, abs=0.0002)
-        assert all(0 <= crux[score] <= 1 for score in ("agreementScore", "disagreementScore", "controversyScore"))
+        assert all(
+            0 <= crux[score] <= 1
+            for score in ("agreementScore", "disagreementScore", "controversyScore")
+        )
     matrix = add_ons["speakerCruxMatrix"]
     assert len(matrix["matrix"]) == len(matrix["speakers"])
     assert all(len(row) == len(matrix["cruxLabels"]) for row in matrix["matrix"])
-    assert matrix["cruxLabels"] == [f"{crux['topic']} → {crux['subtopic']}" for crux in add_ons["subtopicCruxes"]]
+    assert matrix["cruxLabels"] == [
+        f"{crux['topic']} → {crux['subtopic']}" for crux in add_ons["subtopicCruxes"]
+    ]
 
 
 def validated(report: Report) -> dict[str, Any]:
@@ -173,7 +210,7 @@ def validated(report: Report) -> dict[str, Any]:
     return output
 
 
-# --- tests ----------------------------------------------------------------------------------------------------
+# --- tests ----------------------------------------------------------------------------------------
 
 
 def test_the_export_has_the_shape_its_viewer_reads(report: Report) -> None:
@@ -184,11 +221,16 @@ def test_the_export_has_the_shape_its_viewer_reads(report: Report) -> None:
 
 def test_offsets_count_utf_16_code_units_with_the_end_excluded(report: Report) -> None:
     topics = validated(report)["data"][1]["topics"]
-    trees = next(topic for topic in topics if topic["title"] == "Green spaces")["subtopics"][0]["claims"][0]
+    trees = next(topic for topic in topics if topic["title"] == "Green spaces")["subtopics"][0][
+        "claims"
+    ][0]
     own = next(quote for topic in report.topics for one in topic.subtopics for claim in one.claims
                for quote in claim.quotes if quote.text == "plant trees!")  # fmt: skip
     span = trees["quotes"][0]["reference"]["data"][1]
-    assert (span["startIdx"], span["endIdx"]) == (own.start + 2, own.end + 2)  # two bicycles are two units more
+    assert (span["startIdx"], span["endIdx"]) == (
+        own.start + 2,
+        own.end + 2,
+    )  # two bicycles are two units more
 
 
 def test_a_video_is_opened_where_the_speaker_is_heard(report: Report) -> None:
@@ -202,11 +244,18 @@ def test_a_video_is_opened_where_the_speaker_is_heard(report: Report) -> None:
         quote for topic in data["topics"] for one in topic["subtopics"] for claim in one["claims"]
         for quote in claim["quotes"] if quote["reference"]["interview"] == "Dee"
     )  # fmt: skip
-    assert quote["reference"]["data"] == ["video", {"link": "https://example.org/v/1", "beginTimestamp": "0:01:02"}]
+    assert quote["reference"]["data"] == [
+        "video",
+        {"link": "https://example.org/v/1", "beginTimestamp": "0:01:02"},
+    ]
 
 
-def test_a_link_that_is_no_web_page_is_not_passed_on(build: Callable[..., Report], said: type) -> None:
-    hostile = build([said("Ann", "Close it", (("cars", "Close", "Close it"),), "javascript:alert(1)")], [])
+def test_a_link_that_is_no_web_page_is_not_passed_on(
+    build: Callable[..., Report], said: type
+) -> None:
+    hostile = build(
+        [said("Ann", "Close it", (("cars", "Close", "Close it"),), "javascript:alert(1)")], []
+    )
     assert validated(hostile)["data"][1]["sources"][0]["data"] == ["text", {"text": "Close it"}]
 
 
@@ -219,7 +268,10 @@ def test_topics_come_with_the_most_speakers_first(report: Report) -> None:
 
 def test_merged_claims_keep_every_quote_once_and_every_wording(report: Report) -> None:
     claim = validated(report)["data"][1]["topics"][0]["subtopics"][0]["claims"][0]
-    assert [quote["text"] for quote in claim["quotes"]] == ["Close the street 🚲🚲", "close it to cars"]
+    assert [quote["text"] for quote in claim["quotes"]] == [
+        "Close the street 🚲🚲",
+        "close it to cars",
+    ]
     assert [one["title"] for one in claim["similarClaims"]] == [
         "Close the street, says Ann",
         "Close the street, says Bo",
@@ -246,7 +298,9 @@ def test_speakers_are_written_with_an_id_and_voters_too(report: Report) -> None:
 )
 def test_an_explanation_says_what_a_crux_rests_on(report: Report, basis: str, said: str) -> None:
     changed = replace(report, cruxes=(replace(report.cruxes[0], basis=basis),))
-    assert validated(changed)["data"][1]["addOns"]["subtopicCruxes"][0]["explanation"].startswith(said)
+    assert validated(changed)["data"][1]["addOns"]["subtopicCruxes"][0]["explanation"].startswith(
+        said
+    )
 
 
 def test_the_audit_log_accounts_for_every_row(report: Report) -> None:
@@ -278,7 +332,10 @@ def test_figures_are_what_the_report_says(report: Report) -> None:
 def test_findings_and_summaries_carry_the_numbers_of_their_claims(report: Report) -> None:
     data = validated(report)["data"][1]
     assert data["questionAnswers"] == [
-        {"question": "What should become of the street?", "answer": "Most people want to close the street. [1]"}
+        {
+            "question": "What should become of the street?",
+            "answer": "Most people want to close the street. [1]",
+        }
     ]
     assert data["topics"][0]["summary"] == "People speak about Traffic. [1]"
 
@@ -304,7 +361,9 @@ def test_any_quote_of_any_text_is_found_by_its_viewer(
 
 def test_the_validator_can_fail(report: Report) -> None:
     output = json.loads(t3c(report))
-    output["data"][1]["topics"][0]["subtopics"][0]["claims"][0]["quotes"][0]["reference"]["data"][1]["endIdx"] -= 1
+    output["data"][1]["topics"][0]["subtopics"][0]["claims"][0]["quotes"][0]["reference"]["data"][
+        1
+    ]["endIdx"] -= 1
     with pytest.raises(AssertionError):
         check_references(output)
     del output["data"][1]["topics"][0]["topicColor"]

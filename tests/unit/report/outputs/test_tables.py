@@ -37,7 +37,9 @@ def test_quotes_have_exactly_the_promised_columns(report: Report, rows: list[Row
     assert first == "quote_id,claim_id,comment_id,row,speaker,start,end,text,topic,subtopic,claim"
 
 
-def test_offsets_are_characters_of_the_comment_as_given(report: Report, tables: dict[str, Table]) -> None:
+def test_offsets_are_characters_of_the_comment_as_given(
+    report: Report, tables: dict[str, Table]
+) -> None:
     texts = {comment.id: comment.text for comment in report.comments}
     assert len(tables["quotes.csv"]) == 6
     for quote in tables["quotes.csv"]:
@@ -71,10 +73,15 @@ def test_a_comment_that_failed_says_why(report: Report, rows: list[Row]) -> None
     from dataclasses import replace
 
     failed = replace(report, method=replace(report.method, failed=(("6", "the model refused"),)))
-    assert read(csv_files(failed, rows)["rows.csv"])[5]["reason"] == "could not be analysed: the model refused"
+    assert (
+        read(csv_files(failed, rows)["rows.csv"])[5]["reason"]
+        == "could not be analysed: the model refused"
+    )
 
 
-def test_the_matrix_has_a_column_for_each_crux_and_a_row_for_each_speaker(tables: dict[str, Table]) -> None:
+def test_the_matrix_has_a_column_for_each_crux_and_a_row_for_each_speaker(
+    tables: dict[str, Table],
+) -> None:
     crux = tables["cruxes.csv"][0]
     assert (crux["topic"], crux["subtopic"], crux["agreeing"], crux["claim_ids"]) == (
         "Traffic",
@@ -93,7 +100,9 @@ def test_hostile_text_is_text(report: Report, rows: list[Row]) -> None:
     assert b"'=SUM(1;'-2)" in files["claims.csv"]
 
 
-def test_the_long_beginning_of_a_comment_is_cut(build: Callable[..., Report], said: type, rows_of: Callable) -> None:
+def test_the_long_beginning_of_a_comment_is_cut(
+    build: Callable[..., Report], said: type, rows_of: Callable
+) -> None:
     long = build([said("Ann", "word " * 100)], [])
     assert read(csv_files(long, rows_of(long))["rows.csv"])[0]["text"] == ("word " * 40) + "…"
 

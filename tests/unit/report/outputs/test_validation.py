@@ -58,7 +58,9 @@ def coverage(report: Report, **changes: Any) -> Report:
 
 
 def stage(report: Report, name: str, **changes: Any) -> Report:
-    stages = tuple(replace(each, **changes) if each.name == name else each for each in report.funnel)
+    stages = tuple(
+        replace(each, **changes) if each.name == name else each for each in report.funnel
+    )
     return replace(report, funnel=stages)
 
 
@@ -128,7 +130,9 @@ WRONG: list[tuple[str, Change]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "change"), WRONG, ids=[f"{at} {said}" for at, (said, _) in enumerate(WRONG)])
+@pytest.mark.parametrize(
+    ("said", "change"), WRONG, ids=[f"{at} {said}" for at, (said, _) in enumerate(WRONG)]
+)
 def test_what_is_wrong_is_named(report: Report, said: str, change: Change) -> None:
     import re
 

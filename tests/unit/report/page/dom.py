@@ -23,7 +23,11 @@ class Node:
                 yield from child
 
     def all(self, tag: str = "", kind: str = "") -> list[Node]:
-        return [node for node in self if (not tag or node.tag == tag) and (not kind or kind in node.kinds)]
+        return [
+            node
+            for node in self
+            if (not tag or node.tag == tag) and (not kind or kind in node.kinds)
+        ]
 
     def one(self, tag: str = "", kind: str = "") -> Node:
         return self.all(tag, kind)[0]

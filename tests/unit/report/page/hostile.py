@@ -25,8 +25,30 @@ from holdfast.model.report.document import (
 from holdfast.model.report.summary import Sentence
 
 RUN = "window.hit=(window.hit||0)+1"
-_TAGS = ["img", "svg", "iframe", "video", "audio", "body", "input", "object", "embed", "details", "marquee", "math"]
-_EVENTS = ["onerror", "onload", "onclick", "onfocus", "onmouseover", "ontoggle", "onanimationstart", "onpointerenter"]
+_TAGS = [
+    "img",
+    "svg",
+    "iframe",
+    "video",
+    "audio",
+    "body",
+    "input",
+    "object",
+    "embed",
+    "details",
+    "marquee",
+    "math",
+]
+_EVENTS = [
+    "onerror",
+    "onload",
+    "onclick",
+    "onfocus",
+    "onmouseover",
+    "ontoggle",
+    "onanimationstart",
+    "onpointerenter",
+]
 
 PAYLOADS = [
     f"<script>{RUN}</script>",
@@ -102,7 +124,8 @@ LINKS = [
 
 @cache
 def hostile() -> Report:
-    """At least a hundred payloads: as comments, speakers, topics, ids, addresses, facets, reasons, prompts, options."""
+    """At least a hundred payloads: as comments, speakers, topics, ids, addresses, facets, reasons,
+    prompts, options."""
     writer = Writer()
     nth = {"at": 0}
 
@@ -113,13 +136,23 @@ def hostile() -> Report:
     claims = [_claim(writer, at, payload) for at, payload in enumerate(PAYLOADS)]
     parts = [subtopic(f"{attack()}-{at}", attack(), attack(), claims[at::12]) for at in range(12)]
     topics = [
-        topic(f"{attack()}{at}", attack(), attack(), parts[at::6], summary=(Sentence(attack(), (claims[at].id,)),))
+        topic(
+            f"{attack()}{at}",
+            attack(),
+            attack(),
+            parts[at::6],
+            summary=(Sentence(attack(), (claims[at].id,)),),
+        )
         for at in range(6)
     ]
     people = tuple(dict.fromkeys(comment.speaker for comment in writer.comments.values()))
-    cruxes = tuple(_crux(at, topics[at].id, topics[at].subtopics[0].id, claims[at].id, people) for at in range(4))
+    cruxes = tuple(
+        _crux(at, topics[at].id, topics[at].subtopics[0].id, claims[at].id, people)
+        for at in range(4)
+    )
     cells = tuple(
-        tuple(("agree", "disagree", "unclear", "")[(a + b) % 4] for b in range(4)) for a in range(len(people))
+        tuple(("agree", "disagree", "unclear", "")[(a + b) % 4] for b in range(4))
+        for a in range(len(people))
     )
     report = writer.report(
         topics,
@@ -128,10 +161,14 @@ def hostile() -> Report:
         question=PAYLOADS[7],
         description=attack(),
         language='en"><script>window.hit=1</script>',
-        findings=tuple(Sentence(payload, (claims[at].id,)) for at, payload in enumerate(PAYLOADS[:8])),
+        findings=tuple(
+            Sentence(payload, (claims[at].id,)) for at, payload in enumerate(PAYLOADS[:8])
+        ),
         cruxes=cruxes,
         matrix=Matrix(people, tuple(crux.id for crux in cruxes), cells),
-        map=tuple((comment.id, 0.01 * (comment.row % 100), 0.5) for comment in writer.comments.values()),
+        map=tuple(
+            (comment.id, 0.01 * (comment.row % 100), 0.5) for comment in writer.comments.values()
+        ),
     )
     return _dressed(report)
 
@@ -140,10 +177,20 @@ def _claim(writer: Writer, at: int, payload: str) -> ReportClaim:
     speaker = PAYLOADS[(at + 5) % len(PAYLOADS)]
     text = f"{payload} and so on"
     facets = {PAYLOADS[1]: f"{PAYLOADS[at % 3]}", "plain": ("red", "blue")[at % 2]}
-    comment = Comment(f"{payload}#{at}", at + 1, text, speaker, video=LINKS[at % len(LINKS)], facets=facets)
+    comment = Comment(
+        f"{payload}#{at}", at + 1, text, speaker, video=LINKS[at % len(LINKS)], facets=facets
+    )
     writer.comments[speaker, text] = comment
     quote = Quote(
-        f"q-{at}{payload}", f"c-{at}{payload}", comment.id, at + 1, speaker, 0, len(payload), payload, payload
+        f"q-{at}{payload}",
+        f"c-{at}{payload}",
+        comment.id,
+        at + 1,
+        speaker,
+        0,
+        len(payload),
+        payload,
+        payload,
     )
     claim = ReportClaim(f"g-{at}{payload}", at + 1, payload, 1, (quote,), VoteCount(3, 2, 1, 4 / 6))
     writer.claims.append(claim)
@@ -177,13 +224,28 @@ def _dressed(report: Report) -> Report:
     """The parts that tell how it was made, as hostile as the rest."""
     return replace(
         report,
-        facets=(Facet(PAYLOADS[1], ((PAYLOADS[0], 30),)), Facet("plain", (("red", 50), ("blue", 50)))),
-        left_out=tuple(Row(900 + at, f"{at}", Fate.JUNK, payload, payload) for at, payload in enumerate(PAYLOADS[:9])),
+        facets=(
+            Facet(PAYLOADS[1], ((PAYLOADS[0], 30),)),
+            Facet("plain", (("red", 50), ("blue", 50))),
+        ),
+        left_out=tuple(
+            Row(900 + at, f"{at}", Fate.JUNK, payload, payload)
+            for at, payload in enumerate(PAYLOADS[:9])
+        ),
         funnel=(
             Stage("rows", 200),
-            Stage(PAYLOADS[0], 150, (LossReason(PAYLOADS[3], 50, (LossExample(PAYLOADS[7], PAYLOADS[8]),)),)),
+            Stage(
+                PAYLOADS[0],
+                150,
+                (LossReason(PAYLOADS[3], 50, (LossExample(PAYLOADS[7], PAYLOADS[8]),)),),
+            ),
         ),
-        source=replace(report.source, filename=PAYLOADS[7], columns={PAYLOADS[0]: PAYLOADS[7]}, encoding=PAYLOADS[8]),
+        source=replace(
+            report.source,
+            filename=PAYLOADS[7],
+            columns={PAYLOADS[0]: PAYLOADS[7]},
+            encoding=PAYLOADS[8],
+        ),
         method=replace(
             report.method,
             analyst=PAYLOADS[7],

@@ -1,4 +1,5 @@
-"""Small reports in other scripts: Chinese, for which the page has no dictionary, and Arabic, written from the right."""
+"""Small reports in other scripts: Chinese, for which the page has no dictionary, and Arabic,
+written from the right."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ CHINESE = {
                         ("匿名 3", "我支持新服務，但是[[駕駛資格一定要跟計程車一樣嚴格]]。"),
                     ],
                 ),
-                ("評價機制比執照更能保障安全", [("林阿姨", "[[每一趟都有評分，比一張證照有用多了。]]")]),
+                (
+                    "評價機制比執照更能保障安全",
+                    [("林阿姨", "[[每一趟都有評分，比一張證照有用多了。]]")],
+                ),
             ],
         ),
         (
@@ -83,10 +87,16 @@ def _report(texts: dict, language: str) -> Report:
     topics = []
     for at, (name, about, claims) in enumerate(texts["topics"]):
         made = [
-            writer.claim(statement, [writer.quote(statement, *each) for each in said], (40 + at, 12 * at + 3, 4))
+            writer.claim(
+                statement,
+                [writer.quote(statement, *each) for each in said],
+                (40 + at, 12 * at + 3, 4),
+            )
             for statement, said in claims
         ]
         part = subtopic(f"s-{at}", name, about, made)
-        topics.append(topic(f"t-{at}", name, about, [part], summary=(Sentence(about, (made[0].id,)),)))
+        topics.append(
+            topic(f"t-{at}", name, about, [part], summary=(Sentence(about, (made[0].id,)),))
+        )
     finding = Sentence(texts["finding"], (writer.claims[0].id, writer.claims[-1].id))
     return writer.report(topics, title=texts["title"], language=language, findings=(finding,))

@@ -1,4 +1,5 @@
-"""Reports for tests, put together from plain values: small, large, hostile, empty, and in other scripts."""
+"""Reports for tests, put together from plain values: small, large, hostile, empty, and in other
+scripts."""
 
 from __future__ import annotations
 
@@ -36,7 +37,10 @@ from holdfast.model.report.document import (
 )
 from holdfast.model.report.summary import Sentence
 
-GIVEN, FAMILY = "Ada Ben Cleo Dov Edda Finn Gus Hilda Ivo June Kofi Lin", "Ash Bell Cruz Dunn Egan Frey Gill Holt"
+GIVEN, FAMILY = (
+    "Ada Ben Cleo Dov Edda Finn Gus Hilda Ivo June Kofi Lin",
+    "Ash Bell Cruz Dunn Egan Frey Gill Holt",
+)
 
 
 @dataclass
@@ -70,15 +74,26 @@ class Writer:
         comment = self.comment(speaker, before + quoted + after, **more)
         start, end = len(before), len(before) + len(quoted)
         claim = claim_id(comment.id, start, end, statement)
-        return Quote(quote_id(claim), claim, comment.id, comment.row, speaker, start, end, quoted, statement)
+        return Quote(
+            quote_id(claim), claim, comment.id, comment.row, speaker, start, end, quoted, statement
+        )
 
-    def claim(self, statement: str, quotes: Sequence[Quote], votes: Sequence[int] | None = None) -> ReportClaim:
+    def claim(
+        self, statement: str, quotes: Sequence[Quote], votes: Sequence[int] | None = None
+    ) -> ReportClaim:
         people = len({quote.speaker for quote in quotes})
         counted = (
-            VoteCount(votes[0], votes[1], votes[2], controversy(votes[0], votes[1], sum(votes))) if votes else None
+            VoteCount(votes[0], votes[1], votes[2], controversy(votes[0], votes[1], sum(votes)))
+            if votes
+            else None
         )
         made = ReportClaim(
-            "g-" + quotes[0].claim.removeprefix("c-"), len(self.claims) + 1, statement, people, tuple(quotes), counted
+            "g-" + quotes[0].claim.removeprefix("c-"),
+            len(self.claims) + 1,
+            statement,
+            people,
+            tuple(quotes),
+            counted,
         )
         self.claims.append(made)
         return made
@@ -104,7 +119,10 @@ class Writer:
         return tuple(
             Facet(
                 name,
-                tuple((value, sum(c.facets.get(name) == value for c in self.comments.values())) for value in values),
+                tuple(
+                    (value, sum(c.facets.get(name) == value for c in self.comments.values()))
+                    for value in values
+                ),
             )
             for name, values in self.facets.items()
         )
@@ -115,7 +133,9 @@ def subtopic(id: str, name: str, description: str, claims: Iterable[ReportClaim]
     return ReportSubtopic(id, name, description, len(_speakers(claims)), claims)
 
 
-def topic(id: str, name: str, description: str, subtopics: Iterable[ReportSubtopic], **more: Any) -> ReportTopic:
+def topic(
+    id: str, name: str, description: str, subtopics: Iterable[ReportSubtopic], **more: Any
+) -> ReportTopic:
     subtopics = tuple(subtopics)
     claims = [claim for part in subtopics for claim in part.claims]
     comments = {quote.comment for claim in claims for quote in claim.quotes}
@@ -156,14 +176,16 @@ def bare(**more: Any) -> Report:
         comments=(),
         left_out=(),
         map=(),
-        source=Source("comments.csv", "9f" * 32, 48_211, "csv", "utf-8", ",", {"comment": "answer"}, ()),
+        source=Source(
+            "comments.csv", "9f" * 32, 48_211, "csv", "utf-8", ",", {"comment": "answer"}, ()
+        ),
         method=Method("local", False, False, "people", {}, (), ()),
         made=Made("2026-05-28T14:05:31Z", "holdfast 0.1.0", 4.2, (), 0.0),
     )
     return replace(report, **more)
 
 
-# --- the town ------------------------------------------------------------------------------------------------
+# --- the town -------------------------------------------------------------------------------------
 
 
 @cache
@@ -177,7 +199,9 @@ def small(generated: bool = True, votes: bool = True, basis: str = "votes") -> R
     texts = town_texts()
     writer = Writer(texts["facets"])
     names = [f"{given} {family}" for family in FAMILY.split() for given in GIVEN.split()]
-    topics = [_town_topic(writer, at, told, votes, names) for at, told in enumerate(texts["topics"])]
+    topics = [
+        _town_topic(writer, at, told, votes, names) for at, told in enumerate(texts["topics"])
+    ]
     ids = [claim.id for claim in writer.claims]
     topics = [
         replace(made, summary=_sentences(told["summary"], ids))
@@ -198,21 +222,31 @@ def small(generated: bool = True, votes: bool = True, basis: str = "votes") -> R
     return _account(report, generated, votes)
 
 
-def _town_topic(writer: Writer, at: int, told: dict[str, Any], votes: bool, names: list[str]) -> ReportTopic:
+def _town_topic(
+    writer: Writer, at: int, told: dict[str, Any], votes: bool, names: list[str]
+) -> ReportTopic:
     parts = []
     for place, part in enumerate(told["subtopics"]):
         claims = []
         for said in part["claims"]:
-            quotes = [writer.quote(said["statement"], speaker, text) for speaker, text in said["said"]]
+            quotes = [
+                writer.quote(said["statement"], speaker, text) for speaker, text in said["said"]
+            ]
             more = (said["votes"] or [0])[0] // 28
             quotes += [
-                writer.quote(said["statement"], writer.random.choice(names), f"[[{said['statement']}]]")
+                writer.quote(
+                    said["statement"], writer.random.choice(names), f"[[{said['statement']}]]"
+                )
                 for _ in range(more)
             ]
             quotes = list({quote.id: quote for quote in quotes}.values())
             claims.append(writer.claim(said["statement"], quotes, said["votes"] if votes else None))
         other = told["name"] == "Other"
-        parts.append(subtopic("other" if other else f"s-{at}{place}", part["name"], part["description"], claims))
+        parts.append(
+            subtopic(
+                "other" if other else f"s-{at}{place}", part["name"], part["description"], claims
+            )
+        )
     id = "other" if told["name"] == "Other" else f"t-{at}"
     return topic(id, told["name"], told["description"], parts, controversy=0.5 if at < 3 else None)
 
@@ -221,7 +255,9 @@ def _sentences(told: list[dict[str, Any]], ids: list[str]) -> tuple[Sentence, ..
     return tuple(Sentence(each["text"], tuple(ids[at] for at in each["cites"])) for each in told)
 
 
-def _crux(at: int, told: dict[str, Any], topics: list[ReportTopic], ids: list[str], basis: str) -> ReportCrux:
+def _crux(
+    at: int, told: dict[str, Any], topics: list[ReportTopic], ids: list[str], basis: str
+) -> ReportCrux:
     held = topics[told["topic"]]
     agree, disagree, unclear = told["agree"], told["disagree"], told["unclear"]
     people = agree + disagree + unclear
@@ -277,14 +313,21 @@ def _map(writer: Writer, topics: Sequence[ReportTopic]) -> tuple[tuple[str, floa
 
 
 PROMPTS = (
-    PromptUsed("system", "You are an experienced researcher of public consultations.\nYou never invent.", False),
     PromptUsed(
-        "extraction", "List what the comment claims, one thought at a time.\n<comment>{comment}</comment>", True
+        "system",
+        "You are an experienced researcher of public consultations.\nYou never invent.",
+        False,
+    ),
+    PromptUsed(
+        "extraction",
+        "List what the comment claims, one thought at a time.\n<comment>{comment}</comment>",
+        True,
     ),
 )
 
 NOTES = (
-    "Who answers such a question decides for themselves: the figures count the people who took part, not the town.",
+    "Who answers such a question decides for themselves: the figures count the people who took "
+    "part, not the town.",
     "A claim counts once for each person, however often they repeat it.",
 )
 
@@ -312,18 +355,28 @@ def _account(report: Report, generated: bool, votes: bool) -> Report:
             ),
         ),
         Stage(
-            "speaking", counts.comments - 4, (LossReason("no claim found", 4, (LossExample("row 40", "Thank you!"),)),)
+            "speaking",
+            counts.comments - 4,
+            (LossReason("no claim found", 4, (LossExample("row 40", "Thank you!"),)),),
         ),
         Stage("drafts", counts.extracted + 6),
         Stage(
             "extracted",
             counts.extracted,
             (
-                LossReason("quote not found", 4, (LossExample("row 12", "Buses are essential infrastructure"),)),
+                LossReason(
+                    "quote not found",
+                    4,
+                    (LossExample("row 12", "Buses are essential infrastructure"),),
+                ),
                 LossReason("repeated", 2),
             ),
         ),
-        Stage("claims", counts.claims, (LossReason("merged with the same claim", counts.extracted - counts.claims),)),
+        Stage(
+            "claims",
+            counts.claims,
+            (LossReason("merged with the same claim", counts.extracted - counts.claims),),
+        ),
     )
     steps = (
         StepCost("reading", 0.2, 0, 0, 0, None if generated else 0.0),
@@ -333,7 +386,11 @@ def _account(report: Report, generated: bool, votes: bool) -> Report:
         StepCost("summaries", 6.3, 7, 18_020, 2_240, 0.004),
         StepCost("cruxes", 7.7, 11, 20_312, 3_480, 0.0051),
     )
-    steps = steps if generated else tuple(replace(s, calls=0, input_tokens=0, output_tokens=0, cost=0.0) for s in steps)
+    steps = (
+        steps
+        if generated
+        else tuple(replace(s, calls=0, input_tokens=0, output_tokens=0, cost=0.0) for s in steps)
+    )
     method = Method(
         analyst="openai:gpt-4o-mini" if generated else "local",
         generated=generated,
@@ -356,10 +413,11 @@ def _account(report: Report, generated: bool, votes: bool) -> Report:
     )
 
 
-# --- large ---------------------------------------------------------------------------------------------------
+# --- large ----------------------------------------------------------------------------------------
 
 WORDS = (
-    "buses trams lanes kerbs benches trees squares stops lights paths tickets bridges schools clinics ferries",
+    "buses trams lanes kerbs benches trees squares stops lights paths tickets bridges schools "
+    "clinics ferries",
     "need deserve lack promise lose gain miss keep",
     "attention money light shade time space people patience repair signs trust care",
 )
@@ -369,7 +427,10 @@ NOUNS, VERBS, THINGS = (words.split() for words in WORDS)
 @cache
 def large(claims: int = 2000, quotes: int = 6000, topics: int = 12, subtopics: int = 5) -> Report:
     """Many claims and quotes, of made-up sentences, as numerous as asked."""
-    writer = Writer({"district": [f"District {n}" for n in range(1, 9)], "age": ["young", "middle", "old"]}, seed=11)
+    writer = Writer(
+        {"district": [f"District {n}" for n in range(1, 9)], "age": ["young", "middle", "old"]},
+        seed=11,
+    )
     chance = writer.random
     people = [f"Person {n}" for n in range(1, quotes // 3 + 2)]
     sizes = [quotes // claims + (at < quotes % claims) for at in range(claims)]
@@ -378,10 +439,16 @@ def large(claims: int = 2000, quotes: int = 6000, topics: int = 12, subtopics: i
     for at in range(claims):
         statement = _sentence(chance, 7) + "."
         said = [
-            writer.quote(statement, chance.choice(people), _padded(chance), **_sometimes_voted(chance))
+            writer.quote(
+                statement, chance.choice(people), _padded(chance), **_sometimes_voted(chance)
+            )
             for _ in range(sizes[at])
         ]
-        votes = (chance.randrange(90), chance.randrange(90), chance.randrange(30)) if at % 9 == 0 else None
+        votes = (
+            (chance.randrange(90), chance.randrange(90), chance.randrange(30))
+            if at % 9 == 0
+            else None
+        )
         filled[slots[at * len(slots) // claims]].append(writer.claim(statement, said, votes))
     made = [
         topic(
@@ -396,12 +463,17 @@ def large(claims: int = 2000, quotes: int = 6000, topics: int = 12, subtopics: i
         for a in range(topics)
     ]
     ids = [claim.id for claim in writer.claims]
-    made = [replace(t, summary=(Sentence(_sentence(chance, 20) + ".", tuple(chance.sample(ids, 3))),)) for t in made]
+    made = [
+        replace(t, summary=(Sentence(_sentence(chance, 20) + ".", tuple(chance.sample(ids, 3))),))
+        for t in made
+    ]
     return writer.report(
         made,
         title="A large consultation",
         question="What does the town need?",
-        findings=tuple(Sentence(_sentence(chance, 18) + ".", tuple(chance.sample(ids, 2))) for _ in range(7)),
+        findings=tuple(
+            Sentence(_sentence(chance, 18) + ".", tuple(chance.sample(ids, 2))) for _ in range(7)
+        ),
         map=_map(writer, made),
     )
 
@@ -416,4 +488,8 @@ def _padded(chance: random.Random) -> str:
 
 
 def _sometimes_voted(chance: random.Random) -> dict[str, int]:
-    return {"agrees": chance.randrange(40), "disagrees": chance.randrange(40)} if chance.random() < 0.1 else {}
+    return (
+        {"agrees": chance.randrange(40), "disagrees": chance.randrange(40)}
+        if chance.random() < 0.1
+        else {}
+    )

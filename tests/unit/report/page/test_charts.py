@@ -50,7 +50,9 @@ def test_bars_are_as_long_as_their_figures_say_and_segments_share_them() -> None
         most = max(bar.value for bar in bars)
         for bar in bars:
             assert bar.end == pytest.approx(LONGEST * bar.value / most)
-            assert [segment.x for segment in bar.segments] == sorted(segment.x for segment in bar.segments)
+            assert [segment.x for segment in bar.segments] == sorted(
+                segment.x for segment in bar.segments
+            )
 
 
 def test_each_dot_counts() -> None:
@@ -77,7 +79,9 @@ def test_the_dots_of_a_swarm_stand_at_their_score_and_touch_nobody() -> None:
 
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
-def test_a_crowded_swarm_gets_smaller_dots_that_may_stand_a_little_beside_their_place(place: float) -> None:
+def test_a_crowded_swarm_gets_smaller_dots_that_may_stand_a_little_beside_their_place(
+    place: float,
+) -> None:
     crowded = swarm([(place, True)] * 250, 720)
     assert crowded.radius < swarm([(place, True)] * 3, 720).radius
     assert crowded.above <= HEIGHT
@@ -102,7 +106,10 @@ def test_a_matrix_of_thousands_shows_those_with_most_positions() -> None:
     report = samples.small()
     cruxes = report.matrix.cruxes
     people = tuple(f"p{at}" for at in range(500))
-    cells = tuple(tuple("agree" if column < at % 7 else "" for column in range(len(cruxes))) for at in range(500))
+    cells = tuple(
+        tuple("agree" if column < at % 7 else "" for column in range(len(cruxes)))
+        for at in range(500)
+    )
     shown = table(Matrix(people, cruxes, cells), Edition(report))
     assert shown is not None
     assert (len(shown.people), shown.left) == (ROWS_SHOWN, 300)

@@ -16,7 +16,9 @@ from holdfast.pipelines.report.page import edition, render_page
 
 REPORTS = {
     "small": samples.small,
-    "without a model, votes or cruxes that were voted on": lambda: samples.small(False, False, "tension"),
+    "without a model, votes or cruxes that were voted on": lambda: samples.small(
+        False, False, "tension"
+    ),
     "large": lambda: samples.large(300, 900),
     "hostile": hostile.hostile,
     "empty": hostile.empty,
@@ -54,17 +56,29 @@ def test_nothing_is_styled_scripted_or_loaded_from_an_attribute(name: str) -> No
 @every_report
 def test_links_lead_into_the_page_to_files_beside_it_or_to_the_web(name: str) -> None:
     for link in page(name).all("a"):
-        assert re.match(r"#|https?://[^\s\"<>]+$|[a-z_]+\.(csv|json|md)$", link.attributes["href"]), link
+        assert re.match(
+            r"#|https?://[^\s\"<>]+$|[a-z_]+\.(csv|json|md)$", link.attributes["href"]
+        ), link
 
 
 @every_report
 def test_the_policy_lets_in_our_styles_and_scripts_and_nothing_else(name: str) -> None:
-    policy = next(node.attributes["content"] for node in page(name).all("meta") if node.attributes.get("http-equiv"))
+    policy = next(
+        node.attributes["content"]
+        for node in page(name).all("meta")
+        if node.attributes.get("http-equiv")
+    )
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
     assert rules["default-src"] == ["'none'"]
     for tag, rule in (("style", "style-src"), ("script", "script-src")):
-        run = [node for node in page(name).all(tag) if node.attributes.get("type") != "application/json"]
-        hashes = [f"'sha256-{b64encode(sha256(node.text.encode()).digest()).decode()}'" for node in run]
+        run = [
+            node
+            for node in page(name).all(tag)
+            if node.attributes.get("type") != "application/json"
+        ]
+        hashes = [
+            f"'sha256-{b64encode(sha256(node.text.encode()).digest()).decode()}'" for node in run
+        ]
         assert rules[rule] == hashes
 
 
@@ -83,7 +97,9 @@ def test_search_engines_are_asked_to_stay_away(name: str) -> None:
 
 @every_report
 def test_headings_never_skip_a_level(name: str) -> None:
-    levels = [int(node.tag[1]) for node in page(name).one("main") if re.fullmatch("h[1-6]", node.tag)]
+    levels = [
+        int(node.tag[1]) for node in page(name).one("main") if re.fullmatch("h[1-6]", node.tag)
+    ]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
@@ -105,7 +121,10 @@ def test_every_comment_is_in_the_page_once_whole_and_letter_by_letter(name: str)
 @pytest.mark.parametrize("name", ["small", "large", "hostile", "Chinese", "Arabic"])
 def test_every_quote_is_under_its_claim_and_its_offsets_find_it_in_the_comment(name: str) -> None:
     document = page(name)
-    texts = {node.attributes["id"]: node.one("p", "text").text for node in document.one(kind="all-comments").all("li")}
+    texts = {
+        node.attributes["id"]: node.one("p", "text").text
+        for node in document.one(kind="all-comments").all("li")
+    }
     for claim in document.all("li", "claim"):
         for item in claim.all("ul", "quotes"):
             for quote in item.all("li"):
@@ -143,7 +162,12 @@ def test_hints_are_not_called_findings() -> None:
 
 def test_a_finding_cites_its_claims_by_number_and_leads_to_them() -> None:
     report = samples.small()
-    numbers = {claim.id: claim.number for topic in report.topics for part in topic.subtopics for claim in part.claims}
+    numbers = {
+        claim.id: claim.number
+        for topic in report.topics
+        for part in topic.subtopics
+        for claim in part.claims
+    }
     for finding, shown in zip(report.findings, page("small").all("p", "finding"), strict=True):
         chips = shown.all("a", "chip")
         assert [chip.text for chip in chips] == [str(numbers[id]) for id in finding.cites]
@@ -151,12 +175,18 @@ def test_a_finding_cites_its_claims_by_number_and_leads_to_them() -> None:
 
 
 def test_the_tables_under_the_charts_hold_the_same_figures() -> None:
-    rows = [[cell.text for cell in row.all("td", "num")] for row in page("small").one("table").all("tr", "sum")]
+    rows = [
+        [cell.text for cell in row.all("td", "num")]
+        for row in page("small").one("table").all("tr", "sum")
+    ]
     assert rows == [[str(topic.people), str(topic.claims)] for topic in samples.small().topics]
 
 
 def test_an_unknown_price_is_unknown_and_never_nothing() -> None:
-    costs = {row.one("th").text: row.all("td")[-1].text for row in page("small").one("table", "steps").all("tr")[1:]}
+    costs = {
+        row.one("th").text: row.all("td")[-1].text
+        for row in page("small").one("table", "steps").all("tr")[1:]
+    }
     assert costs["sort and deduplicate"] == "unknown"
     assert costs["claims"] == "US$0.0523"
     assert costs["Total"] == "unknown"
@@ -173,21 +203,35 @@ def test_a_file_without_comments_gives_a_page_that_says_what_became_of_its_rows(
     told = page("empty").one("main").text
     assert "no comment that could be analysed" in told
     assert "3 rows that were not analysed" in told
-    assert not [node for node in page("empty") if node.attributes.get("id") in ("quotes", "glance", "topics")]
+    assert not [
+        node
+        for node in page("empty")
+        if node.attributes.get("id") in ("quotes", "glance", "topics")
+    ]
 
 
 def test_a_video_is_linked_at_its_moment_and_other_addresses_are_not_linked() -> None:
     writer = samples.Writer()
     quotes = [
-        writer.quote("Seen", "Kim", "[[I saw it]] there", video="https://vimeo.com/854538208", timestamp="00:01:38"),
-        writer.quote("Seen", "Lee", "[[I saw it]] too", video="javascript:alert(1)", timestamp="00:01:38"),
+        writer.quote(
+            "Seen",
+            "Kim",
+            "[[I saw it]] there",
+            video="https://vimeo.com/854538208",
+            timestamp="00:01:38",
+        ),
+        writer.quote(
+            "Seen", "Lee", "[[I saw it]] too", video="javascript:alert(1)", timestamp="00:01:38"
+        ),
     ]
-    held = samples.topic("t-0", "A", "", [samples.subtopic("s-0", "B", "", [writer.claim("Seen", quotes)])])
+    held = samples.topic(
+        "t-0", "A", "", [samples.subtopic("s-0", "B", "", [writer.claim("Seen", quotes)])]
+    )
     links = dom.read(render_page(writer.report([held]))).all("a", "video")
     assert [link.attributes["href"] for link in links] == ["https://vimeo.com/854538208#t=98s"]
 
 
-# --- budgets -------------------------------------------------------------------------------------------------
+# --- budgets --------------------------------------------------------------------------------------
 
 
 def test_style_and_script_keep_to_their_budgets() -> None:
@@ -200,7 +244,9 @@ def test_the_page_without_content_keeps_to_its_budget() -> None:
     assert len(render_page(samples.bare()).encode()) <= 150_000
 
 
-def test_with_very_many_quotes_only_the_first_of_each_claim_are_in_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_very_many_quotes_only_the_first_of_each_claim_are_in_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(edition, "QUOTES_INLINE", 90)
     report = samples.large(4, 100)
     document = dom.read(render_page(report))
@@ -209,12 +255,16 @@ def test_with_very_many_quotes_only_the_first_of_each_claim_are_in_the_page(monk
         assert "5 more in quotes.csv" in claim.text
 
 
-def test_with_very_many_comments_only_quoted_ones_are_in_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_very_many_comments_only_quoted_ones_are_in_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(edition, "COMMENTS_INLINE", 5)
     report = samples.large(4, 8)
     silent = replace(report.comments[0], id="silent", row=99, text="Nothing to add")
     report = replace(
-        report, comments=(*report.comments, silent), counts=replace(report.counts, comments=len(report.comments) + 1)
+        report,
+        comments=(*report.comments, silent),
+        counts=replace(report.counts, comments=len(report.comments) + 1),
     )
     told = dom.read(render_page(report)).one(kind="all-comments")
     assert len(told.all("p", "text")) == 8
@@ -225,7 +275,7 @@ def test_the_same_report_gives_the_same_page() -> None:
     assert render_page(samples.small()) == render_page(samples.small())
 
 
-# --- languages -----------------------------------------------------------------------------------------------
+# --- languages ------------------------------------------------------------------------------------
 
 
 def test_the_page_speaks_the_language_of_the_report_and_people_keep_theirs() -> None:
@@ -236,7 +286,9 @@ def test_the_page_speaks_the_language_of_the_report_and_people_keep_theirs() -> 
     assert not [node for node in arabic.all("blockquote") if "lang" in node.attributes]
 
 
-@pytest.mark.parametrize(("language", "word"), [("fr-CA", "L’essentiel"), ("de", "Das Wichtigste"), ("ja", "主な結果")])
+@pytest.mark.parametrize(
+    ("language", "word"), [("fr-CA", "L’essentiel"), ("de", "Das Wichtigste"), ("ja", "主な結果")]
+)
 def test_a_dictionary_is_found_by_the_first_part_of_the_code(language: str, word: str) -> None:
     document = dom.read(render_page(languages.translated(language)))
     assert document.one("html").attributes["lang"] == language
@@ -248,7 +300,7 @@ def test_a_language_that_is_none_does_no_harm() -> None:
     assert document.attributes["lang"] == "en"
 
 
-# --- people --------------------------------------------------------------------------------------------------
+# --- people ---------------------------------------------------------------------------------------
 
 
 def _report_by(groups: dict[str, int], **facets: str) -> Report:
@@ -257,7 +309,10 @@ def _report_by(groups: dict[str, int], **facets: str) -> Report:
         for number in range(size):
             writer.traits[f"{name} {number}"] = {"group": name, "id": f"{at}-{number}"} | facets
     claims = [
-        writer.claim("It rains", [writer.quote("It rains", speaker, "[[It rains]]") for speaker in writer.traits])
+        writer.claim(
+            "It rains",
+            [writer.quote("It rains", speaker, "[[It rains]]") for speaker in writer.traits],
+        )
     ]
     held = samples.topic("t-0", "Weather", "", [samples.subtopic("s-0", "Rain", "", claims)])
     report = writer.report([held])
@@ -297,6 +352,8 @@ def test_a_claim_that_few_voted_on_ranks_behind_one_that_many_did() -> None:
     part = topic.subtopics[0]
     claim = replace(part.claims[3], votes=VoteCount(2, 0, 0, 0.0))
     part = replace(part, claims=(*part.claims[:3], claim))
-    report = replace(report, topics=(replace(topic, subtopics=(part, *topic.subtopics[1:])), *report.topics[1:]))
+    report = replace(
+        report, topics=(replace(topic, subtopics=(part, *topic.subtopics[1:])), *report.topics[1:])
+    )
     ranked = dom.read(render_page(report)).one(kind="ranked")
     assert claim.statement not in ranked.text

@@ -11,7 +11,9 @@ from holdfast.pipelines.report.page.assets import css_string
 from holdfast.pipelines.report.page.safety import cleaned, json_block, moment, web_link
 
 
-@pytest.mark.parametrize("address", [*hostile.LINKS[:-3], "", "ftp://x.example", "mailto:a@b.example", "https://"])
+@pytest.mark.parametrize(
+    "address", [*hostile.LINKS[:-3], "", "ftp://x.example", "mailto:a@b.example", "https://"]
+)
 def test_only_addresses_of_the_web_become_links(address: str) -> None:
     assert web_link(address) == ""
 
@@ -20,7 +22,11 @@ def test_only_addresses_of_the_web_become_links(address: str) -> None:
     ("video", "timestamp", "link"),
     [
         ("https://vimeo.com/1", "00:01:38", "https://vimeo.com/1#t=98s"),
-        ("https://www.youtube.com/watch?v=a", "1:02:03", "https://www.youtube.com/watch?v=a&t=3723"),
+        (
+            "https://www.youtube.com/watch?v=a",
+            "1:02:03",
+            "https://www.youtube.com/watch?v=a&t=3723",
+        ),
         ("https://youtu.be/a", "75:10", "https://youtu.be/a?t=4510"),
         ("http://x.example/film.mp4", "0:05", "http://x.example/film.mp4#t=5"),
         ("http://x.example/film.mp4", "1545843962285", "http://x.example/film.mp4"),

@@ -31,7 +31,9 @@ def test_every_dictionary_says_everything(code: str) -> None:
 @every_language
 def test_translations_put_in_the_same_values(code: str) -> None:
     for key, said in words_of(code).items():
-        wanted = {name for form in forms(words_of("en")[key]) for name in re.findall(r"{(\w+)}", form)}
+        wanted = {
+            name for form in forms(words_of("en")[key]) for name in re.findall(r"{(\w+)}", form)
+        }
         used = {name for form in forms(said) for name in re.findall(r"{(\w+)}", form)}
         assert used <= wanted, key
         assert wanted - used <= {"n"}, key  # some languages have a word for one and two
@@ -47,7 +49,11 @@ def test_every_word_that_the_templates_and_the_script_ask_for_is_there() -> None
 
 
 def test_no_word_is_left_unused() -> None:
-    texts = "".join(path.read_text("utf-8") for path in HOME.rglob("*") if path.suffix in (".html", ".js", ".py"))
+    texts = "".join(
+        path.read_text("utf-8")
+        for path in HOME.rglob("*")
+        if path.suffix in (".html", ".js", ".py")
+    )
     families = "basis coverage dots.each figure funnel.of glossary js.theme key loss order print sort stage unit view"
     for key in words_of("en"):
         grouped = any(key.startswith((family + ".", family + "_")) for family in families.split())
@@ -65,9 +71,15 @@ def test_no_word_is_left_unused() -> None:
         ("ar", "1,234", "1,234,567", "12%"),
     ],
 )
-def test_numbers_are_written_as_people_write_them(code: str, thousand: str, million: str, share: str) -> None:
+def test_numbers_are_written_as_people_write_them(
+    code: str, thousand: str, million: str, share: str
+) -> None:
     say = Words(code)
-    assert (say.number(1234), say.number(1_234_567), say.percent(0.1234)) == (thousand, million, share)
+    assert (say.number(1234), say.number(1_234_567), say.percent(0.1234)) == (
+        thousand,
+        million,
+        share,
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +107,18 @@ def test_what_is_no_date_is_shown_as_it_is() -> None:
         ("en", {0: "0 people", 1: "1 person", 2: "2 people"}),
         ("fr", {0: "0 personne", 1: "1 personne", 2: "2 personnes"}),
         ("ja", {1: "1人", 2: "2人"}),
-        ("ar", {0: "لا أحد", 1: "شخص واحد", 2: "شخصان", 3: "3 أشخاص", 11: "11 شخصًا", 100: "100 شخص", 103: "103 أشخاص"}),
+        (
+            "ar",
+            {
+                0: "لا أحد",
+                1: "شخص واحد",
+                2: "شخصان",
+                3: "3 أشخاص",
+                11: "11 شخصًا",
+                100: "100 شخص",
+                103: "103 أشخاص",
+            },
+        ),
     ],
 )
 def test_plurals_follow_the_language(code: str, counted: dict[int, str]) -> None:
@@ -107,7 +130,9 @@ def test_an_unknown_language_is_served_in_english() -> None:
     assert Words("").code == "en"
 
 
-def test_what_a_dictionary_lacks_is_said_in_english_with_english_plurals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_dictionary_lacks_is_said_in_english_with_english_plurals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     say = Words("ja")
     monkeypatch.setattr(say, "_own", say._own | {"words": {}})
     assert (say("findings"), say("n.people", n=1)) == ("Key findings", "1 person")
@@ -119,11 +144,14 @@ def test_names_that_we_have_no_word_for_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.42, "0.4 s"), (12.3, "12 s"), (103.4, "1 min 43 s"), (7384, "2 h 3 min")]
+    ("seconds", "said"),
+    [(0.42, "0.4 s"), (12.3, "12 s"), (103.4, "1 min 43 s"), (7384, "2 h 3 min")],
 )
 def test_durations_are_as_exact_as_people_need(seconds: float, said: str) -> None:
     assert Words("en").duration(seconds) == said
 
 
 def test_values_are_never_taken_for_placeholders() -> None:
-    assert Words("en")("method.generated", analyst="{0.__class__} {n}").startswith("{0.__class__} {n} read")
+    assert Words("en")("method.generated", analyst="{0.__class__} {n}").startswith(
+        "{0.__class__} {n} read"
+    )

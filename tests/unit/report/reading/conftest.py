@@ -35,15 +35,21 @@ def chunks(data: bytes, size: int) -> list[bytes]:
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 
-def read_bytes(data: bytes | str, name: str = "comments.csv", chunk: int = 1 << 16, **options: Any) -> Reading:
+def read_bytes(
+    data: bytes | str, name: str = "comments.csv", chunk: int = 1 << 16, **options: Any
+) -> Reading:
     content = data.encode() if isinstance(data, str) else data
-    reader = CommentReader(lambda: chunks(content, chunk), name, ReadingOptions(**{"columns": {}, **options}))
+    reader = CommentReader(
+        lambda: chunks(content, chunk), name, ReadingOptions(**{"columns": {}, **options})
+    )
     pairs = list(reader)
     assert sum(reader.fates.values()) == len(pairs)
     assert [row.row for row, _ in pairs] == list(range(1, len(pairs) + 1))
     assert all((comment is not None) == (row.fate is Fate.KEPT) for row, comment in pairs)
     assert all((row.reason == "") == (row.fate is Fate.KEPT) for row, _ in pairs)
-    return Reading(reader, [row for row, _ in pairs], [comment for _, comment in pairs if comment is not None])
+    return Reading(
+        reader, [row for row, _ in pairs], [comment for _, comment in pairs if comment is not None]
+    )
 
 
 @pytest.fixture(scope="session")

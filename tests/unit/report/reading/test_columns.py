@@ -29,7 +29,11 @@ def test_case_spaces_hyphens_and_underscores_do_not_matter(read, name):
 
 def test_the_first_name_in_our_list_wins_not_the_first_in_the_file():
     names = ["text", "answer", "response", "comment", "author-id", "interview", "i", "id"]
-    assert find_columns(names, {}, "f").names == {"comment": "comment", "id": "id", "speaker": "interview"}
+    assert find_columns(names, {}, "f").names == {
+        "comment": "comment",
+        "id": "id",
+        "speaker": "interview",
+    }
 
 
 def test_an_override_wins_and_is_used_once():
@@ -50,7 +54,9 @@ def test_a_polis_export_is_understood(read):
 
 
 def test_a_file_without_comments_gets_its_columns_listed(read):
-    with pytest.raises(InvalidInput, match=r"Columns found: a, b b, column 3.*--column comment=NAME"):
+    with pytest.raises(
+        InvalidInput, match=r"Columns found: a, b b, column 3.*--column comment=NAME"
+    ):
         read("a,b  b,\n1,2,3\n")
 
 
@@ -107,7 +113,10 @@ def test_nobody_is_never_merged_with_nobody(read, name):
 
 def test_a_given_name_is_never_taken_for_one_that_we_make_up(read):
     found = read("author,comment\n,first words\nAnonymous #1,second words\n")
-    assert [comment.speaker for comment in found.comments] == ["Anonymous #1", "Anonymous #1 (given)"]
+    assert [comment.speaker for comment in found.comments] == [
+        "Anonymous #1",
+        "Anonymous #1 (given)",
+    ]
 
 
 def test_people_are_counted_by_name(read):
@@ -118,7 +127,16 @@ def test_people_are_counted_by_name(read):
 
 @pytest.mark.parametrize(
     ("cell", "count"),
-    [("12", 12), (" 12 ", 12), ("12.0", 12), ('"1,204"', 1204), ("", None), ("many", None), ("-3", None), ("²", None)],
+    [
+        ("12", 12),
+        (" 12 ", 12),
+        ("12.0", 12),
+        ('"1,204"', 1204),
+        ("", None),
+        ("many", None),
+        ("-3", None),
+        ("²", None),
+    ],
 )
 def test_votes_are_counted_however_they_are_written(read, cell, count):
     assert read(f"comment,agrees\nhello there,{cell}\n").comments[0].agrees == count
@@ -129,5 +147,7 @@ def test_a_number_of_votes_without_end_is_none(read):
 
 
 def test_links_lose_their_spaces(read):
-    comment = read("video,timestamp,comment\n https://vimeo.com/1 , 00:01 ,hello there\n").comments[0]
+    comment = read("video,timestamp,comment\n https://vimeo.com/1 , 00:01 ,hello there\n").comments[
+        0
+    ]
     assert (comment.video, comment.timestamp) == ("https://vimeo.com/1", "00:01")

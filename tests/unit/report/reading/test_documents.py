@@ -18,7 +18,13 @@ ROWS = [
 
 @pytest.mark.parametrize(
     "document",
-    [ROWS, {"data": ROWS}, {"comments": ROWS}, {"data": ["csv", ROWS]}, {"config": {}, "data": ROWS}],
+    [
+        ROWS,
+        {"data": ROWS},
+        {"comments": ROWS},
+        {"data": ["csv", ROWS]},
+        {"config": {}, "data": ROWS},
+    ],
     ids=["list", "data", "comments", "tagged", "job"],
 )
 @pytest.mark.parametrize("indent", [None, 2])
@@ -46,23 +52,37 @@ def test_a_single_line_is_a_row(read):
 
 
 def test_strings_are_comments(read):
-    assert read('["First words", "Second words"]', "x.json").texts == ["First words", "Second words"]
-    assert read('"First words"\n"Second words"\n', "x.jsonl").texts == ["First words", "Second words"]
+    assert read('["First words", "Second words"]', "x.json").texts == [
+        "First words",
+        "Second words",
+    ]
+    assert read('"First words"\n"Second words"\n', "x.jsonl").texts == [
+        "First words",
+        "Second words",
+    ]
 
 
 def test_a_bad_line_is_a_broken_row(read):
-    found = read('{"comment": "one word"}\n{"comment": "two\n[1]\n{"comment": "three words"}\n', "x.jsonl")
+    found = read(
+        '{"comment": "one word"}\n{"comment": "two\n[1]\n{"comment": "three words"}\n', "x.jsonl"
+    )
     assert found.fates == [Fate.KEPT, Fate.BROKEN, Fate.BROKEN, Fate.KEPT]
     assert "not valid JSON" in found.rows[1].reason
     assert found.rows[1].text == '{"comment": "two'
 
 
 def test_values_that_are_no_rows_are_broken(read):
-    assert read('[{"comment": "one word"}, 7, null, []]', "x.json").fates == [Fate.KEPT] + [Fate.BROKEN] * 3
+    assert (
+        read('[{"comment": "one word"}, 7, null, []]', "x.json").fates
+        == [Fate.KEPT] + [Fate.BROKEN] * 3
+    )
 
 
 def test_halves_of_characters_are_replaced(read):
-    found = read('[{"comment": "half \\ud83d, whole \\ud83d\\ude00, zero \\u0000", "\\udc00": "x"}]', "x.json")
+    found = read(
+        '[{"comment": "half \\ud83d, whole \\ud83d\\ude00, zero \\u0000", "\\udc00": "x"}]',
+        "x.json",
+    )
     assert found.texts == ["half �, whole 😀, zero �"]
     assert found.comments[0].facets == {"�": "x"}
 
@@ -74,14 +94,19 @@ def test_keys_that_come_late_are_told(read):
     assert "1 row had keys that none of the first 1,000 rows has" in found.warnings
 
 
-@pytest.mark.parametrize("text", ["{", "[1,", '{"a": }', "[" * 100_000, "7", "null", '"x"', "9" * 5000, "[]", "{}"])
+@pytest.mark.parametrize(
+    "text", ["{", "[1,", '{"a": }', "[" * 100_000, "7", "null", '"x"', "9" * 5000, "[]", "{}"]
+)
 def test_a_document_that_is_none_is_refused(read, text):
     with pytest.raises(InvalidInput, match=r"x\.json"):
         read(text, "x.json")
 
 
 def test_lines_nested_too_deeply_are_broken(read):
-    assert read('{"comment": "words"}\n' + "[" * 100_000 + "\n", "x.jsonl").fates == [Fate.KEPT, Fate.BROKEN]
+    assert read('{"comment": "words"}\n' + "[" * 100_000 + "\n", "x.jsonl").fates == [
+        Fate.KEPT,
+        Fate.BROKEN,
+    ]
 
 
 def test_a_document_that_is_too_large_names_the_way_out(read, monkeypatch):

@@ -15,7 +15,9 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize(
+    "codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
+)
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 16])
 def test_unicode_is_read_with_and_without_a_mark_whatever_the_chunks(read, codec, text, chunk):
@@ -40,7 +42,9 @@ LEGACY = [
 ]
 
 
-@pytest.mark.parametrize(("codec", "text"), LEGACY, ids=[f"{codec}-{text[:8]}" for codec, text in LEGACY])
+@pytest.mark.parametrize(
+    ("codec", "text"), LEGACY, ids=[f"{codec}-{text[:8]}" for codec, text in LEGACY]
+)
 def test_older_encodings_are_guessed_and_the_guess_is_told(read, codec, text):
     found = read(f'id,comment\n1,"{text}"\n'.encode(codec))
     assert found.texts == [text]

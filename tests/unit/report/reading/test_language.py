@@ -47,7 +47,8 @@ def test_a_language_is_told(language, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "!?", "12 34", "asdf qwer zxcv", "Lorem ipsum dolor sit amet consectetur adipiscing"]
+    "text",
+    ["", "!?", "12 34", "asdf qwer zxcv", "Lorem ipsum dolor sit amet consectetur adipiscing"],
 )
 def test_what_can_not_be_told_is_undetermined(text):
     assert told(text) == "und"

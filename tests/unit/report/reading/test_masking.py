@@ -11,11 +11,29 @@ from holdfast.pipelines.report.reading.masking import FILL, masked
 PERSONAL = [
     ("jo.doe+x@example.co.uk", "email"),
     ("taro@例え.jp", "email"),
-    *((number, "phone") for number in ("555-123-4567", "(555) 123-4567", "+49 170 1234567", "0049 170 1234567")),
-    *((number, "phone") for number in ("020 7946 0958", "030/1234567", "01 23 45 67 89", "5551234567", "+14155552671")),
-    *((number, "phone") for number in ("612 345 678", "0912-345-678", "+1 (415) 555-2671", "555.123.4567")),
+    *(
+        (number, "phone")
+        for number in ("555-123-4567", "(555) 123-4567", "+49 170 1234567", "0049 170 1234567")
+    ),
+    *(
+        (number, "phone")
+        for number in (
+            "020 7946 0958",
+            "030/1234567",
+            "01 23 45 67 89",
+            "5551234567",
+            "+14155552671",
+        )
+    ),
+    *(
+        (number, "phone")
+        for number in ("612 345 678", "0912-345-678", "+1 (415) 555-2671", "555.123.4567")
+    ),
     *((number, "phone") for number in ("1-800-555-0199", "+44 (0)20 7946 0958")),
-    *((number, "card") for number in ("4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005")),
+    *(
+        (number, "card")
+        for number in ("4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005")
+    ),
     ("123-45-6789", "ssn"),
     *((account, "iban") for account in ("DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432")),
     *((address, "ip") for address in ("192.168.0.1", "2001:db8::ff00:42:8329")),
@@ -58,7 +76,25 @@ def test_what_is_too_short_for_its_label_is_filled():
 
 @pytest.mark.parametrize(
     "unit",
-    ["a", "1", "1 ", "1-", "a@", "a.", "::", "DE89 ", "1.1.", "+", "( ", "@", "a@a.", "A1", "AB12", "(1) ", "1:"],
+    [
+        "a",
+        "1",
+        "1 ",
+        "1-",
+        "a@",
+        "a.",
+        "::",
+        "DE89 ",
+        "1.1.",
+        "+",
+        "( ",
+        "@",
+        "a@a.",
+        "A1",
+        "AB12",
+        "(1) ",
+        "1:",
+    ],
 )
 def test_no_text_takes_long(unit):
     text = unit * (10_000 // len(unit))
@@ -71,7 +107,11 @@ def test_only_the_text_is_masked(read):
     data = "id,author,comment,contact\n5551234567,a@x.org,write to a@x.org,a@x.org\n2,b@x.org,b@x.org,\n"
     found = read(data, mask=True)
     first, second = found.comments
-    assert (first.id, first.speaker, first.facets) == ("5551234567", "a@x.org", {"contact": "a@x.org"})
+    assert (first.id, first.speaker, first.facets) == (
+        "5551234567",
+        "a@x.org",
+        {"contact": "a@x.org"},
+    )
     assert first.text == "write to [email]"
     assert (second.speaker, second.text) == ("b@x.org", "[email]")
     assert read(data).texts[0] == "write to a@x.org"

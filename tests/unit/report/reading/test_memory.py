@@ -14,13 +14,18 @@ from holdfast.pipelines.report.reading.seen import Seen
 def rows(count: int) -> Iterator[bytes]:
     yield b"id,author,comment,district\n"
     for start in range(0, count, 1000):
-        lines = (f"{n},person {n},words about matter {n} and {n * 7},north\n" for n in range(start, start + 1000))
+        lines = (
+            f"{n},person {n},words about matter {n} and {n * 7},north\n"
+            for n in range(start, start + 1000)
+        )
         yield "".join(lines).encode()
 
 
 def held(count: int, most: int) -> list[int]:
     """Blocks of memory in use, after every thousandth row."""
-    reader = CommentReader(lambda: rows(count), "x.csv", ReadingOptions(columns={}, max_comments=most))
+    reader = CommentReader(
+        lambda: rows(count), "x.csv", ReadingOptions(columns={}, max_comments=most)
+    )
     return [sys.getallocatedblocks() for row, _ in reader if row.row % 1000 == 0]
 
 

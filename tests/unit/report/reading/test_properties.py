@@ -29,7 +29,12 @@ messy = st.one_of(st.binary(max_size=200), st.lists(snippets, max_size=80).map(b
 
 
 @settings(max_examples=300, deadline=None)
-@given(header=st.sampled_from([*HEADERS, b""]), body=messy, name=st.sampled_from(NAMES), chunk=st.integers(1, 50))
+@given(
+    header=st.sampled_from([*HEADERS, b""]),
+    body=messy,
+    name=st.sampled_from(NAMES),
+    chunk=st.integers(1, 50),
+)
 def test_arbitrary_bytes_are_read_or_refused(read, header, body, name, chunk):
     try:
         found = read(header + body, name, chunk=chunk, mask=True, max_comments=3, max_characters=60)
@@ -40,7 +45,9 @@ def test_arbitrary_bytes_are_read_or_refused(read, header, body, name, chunk):
     json.dumps([row.text for row in found.rows] + found.texts, ensure_ascii=False).encode()
 
 
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), min_size=1, max_size=40)
+texts = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), min_size=1, max_size=40
+)
 table = st.lists(st.tuples(texts, texts), min_size=1, max_size=8)
 
 

@@ -1,4 +1,5 @@
-"""Real files that are hard to read. They are no part of the project: without them these tests say so and skip."""
+"""Real files that are hard to read. They are no part of the project: without them these tests say
+so and skip."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def test_interviews_keep_their_links(read):
 def test_numbers_in_a_messy_file_are_masked_and_only_there(read):
     data = content("polis_football_messy_298")
     plain, masked = read(data), read(data, mask=True)
-    changed = [b.text for a, b in zip(plain.comments, masked.comments, strict=True) if a.text != b.text]
+    changed = [
+        b.text for a, b in zip(plain.comments, masked.comments, strict=True) if a.text != b.text
+    ]
     assert len(changed) == 4
     assert all("[phone]" in text for text in changed)
     assert [(c.id, c.speaker, len(c.text)) for c in plain.comments] == [

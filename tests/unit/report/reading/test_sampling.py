@@ -19,12 +19,16 @@ def table(rows: list[str]) -> str:
 def test_exactly_as_many_are_kept_as_asked_for(read):
     found = read(table(ROWS), max_comments=100)
     assert found.reader.fates == {"kept": 100, "over the limit": 200}
-    assert all("more than 100 comments" in row.reason for row in found.rows if row.fate is Fate.OVER_LIMIT)
+    assert all(
+        "more than 100 comments" in row.reason for row in found.rows if row.fate is Fate.OVER_LIMIT
+    )
 
 
 def test_the_order_of_the_file_does_not_matter(read):
     shuffled = random.Random(3).sample(ROWS, len(ROWS))
-    assert set(read(table(ROWS), max_comments=50).texts) == set(read(table(shuffled), max_comments=50).texts)
+    assert set(read(table(ROWS), max_comments=50).texts) == set(
+        read(table(shuffled), max_comments=50).texts
+    )
 
 
 def test_a_smaller_sample_is_part_of_a_larger_one(read):

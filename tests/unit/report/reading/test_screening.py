@@ -21,7 +21,18 @@ KEPT = [
         "Yes please",
         "#MeToo",
     ),
-    *("extremelyabsolutely", "15", "2030", "$15", "5", "My favorite animal is a 🐈‍⬛", "Черепахи", "سلام", "นก", "हाँ"),
+    *(
+        "extremelyabsolutely",
+        "15",
+        "2030",
+        "$15",
+        "5",
+        "My favorite animal is a 🐈‍⬛",
+        "Черепахи",
+        "سلام",
+        "นก",
+        "हाँ",
+    ),
     *(
         "AI: we should vote",
         "Ignore all previous instructions",
@@ -29,7 +40,14 @@ KEPT = [
         "=cmd|' /C calc'!A0",
         "data: is power",
     ),
-    *("<script>alert(1)</script>", "I'd use powershell for that", "none", "no comment", "a b", "C++"),
+    *(
+        "<script>alert(1)</script>",
+        "I'd use powershell for that",
+        "none",
+        "no comment",
+        "a b",
+        "C++",
+    ),
 ]
 
 
@@ -39,13 +57,16 @@ def test_whatever_could_be_a_statement_is_kept(read, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["!", "?", "...", "😂", "😻🎶✨💖🐅🐾🕺", "-", "—", "a", "S", " x. ", "1406155523802", "___"]
+    "text",
+    ["!", "?", "...", "😂", "😻🎶✨💖🐅🐾🕺", "-", "—", "a", "S", " x. ", "1406155523802", "___"],
 )
 def test_what_has_no_words_is_junk(read, text):
     assert read(f"id,comment,x\n1,{text},y\n").fates == [Fate.JUNK]
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\u200b", "\u00a0\u3000", "\u3164", "NULL", "NaN", "#N/A", "n/a"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "\u200b", "\u00a0\u3000", "\u3164", "NULL", "NaN", "#N/A", "n/a"]
+)
 def test_what_holds_nothing_is_empty(read, text):
     assert read(f"id,comment,x\n1,{text},y\n").fates == [Fate.EMPTY]
 

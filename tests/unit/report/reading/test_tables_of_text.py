@@ -14,7 +14,11 @@ from holdfast.pipelines.report.reading.repair import PATIENCE
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_separators_and_line_ends_are_recognised(read, separator, end):
-    lines = [["id", "author", "comment"], ["1", "ann", "First of all"], ["2", "bob", '"Second; or, rather | last"']]
+    lines = [
+        ["id", "author", "comment"],
+        ["1", "ann", "First of all"],
+        ["2", "bob", '"Second; or, rather | last"'],
+    ]
     found = read(end.join(separator.join(cells) for cells in lines) + end)
     assert found.texts == ["First of all", "Second; or, rather | last"]
     assert found.reader.source.separator == separator
@@ -27,7 +31,9 @@ def test_a_single_column_keeps_its_commas(read):
 
 
 def test_commas_in_comments_do_not_outvote_the_separator(read):
-    found = read("author;comment\nann;one, two, three\nbob;four, five\ncid;six, seven, eight, nine\n")
+    found = read(
+        "author;comment\nann;one, two, three\nbob;four, five\ncid;six, seven, eight, nine\n"
+    )
     assert found.texts == ["one, two, three", "four, five", "six, seven, eight, nine"]
 
 
@@ -40,7 +46,10 @@ def test_a_header_without_a_known_name_is_judged_by_how_even_the_rows_are():
         return False
 
     assert dialect_of("a;b;c\n1;2;3\n4,5;6;7\n", unknown).separator == ";"
-    assert dialect_of("What do you think, and why?\nnothing\nparks\ntrees\n", unknown).separator == ONE_COLUMN
+    assert (
+        dialect_of("What do you think, and why?\nnothing\nparks\ntrees\n", unknown).separator
+        == ONE_COLUMN
+    )
 
 
 def test_cells_may_hold_line_ends_as_they_are(read):
@@ -59,7 +68,10 @@ def test_spaces_before_quotes_are_no_part_of_a_cell(read):
 
 
 def test_a_quote_inside_an_unquoted_cell_is_a_quote(read):
-    assert read('id,comment\n1,a 5" pipe and a 3" pipe\n2,next\n').texts == ['a 5" pipe and a 3" pipe', "next"]
+    assert read('id,comment\n1,a 5" pipe and a 3" pipe\n2,next\n').texts == [
+        'a 5" pipe and a 3" pipe',
+        "next",
+    ]
 
 
 def test_quotes_that_are_not_doubled_are_understood(read):
@@ -82,7 +94,9 @@ def test_a_quote_that_is_never_closed_swallows_nothing(read):
 
 
 def test_a_quote_that_is_closed_by_a_later_row_swallows_nothing(read):
-    found = read('id,author,comment\n1,ann,"never closed\n2,bob,middle\n3,cid,"well, closed"\n4,dan,last\n')
+    found = read(
+        'id,author,comment\n1,ann,"never closed\n2,bob,middle\n3,cid,"well, closed"\n4,dan,last\n'
+    )
     assert found.texts == ['"never closed', "middle", "well, closed", "last"]
 
 
@@ -143,7 +157,9 @@ def test_surplus_cells_elsewhere_are_left_out_and_told(read):
     assert "surplus cells were left out" in found.warnings
 
 
-@pytest.mark.parametrize("cell", ["=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(A1)", "<script>alert(1)</script>", "=1+1"])
+@pytest.mark.parametrize(
+    "cell", ["=cmd|' /C calc'!A0", "+1+1", "-2", "@SUM(A1)", "<script>alert(1)</script>", "=1+1"]
+)
 def test_formulas_and_scripts_are_data(read, cell):
     assert read(f"id,comment\n1,{cell} is what I say\n").texts == [f"{cell} is what I say"]
 

@@ -39,7 +39,9 @@ def test_thousands_of_comments_are_no_problem():
 
 
 def test_a_file_without_votes_is_refused():
-    with pytest.raises(InvalidInput, match="Columns found: participant, group-id, n-votes, 0, 1, 7"):
+    with pytest.raises(
+        InvalidInput, match="Columns found: participant, group-id, n-votes, 0, 1, 7"
+    ):
         read_votes([MATRIX], "votes.csv", {"99"})
     with pytest.raises(InvalidInput, match=r"votes\.csv is empty"):
         read_votes([], "votes.csv", {"1"})

@@ -16,7 +16,8 @@ from holdfast.pipelines.report.reading import archive, workbook
 
 TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="rels" '
+    'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
     '<Default Extension="xml" ContentType="application/xml"/></Types>'
 )
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -33,7 +34,8 @@ def cell(value: object, row: int, column: int) -> str:
 
 def sheet(rows: list[list[object]]) -> str:
     lines = (
-        f'<row r="{number}">{"".join(cell(value, number, at) for at, value in enumerate(row) if value != "")}</row>'
+        "<row "
+        f'r="{number}">{"".join(cell(value, number, at) for at, value in enumerate(row) if value != "")}</row>'
         for number, row in enumerate(rows, 1)
     )
     return f'<worksheet xmlns="{MAIN}"><sheetData>{"".join(lines)}</sheetData></worksheet>'
@@ -41,7 +43,9 @@ def sheet(rows: list[list[object]]) -> str:
 
 def excel(**sheets: list[list[object]]) -> bytes:
     file = io.BytesIO()
-    entries = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, name in enumerate(sheets, 1))
+    entries = "".join(
+        f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, name in enumerate(sheets, 1)
+    )
     relations = "".join(
         f'<Relationship Id="rId{n}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>'
         for n in range(1, len(sheets) + 1)
@@ -50,31 +54,47 @@ def excel(**sheets: list[list[object]]) -> bytes:
         book.writestr("[Content_Types].xml", TYPES)
         book.writestr(
             "_rels/.rels",
-            f'<Relationships xmlns="{RELATIONS}"><Relationship Id="rId1" Type="{OFFICE}/officeDocument" '
+            f'<Relationships xmlns="{RELATIONS}"><Relationship Id="rId1" '
+            f'Type="{OFFICE}/officeDocument" '
             'Target="xl/workbook.xml"/></Relationships>',
         )
         book.writestr(
-            "xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{entries}</sheets></workbook>'
+            "xl/workbook.xml",
+            f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{entries}</sheets></workbook>',
         )
-        book.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>')
+        book.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{RELATIONS}">{relations}</Relationships>',
+        )
         for number, rows in enumerate(sheets.values(), 1):
             book.writestr(f"xl/worksheets/sheet{number}.xml", sheet(rows))
     return file.getvalue()
 
 
-COMMENTS = [["id", "author", "comment", "agrees"], [1, "ann", "First, of all\nwords", 3], [], [2, "", "=1+1 😀", 4.0]]
+COMMENTS = [
+    ["id", "author", "comment", "agrees"],
+    [1, "ann", "First, of all\nwords", 3],
+    [],
+    [2, "", "=1+1 😀", 4.0],
+]
 
 
 @pytest.mark.parametrize("name", ["x.xlsx", "-", "x.csv"])
 def test_the_first_sheet_with_comments_is_read(read, name):
-    found = read(excel(About=[["Read me"], ["please"]], Data=COMMENTS, More=[["comment"], ["other words"]]), name)
+    found = read(
+        excel(About=[["Read me"], ["please"]], Data=COMMENTS, More=[["comment"], ["other words"]]),
+        name,
+    )
     assert found.texts == ["First, of all\nwords", "=1+1 😀"]
     assert [(comment.id, comment.agrees) for comment in found.comments] == [("1", 3), ("2", 4)]
     assert found.reader.source.format == "xlsx"
 
 
 def test_rows_without_a_comment_are_accounted_for(read):
-    assert read(excel(Data=[["id", "comment"], [1, "some words"], [2, ""]]), "x.xlsx").fates == [Fate.KEPT, Fate.EMPTY]
+    assert read(excel(Data=[["id", "comment"], [1, "some words"], [2, ""]]), "x.xlsx").fates == [
+        Fate.KEPT,
+        Fate.EMPTY,
+    ]
 
 
 def test_a_workbook_without_comments_gets_its_columns_listed(read):
@@ -96,7 +116,10 @@ def with_cell(data: bytes, place: str, content: str) -> bytes:
 
 def changed(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as old,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for member in old.namelist():
             new.writestr(member, change(old.read(member)) if member == name else old.read(member))
     return file.getvalue()
@@ -123,7 +146,9 @@ def test_a_bomb_that_lies_about_its_size_is_refused(read, monkeypatch):
 def test_a_cell_far_away_is_refused(read, place):
     """Opened, it would take a rectangle of billions of cells."""
     data = with_cell(excel(Data=COMMENTS), "B9", "><v>1</v>")
-    far = changed(data, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'"B9"', f'"{place}"'.encode()))
+    far = changed(
+        data, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'"B9"', f'"{place}"'.encode())
+    )
     with pytest.raises(InvalidInput, match="empty ones between others counted"):
         read(far, "x.xlsx")
 
@@ -172,7 +197,11 @@ def test_a_large_workbook_names_the_way_out(read, monkeypatch):
 
 @pytest.mark.parametrize(
     ("data", "word"),
-    [(b"\x1f\x8b\x08\x00", "unpack"), (b"%PDF-1.7", "PDF"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "xlsx")],
+    [
+        (b"\x1f\x8b\x08\x00", "unpack"),
+        (b"%PDF-1.7", "PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "xlsx"),
+    ],
 )
 def test_other_files_are_refused_by_name(read, data, word):
     with pytest.raises(InvalidInput, match=word):

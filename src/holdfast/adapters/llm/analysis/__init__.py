@@ -1,1 +1,2 @@
-"""The analyst who asks a language model: what is asked, how comments share calls, and what is made of the answers."""
+"""The analyst who asks a language model: what is asked, how comments share calls, and what is made
+of the answers."""

@@ -26,7 +26,8 @@ from holdfast.ports.context import Context
 
 
 class LLMAnalyst:
-    """An `Analyst` whose words are a model's. Comments share calls; what was answered before is not asked again."""
+    """An `Analyst` whose words are a model's. Comments share calls; what was answered before is not
+    asked again."""
 
     generates = True
 
@@ -44,17 +45,26 @@ class LLMAnalyst:
         return await self._clusterer.cluster(comments, brief, ctx)
 
     async def extract(
-        self, comment: Comment, placements: Sequence[Placement], topics: Sequence[Topic], brief: Brief, ctx: Context
+        self,
+        comment: Comment,
+        placements: Sequence[Placement],
+        topics: Sequence[Topic],
+        brief: Brief,
+        ctx: Context,
     ) -> list[Draft]:
         return await self._reader.extract(comment, placements, topics, brief, ctx)
 
     async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
         return await self._reader.requote(comment, draft, brief, ctx)
 
-    async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
+    async def group(
+        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
+    ) -> list[Grouping]:
         return await self._grouper.group(subtopic, claims, brief, ctx)
 
-    async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
+    async def summarise(
+        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> list[Sentence]:
         return await self._writer.summarise(topic, groups, brief, ctx)
 
     async def overview(
@@ -67,7 +77,9 @@ class LLMAnalyst:
     ) -> list[Sentence]:
         return await self._writer.overview(topics, summaries, groups, brief, ctx)
 
-    async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
+    async def crux(
+        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> CruxDraft | None:
         return await self._writer.crux(subtopic, groups, brief, ctx)
 
     def estimate(self, comments: Sequence[Comment], brief: Brief, cruxes: bool) -> Estimate:
@@ -78,10 +90,13 @@ class LLMAnalyst:
 
     def notes(self, language: str) -> list[str]:
         return [
-            "Topics, statements and summaries are the words of a language model and can be wrong or one-sided; "
+            "Topics, statements and summaries are the words of a language model and can be wrong "
+            "or one-sided; "
             "quotes are the participants' own words, checked letter for letter.",
-            "Asked again, a model may answer differently. Answers are kept, so the same comments give the same report.",
-            "Comments that look like instructions to a model were read on their own and are shown in their own words.",
+            "Asked again, a model may answer differently. Answers are kept, so the same comments "
+            "give the same report.",
+            "Comments that look like instructions to a model were read on their own and are shown "
+            "in their own words.",
         ]
 
     async def aclose(self) -> None:

@@ -27,10 +27,9 @@ WRITES = 4
 class Asker:
     """A model, and the answers that it has given.
 
-    Answers are put away beside the work; whoever asks in the meantime finds them here. A crash loses those that are
-    not, and they are paid again: so a call has its place among those in flight until its answer is put away. Belongs to
-    one event loop.
-    """
+    Answers are put away beside the work; whoever asks in the meantime finds them here. A crash
+    loses those that are not, and they are paid again: so a call has its place among those in flight
+    until its answer is put away. Belongs to one event loop."""
 
     def __init__(self, model: Model, answers: Answers) -> None:
         self.model = model
@@ -51,7 +50,10 @@ class Asker:
     ) -> T:
         """The answer, from the cache unless the brief wants fresh ones."""
         parts = (self.model.name, question.task, question.system, question.text)
-        if not brief.fresh and (found := await self.recall(ctx.tenant, parts, TypeAdapter(answer))) is not None:
+        if (
+            not brief.fresh
+            and (found := await self.recall(ctx.tenant, parts, TypeAdapter(answer))) is not None
+        ):
             return found
         async with self.place() as keep:
             given = await self.model.ask(question, answer, ctx, budget=brief.budget, check=check)
@@ -60,7 +62,8 @@ class Asker:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[Callable[[str, tuple[str, ...], str], None]]:
-        """A place for one call. What is kept of its answer is put away soon, and then the place is free."""
+        """A place for one call. What is kept of its answer is put away soon, and then the place is
+        free."""
         await self._places.acquire()
         writes: list[asyncio.Task[None]] = []
 

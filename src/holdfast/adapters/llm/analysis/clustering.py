@@ -1,6 +1,7 @@
 """Topics over all comments: samples are read, proposals merged, and then every comment is placed.
 
-    samples ─► a proposal for each ─► one taxonomy ─► every comment in one to three subtopics, or in "other"
+    samples ─► a proposal for each ─► one taxonomy ─► every comment in one to three subtopics, or in
+    "other"
                                           ▲                     │
          an earlier report on ────────────┘      too many in "other": more topics are
          (nearly) the same comments              proposed, and those are placed again
@@ -21,7 +22,14 @@ from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
 from holdfast.adapters.llm.analysis.questions import compact, data, digest, system, topics_part
 from holdfast.adapters.llm.analysis.shapes import AssignmentsShape, TopicsShape
 from holdfast.adapters.llm.analysis.suspicion import is_suspicious
-from holdfast.adapters.llm.analysis.taxonomy import extended, fingerprint, proposal, samples, taxonomy, wishes
+from holdfast.adapters.llm.analysis.taxonomy import (
+    extended,
+    fingerprint,
+    proposal,
+    samples,
+    taxonomy,
+    wishes,
+)
 from holdfast.adapters.llm.failures import Declined, TooLong
 from holdfast.adapters.llm.model import Question
 from holdfast.adapters.llm.tokens import estimate
@@ -56,7 +64,8 @@ class Pile:
 
 
 class Assigning:
-    """Asks where comments belong, several in one call. The answer is the ids that exist, at most three."""
+    """Asks where comments belong, several in one call. The answer is the ids that exist, at most
+    three."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
@@ -64,13 +73,22 @@ class Assigning:
     async def recall(self, pile: Pile, piece: Piece) -> tuple[str, ...] | None:
         return None  # where comments were placed is kept with the taxonomy
 
-    async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[tuple[str, ...] | None]:
+    async def ask(
+        self, pile: Pile, pieces: Sequence[Piece], ctx: Context
+    ) -> list[tuple[str, ...] | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
-        question = Question("assignment", pile.system, data({"comments": listed}), max_output=200 + 40 * len(pieces))
+        question = Question(
+            "assignment", pile.system, data({"comments": listed}), max_output=200 + 40 * len(pieces)
+        )
         brief = Brief(budget=pile.budget, fresh=pile.fresh)
         answer = await self._asker.ask(question, AssignmentsShape, brief, ctx)
-        places = {each.id.strip(): each.subtopics for each in reversed(answer.comments)}  # the first one counts
-        return [_valid(places.get(str(number), ()), pile.subtopics) for number in range(1, len(pieces) + 1)]
+        places = {
+            each.id.strip(): each.subtopics for each in reversed(answer.comments)
+        }  # the first one counts
+        return [
+            _valid(places.get(str(number), ()), pile.subtopics)
+            for number in range(1, len(pieces) + 1)
+        ]
 
 
 class Clusterer:
@@ -103,18 +121,24 @@ class Clusterer:
     def _wanted(self, brief: Brief) -> str:
         """All that decides the topics, apart from the comments."""
         tasks = ("clustering", "merging", "extending", "assignment")
-        return digest(self._asker.model.name, wishes(brief), *(system(brief, task) for task in tasks))
+        return digest(
+            self._asker.model.name, wishes(brief), *(system(brief, task) for task in tasks)
+        )
 
-    def _look_back(self, wanted: str, texts: dict[str, str], brief: Brief) -> Callable[..., Coroutine[Any, Any, Known]]:
+    def _look_back(
+        self, wanted: str, texts: dict[str, str], brief: Brief
+    ) -> Callable[..., Coroutine[Any, Any, Known]]:
         async def earlier(wanted: str, ctx: Context) -> Known:
             found = None if brief.fresh else await self._earlier.find(ctx.tenant, wanted, texts)
             return Known(found.topics, found.among(texts)) if found else Known()
 
         return earlier
 
-    # --- topics ------------------------------------------------------------------------------------------------
+    # --- topics -----------------------------------------------------------------------------------
 
-    async def _discover(self, texts: dict[str, str], brief: Brief, ctx: Context) -> tuple[tuple[Topic, ...], list[str]]:
+    async def _discover(
+        self, texts: dict[str, str], brief: Brief, ctx: Context
+    ) -> tuple[tuple[Topic, ...], list[str]]:
         batches = samples(texts.values())
         read = sum(map(len, batches))
 
@@ -122,34 +146,50 @@ class Clusterer:
             return await self._propose(batches[batch], brief, ctx)
 
         async def merge(ctx: Context) -> TopicsShape:
-            listed = [proposal(each.topics, len(batch)) for each, batch in zip(proposed, batches, strict=True)]
+            listed = [
+                proposal(each.topics, len(batch))
+                for each, batch in zip(proposed, batches, strict=True)
+            ]
             try:
-                return await self._topics("merging", data({"proposals": listed}), brief, ctx, wishes(brief))
+                return await self._topics(
+                    "merging", data({"proposals": listed}), brief, ctx, wishes(brief)
+                )
             except (Declined, TooLong):
                 return _put_together(proposed)
 
         proposed: list[TopicsShape] = await ctx.map(
-            propose, list(range(len(batches))), key=lambda batch: f"sample {batch + 1}", concurrency=len(batches) or 1
+            propose,
+            list(range(len(batches))),
+            key=lambda batch: f"sample {batch + 1}",
+            concurrency=len(batches) or 1,
         )
         agreed = proposed[0] if len(proposed) == 1 else await ctx.step("merging", merge)
-        notes = [f"Topics were proposed from {read} of {len(texts)} different comments, chosen by their content."]
+        notes = [
+            f"Topics were proposed from {read} of {len(texts)} different comments, chosen by their "
+            "content."
+        ]
         return taxonomy(agreed.topics, brief), notes if read < len(texts) else []
 
     async def _propose(self, batch: Sequence[str], brief: Brief, ctx: Context) -> TopicsShape:
-        """Topics for a sample. What a model refuses to read as a whole it is given in halves, but not to the last."""
+        """Topics for a sample. What a model refuses to read as a whole it is given in halves, but
+        not to the last."""
         try:
-            return await self._topics("clustering", data({"comments": batch}), brief, ctx, wishes(brief))
+            return await self._topics(
+                "clustering", data({"comments": batch}), brief, ctx, wishes(brief)
+            )
         except (Declined, TooLong):
             if len(batch) < A_FEW:
                 return TopicsShape(topics=[])
             halves = [await self._propose(half, brief, ctx) for half in (batch[::2], batch[1::2])]
             return _put_together(halves)
 
-    async def _topics(self, task: str, text: str, brief: Brief, ctx: Context, *more: str) -> TopicsShape:
+    async def _topics(
+        self, task: str, text: str, brief: Brief, ctx: Context, *more: str
+    ) -> TopicsShape:
         question = Question(task, system(brief, task, *more), text, max_output=6_000)
         return await self._asker.ask(question, TopicsShape, brief, ctx)
 
-    # --- places ------------------------------------------------------------------------------------------------
+    # --- places -----------------------------------------------------------------------------------
 
     async def _place(
         self,
@@ -160,7 +200,8 @@ class Clusterer:
         ctx: Context,
         again: str = "",
     ) -> Places:
-        """Ask about comments. What the model refuses, leaves unanswered or answers with unknown ids is "other"."""
+        """Ask about comments. What the model refuses, leaves unanswered or answers with unknown ids
+        is "other"."""
         if not topics:
             return dict.fromkeys(which, (OTHER,))
         ids = frozenset(one.id for topic in topics for one in topic.subtopics) | {OTHER}
@@ -173,11 +214,18 @@ class Clusterer:
             except (Declined, TooLong):
                 return (OTHER,)
 
-        found = await ctx.map(place, which, key=lambda each: again + each, concurrency=self._at_once)
+        found = await ctx.map(
+            place, which, key=lambda each: again + each, concurrency=self._at_once
+        )
         return dict(zip(which, found, strict=True))
 
     async def _extend(
-        self, topics: tuple[Topic, ...], places: Places, texts: dict[str, str], brief: Brief, ctx: Context
+        self,
+        topics: tuple[Topic, ...],
+        places: Places,
+        texts: dict[str, str],
+        brief: Brief,
+        ctx: Context,
     ) -> tuple[tuple[Topic, ...], Places]:
         """Look for topics in what is left, and place what is left once more."""
         left = [each for each, where in places.items() if where == (OTHER,)]
@@ -200,11 +248,18 @@ class Clusterer:
 def _put_together(proposed: Sequence[TopicsShape]) -> TopicsShape:
     """All proposals, one topic of each in turn: topics of the same name become one later."""
     turns = zip_longest(*(each.topics for each in proposed))
-    return TopicsShape(topics=[topic for turn in turns for topic in turn if topic is not None][:MOST_PROPOSED])
+    return TopicsShape(
+        topics=[topic for turn in turns for topic in turn if topic is not None][:MOST_PROPOSED]
+    )
 
 
 def _piece(text: str) -> Piece:
-    return Piece(fingerprint(text), {"text": text}, estimate(compact(text)) + AROUND, alone=is_suspicious(text))
+    return Piece(
+        fingerprint(text),
+        {"text": text},
+        estimate(compact(text)) + AROUND,
+        alone=is_suspicious(text),
+    )
 
 
 def _valid(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...] | None:
@@ -231,5 +286,6 @@ def _taken_over(known: Known, texts: dict[str, str]) -> list[str]:
     if not known.topics or seen == len(texts):
         return []
     return [
-        f"Topics were taken over from an earlier report, which had {seen} of these {len(texts)} different comments."
+        f"Topics were taken over from an earlier report, which had {seen} of these {len(texts)} "
+        "different comments."
     ]

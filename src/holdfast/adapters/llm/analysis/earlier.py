@@ -1,4 +1,5 @@
-"""Taxonomies of earlier reports: a file with a few new comments keeps its topics, and pays for the new ones only."""
+"""Taxonomies of earlier reports: a file with a few new comments keeps its topics, and pays for the
+new ones only."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ _known = TypeAdapter(Known)
 
 
 class Earlier:
-    """What was found before for one tenant, oldest first, by what was asked for. Entries are never changed."""
+    """What was found before for one tenant, oldest first, by what was asked for. Entries are never
+    changed."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers

@@ -1,8 +1,9 @@
-"""What a report will cost, before it is made: arithmetic over the real comments and the real prompts.
+"""What a report will cost, before it is made: arithmetic over the real comments and the real
+prompts.
 
-Comments are packed here as they will be packed then. What a model will say is not known: how much it usually says is
-below, in tokens. Answers that are kept already cost nothing and are not subtracted, so this is rather too much.
-"""
+Comments are packed here as they will be packed then. What a model will say is not known: how much
+it usually says is below, in tokens. Answers that are kept already cost nothing and are not
+subtracted, so this is rather too much."""
 
 from __future__ import annotations
 
@@ -57,7 +58,11 @@ def estimate(comments: Sequence[Comment], brief: Brief, model: Model, cruxes: bo
     }
     if cruxes:
         steps["cruxes"] = guess.cruxes()
-    return Estimate(model.name, len(comments), tuple(_priced(name, calls, model) for name, calls in steps.items()))
+    return Estimate(
+        model.name,
+        len(comments),
+        tuple(_priced(name, calls, model) for name, calls in steps.items()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,9 @@ def _priced(step: str, calls: Iterable[_Calls], model: Model) -> StepEstimate:
     listed = list(calls)
     read = round(sum(each.number * each.instructions + each.data for each in listed))
     said = round(sum(each.answer for each in listed))
-    return StepEstimate(step, round(sum(each.number for each in listed)), read, said, model.price(read, said))
+    return StepEstimate(
+        step, round(sum(each.number for each in listed)), read, said, model.price(read, said)
+    )
 
 
 class _Guess:
@@ -87,7 +94,9 @@ class _Guess:
         self._topics = brief.topics or max(usual, len(brief.given))
         self._subtopics = self._topics * SUBTOPICS
         self._taxonomy = self._topics * TOPIC + self._subtopics * SUBTOPIC
-        self._claims = sum(max(1, min(MOST_CLAIMS, tokens(text) / SENTENCE)) for text in self._texts)
+        self._claims = sum(
+            max(1, min(MOST_CLAIMS, tokens(text) / SENTENCE)) for text in self._texts
+        )
         self._groups = self._claims * MERGED
 
     def clustering(self) -> Iterable[_Calls]:
@@ -100,7 +109,9 @@ class _Guess:
             yield _Calls(1, asked, len(batches) * self._taxonomy, self._taxonomy)
         sizes = [tokens(text) + clustering.AROUND for text in self._texts]
         asked = self._instructions("assignment", shapes.AssignmentsShape) + self._taxonomy
-        calls = self._packed(sizes, clustering.COMMENTS_PER_CALL, clustering.COMMENTS_PER_CALL.tokens)
+        calls = self._packed(
+            sizes, clustering.COMMENTS_PER_CALL, clustering.COMMENTS_PER_CALL.tokens
+        )
         yield _Calls(calls, asked, sum(sizes), len(sizes) * PLACE)
 
     def claims(self) -> Iterable[_Calls]:
@@ -119,7 +130,9 @@ class _Guess:
         calls = self._subtopics * parts if each >= 2 else self._subtopics * each / 2
         listed = self._claims + (self._groups if parts > 1 else 0)
         answer = listed * MEMBER + self._groups * CLAIM
-        yield _Calls(calls, self._instructions("dedup", shapes.GroupsShape), listed * STATEMENT, answer)
+        yield _Calls(
+            calls, self._instructions("dedup", shapes.GroupsShape), listed * STATEMENT, answer
+        )
 
     def summaries(self) -> Iterable[_Calls]:
         told = self._topics * min(writing.MOST_GROUPS, self._groups / self._topics)
@@ -141,7 +154,9 @@ class _Guess:
 
     def _packed(self, sizes: Sequence[int], size: Size, long: int) -> int:
         """Calls that so many comments of such sizes come to."""
-        alone = sum(own > long or is_suspicious(text) for own, text in zip(sizes, self._texts, strict=True))
+        alone = sum(
+            own > long or is_suspicious(text) for own, text in zip(sizes, self._texts, strict=True)
+        )
         calls, pieces, room = alone, size.pieces, 0
         for own, text in zip(sizes, self._texts, strict=True):
             if own > long or is_suspicious(text):

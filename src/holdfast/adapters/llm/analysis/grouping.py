@@ -1,4 +1,5 @@
-"""Claims that say the same become one group, also when there are more of them than a model sees at once."""
+"""Claims that say the same become one group, also when there are more of them than a model sees at
+once."""
 
 from __future__ import annotations
 
@@ -40,15 +41,16 @@ class Bundle:
 class Grouper:
     """Asks which claims of a subtopic say the same.
 
-    Equal statements need no model. Of the others at most `MOST` go into one call. When there are more, those that share
-    an uncommon word go together; what stands for the groups is then grouped again, by other words, until that is no
-    longer worth it.
-    """
+    Equal statements need no model. Of the others at most `MOST` go into one call. When there are
+    more, those that share an uncommon word go together; what stands for the groups is then grouped
+    again, by other words, until that is no longer worth it."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
 
-    async def group(self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context) -> list[Grouping]:
+    async def group(
+        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
+    ) -> list[Grouping]:
         apart = [claim for claim in claims if is_told_apart(claim)]
         bundles = _equal([claim for claim in claims if not is_told_apart(claim)])
         for turn in range(ROUNDS):
@@ -59,14 +61,21 @@ class Grouper:
                 break
         own = [Bundle(claim.statement, (claim.id,)) for claim in apart]
         place = {claim.id: index for index, claim in enumerate(claims)}
-        inorder = sorted([*bundles, *own], key=lambda bundle: min(place[member] for member in bundle.members))
+        inorder = sorted(
+            [*bundles, *own], key=lambda bundle: min(place[member] for member in bundle.members)
+        )
         return [Grouping(bundle.statement, bundle.members) for bundle in inorder]
 
-    async def _merged(self, subtopic: Subtopic, part: Sequence[Bundle], brief: Brief, ctx: Context) -> list[Bundle]:
+    async def _merged(
+        self, subtopic: Subtopic, part: Sequence[Bundle], brief: Brief, ctx: Context
+    ) -> list[Bundle]:
         if len(part) < 2:
             return list(part)
         about = {"name": subtopic.name, "description": subtopic.description}
-        listed = [{"id": str(number), "statement": bundle.statement} for number, bundle in enumerate(part, 1)]
+        listed = [
+            {"id": str(number), "statement": bundle.statement}
+            for number, bundle in enumerate(part, 1)
+        ]
         question = Question(
             "dedup",
             system(brief, "dedup"),
@@ -79,11 +88,16 @@ class Grouper:
             if len(part) == 2:
                 return list(part)
             halves = part[: len(part) // 2], part[len(part) // 2 :]
-            return [bundle for half in halves for bundle in await self._merged(subtopic, half, brief, ctx)]
+            return [
+                bundle
+                for half in halves
+                for bundle in await self._merged(subtopic, half, brief, ctx)
+            ]
 
 
 def regrouped(part: Sequence[Bundle], answer: GroupsShape) -> list[Bundle]:
-    """The bundles merged as the answer says. Unknown ids are nothing, the first place counts, the rest stand alone."""
+    """The bundles merged as the answer says. Unknown ids are nothing, the first place counts, the
+    rest stand alone."""
     left = {str(number): bundle for number, bundle in enumerate(part, 1)}
     merged = []
     for group in answer.groups:
@@ -105,14 +119,18 @@ def _equal(claims: Sequence[Claim]) -> list[Bundle]:
     """Claims whose statements differ in nothing but case, spaces and the last full stop."""
     same: dict[str, list[Claim]] = {}
     for claim in claims:
-        same.setdefault(" ".join(claim.statement.split()).casefold().rstrip(".!。"), []).append(claim)
+        same.setdefault(" ".join(claim.statement.split()).casefold().rstrip(".!。"), []).append(
+            claim
+        )
     return [
-        Bundle(clipped(claims[0].statement, STATEMENT), tuple(one.id for one in claims)) for claims in same.values()
+        Bundle(clipped(claims[0].statement, STATEMENT), tuple(one.id for one in claims))
+        for claims in same.values()
     ]
 
 
 def _parts(bundles: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
-    """As few parts as fit. Where one ends is decided by content: a new claim changes its own part, not all after it."""
+    """As few parts as fit. Where one ends is decided by content: a new claim changes its own part,
+    not all after it."""
     if len(bundles) <= MOST:
         yield bundles
         return
@@ -127,12 +145,19 @@ def _parts(bundles: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
 
 
 def _ordered(bundles: Sequence[Bundle], turn: int) -> list[Bundle]:
-    """Beside each other what shares an uncommon word: the least common one first, another one at every turn."""
-    words = {id(bundle): sorted(set(map(str.casefold, TELLING.findall(bundle.statement)))) for bundle in bundles}
+    """Beside each other what shares an uncommon word: the least common one first, another one at
+    every turn."""
+    words = {
+        id(bundle): sorted(set(map(str.casefold, TELLING.findall(bundle.statement))))
+        for bundle in bundles
+    }
     often = Counter(word for own in words.values() for word in own)
 
     def telling(bundle: Bundle) -> tuple[Sequence[str], str, tuple[str, ...]]:
-        shared = sorted((word for word in words[id(bundle)] if often[word] > 1), key=lambda word: (often[word], word))
+        shared = sorted(
+            (word for word in words[id(bundle)] if often[word] > 1),
+            key=lambda word: (often[word], word),
+        )
         return shared[turn:] + shared[:turn], bundle.statement.casefold(), bundle.members
 
     return sorted(bundles, key=telling)

@@ -1,13 +1,16 @@
 """Many small questions, few calls: what is asked at the same time travels together.
 
-Callers ask about one comment each, hundreds of them at once. The packer collects what arrives while the event loop is
-busy, looks up what has been answered before, and puts the rest into calls. While all calls that the model takes at
-once are under way, questions wait, and the fuller the next call becomes.
+Callers ask about one comment each, hundreds of them at once. The packer collects what arrives while
+the event loop is busy, looks up what has been answered before, and puts the rest into calls. While
+all calls that the model takes at once are under way, questions wait, and the fuller the next call
+becomes.
 
 - Equal questions are asked once; whoever asks gets the answer.
-- A question that the answer passes over is asked once more, alone. So is every question of a call that the model
+- A question that the answer passes over is asked once more, alone. So is every question of a call
+  that the model
   declines, finds too long or answers with nonsense: one comment does not spoil the others'.
-- Any other error goes to everybody in the call. Who stops waiting leaves the others alone; when nobody waits any more
+- Any other error goes to everybody in the call. Who stops waiting leaves the others alone; when
+  nobody waits any more
   the call is cancelled.
 
 A packer belongs to one event loop.
@@ -56,21 +59,24 @@ class Size:
     def to_fill(self, calls: int) -> int:
         """How many callers fill so many calls.
 
-        More of them would keep calls fuller while others still put away what they got. But then a crash would lose
-        what was in more than those calls.
-        """
+        More of them would keep calls fuller while others still put away what they got. But then a
+        crash would lose what was in more than those calls."""
         return calls * self.pieces
 
 
 class Service(Protocol[P_contra, A_co]):
-    """Who answers. A pile is what the pieces of one call have in common: run, instructions, taxonomy."""
+    """Who answers. A pile is what the pieces of one call have in common: run, instructions,
+    taxonomy."""
 
     async def recall(self, pile: P_contra, piece: Piece) -> A_co | None:
         """The answer from an earlier time."""
         ...
 
-    async def ask(self, pile: P_contra, pieces: Sequence[Piece], ctx: Context) -> Sequence[A_co | None]:
-        """One call about all of them: their answers in their order, None for what was not answered."""
+    async def ask(
+        self, pile: P_contra, pieces: Sequence[Piece], ctx: Context
+    ) -> Sequence[A_co | None]:
+        """One call about all of them: their answers in their order, None for what was not
+        answered."""
         ...
 
 
@@ -159,7 +165,7 @@ class Packer(Generic[P, A]):
         self._remove(waiting)
         waiting.fail(error)
 
-    # --- collecting --------------------------------------------------------------------------------------------
+    # --- collecting -------------------------------------------------------------------------------
 
     def _collect_soon(self) -> None:
         """Twice round the loop: by then, whoever was about to ask has asked."""
@@ -174,7 +180,9 @@ class Packer(Generic[P, A]):
         _start(self._look_up(arrived), self._lookups)
 
     async def _look_up(self, arrived: list[Waiting[A]]) -> None:
-        answers = await asyncio.gather(*(self._recall(waiting) for waiting in arrived), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(self._recall(waiting) for waiting in arrived), return_exceptions=True
+        )
         for waiting, answer in zip(arrived, answers, strict=True):
             if isinstance(answer, BaseException):
                 self._fail(waiting, answer)
@@ -187,7 +195,7 @@ class Packer(Generic[P, A]):
     async def _recall(self, waiting: Waiting[A]) -> A | None:
         return await self._service.recall(cast(P, waiting.pile), waiting.piece)
 
-    # --- calling -----------------------------------------------------------------------------------------------
+    # --- calling ----------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
         self._ready = [waiting for waiting in self._ready if not waiting.deserted]
@@ -212,7 +220,9 @@ class Packer(Generic[P, A]):
                 raise
 
     async def _answers(self, pack: list[Waiting[A]]) -> Sequence[A | None]:
-        ctx = SharedContext([waiting.ctx for waiting in pack], [waiting.piece.tokens for waiting in pack])
+        ctx = SharedContext(
+            [waiting.ctx for waiting in pack], [waiting.piece.tokens for waiting in pack]
+        )
         pieces = [waiting.piece for waiting in pack]
         return await self._service.ask(cast(P, pack[0].pile), pieces, cast(Context, ctx))
 
@@ -236,7 +246,8 @@ class Packer(Generic[P, A]):
 
 
 def packed(ready: Sequence[Waiting[Any]], size: Size) -> list[Waiting[Any]]:
-    """The next call: whoever has waited longest, those nearest to it, and others of its pile while there is room."""
+    """The next call: whoever has waited longest, those nearest to it, and others of its pile while
+    there is room."""
     first = ready[0]
     if first.alone:
         return [first]

@@ -1,4 +1,5 @@
-"""How a question is put: what many share comes first and can be cached, the data comes last and is fenced in."""
+"""How a question is put: what many share comes first and can be cached, the data comes last and is
+fenced in."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ OPENING, CLOSING = "<data>", "</data>"
 
 
 def system(brief: Brief, task: str, *more: str) -> str:
-    """Role, rules, what was asked, what this kind of question needs besides, and the task itself."""
+    """Role, rules, what was asked, what this kind of question needs besides, and the task
+    itself."""
     parts = [
         prompt("system", brief),
         prompt("rules", brief),
@@ -28,7 +30,8 @@ def system(brief: Brief, task: str, *more: str) -> str:
 
 
 def data(payload: Any) -> str:
-    """The payload as JSON in its block, which no text inside can close: `</` is written `<\\/`, the same in JSON."""
+    """The payload as JSON in its block, which no text inside can close: `</` is written `<\\/`, the
+    same in JSON."""
     return f"{OPENING}\n{compact(payload)}\n{CLOSING}"
 
 
@@ -68,7 +71,8 @@ def _language(brief: Brief) -> str:
 
 
 def _asked(brief: Brief) -> str:
-    """The question; the title stands in for it, and does not come on top: a new title is no new question."""
+    """The question; the title stands in for it, and does not come on top: a new title is no new
+    question."""
     asked = brief.question or brief.title
     lines = [f"The question that people answered: {asked}"] if asked else []
     if brief.description:

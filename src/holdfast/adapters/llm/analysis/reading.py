@@ -1,4 +1,5 @@
-"""Reading comments: the claims that each one makes, and quotes that were not found. Several comments share a call."""
+"""Reading comments: the claims that each one makes, and quotes that were not found. Several
+comments share a call."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class Kept(BaseModel):
 
 
 class Reading(ABC, Generic[S, A]):
-    """Asks one kind of question about several comments at once, and keeps the answer to each of them on its own."""
+    """Asks one kind of question about several comments at once, and keeps the answer to each of
+    them on its own."""
 
     def __init__(self, asker: Asker, task: str, shape: type[S], answer: Any) -> None:
         self._asker = asker
@@ -70,18 +72,26 @@ class Reading(ABC, Generic[S, A]):
         self._answer: TypeAdapter[A] = TypeAdapter(answer)
 
     async def recall(self, pile: Pile, piece: Piece) -> A | None:
-        return None if pile.fresh else await self._asker.recall(pile.tenant, self._parts(pile, piece), self._answer)
+        return (
+            None
+            if pile.fresh
+            else await self._asker.recall(pile.tenant, self._parts(pile, piece), self._answer)
+        )
 
     async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[A | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
         tokens = sum(piece.tokens for piece in pieces)
-        question = Question(self._task, pile.system, data({"comments": listed}), self.output(len(pieces), tokens))
+        question = Question(
+            self._task, pile.system, data({"comments": listed}), self.output(len(pieces), tokens)
+        )
         async with self._asker.place() as keep:
             answer = await self._asker.model.ask(question, self._shape, ctx, budget=pile.budget)
             found = self.read(answer, pieces)
             for piece, own in zip(pieces, found, strict=True):
                 if own is not None:
-                    keep(pile.tenant, self._parts(pile, piece), self._answer.dump_json(own).decode())
+                    keep(
+                        pile.tenant, self._parts(pile, piece), self._answer.dump_json(own).decode()
+                    )
         return found
 
     def _parts(self, pile: Pile, piece: Piece) -> tuple[str, ...]:
@@ -101,8 +111,11 @@ class Extracting(Reading[ExtractionShape, list[Kept]]):
         return min(MOST_OUTPUT, 300 + 100 * pieces + 3 * tokens)
 
     def read(self, answer: ExtractionShape, pieces: Sequence[Piece]) -> list[list[Kept] | None]:
-        """Comment by comment; if most of them are said to say what they do not, nothing in the answer is believed."""
-        claims = {each.id.strip(): each.claims for each in reversed(answer.comments)}  # of two answers the first counts
+        """Comment by comment; if most of them are said to say what they do not, nothing in the
+        answer is believed."""
+        claims = {
+            each.id.strip(): each.claims for each in reversed(answer.comments)
+        }  # of two answers the first counts
         found = [_kept(claims.get(str(number)), piece) for number, piece in enumerate(pieces, 1)]
         spoken = [(own, piece) for own, piece in zip(found, pieces, strict=True) if own]
         foreign = sum(not _quotes_any(own, piece.body["text"]) for own, piece in spoken)
@@ -124,7 +137,8 @@ def _kept(claims: Sequence[ClaimShape] | None, piece: Piece) -> list[Kept] | Non
 
 
 def _quotes_any(claims: Sequence[Kept], text: str) -> bool:
-    """Whether at least one quote is the comment's own, spaces and case aside. The pipeline looks more closely."""
+    """Whether at least one quote is the comment's own, spaces and case aside. The pipeline looks
+    more closely."""
     own = _letters(text)
     return any(_letters(claim.quote) in own for claim in claims)
 
@@ -147,23 +161,38 @@ class Reader:
 
     def __init__(self, asker: Asker) -> None:
         calls = asker.model.address.in_flight
-        self._claims = Packer(Extracting(asker, "extraction", ExtractionShape, list[Kept]), COMMENTS_PER_CALL, calls)
+        self._claims = Packer(
+            Extracting(asker, "extraction", ExtractionShape, list[Kept]), COMMENTS_PER_CALL, calls
+        )
         self._last: tuple[tuple[object, ...], Pile] | None = None
-        self._quotes = Packer(Requoting(asker, "requote", QuotesShape, str), COMMENTS_PER_CALL, calls)
+        self._quotes = Packer(
+            Requoting(asker, "requote", QuotesShape, str), COMMENTS_PER_CALL, calls
+        )
 
     async def extract(
-        self, comment: Comment, placements: Sequence[Placement], topics: Sequence[Topic], brief: Brief, ctx: Context
+        self,
+        comment: Comment,
+        placements: Sequence[Placement],
+        topics: Sequence[Topic],
+        brief: Brief,
+        ctx: Context,
     ) -> list[Draft]:
         ids = list(dict.fromkeys(placement.subtopic for placement in placements)) or [OTHER]
         piece = _to_extract(comment.text, ids, topics)
         kept = await self._claims.ask(self._pile(topics, brief, ctx), piece, ctx)
-        drafts = [Draft(one.statement, one.quote, ids[min(one.subtopic, len(ids) - 1)]) for one in kept or ()]
+        drafts = [
+            Draft(one.statement, one.quote, ids[min(one.subtopic, len(ids) - 1)])
+            for one in kept or ()
+        ]
         return _in_own_words(drafts) if is_suspicious(comment.text) else drafts
 
     def _pile(self, topics: Sequence[Topic], brief: Brief, ctx: Context) -> Pile:
-        """Thousands of comments in a row share theirs: writing it anew for each takes longer than all the rest."""
+        """Thousands of comments in a row share theirs: writing it anew for each takes longer than
+        all the rest."""
         for_whom = (topics, brief, ctx.run_id, ctx.step_name)
-        if self._last is None or any(one is not other for one, other in zip(self._last[0], for_whom, strict=True)):
+        if self._last is None or any(
+            one is not other for one, other in zip(self._last[0], for_whom, strict=True)
+        ):
             self._last = for_whom, _pile(brief, "extraction", ctx, topics_part(topics))
         return self._last[1]
 
@@ -172,18 +201,32 @@ class Reader:
             return ""
         body = {"text": comment.text, "claim": draft.statement, "quote": draft.quote}
         try:
-            return await self._quotes.ask(_pile(brief, "requote", ctx), _piece(body, comment.text), ctx) or ""
+            return (
+                await self._quotes.ask(
+                    _pile(brief, "requote", ctx), _piece(body, comment.text), ctx
+                )
+                or ""
+            )
         except (Declined, TooLong):
             return ""  # one claim less, and its comment is not lost with it
 
 
 def _pile(brief: Brief, task: str, ctx: Context, *more: str) -> Pile:
     ground = digest(system(brief, task))
-    return Pile(ctx.tenant, ctx.run_id, ctx.step_name, system(brief, task, *more), ground, brief.budget, brief.fresh)
+    return Pile(
+        ctx.tenant,
+        ctx.run_id,
+        ctx.step_name,
+        system(brief, task, *more),
+        ground,
+        brief.budget,
+        brief.fresh,
+    )
 
 
 def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> Piece:
-    """What is asked depends on the comment's words and on what its subtopics are about, not on who says it or where."""
+    """What is asked depends on the comment's words and on what its subtopics are about, not on who
+    says it or where."""
     known = {one.id: (topic, one) for topic in topics for one in topic.subtopics}
     other = Topic(OTHER, OTHER, "", (Subtopic(OTHER, OTHER),))
     about = [known.get(each, (other, other.subtopics[0])) for each in ids]
@@ -199,8 +242,12 @@ def _piece(body: dict[str, Any], text: str, *, identity: str = "", near: str = "
 
 
 def _in_own_words(drafts: Sequence[Draft]) -> list[Draft]:
-    """A comment that seems to steer the model is given no words but its own: its statements are its quotes.
+    """A comment that seems to steer the model is given no words but its own: its statements are its
+    quotes.
 
     If those are not in the comment, they are not looked for again, and the claim is lost.
     """
-    return [Draft(in_own_words(clipped(each.quote, STATEMENT)), each.quote, each.subtopic) for each in drafts]
+    return [
+        Draft(in_own_words(clipped(each.quote, STATEMENT)), each.quote, each.subtopic)
+        for each in drafts
+    ]

@@ -1,8 +1,7 @@
 """The forms that answers have to fit. Limits are modest: what exceeds them was not meant seriously.
 
-A field's description is part of the schema that the model is given. Lengths that are a matter of taste are not here:
-a name of 61 characters is shortened, it is no reason to ask again.
-"""
+A field's description is part of the schema that the model is given. Lengths that are a matter of
+taste are not here: a name of 61 characters is shortened, it is no reason to ask again."""
 
 from __future__ import annotations
 
@@ -35,7 +34,9 @@ class TopicsShape(BaseModel):
 
 class AssignmentShape(BaseModel):
     id: Id = Field(description="The comment's id.")
-    subtopics: list[Id] = Field(max_length=12, description='Ids of one to three subtopics, or "other" alone.')
+    subtopics: list[Id] = Field(
+        max_length=12, description='Ids of one to three subtopics, or "other" alone.'
+    )
 
 
 class AssignmentsShape(BaseModel):
@@ -44,7 +45,9 @@ class AssignmentsShape(BaseModel):
 
 class ClaimShape(BaseModel):
     statement: Text
-    quote: Annotated[str, Field(max_length=12_000)] = Field(description="Copied letter for letter from the comment.")
+    quote: Annotated[str, Field(max_length=12_000)] = Field(
+        description="Copied letter for letter from the comment."
+    )
     subtopic: Id = Field(description="The id of one of the comment's own subtopics.")
 
 
@@ -59,7 +62,9 @@ class ExtractionShape(BaseModel):
 
 class QuoteShape(BaseModel):
     id: Id = Field(description="The entry's id.")
-    quote: Annotated[str, Field(max_length=12_000)] = Field(description="Copied letter for letter, or empty.")
+    quote: Annotated[str, Field(max_length=12_000)] = Field(
+        description="Copied letter for letter, or empty."
+    )
 
 
 class QuotesShape(BaseModel):
@@ -77,7 +82,9 @@ class GroupsShape(BaseModel):
 
 class SentenceShape(BaseModel):
     text: Text
-    claims: list[Number] = Field(max_length=60, description="Numbers of the claims that the sentence rests on.")
+    claims: list[Number] = Field(
+        max_length=60, description="Numbers of the claims that the sentence rests on."
+    )
 
 
 class SentencesShape(BaseModel):
@@ -88,6 +95,12 @@ class CruxShape(BaseModel):
     divided: bool = Field(description="Whether these people disagree about something that matters.")
     statement: Text = Field(description="Empty if nothing divides them.")
     explanation: Text = Field(description="30 to 500 characters; empty if nothing divides them.")
-    agree: list[Number] = Field(max_length=400, description="Numbers of the speakers who clearly agree.")
-    disagree: list[Number] = Field(max_length=400, description="Numbers of the speakers who clearly disagree.")
-    claims: list[Number] = Field(max_length=60, description="Numbers of the claims that it rests on, from both sides.")
+    agree: list[Number] = Field(
+        max_length=400, description="Numbers of the speakers who clearly agree."
+    )
+    disagree: list[Number] = Field(
+        max_length=400, description="Numbers of the speakers who clearly disagree."
+    )
+    claims: list[Number] = Field(
+        max_length=60, description="Numbers of the claims that it rests on, from both sides."
+    )

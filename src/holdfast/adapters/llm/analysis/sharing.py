@@ -1,4 +1,5 @@
-"""The context of a call that several items share: what it costs is divided among them, to the last token."""
+"""The context of a call that several items share: what it costs is divided among them, to the last
+token."""
 
 from __future__ import annotations
 
@@ -10,16 +11,23 @@ from holdfast.ports.context import Context
 
 
 class SharedContext:
-    """Looks like the first item's context, except that usage goes to all of them, by the size of their part."""
+    """Looks like the first item's context, except that usage goes to all of them, by the size of
+    their part."""
 
     def __init__(self, contexts: Sequence[Context], sizes: Sequence[int]) -> None:
         self._contexts = contexts
         self._bounds = [0, *accumulate(max(1, size) for size in sizes)]
 
     def usage(
-        self, *, input_tokens: int = 0, output_tokens: int = 0, cost: float | None = None, calls: int = 1
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float | None = None,
+        calls: int = 1,
     ) -> None:
-        """One call's usage in parts that add up to it exactly, whatever the sizes are; the first counts the call."""
+        """One call's usage in parts that add up to it exactly, whatever the sizes are; the first
+        counts the call."""
         inputs, outputs = self._parts(input_tokens), self._parts(output_tokens)
         costs = [None] * len(inputs) if cost is None else self._money(cost)
         for ctx, read, said, price in zip(self._contexts, inputs, outputs, costs, strict=True):

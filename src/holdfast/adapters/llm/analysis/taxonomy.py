@@ -18,7 +18,8 @@ from holdfast.model.report.taxonomy import Subtopic, Topic
 NAME = 60
 TOPIC_WORDS = 50
 SUBTOPIC_WORDS = 90
-"""A model is asked for 25 to 35 and for up to 70 words; a few more are no reason to cut a sentence in two."""
+"""A model is asked for 25 to 35 and for up to 70 words; a few more are no reason to cut a sentence
+in two."""
 MOST_TOPICS = 24
 MOST_SUBTOPICS = 12
 SAMPLE_TOKENS = 10_000
@@ -27,15 +28,14 @@ EXCERPT = 1_500
 """Characters of a long comment that are enough to see what it is about."""
 
 
-# --- samples --------------------------------------------------------------------------------------------------
+# --- samples --------------------------------------------------------------------------------------
 
 
 def samples(texts: Iterable[str]) -> list[list[str]]:
     """Different texts in batches that fit a call each, all of them if they fit into a few calls.
 
-    Which ones, and in which batch, depends on nothing but their content. Texts that look as if they wanted to steer the
-    model have no say in what the topics are, unless there are no others.
-    """
+    Which ones, and in which batch, depends on nothing but their content. Texts that look as if they
+    wanted to steer the model have no say in what the topics are, unless there are no others."""
     different = sorted(set(texts), key=fingerprint)
     chosen, size = _fitting(text for text in different if not is_suspicious(text))
     if not chosen:
@@ -45,7 +45,8 @@ def samples(texts: Iterable[str]) -> list[list[str]]:
 
 
 def _fitting(texts: Iterable[str]) -> tuple[list[str], int]:
-    """As many excerpts as all samples together hold, and their size. No text is looked at that is not needed."""
+    """As many excerpts as all samples together hold, and their size. No text is looked at that is
+    not needed."""
     chosen: list[str] = []
     size = 0
     for text in texts:
@@ -62,13 +63,15 @@ def fingerprint(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-# --- wishes ---------------------------------------------------------------------------------------------------
+# --- wishes ---------------------------------------------------------------------------------------
 
 
 def wishes(brief: Brief) -> str:
     """What was asked for about the topics, in words for the model."""
     number = (
-        f"exactly {brief.topics} topics" if brief.topics else "as many topics as the comments need, usually 4 to 12"
+        f"exactly {brief.topics} topics"
+        if brief.topics
+        else "as many topics as the comments need, usually 4 to 12"
     )
     lines = [f"Propose {number}."]
     if brief.given:
@@ -77,28 +80,34 @@ def wishes(brief: Brief) -> str:
             for given in brief.given
         ]
         lines.append(
-            "These topics are wanted, come first and keep exactly these names; they count. Propose others only for "
+            "These topics are wanted, come first and keep exactly these names; they count. Propose "
+            "others only for "
             f"comments that fit none of them:\n<wanted>\n{compact(wanted)}\n</wanted>"
         )
     return "\n".join(lines)
 
 
-# --- from proposals to topics ---------------------------------------------------------------------------------
+# --- from proposals to topics ---------------------------------------------------------------------
 
 
 def taxonomy(proposed: Sequence[TopicShape], brief: Brief) -> tuple[Topic, ...]:
-    """Topics with ids of ours: those that were given, then those proposed, each name once, as many as wanted."""
+    """Topics with ids of ours: those that were given, then those proposed, each name once, as many
+    as wanted."""
     shapes = _merged([*map(_as_shape, brief.given), *proposed])
     most = max(brief.topics or MOST_TOPICS, len(brief.given))
     return tuple(_topic(f"t{number}", shape) for number, shape in enumerate(shapes[:most], 1))
 
 
-def extended(topics: Sequence[Topic], proposed: Sequence[TopicShape], brief: Brief) -> tuple[Topic, ...]:
+def extended(
+    topics: Sequence[Topic], proposed: Sequence[TopicShape], brief: Brief
+) -> tuple[Topic, ...]:
     """The topics there are, which stay as they are, and what is proposed beside them."""
     grown = list(topics)
     most = max(brief.topics or MOST_TOPICS, len(grown))
     for shape in _merged(proposed):
-        known = next((index for index, topic in enumerate(grown) if _same(topic.name, shape.name)), None)
+        known = next(
+            (index for index, topic in enumerate(grown) if _same(topic.name, shape.name)), None
+        )
         if known is not None:
             grown[known] = _with_more(grown[known], shape)
         elif len(grown) < most:
@@ -107,7 +116,8 @@ def extended(topics: Sequence[Topic], proposed: Sequence[TopicShape], brief: Bri
 
 
 def proposal(shapes: Sequence[TopicShape], weight: int) -> dict[str, Any]:
-    """A proposal as it is laid before the one who merges: descriptions shortened, that is enough to compare."""
+    """A proposal as it is laid before the one who merges: descriptions shortened, that is enough to
+    compare."""
     topics = [
         {
             "name": clipped(shape.name, NAME),
@@ -124,7 +134,9 @@ def proposal(shapes: Sequence[TopicShape], weight: int) -> dict[str, Any]:
 
 def _as_shape(given: Any) -> TopicShape:
     subtopics = [SubtopicShape(name=name, description="") for name in given.subtopics]
-    return TopicShape.model_construct(name=given.name, description=given.description, subtopics=subtopics)
+    return TopicShape.model_construct(
+        name=given.name, description=given.description, subtopics=subtopics
+    )
 
 
 def _merged(shapes: Iterable[TopicShape]) -> list[TopicShape]:
@@ -156,9 +168,15 @@ def _with_more(topic: Topic, shape: TopicShape) -> Topic:
     subtopics = {one.name.casefold(): one for one in topic.subtopics}
     for one in shape.subtopics:
         name = clipped(one.name, NAME)
-        if any(map(str.isalnum, name)) and name.casefold() not in subtopics and len(subtopics) < MOST_SUBTOPICS:
+        if (
+            any(map(str.isalnum, name))
+            and name.casefold() not in subtopics
+            and len(subtopics) < MOST_SUBTOPICS
+        ):
             id_ = f"{topic.id}.{len(subtopics) + 1}"
-            subtopics[name.casefold()] = Subtopic(id_, name, clipped_words(one.description, SUBTOPIC_WORDS))
+            subtopics[name.casefold()] = Subtopic(
+                id_, name, clipped_words(one.description, SUBTOPIC_WORDS)
+            )
     return replace(topic, subtopics=tuple(subtopics.values()))
 
 

@@ -1,4 +1,5 @@
-"""Keep a model's words in order: no markup, no links, nothing invisible, and not longer than agreed."""
+"""Keep a model's words in order: no markup, no links, nothing invisible, and not longer than
+agreed."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ def tidy(text: str) -> str:
 
 
 def _is_visible(char: str) -> bool:
-    return char.isspace() or char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co")
+    return (
+        char.isspace()
+        or char in _JOINERS
+        or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co")
+    )
 
 
 def sentence(text: str) -> str:
@@ -36,7 +41,8 @@ def sentence(text: str) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """At most so many characters: whole sentences if they hold half of it, else whole words and an ellipsis."""
+    """At most so many characters: whole sentences if they hold half of it, else whole words and an
+    ellipsis."""
     text = tidy(text)
     if len(text) <= most:
         return text

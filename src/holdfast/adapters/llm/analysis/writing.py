@@ -1,4 +1,5 @@
-"""Summaries, findings and cruxes: sentences that cite by number, and speakers who are numbers, not names."""
+"""Summaries, findings and cruxes: sentences that cite by number, and speakers who are numbers, not
+names."""
 
 from __future__ import annotations
 
@@ -30,18 +31,27 @@ EXPLANATION = (30, 500)
 
 
 class Writer:
-    """Asks for sentences about groups. What looks as if it wanted to steer the model is not laid before it."""
+    """Asks for sentences about groups. What looks as if it wanted to steer the model is not laid
+    before it."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
 
-    async def summarise(self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context) -> list[Sentence]:
+    async def summarise(
+        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> list[Sentence]:
         told = _harmless(groups)[:MOST_GROUPS]
         if not told:
             return []
         names = {subtopic.id: subtopic.name for subtopic in topic.subtopics}
-        listed = [{**_numbered(n, group), "subtopic": names.get(group.subtopic, "")} for n, group in enumerate(told, 1)]
-        payload = {"topic": {"name": topic.name, "description": topic.description}, "claims": listed}
+        listed = [
+            {**_numbered(n, group), "subtopic": names.get(group.subtopic, "")}
+            for n, group in enumerate(told, 1)
+        ]
+        payload = {
+            "topic": {"name": topic.name, "description": topic.description},
+            "claims": listed,
+        }
         return await self._sentences("summaries", payload, told, MOST_SENTENCES, brief, ctx)
 
     async def overview(
@@ -52,45 +62,74 @@ class Writer:
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
-        written = {summary.topic: " ".join(each.text for each in summary.sentences) for summary in summaries}
+        written = {
+            summary.topic: " ".join(each.text for each in summary.sentences)
+            for summary in summaries
+        }
         told: list[Group] = []
         listed = []
         for topic in topics:
             own = _harmless(groups.get(topic.id, ()))[:GROUPS_OF_A_TOPIC]
             claims = [_numbered(number, group) for number, group in enumerate(own, len(told) + 1)]
-            listed.append({"topic": topic.name, "summary": written.get(topic.id, ""), "claims": claims})
+            listed.append(
+                {"topic": topic.name, "summary": written.get(topic.id, ""), "claims": claims}
+            )
             told += own
         if not told:
             return []
-        return await self._sentences("overview", {"topics": listed}, told, MOST_FINDINGS, brief, ctx)
+        return await self._sentences(
+            "overview", {"topics": listed}, told, MOST_FINDINGS, brief, ctx
+        )
 
     async def _sentences(
-        self, task: str, payload: dict[str, Any], told: Sequence[Group], most: int, brief: Brief, ctx: Context
+        self,
+        task: str,
+        payload: dict[str, Any],
+        told: Sequence[Group],
+        most: int,
+        brief: Brief,
+        ctx: Context,
     ) -> list[Sentence]:
         question = Question(task, system(brief, task), data(payload), max_output=2_000)
         try:
-            answer = await self._asker.ask(question, SentencesShape, brief, ctx, check=_cites_something(len(told)))
+            answer = await self._asker.ask(
+                question, SentencesShape, brief, ctx, check=_cites_something(len(told))
+            )
         except (Declined, TooLong) as error:
             ctx.log.warning(f"the model wrote no {task}: {error}")
             return []
         sentences = [
-            Sentence(clipped(sentence(each.text), SENTENCE), _known(each.claims, told)) for each in answer.sentences
+            Sentence(clipped(sentence(each.text), SENTENCE), _known(each.claims, told))
+            for each in answer.sentences
         ]
         return [each for each in sentences if each.text][:most]
 
-    async def crux(self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context) -> CruxDraft | None:
+    async def crux(
+        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> CruxDraft | None:
         told = _harmless(groups)[:MOST_GROUPS]
-        speakers = list(dict.fromkeys(speaker for group in told for speaker in group.speakers))[:MOST_SPEAKERS]
+        speakers = list(dict.fromkeys(speaker for group in told for speaker in group.speakers))[
+            :MOST_SPEAKERS
+        ]
         if len(told) < 2 or len(speakers) < 2:
             return None
         payload = {
             "subtopic": {"name": subtopic.name, "description": subtopic.description},
-            "claims": [{"number": number, "statement": group.statement} for number, group in enumerate(told, 1)],
+            "claims": [
+                {"number": number, "statement": group.statement}
+                for number, group in enumerate(told, 1)
+            ],
             "speakers": _what_they_said(speakers, told),
         }
-        question = Question("crux", system(brief, "crux"), data(payload), max_output=1_200 + 10 * len(speakers))
+        question = Question(
+            "crux", system(brief, "crux"), data(payload), max_output=1_200 + 10 * len(speakers)
+        )
         try:
-            return _crux(await self._asker.ask(question, CruxShape, brief, ctx, check=_explains), told, speakers)
+            return _crux(
+                await self._asker.ask(question, CruxShape, brief, ctx, check=_explains),
+                told,
+                speakers,
+            )
         except (Declined, TooLong) as error:
             ctx.log.warning(f"the model looked for no crux in {subtopic.name!r}: {error}")
             return None
@@ -106,7 +145,9 @@ def _numbered(number: int, group: Group) -> dict[str, Any]:
 
 def _known(numbers: Iterable[int], told: Sequence[Group]) -> tuple[str, ...]:
     """The groups behind the numbers; those that were never given are nothing."""
-    return tuple(dict.fromkeys(told[number - 1].id for number in numbers if 1 <= number <= len(told)))
+    return tuple(
+        dict.fromkeys(told[number - 1].id for number in numbers if 1 <= number <= len(told))
+    )
 
 
 def _cites_something(claims: int) -> Callable[[SentencesShape], str | None]:

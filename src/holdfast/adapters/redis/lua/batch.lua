@@ -6,7 +6,7 @@
 --          word `news` behind it if runs have succeeded and that is all
 -- ARGV[3]  1 when state documents are wanted
 -- ARGV[4]  the number of commands
--- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of ports/commands.py: one after
+-- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of model/commands.py: one after
 --          another for commands that are sent often, one map of them for the others. What is only handed on (a packed
 --          checkpoint, a document, a body) follows in arguments of its own. The commonest Settle comes as Succeed, and
 --          as Likewise when most of it is as in the one before

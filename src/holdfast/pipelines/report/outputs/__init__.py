@@ -1,5 +1,5 @@
-"""A report as files other than the page: the document, tables, text and other systems' formats; and what can be said
-about reports: whether one holds together, and how two differ."""
+"""A report as files other than the page: the document, tables, text and other systems' formats; and
+what can be said about reports: whether one holds together, and how two differ."""
 
 from holdfast.pipelines.report.outputs.comparison import compare
 from holdfast.pipelines.report.outputs.comparison_text import describe

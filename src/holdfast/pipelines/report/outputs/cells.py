@@ -1,13 +1,13 @@
 """Cells of a CSV file that no spreadsheet takes for a formula, and the way back.
 
-A spreadsheet may calculate a cell that begins with `=`, `+`, `-` or `@` (in full width too), with blanks, quotation
-marks or invisible characters before it, and one that begins with a tab or a line break. Such a cell gets an
-apostrophe in front. Spreadsheets that separate with semicolons or tabs would also split a cell there and calculate
-the rest, so the same holds after `;`, tab and line break inside a cell, except for smileys.
+A spreadsheet may calculate a cell that begins with `=`, `+`, `-` or `@` (in full width too), with
+blanks, quotation marks or invisible characters before it, and one that begins with a tab or a line
+break. Such a cell gets an apostrophe in front. Spreadsheets that separate with semicolons or tabs
+would also split a cell there and calculate the rest, so the same holds after `;`, tab and line
+break inside a cell, except for smileys.
 
-`unguard` gives back exactly what was guarded: an apostrophe is only taken away where it would have been put. Columns of
-numbers are never guarded: they hold our own figures.
-"""
+`unguard` gives back exactly what was guarded: an apostrophe is only taken away where it would have
+been put. Columns of numbers are never guarded: they hold our own figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([guard(name) for name in columns])
-    writer.writerows([guard(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    writer.writerows(
+        [guard(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
     return out.getvalue().encode("utf-8-sig")
 
 
@@ -67,10 +69,15 @@ def _continues_badly(part: str) -> bool:
 
 
 def _opening(text: str) -> tuple[str, str, str]:
-    """What a spreadsheet may skip at the beginning, the sign that follows (or nothing), and what comes then."""
+    """What a spreadsheet may skip at the beginning, the sign that follows (or nothing), and what
+    comes then."""
     end = next((at for at, char in enumerate(text) if not _skipped(char)), len(text))
     sign = text[end : end + 1]
-    return text[:end], sign if unicodedata.normalize("NFKC", sign)[:1] in SIGNS and sign else "", text[end + 1 :]
+    return (
+        text[:end],
+        sign if unicodedata.normalize("NFKC", sign)[:1] in SIGNS and sign else "",
+        text[end + 1 :],
+    )
 
 
 def _skipped(char: str) -> bool:

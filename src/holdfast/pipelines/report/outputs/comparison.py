@@ -1,8 +1,9 @@
-"""How two reports differ: which topics and claims came, went or changed, and on how many people they rest.
+"""How two reports differ: which topics and claims came, went or changed, and on how many people
+they rest.
 
-Names and ids change when comments are added or another model writes them, so topics and claims are matched by the
-comments they quote. A comment is the same when its words are; the same words given twice are two comments.
-"""
+Names and ids change when comments are added or another model writes them, so topics and claims are
+matched by the comments they quote. A comment is the same when its words are; the same words given
+twice are two comments."""
 
 from __future__ import annotations
 
@@ -38,7 +39,10 @@ def compare(before: Report, after: Report) -> Comparison:
 
 
 def _figures(before: Report, after: Report) -> Iterator[Figure]:
-    for kind, old, new in ((Counts, before.counts, after.counts), (Coverage, before.coverage, after.coverage)):
+    for kind, old, new in (
+        (Counts, before.counts, after.counts),
+        (Coverage, before.coverage, after.coverage),
+    ):
         for each in fields(kind):
             was, now = getattr(old, each.name), getattr(new, each.name)
             if was != now:
@@ -55,7 +59,9 @@ def _comments(report: Report) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _only_in(these: dict[str, tuple[str, int]], those: dict[str, tuple[str, int]]) -> tuple[str, ...]:
+def _only_in(
+    these: dict[str, tuple[str, int]], those: dict[str, tuple[str, int]]
+) -> tuple[str, ...]:
     known = set(those.values())
     return tuple(each for each, words in these.items() if words not in known)
 
@@ -65,10 +71,15 @@ def _evidence(one: ReportTopic | ReportClaim, comments: dict[str, tuple[str, int
     return frozenset(comments[quote.comment] for quote in quotes if quote.comment in comments)
 
 
-def _changes(before: Sequence[tuple[T, Evidence]], after: Sequence[tuple[T, Evidence]]) -> Changes[T]:
+def _changes(
+    before: Sequence[tuple[T, Evidence]], after: Sequence[tuple[T, Evidence]]
+) -> Changes[T]:
     pairs = matched(before, after)
     kept, found = {old for old, _ in pairs}, {new for _, new in pairs}
-    both = [Change(before[old][0], after[new][0]) for old, new in sorted(pairs, key=lambda pair: pair[1])]
+    both = [
+        Change(before[old][0], after[new][0])
+        for old, new in sorted(pairs, key=lambda pair: pair[1])
+    ]
     changed = [change for change in both if change.renamed or change.people]
     return Changes(
         added=tuple(one for at, (one, _) in enumerate(after) if at not in found),

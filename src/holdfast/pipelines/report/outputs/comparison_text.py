@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.model.report.document import ReportClaim, ReportTopic
-from holdfast.pipelines.report.outputs.differences import Change, Changes, Comparison, Figure, name_of
+from holdfast.pipelines.report.outputs.differences import (
+    Change,
+    Changes,
+    Comparison,
+    Figure,
+    name_of,
+)
 
 SHOWN = 20
 """Claims of one kind that are listed; the others are counted."""
@@ -43,14 +49,20 @@ def _visible(figure: Figure) -> bool:
 def _figure(figure: Figure) -> str:
     if figure.name in SHARES:
         return f"{SHARES[figure.name]}: {figure.before:.1%} → {figure.after:.1%}"
-    return f"{figure.name}: {figure.before:,} → {figure.after:,} ({figure.after - figure.before:+,})"
+    return (
+        f"{figure.name}: {figure.before:,} → {figure.after:,} ({figure.after - figure.before:+,})"
+    )
 
 
 def _section(title: str, changes: Changes[ReportTopic] | Changes[ReportClaim]) -> Iterator[str]:
     new, gone, changed = len(changes.added), len(changes.removed), len(changes.changed)
     yield f"{title}: {new:,} new, {gone:,} gone, {changed:,} changed, {changes.same:,} the same"
-    yield from _some([f"  + {_one(one)}" for one in sorted(changes.added, key=lambda one: -one.people)])
-    yield from _some([f"  - {_one(one)}" for one in sorted(changes.removed, key=lambda one: -one.people)])
+    yield from _some(
+        [f"  + {_one(one)}" for one in sorted(changes.added, key=lambda one: -one.people)]
+    )
+    yield from _some(
+        [f"  - {_one(one)}" for one in sorted(changes.removed, key=lambda one: -one.people)]
+    )
     largest = sorted(changes.changed, key=lambda change: -abs(change.people))
     yield from _some([f"  ~ {_change(change)}" for change in largest])
 

@@ -38,7 +38,8 @@ class Change(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Changes(Generic[T]):
-    """What became of all topics, or of all claims. `changed` ones are called or supported otherwise."""
+    """What became of all topics, or of all claims. `changed` ones are called or supported
+    otherwise."""
 
     added: tuple[T, ...]
     removed: tuple[T, ...]
@@ -61,7 +62,9 @@ class Comparison:
         """Whether the two reports say the same."""
         changes = (self.topics.added, self.topics.removed, self.topics.changed)
         claims = (self.claims.added, self.claims.removed, self.claims.changed)
-        return not any((self.figures, self.comments_added, self.comments_removed, *changes, *claims))
+        return not any(
+            (self.figures, self.comments_added, self.comments_removed, *changes, *claims)
+        )
 
 
 def name_of(one: ReportTopic | ReportClaim) -> str:

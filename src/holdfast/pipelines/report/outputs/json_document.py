@@ -1,4 +1,5 @@
-"""`report.json`: the whole report as one document, written so that two of them can be compared line by line."""
+"""`report.json`: the whole report as one document, written so that two of them can be compared line
+by line."""
 
 from __future__ import annotations
 
@@ -14,11 +15,15 @@ _FAMILY = "holdfast.report/"
 
 
 def to_json(report: Report) -> bytes:
-    """The document: fields in the order of the model, one line for each of them and for each element of a list.
+    """The document: fields in the order of the model, one line for each of them and for each
+    element of a list.
 
     The same report gives the same bytes.
     """
-    members = (b"%s: %s" % (_encode(each.name), _lines(getattr(report, each.name))) for each in fields(report))
+    members = (
+        b"%s: %s" % (_encode(each.name), _lines(getattr(report, each.name)))
+        for each in fields(report)
+    )
     return b"{\n" + b",\n".join(members) + b"\n}\n"
 
 
@@ -28,7 +33,9 @@ def from_json(data: bytes) -> Report:
     try:
         return msgspec.json.decode(_without_mark(data), type=Report)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"This report.json is damaged or was edited by hand: {error}. Build it again.") from None
+        raise InvalidInput(
+            f"This report.json is damaged or was edited by hand: {error}. Build it again."
+        ) from None
 
 
 def json_schema() -> dict[str, Any]:
@@ -52,7 +59,9 @@ def _decode(data: bytes) -> Any:
     try:
         return msgspec.json.decode(_without_mark(data))
     except msgspec.DecodeError as error:
-        raise InvalidInput(f"This is not JSON: {error}. Give the report.json of a finished report.") from None
+        raise InvalidInput(
+            f"This is not JSON: {error}. Give the report.json of a finished report."
+        ) from None
 
 
 def _without_mark(data: bytes) -> bytes:
@@ -71,7 +80,8 @@ def _check_schema(document: Any) -> None:
         )
     if isinstance(document, dict) and {"data", "metadata"} <= document.keys():
         raise InvalidInput(
-            "This looks like a report of Talk to the City. holdfast writes that format but does not read it: "
+            "This looks like a report of Talk to the City. holdfast writes that format but does "
+            "not read it: "
             "build a report from the comments instead."
         )
     raise InvalidInput(f"This JSON is not a report of holdfast: it has no schema {SCHEMA}.")

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.model.report.document import Quote, Report, ReportClaim, ReportCrux, ReportSubtopic, ReportTopic
+from holdfast.model.report.document import (
+    Quote,
+    Report,
+    ReportClaim,
+    ReportCrux,
+    ReportSubtopic,
+    ReportTopic,
+)
 from holdfast.model.report.summary import Sentence
 from holdfast.pipelines.report.outputs.markdown_text import anchor, escape
 from holdfast.pipelines.report.outputs.walk import names, places
@@ -71,13 +78,14 @@ def _contents(report: Report) -> Iterator[str]:
         yield "## At a glance"
         head = ["| Topic | People | Claims | Comments |", "|:--|--:|--:|--:|"]
         lines = (
-            f"| [{escape(one.name)}](#{anchor(one.id)}) | {one.people} | {one.claims} | {one.comments} |"
+            f"| [{escape(one.name)}](#{anchor(one.id)}) | {one.people} | {one.claims} | "
+            f"{one.comments} |"
             for one in report.topics
         )
         yield "\n".join([*head, *lines])
 
 
-# --- topics and claims ----------------------------------------------------------------------------------------
+# --- topics and claims ----------------------------------------------------------------------------
 
 
 def _topic(topic: ReportTopic, report: Report, numbers: dict[str, int]) -> Iterator[str]:
@@ -121,11 +129,13 @@ def _support(claim: ReportClaim) -> str:
         parts.append(_plural(len(claim.quotes), "quote"))
     if claim.votes:
         votes = claim.votes
-        parts.append(f"votes: {votes.agrees} agree, {votes.disagrees} disagree, {votes.passes} pass")
+        parts.append(
+            f"votes: {votes.agrees} agree, {votes.disagrees} disagree, {votes.passes} pass"
+        )
     return " · ".join(parts)
 
 
-# --- cruxes ---------------------------------------------------------------------------------------------------
+# --- cruxes ---------------------------------------------------------------------------------------
 
 
 def _cruxes(report: Report, numbers: dict[str, int]) -> Iterator[str]:
@@ -143,7 +153,8 @@ def _crux(crux: ReportCrux, called: dict[str, str], numbers: dict[str, int], rep
     counts = f"{crux.agree} agree, {crux.disagree} disagree, {crux.unclear} {'pass' if voted else 'unclear'}"
     divided = f"controversy {_percent(crux.controversy)} ({escape(crux.level)})"
     lines = [
-        f'- <a id="{anchor(crux.id)}"></a>**{escape(crux.statement)}**{mark}{_citations(crux.cites, numbers)}  ',
+        "- <a "
+        f'id="{anchor(crux.id)}"></a>**{escape(crux.statement)}**{mark}{_citations(crux.cites, numbers)}  ',
         f"  {where} · {counts} · {divided} · {BASES.get(crux.basis, escape(crux.basis))}",
     ]
     if crux.explanation:
@@ -151,7 +162,7 @@ def _crux(crux: ReportCrux, called: dict[str, str], numbers: dict[str, int], rep
     return "\n".join(lines)
 
 
-# --- how it was made ------------------------------------------------------------------------------------------
+# --- how it was made ------------------------------------------------------------------------------
 
 
 def _method(report: Report) -> Iterator[str]:
@@ -160,10 +171,13 @@ def _method(report: Report) -> Iterator[str]:
     yield _list(
         [
             f"Analysed by: {escape(method.analyst)}",
-            f"Input: {escape(source.filename)} ({_number(source.bytes)} bytes, sha256 {escape(source.sha256)})",
+            f"Input: {escape(source.filename)} ({_number(source.bytes)} bytes, sha256 "
+            f"{escape(source.sha256)})",
             f"Comments placed in a topic: {_percent(coverage.placed)}; with at least one claim: "
-            f"{_percent(coverage.speaking)}; characters inside a quote: {_percent(coverage.quoted_characters)}",
-            f"Made {escape(made.at)} by {escape(made.software)} in {made.seconds:.0f} s; cost: {_cost(made.cost)}",
+            f"{_percent(coverage.speaking)}; characters inside a quote: "
+            f"{_percent(coverage.quoted_characters)}",
+            f"Made {escape(made.at)} by {escape(made.software)} in {made.seconds:.0f} s; cost: "
+            f"{_cost(made.cost)}",
             *(f"Option {escape(name)}: {escape(value)}" for name, value in method.options.items()),
         ]
     )
@@ -179,18 +193,23 @@ def _method(report: Report) -> Iterator[str]:
     if method.prompts:
         yield "### Prompts"
         changed = {True: "customised", False: "default"}
-        yield _list(f"{escape(each.name)} ({changed[each.customised]}): {escape(each.text)}" for each in method.prompts)
+        yield _list(
+            f"{escape(each.name)} ({changed[each.customised]}): {escape(each.text)}"
+            for each in method.prompts
+        )
 
 
 def _stages(report: Report) -> Iterator[str]:
     for stage in report.funnel:
-        lost = ", ".join(f"{_number(one.count)} {escape(one.reason)}" for one in stage.lost if one.count)
+        lost = ", ".join(
+            f"{_number(one.count)} {escape(one.reason)}" for one in stage.lost if one.count
+        )
         yield f"{STAGES.get(stage.name, escape(stage.name))}: {_number(stage.count)}" + (
             f" (lost: {lost})" if lost else ""
         )
 
 
-# --- small words ----------------------------------------------------------------------------------------------
+# --- small words ----------------------------------------------------------------------------------
 
 
 def _sentence(sentence: Sentence, numbers: dict[str, int]) -> str:

@@ -1,9 +1,10 @@
-"""Other people's words inside Markdown: always shown as written, never understood as Markdown, HTML or a link.
+"""Other people's words inside Markdown: always shown as written, never understood as Markdown, HTML
+or a link.
 
-`report.md` is for reading; exact text is in `report.json` and the tables. White space becomes single spaces, control
-characters and marks that turn the direction of writing are left out, and an invisible word joiner keeps addresses and
-names from becoming links or mentions where a renderer looks for them by itself.
-"""
+`report.md` is for reading; exact text is in `report.json` and the tables. White space becomes
+single spaces, control characters and marks that turn the direction of writing are left out, and an
+invisible word joiner keeps addresses and names from becoming links or mentions where a renderer
+looks for them by itself."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _ANCHOR = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def escape(text: str) -> str:
-    """The text on one line, for any place in a paragraph, list item, quotation, heading or table."""
+    """The text on one line, for any place in a paragraph, list item, quotation, heading or
+    table."""
     plain = " ".join("".join(char for char in text if not _dropped(char)).split())
     escaped = _SPECIAL.sub(r"\\\1", plain.translate(_ENTITIES))
     return _unlinked(_not_a_block(escaped))
@@ -40,7 +42,9 @@ def _not_a_block(text: str) -> str:
     found = _BLOCK.match(text)
     if found is None:
         return text
-    return text[: found.end()] + "\\" + text[found.end() :] if found[0][0].isdigit() else "\\" + text
+    return (
+        text[: found.end()] + "\\" + text[found.end() :] if found[0][0].isdigit() else "\\" + text
+    )
 
 
 def _unlinked(text: str) -> str:

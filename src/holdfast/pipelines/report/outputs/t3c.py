@@ -1,10 +1,14 @@
-"""The report in the format of Talk to the City (`PipelineOutput` v0.2), so that its own viewer opens it.
+"""The report in the format of Talk to the City (`PipelineOutput` v0.2), so that its own viewer
+opens it.
 
 What the format leaves open, and how we fill it:
-- Its viewer is JavaScript, so `startIdx` and `endIdx` count UTF-16 code units; `endIdx` is exclusive, as in
+- Its viewer is JavaScript, so `startIdx` and `endIdx` count UTF-16 code units; `endIdx` is
+  exclusive, as in
   `text.slice(startIdx, endIdx)`. Our own files count characters.
-- A claim holds all of its quotes. `similarClaims` holds the other wordings that were merged into it, without quotes:
-  the viewer adds the quotes of similar claims to those of the claim, and nobody should be quoted twice.
+- A claim holds all of its quotes. `similarClaims` holds the other wordings that were merged into
+  it, without quotes:
+  the viewer adds the quotes of similar claims to those of the claim, and nobody should be quoted
+  twice.
 - `topicColor` is one of the nine names its viewer knows.
 - Speakers are written `id:name`, ids counted in order of appearance.
 """
@@ -25,7 +29,17 @@ from holdfast.pipelines.report.outputs.t3c_cruxes import add_ons
 from holdfast.pipelines.report.outputs.walk import places, quotes_of
 
 VERSION = "v0.2"
-COLOURS = ("violet", "blueSea", "blueSky", "greenLeaf", "greenLime", "yellow", "red", "purple", "brown")
+COLOURS = (
+    "violet",
+    "blueSea",
+    "blueSky",
+    "greenLeaf",
+    "greenLime",
+    "yellow",
+    "red",
+    "purple",
+    "brown",
+)
 PROMPTS = {
     "systemInstructions": "system",
     "clusteringInstructions": "clustering",
@@ -54,7 +68,9 @@ def t3c(report: Report) -> bytes:
 def _data(report: Report) -> Json:
     numbers = {place.claim.id: place.claim.number for place in places(report)}
     comments = {comment.id: comment for comment in report.comments}
-    topics = sorted(report.topics, key=lambda topic: -len({quote.speaker for quote in quotes_of(topic)}))
+    topics = sorted(
+        report.topics, key=lambda topic: -len({quote.speaker for quote in quotes_of(topic)})
+    )
     data: Json = {
         "title": report.title,
         "description": report.description or report.question,
@@ -64,16 +80,20 @@ def _data(report: Report) -> Json:
     }
     if report.findings:
         question = report.question or "What did people say?"
-        data["questionAnswers"] = [{"question": question, "answer": _text(report.findings, numbers)}]
+        data["questionAnswers"] = [
+            {"question": question, "answer": _text(report.findings, numbers)}
+        ]
     if report.cruxes:
         data["addOns"] = add_ons(report)
     return data
 
 
-# --- topics, claims, quotes -----------------------------------------------------------------------------------
+# --- topics, claims, quotes -----------------------------------------------------------------------
 
 
-def _topic(topic: ReportTopic, at: int, comments: dict[str, Comment], numbers: dict[str, int]) -> Json:
+def _topic(
+    topic: ReportTopic, at: int, comments: dict[str, Comment], numbers: dict[str, int]
+) -> Json:
     found: Json = {
         "id": topic.id,
         "title": topic.name,
@@ -96,7 +116,11 @@ def _subtopic(subtopic: ReportSubtopic, comments: dict[str, Comment]) -> Json:
 
 
 def _claim(claim: ReportClaim, comments: dict[str, Comment]) -> Json:
-    wordings = {quote.statement: quote.claim for quote in reversed(claim.quotes) if quote.statement != claim.statement}
+    wordings = {
+        quote.statement: quote.claim
+        for quote in reversed(claim.quotes)
+        if quote.statement != claim.statement
+    }
     return {
         "id": claim.id,
         "title": claim.statement,
@@ -125,13 +149,19 @@ def _quote(quote: Quote, comment: Comment) -> Json:
 def _reference(quote: Quote, comment: Comment) -> list[Any]:
     if _is_video(comment):
         return ["video", {"link": comment.video, "beginTimestamp": _timestamp(comment)}]
-    return ["text", {"startIdx": utf16(comment.text, quote.start), "endIdx": utf16(comment.text, quote.end)}]
+    return [
+        "text",
+        {"startIdx": utf16(comment.text, quote.start), "endIdx": utf16(comment.text, quote.end)},
+    ]
 
 
 def _source(comment: Comment) -> Json:
     data: list[Any] = ["text", {"text": comment.text}]
     if _is_video(comment):
-        data = ["video", {"text": comment.text, "link": comment.video, "timestamp": _timestamp(comment)}]
+        data = [
+            "video",
+            {"text": comment.text, "link": comment.video, "timestamp": _timestamp(comment)},
+        ]
     return {"id": comment.id, "interview": comment.speaker, "data": data}
 
 
@@ -149,13 +179,15 @@ def utf16(text: str, index: int) -> int:
     return index + sum(char > "\uffff" for char in text[:index])
 
 
-# --- about the report -----------------------------------------------------------------------------------------
+# --- about the report -----------------------------------------------------------------------------
 
 
 def _text(sentences: Iterable[Sentence], numbers: dict[str, int]) -> str:
     """Sentences with the numbers of the claims they rest on."""
     return " ".join(
-        " ".join([sentence.text, *(f"[{numbers[each]}]" for each in sentence.cites if each in numbers)])
+        " ".join(
+            [sentence.text, *(f"[{numbers[each]}]" for each in sentence.cites if each in numbers)]
+        )
         for sentence in sentences
     )
 

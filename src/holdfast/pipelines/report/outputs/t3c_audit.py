@@ -1,8 +1,9 @@
-"""The audit log of Talk to the City (v1.0): what became of every comment, and which claims were merged.
+"""The audit log of Talk to the City (v1.0): what became of every comment, and which claims were
+merged.
 
-Rows that were not analysed are rejections of its two filters: the one for content (too long, moderated, unreadable,
-over the limit) and the one for meaning (empty, no words, said twice by the same person).
-"""
+Rows that were not analysed are rejections of its two filters: the one for content (too long,
+moderated, unreadable, over the limit) and the one for meaning (empty, no words, said twice by the
+same person)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ def audit_log(report: Report) -> Json:
     entries = [
         *map(_received, report.comments),
         *map(_rejected, report.left_out),
-        *(_extracted(comment, said.get(comment.id, []), failed.get(comment.id)) for comment in report.comments),
+        *(
+            _extracted(comment, said.get(comment.id, []), failed.get(comment.id))
+            for comment in report.comments
+        ),
         *_merged(report),
     ]
     return {
@@ -70,7 +74,10 @@ def _rejected(row: Row) -> Json:
 def _extracted(comment: Comment, claims: list[tuple[str, str]], failed: str | None) -> Json:
     entry = _about(comment, "claims_extraction", "accepted" if claims else "rejected")
     if not claims:
-        return {**entry, "reason": f"could not be analysed: {failed}" if failed else "no claim was found in it"}
+        return {
+            **entry,
+            "reason": f"could not be analysed: {failed}" if failed else "no claim was found in it",
+        }
     where = list(dict.fromkeys(place for _, place in claims))
     return {
         **entry,
@@ -113,8 +120,14 @@ def _merge(claim: ReportClaim) -> Json:
 
 
 def _summary(report: Report, said: dict[str, list[tuple[str, str]]]) -> Json:
-    """From the funnel, which is complete even where the document does not list every row that was left out."""
-    lost = {one.reason: one.count for stage in report.funnel if stage.name == "comments" for one in stage.lost}
+    """From the funnel, which is complete even where the document does not list every row that was
+    left out."""
+    lost = {
+        one.reason: one.count
+        for stage in report.funnel
+        if stage.name == "comments"
+        for one in stage.lost
+    }
     meaningless = sum(lost.get(fate, 0) for fate in MEANINGLESS)
     counts = report.counts
     return {

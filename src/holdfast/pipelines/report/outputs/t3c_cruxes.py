@@ -25,7 +25,11 @@ def add_ons(report: Report) -> Json:
 def _speakers(report: Report) -> dict[str, str]:
     """Name → `id:name`. People who only voted come after those who wrote."""
     wrote = (comment.speaker for comment in report.comments)
-    counted = (name for crux in report.cruxes for name in (*crux.agreeing, *crux.disagreeing, *crux.undecided))
+    counted = (
+        name
+        for crux in report.cruxes
+        for name in (*crux.agreeing, *crux.disagreeing, *crux.undecided)
+    )
     found = dict.fromkeys(chain(wrote, counted, report.matrix.speakers))
     return {name: f"{number}:{name}" for number, name in enumerate(found)}
 
@@ -50,7 +54,9 @@ def _crux(crux: ReportCrux, speakers: dict[str, str], called: dict[str, str]) ->
 def _explanation(crux: ReportCrux) -> str:
     """The format has no word for what a crux rests on: it is said here."""
     if crux.basis == Basis.VOTES:
-        counted = f"People voted: {crux.agree} agree, {crux.disagree} disagree, {crux.unclear} pass."
+        counted = (
+            f"People voted: {crux.agree} agree, {crux.disagree} disagree, {crux.unclear} pass."
+        )
         return f"{counted} {crux.explanation}".rstrip()
     if crux.basis == Basis.TENSION:
         return f"A possible tension, not a finding. {crux.explanation}".rstrip()
@@ -74,7 +80,8 @@ def _matrix(report: Report, speakers: dict[str, str], called: dict[str, str]) ->
     return {
         "speakers": [speakers[name] for name in report.matrix.speakers],
         "cruxLabels": [
-            f"{called.get(crux.topic, crux.topic)} → {called.get(crux.subtopic, crux.subtopic)}" for crux in shown
+            f"{called.get(crux.topic, crux.topic)} → {called.get(crux.subtopic, crux.subtopic)}"
+            for crux in shown
         ],
         "matrix": [[_position(cell) for cell in row] for row in report.matrix.cells],
     }

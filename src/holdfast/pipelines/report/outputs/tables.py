@@ -1,10 +1,10 @@
 """The report as tables: topics, claims, quotes, cruxes, the matrix, and what became of every row.
 
-`claim_id` is the id of the claim in the report, after merging, in every table, so that quotes join with claims; the
-claim extracted from one comment alone is in `report.json`. `comment_id` is the file's own. Offsets count characters
-(Unicode code points) of the comment as given: `comment[start:end]` is the quote. How text is kept from being
-calculated, and how to read it back exactly, is told in `cells`.
-"""
+`claim_id` is the id of the claim in the report, after merging, in every table, so that quotes join
+with claims; the claim extracted from one comment alone is in `report.json`. `comment_id` is the
+file's own. Offsets count characters (Unicode code points) of the comment as given:
+`comment[start:end]` is the quote. How text is kept from being calculated, and how to read it back
+exactly, is told in `cells`."""
 
 from __future__ import annotations
 
@@ -49,10 +49,17 @@ def csv_files(report: Report, rows: Iterable[Row]) -> dict[str, bytes]:
 
 
 def _topics(report: Report) -> Iterator[list[Cell]]:
-    """A row for each topic, and after it one for each of its subtopics. Only topics have comments and a summary."""
+    """A row for each topic, and after it one for each of its subtopics. Only topics have comments
+    and a summary."""
     for topic in report.topics:
         summary = " ".join(sentence.text for sentence in topic.summary)
-        counts = [topic.people, topic.claims, _count(quotes_of(topic)), topic.comments, topic.controversy]
+        counts = [
+            topic.people,
+            topic.claims,
+            _count(quotes_of(topic)),
+            topic.comments,
+            topic.controversy,
+        ]
         yield ["topic", topic.id, topic.name, "", "", topic.description, *counts, summary]
         for one in topic.subtopics:
             counts = [one.people, len(one.claims), _count(quotes_of(one)), None, None]
@@ -73,7 +80,11 @@ def _claims(report: Report) -> Iterator[list[Cell]]:
             subtopic.name,
             claim.people,
             len(claim.quotes),
-            *((votes.agrees, votes.disagrees, votes.passes, votes.controversy) if votes else (None,) * 4),
+            *(
+                (votes.agrees, votes.disagrees, votes.passes, votes.controversy)
+                if votes
+                else (None,) * 4
+            ),
         ]
 
 
@@ -102,12 +113,16 @@ def _cruxes(report: Report) -> Iterator[list[Cell]]:
             crux.controversy,
             crux.level,
             crux.explanation,
-            *("; ".join(each) for each in (crux.cites, crux.agreeing, crux.disagreeing, crux.undecided)),
+            *(
+                "; ".join(each)
+                for each in (crux.cites, crux.agreeing, crux.disagreeing, crux.undecided)
+            ),
         ]
 
 
 def _matrix(report: Report) -> Iterator[list[Cell]]:
-    """One row for each speaker, one column for each crux (by id): agree, disagree, unclear, or empty."""
+    """One row for each speaker, one column for each crux (by id): agree, disagree, unclear, or
+    empty."""
     for speaker, stances in zip(report.matrix.speakers, report.matrix.cells, strict=True):
         yield [speaker, *stances]
 
@@ -120,7 +135,11 @@ def _rows(report: Report, rows: Iterable[Row]) -> Iterator[list[Cell]]:
         topics, claims, quotes = said.get(row.row, ((), 0, 0))
         reason = row.reason
         if row.fate == Fate.KEPT and not quotes:
-            reason = f"could not be analysed: {failed[row.id]}" if row.id in failed else "no claim was found in it"
+            reason = (
+                f"could not be analysed: {failed[row.id]}"
+                if row.id in failed
+                else "no claim was found in it"
+            )
         text = _beginning(texts.get(row.row, row.text))
         yield [row.row, row.id, str(row.fate), reason, "; ".join(topics), claims, quotes, text]
 

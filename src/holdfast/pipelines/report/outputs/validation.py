@@ -9,12 +9,17 @@ from holdfast.model.report.document import Report
 from holdfast.model.report.summary import Sentence
 from holdfast.model.report.taxonomy import OTHER
 from holdfast.pipelines.report.outputs.validation_cruxes import crux_problems
-from holdfast.pipelines.report.outputs.validation_figures import count_problems, coverage_problems, funnel_problems
+from holdfast.pipelines.report.outputs.validation_figures import (
+    count_problems,
+    coverage_problems,
+    funnel_problems,
+)
 from holdfast.pipelines.report.outputs.walk import places, quotes
 
 
 def problems(report: Report) -> list[str]:
-    """What is wrong with a report, in the order in which a reader would meet it. None: it holds together."""
+    """What is wrong with a report, in the order in which a reader would meet it. None: it holds
+    together."""
     return [problem for check in CHECKS for problem in check(report)]
 
 
@@ -40,7 +45,9 @@ def _quotes(report: Report) -> Iterator[str]:
         comment = comments.get(quote.comment)
         if comment is None:
             yield f"Quote {quote.id} is from comment {quote.comment!r}, which is not in the report."
-        elif not quote.text or comment.text[quote.start : quote.end] != quote.text or quote.start < 0:
+        elif (
+            not quote.text or comment.text[quote.start : quote.end] != quote.text or quote.start < 0
+        ):
             yield (
                 f"Quote {quote.id} is not what comment {quote.comment!r} says "
                 f"at characters {quote.start} to {quote.end}: {_short(quote.text)}."
@@ -50,7 +57,8 @@ def _quotes(report: Report) -> Iterator[str]:
 
 
 def _claims(report: Report) -> Iterator[str]:
-    """Every extracted claim is in exactly one claim of the report, and every claim of the report rests on one."""
+    """Every extracted claim is in exactly one claim of the report, and every claim of the report
+    rests on one."""
     for each in _repeated(quote.claim for quote in quotes(report)):
         yield f"The extracted claim {each!r} is in more than one place of the report."
     for at, place in enumerate(places(report), 1):
@@ -64,7 +72,8 @@ def _claims(report: Report) -> Iterator[str]:
 
 
 def _sentences(report: Report) -> Iterator[str]:
-    """Every sentence rests on claims that are in the report: those of its topic, if it is about one."""
+    """Every sentence rests on claims that are in the report: those of its topic, if it is about
+    one."""
     everywhere = {place.claim.id for place in places(report)}
     yield from _unfounded("the findings", report.findings, everywhere)
     for topic in report.topics:

@@ -60,14 +60,18 @@ def _mean_problems(report: Report) -> Iterator[str]:
     for topic in report.topics:
         scores = [crux.controversy for crux in report.cruxes if crux.topic == topic.id]
         mean = sum(scores) / len(scores) if scores else None
-        if (topic.controversy is None) != (mean is None) or abs((topic.controversy or 0) - (mean or 0)) > ROUNDING:
+        if (topic.controversy is None) != (mean is None) or abs(
+            (topic.controversy or 0) - (mean or 0)
+        ) > ROUNDING:
             yield f"Topic {topic.id} says controversy {topic.controversy}, but the mean of its cruxes is {mean}."
 
 
 def _vote_problems(report: Report) -> Iterator[str]:
     for claim in (place.claim for place in places(report)):
         if (votes := claim.votes) is not None:
-            score = controversy(votes.agrees, votes.disagrees, votes.agrees + votes.disagrees + votes.passes)
+            score = controversy(
+                votes.agrees, votes.disagrees, votes.agrees + votes.disagrees + votes.passes
+            )
             if abs(votes.controversy - score) > ROUNDING:
                 yield f"Claim {claim.number} says controversy {votes.controversy:.4f}, but its votes make {score:.4f}."
 
@@ -77,19 +81,29 @@ def _matrix_problems(report: Report) -> Iterator[str]:
     if matrix.cruxes != tuple(crux.id for crux in report.cruxes):
         yield "The matrix does not have the cruxes of the report as its columns."
         return
-    if len(matrix.cells) != len(matrix.speakers) or any(len(row) != len(matrix.cruxes) for row in matrix.cells):
+    if len(matrix.cells) != len(matrix.speakers) or any(
+        len(row) != len(matrix.cruxes) for row in matrix.cells
+    ):
         yield f"The matrix is not {len(matrix.speakers)} speakers by {len(matrix.cruxes)} cruxes."
         return
     for speaker in (name for name, times in Counter(matrix.speakers).items() if times > 1):
         yield f"The matrix has more than one row for {speaker!r}."
     for at, crux in enumerate(report.cruxes):
-        cells = {speaker: row[at] for speaker, row in zip(matrix.speakers, matrix.cells, strict=True) if row[at]}
+        cells = {
+            speaker: row[at]
+            for speaker, row in zip(matrix.speakers, matrix.cells, strict=True)
+            if row[at]
+        }
         yield from _column_problems(crux, cells)
 
 
 def _column_problems(crux: ReportCrux, cells: dict[str, str]) -> Iterator[str]:
     """A column says what the crux says."""
-    sides = {Stance.AGREE: crux.agreeing, Stance.DISAGREE: crux.disagreeing, Stance.UNCLEAR: crux.undecided}
+    sides = {
+        Stance.AGREE: crux.agreeing,
+        Stance.DISAGREE: crux.disagreeing,
+        Stance.UNCLEAR: crux.undecided,
+    }
     named = {name: str(stance) for stance, people in sides.items() for name in people}
     for name in sorted(named.keys() | cells.keys()):
         told, shown = named.get(name, ""), cells.get(name, "")

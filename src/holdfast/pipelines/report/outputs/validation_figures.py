@@ -22,7 +22,9 @@ def count_problems(report: Report) -> Iterator[str]:
     for topic in report.topics:
         yield from _topic_problems(topic)
     for place in places(report):
-        yield from _people_problem(f"Claim {place.claim.number}", place.claim.people, place.claim.quotes)
+        yield from _people_problem(
+            f"Claim {place.claim.number}", place.claim.people, place.claim.quotes
+        )
 
 
 def _counted(report: Report) -> dict[str, int]:
@@ -57,7 +59,7 @@ def _people_problem(what: str, told: int, of: tuple[Quote, ...]) -> Iterator[str
         yield f"{what} says {told} people, but {people} are quoted."
 
 
-# --- rows and losses ------------------------------------------------------------------------------------------
+# --- rows and losses ------------------------------------------------------------------------------
 
 
 def funnel_problems(report: Report) -> Iterator[str]:
@@ -110,11 +112,12 @@ def _left_out_problems(report: Report) -> Iterator[str]:
             yield f"Row {row.row} is listed as left out although it is in the report."
 
 
-# --- coverage -------------------------------------------------------------------------------------------------
+# --- coverage -------------------------------------------------------------------------------------
 
 
 def coverage_problems(report: Report) -> Iterator[str]:
-    """Shares, measured again. Where comments are placed is not in the report: of `placed` only the bounds are known."""
+    """Shares, measured again. Where comments are placed is not in the report: of `placed` only the
+    bounds are known."""
     speaking, quoted = _speaking(report), _quoted_characters(report)
     told = report.coverage
     if abs(told.speaking - speaking) > ROUNDING:
@@ -141,7 +144,9 @@ def _quoted_characters(report: Report) -> float:
     for quote in quotes(report):
         spans.setdefault(quote.comment, []).append((quote.start, quote.end))
     total = sum(len(comment.text) for comment in report.comments)
-    return sum(_inside(comment, spans.get(comment.id, [])) for comment in report.comments) / (total or 1)
+    return sum(_inside(comment, spans.get(comment.id, [])) for comment in report.comments) / (
+        total or 1
+    )
 
 
 def _inside(comment: Comment, spans: list[tuple[int, int]]) -> int:

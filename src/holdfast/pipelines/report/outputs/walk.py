@@ -38,6 +38,7 @@ def quotes_of(topic: ReportTopic | ReportSubtopic) -> Iterator[Quote]:
 
 
 def names(report: Report) -> dict[str, str]:
-    """What the ids of topics and subtopics are called; subtopics win where both share one (`other`)."""
+    """What the ids of topics and subtopics are called; subtopics win where both share one
+    (`other`)."""
     topics = {topic.id: topic.name for topic in report.topics}
     return topics | {one.id: one.name for topic in report.topics for one in topic.subtopics}

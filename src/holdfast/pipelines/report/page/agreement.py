@@ -47,8 +47,14 @@ class Opinion:
 class Agreement:
     def __init__(self, edition: Edition) -> None:
         claims = [_of_claim(placed) for placed in edition.claims.values() if placed.claim.votes]
-        cruxes = [_of_crux(crux, edition) for crux in edition.report.cruxes if crux.basis != Basis.TENSION]
-        told = {opinion.statement.strip(" .").casefold(): opinion for opinion in (*claims, *cruxes) if opinion.people}
+        cruxes = [
+            _of_crux(crux, edition) for crux in edition.report.cruxes if crux.basis != Basis.TENSION
+        ]
+        told = {
+            opinion.statement.strip(" .").casefold(): opinion
+            for opinion in (*claims, *cruxes)
+            if opinion.people
+        }
         self.opinions = sorted(told.values(), key=lambda opinion: (-opinion.people, opinion.anchor))
         self.drawn = self.opinions[:IN_STRIP]
 
@@ -58,7 +64,9 @@ class Agreement:
         return len(self.opinions) - len(self.drawn)
 
     def strip(self, width: int) -> Swarm:
-        return swarm([(each.controversy, each.agree >= each.disagree) for each in self.drawn], width)
+        return swarm(
+            [(each.controversy, each.agree >= each.disagree) for each in self.drawn], width
+        )
 
     @property
     def most_agreed(self) -> list[Opinion]:
@@ -78,7 +86,8 @@ class Agreement:
 
 
 def at_least(count: int, people: int) -> float:
-    """The lower end of Wilson's interval for a share: few votes rank behind many, whatever their share."""
+    """The lower end of Wilson's interval for a share: few votes rank behind many, whatever their
+    share."""
     if not people or not count:
         return 0.0
     share, weight = count / people, _SURE**2 / people

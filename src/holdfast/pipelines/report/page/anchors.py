@@ -1,4 +1,5 @@
-"""Names for places in the page: stable, unique, and harmless whatever the file called its comments."""
+"""Names for places in the page: stable, unique, and harmless whatever the file called its
+comments."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class Anchors:
-    """`t` topic, `s` subtopic, `g` claim, `q` quote, `x` crux, `m` comment: the kind keeps equal ids apart."""
+    """`t` topic, `s` subtopic, `g` claim, `q` quote, `x` crux, `m` comment: the kind keeps equal
+    ids apart."""
 
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], str] = {}

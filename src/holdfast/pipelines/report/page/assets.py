@@ -23,7 +23,12 @@ class Assets:
     @classmethod
     def of(cls, title: str) -> Assets:
         running = f"@page{{@top-left{{content:{css_string(title)}}}}}"
-        return cls(*(Markup(text) for text in (_file("page.css"), running, _file("early.js"), _file("page.js"))))  # noqa: S704
+        return cls(
+            *(
+                Markup(text)  # noqa: S704 - our own files, nothing of a user's
+                for text in (_file("page.css"), running, _file("early.js"), _file("page.js"))
+            )
+        )
 
     @property
     def policy(self) -> str:
@@ -36,12 +41,15 @@ class Assets:
 
 
 def css_string(text: str) -> str:
-    """Any text as a string of CSS, in which only letters and digits of ASCII stand for themselves."""
+    """Any text as a string of CSS, in which only letters and digits of ASCII stand for
+    themselves."""
     return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in text) + '"'
 
 
 def _sources(*texts: str) -> str:
-    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+    return " ".join(
+        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts
+    )
 
 
 @cache

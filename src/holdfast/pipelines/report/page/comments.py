@@ -8,7 +8,8 @@ from holdfast.model.report.document import Quote
 
 
 def marked(text: str, quotes: Sequence[Quote]) -> Iterable[tuple[str, Quote | None]]:
-    """The text in pieces, each with the quote that it is part of. Where quotes overlap, the earlier one has it."""
+    """The text in pieces, each with the quote that it is part of. Where quotes overlap, the earlier
+    one has it."""
     at = 0
     for quote in sorted(quotes, key=lambda quote: (quote.start, -quote.end)):
         start, end = max(quote.start, at), min(quote.end, len(text))

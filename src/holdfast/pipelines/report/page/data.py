@@ -1,4 +1,5 @@
-"""What the script needs beyond the text that is in the page already: words, filters, and who is where on the map."""
+"""What the script needs beyond the text that is in the page already: words, filters, and who is
+where on the map."""
 
 from __future__ import annotations
 
@@ -20,9 +21,15 @@ def block(edition: Edition, glance: Glance, traits: Sequence[Trait]) -> Markup:
             "language": edition.words.code,
             "id": edition.report.id,
             "words": edition.words.for_script(),
-            "traits": [{"name": trait.name, "values": [group.value for group in trait.groups]} for trait in traits],
+            "traits": [
+                {"name": trait.name, "values": [group.value for group in trait.groups]}
+                for trait in traits
+            ],
             "map": [
-                [edition.anchor("m", comment) if comment in told else "" for comment in cloud.comments]
+                [
+                    edition.anchor("m", comment) if comment in told else ""
+                    for comment in cloud.comments
+                ]
                 for cloud in glance.map
             ],
         }

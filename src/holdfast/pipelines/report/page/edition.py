@@ -1,4 +1,5 @@
-"""A report made ready for the page: what is shown of it, where each thing is, and in which colour."""
+"""A report made ready for the page: what is shown of it, where each thing is, and in which
+colour."""
 
 from __future__ import annotations
 
@@ -89,13 +90,18 @@ class Edition:
 
     @cached_property
     def told_in(self) -> Markup:
-        """The attribute for an element with people's words, where their language is not that of the page."""
+        """The attribute for an element with people's words, where their language is not that of the
+        page."""
         return Markup(' lang="{}"').format(self.language) if self.language else Markup()
 
     @property
     def cruxes_title(self) -> str:
         """The word for what divides people: hints are not called findings."""
-        return "tensions" if all(crux.basis == Basis.TENSION for crux in self.report.cruxes) else "cruxes"
+        return (
+            "tensions"
+            if all(crux.basis == Basis.TENSION for crux in self.report.cruxes)
+            else "cruxes"
+        )
 
     def colour(self, topic: str) -> int:
         """1 to 12 for topics, by their order; 0 for what fits nowhere."""
@@ -105,9 +111,12 @@ class Edition:
         return [self.claims[id] for id in dict.fromkeys(claims) if id in self.claims]
 
     def beside(self, finding: Sentence) -> list[Placed]:
-        """The claims that are shown beside a finding: the first ones it rests on and does not repeat itself."""
+        """The claims that are shown beside a finding: the first ones it rests on and does not
+        repeat itself."""
         cited = (
-            placed for placed in self.cited(finding.cites) if placed.claim.statement.strip(" .") not in finding.text
+            placed
+            for placed in self.cited(finding.cites)
+            if placed.claim.statement.strip(" .") not in finding.text
         )
         return list(islice(cited, CLAIMS_BESIDE))
 
@@ -145,8 +154,12 @@ class Edition:
         return [comment for comment in self.comments.values() if comment.id in self.quoted]
 
     def voice(self, topic: ReportTopic) -> Quote | None:
-        """A short quote that speaks for a topic: from the claims that most people made, a sentence on its own."""
-        claims = sorted((claim for part in topic.subtopics for claim in part.claims), key=lambda claim: -claim.people)
+        """A short quote that speaks for a topic: from the claims that most people made, a sentence
+        on its own."""
+        claims = sorted(
+            (claim for part in topic.subtopics for claim in part.claims),
+            key=lambda claim: -claim.people,
+        )
         quotes = (
             quote
             for claim in claims[:VOICES_FROM]
@@ -171,7 +184,9 @@ class Edition:
         for topic in self.topics:
             for part in topic.subtopics:
                 for claim in part.claims:
-                    yield Placed(claim, part, topic, self.anchor("g", claim.id), self.colour(topic.id))
+                    yield Placed(
+                        claim, part, topic, self.anchor("g", claim.id), self.colour(topic.id)
+                    )
 
 
 def alike(one: str, other: str) -> bool:

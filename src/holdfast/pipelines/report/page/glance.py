@@ -86,7 +86,11 @@ class Glance:
     def treemap(self, unit: str) -> list[Cell]:
         topics = sorted(self.topics, key=lambda topic: -_value(topic, unit))
         boxes = squarify([_value(topic, unit) for topic in topics], TREEMAP)
-        return [cell for topic, box in zip(topics, boxes, strict=True) for cell in _cells(topic, unit, box)]
+        return [
+            cell
+            for topic, box in zip(topics, boxes, strict=True)
+            for cell in _cells(topic, unit, box)
+        ]
 
     def dots(self, unit: str) -> list[Dots]:
         return [self._dots(topic, unit) for topic in self.topics]
@@ -103,7 +107,11 @@ class Glance:
     @cached_property
     def map(self) -> list[Cloud]:
         """Clouds of comments, one for each topic, and one for all that belong to none."""
-        homes = {quote.comment: placed for placed in self._edition.claims.values() for quote in placed.claim.quotes}
+        homes = {
+            quote.comment: placed
+            for placed in self._edition.claims.values()
+            for quote in placed.claim.quotes
+        }
         spots: dict[tuple[str, int], list[tuple[str, float, float]]] = {}
         for comment, x, y in _framed(self._edition.report.map):
             home = homes.get(comment)
@@ -125,7 +133,8 @@ def _value(part: ReportTopic | ReportSubtopic, unit: str) -> int:
 
 
 def _bar(topic: ReportTopic, unit: str, most: int) -> Bar:
-    """People who speak about several subtopics count once in the bar's length, which the subtopics share."""
+    """People who speak about several subtopics count once in the bar's length, which the subtopics
+    share."""
     value = _value(topic, unit)
     shares = [(part, _value(part, unit)) for part in topic.subtopics if part.claims]
     total, at, segments = sum(share for _, share in shares) or 1, 0.0, []
@@ -137,7 +146,9 @@ def _bar(topic: ReportTopic, unit: str, most: int) -> Bar:
 
 
 def _cells(topic: ReportTopic, unit: str, box: Box) -> list[Cell]:
-    parts = sorted((part for part in topic.subtopics if part.claims), key=lambda part: -_value(part, unit))
+    parts = sorted(
+        (part for part in topic.subtopics if part.claims), key=lambda part: -_value(part, unit)
+    )
     inner = Box(box.x, box.y, max(box.width - GAP, 0.1), max(box.height - GAP, 0.1))
     boxes = squarify([_value(part, unit) for part in parts], inner)
     return [
@@ -157,7 +168,10 @@ def _framed(spots: Sequence[tuple[str, float, float]]) -> list[tuple[str, float,
         return []
     left, top = min(x for _, x, _ in spots), min(y for _, _, y in spots)
     width, height = max(x for _, x, _ in spots) - left or 1, max(y for _, _, y in spots) - top or 1
-    return [(comment, 3 + 94 * (x - left) / width, 7 + 88 * (y - top) / height) for comment, x, y in spots]
+    return [
+        (comment, 3 + 94 * (x - left) / width, 7 + 88 * (y - top) / height)
+        for comment, x, y in spots
+    ]
 
 
 def _cloud(name: str, colour: int, spots: list[tuple[str, float, float]]) -> Cloud:
@@ -171,7 +185,9 @@ def _labelled(clouds: list[Cloud]) -> list[Cloud]:
     settled: list[Cloud] = []
     for cloud in sorted(clouds, key=lambda cloud: cloud.y):
         y = cloud.y
-        while any(abs(other.x - cloud.x) < 30 and abs(other.y - y) < LABEL_APART for other in settled):
+        while any(
+            abs(other.x - cloud.x) < 30 and abs(other.y - y) < LABEL_APART for other in settled
+        ):
             y += 1
         x = min(max(cloud.x, 14), 86)
         settled.append(Cloud(cloud.name, cloud.colour, cloud.path, cloud.comments, x, min(y, 97)))

@@ -37,15 +37,20 @@ class Table:
 
 
 def table(matrix: Matrix, edition: Edition) -> Table | None:
-    """What is shown of the matrix: everybody, or the people with most positions if there are very many."""
+    """What is shown of the matrix: everybody, or the people with most positions if there are very
+    many."""
     known = {crux.id: crux for crux in edition.report.cruxes}
     columns = [at for at, id in enumerate(matrix.cruxes) if id in known]
     if not columns or not matrix.speakers:
         return None
     people = [
-        Person(name, tuple(row[at] for at in columns)) for name, row in zip(matrix.speakers, matrix.cells, strict=True)
+        Person(name, tuple(row[at] for at in columns))
+        for name, row in zip(matrix.speakers, matrix.cells, strict=True)
     ]
     most = sorted(people, key=lambda person: -person.positions)[:ROWS_SHOWN]
-    values = [[_VALUES.get(Stance(cell), 0.0) if cell else 0.0 for cell in person.cells] for person in most]
+    values = [
+        [_VALUES.get(Stance(cell), 0.0) if cell else 0.0 for cell in person.cells]
+        for person in most
+    ]
     ordered = [most[at] for at in by_likeness(values)]
     return Table([known[matrix.cruxes[at]] for at in columns], ordered, len(people) - len(ordered))

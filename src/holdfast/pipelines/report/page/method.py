@@ -23,10 +23,15 @@ def funnel(stages: Sequence[Stage]) -> list[tuple[str, list[Level]]]:
     """Comments and claims apart: one comment can make many claims, so one scale would mislead."""
     comments = [stage for stage in stages if stage.name in _OF_COMMENTS]
     claims = [stage for stage in stages if stage.name not in _OF_COMMENTS]
-    return [(name, _levels(kind)) for name, kind in (("comments", comments), ("claims", claims)) if kind]
+    return [
+        (name, _levels(kind)) for name, kind in (("comments", comments), ("claims", claims)) if kind
+    ]
 
 
 def _levels(stages: Sequence[Stage]) -> list[Level]:
     most = max(stage.count for stage in stages) or 1
     widths = [100 * stage.count / most for stage in stages]
-    return [Level(stage, width, before) for stage, width, before in zip(stages, widths, [100.0, *widths], strict=False)]
+    return [
+        Level(stage, width, before)
+        for stage, width, before in zip(stages, widths, [100.0, *widths], strict=False)
+    ]

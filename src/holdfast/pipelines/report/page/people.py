@@ -1,4 +1,5 @@
-"""Who took part: groups by the file's other columns, never so small that somebody could be recognised."""
+"""Who took part: groups by the file's other columns, never so small that somebody could be
+recognised."""
 
 from __future__ import annotations
 
@@ -73,7 +74,9 @@ def codes(traits: Iterable[Trait], comment: Comment) -> str:
 
 
 def _trait(name: str, edition: Edition) -> Trait | None:
-    values = [comment.facets[name] for comment in edition.comments.values() if comment.facets.get(name)]
+    values = [
+        comment.facets[name] for comment in edition.comments.values() if comment.facets.get(name)
+    ]
     if not values or len(set(values)) > max(FEWEST, _TOO_DIVERSE * len(values)):
         return None
     belongs = _belonging(name, edition)
@@ -82,7 +85,9 @@ def _trait(name: str, edition: Edition) -> Trait | None:
     if len(large) < 2:
         return None
     shown = [Group(value, size, 100 * size / large[0][1]) for value, size in large[:GROUPS_SHOWN]]
-    return Trait(name, shown, len(sizes) - len(shown), _interests(shown[:GROUPS_COMPARED], belongs, edition))
+    return Trait(
+        name, shown, len(sizes) - len(shown), _interests(shown[:GROUPS_COMPARED], belongs, edition)
+    )
 
 
 def _belonging(name: str, edition: Edition) -> dict[str, str]:
@@ -97,7 +102,9 @@ def _belonging(name: str, edition: Edition) -> dict[str, str]:
 def _interests(compared: list[Group], belongs: dict[str, str], edition: Edition) -> list[Interest]:
     told = []
     for topic in edition.topics:
-        quotes = (quote for part in topic.subtopics for claim in part.claims for quote in claim.quotes)
+        quotes = (
+            quote for part in topic.subtopics for claim in part.claims for quote in claim.quotes
+        )
         present = Counter(belongs.get(speaker) for speaker in {quote.speaker for quote in quotes})
         shares = [present[group.value] / group.people for group in compared]
         told.append(Interest(topic.name, edition.colour(topic.id), shares))

@@ -1,4 +1,5 @@
-"""Puts the page together: what to show, the words for it, and the style and script that are let in by their hashes."""
+"""Puts the page together: what to show, the words for it, and the style and script that are let in
+by their hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What makes text from strangers harmless: characters a page can't hold, links that may lead anywhere, JSON in HTML."""
+"""What makes text from strangers harmless: characters a page can't hold, links that may lead
+anywhere, JSON in HTML."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _IN_HTML = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u20
 
 
 def cleaned(value: Any) -> Any:
-    """Text without characters that a parser would drop or change. It keeps its length, so offsets stay right."""
+    """Text without characters that a parser would drop or change. It keeps its length, so offsets
+    stay right."""
     if type(value) is not str:
         return value
     value = _UNPRINTABLE.sub("\ufffd", value)
@@ -30,7 +32,11 @@ def web_link(address: str) -> str:
         parts = urlsplit(address.strip())
     except ValueError:
         return ""
-    return quote(parts.geturl(), safe=_IN_LINKS) if parts.scheme in ("http", "https") and parts.netloc else ""
+    return (
+        quote(parts.geturl(), safe=_IN_LINKS)
+        if parts.scheme in ("http", "https") and parts.netloc
+        else ""
+    )
 
 
 def moment(video: str, timestamp: str) -> str:

@@ -1,4 +1,5 @@
-"""The words of the page in the reader's language, and how that language writes numbers, dates and plurals."""
+"""The words of the page in the reader's language, and how that language writes numbers, dates and
+plurals."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Words:
     """The dictionary of one language. What it lacks is said in English."""
 
     def __init__(self, language: str) -> None:
-        self.code = next((code for code in LANGUAGES if language.lower().split("-")[0] == code), "en")
+        self.code = next(
+            (code for code in LANGUAGES if language.lower().split("-")[0] == code), "en"
+        )
         self._own, self._english = _dictionary(self.code), _dictionary("en")
         self.dir: str = self._own["dir"]
         self._formats: dict[str, str] = self._english["formats"] | self._own["formats"]
@@ -55,17 +58,23 @@ class Words:
         whole, _, rest = f"{abs(value):.{digits}f}".partition(".")
         if len(whole) >= int(self._formats["group_from"]):
             whole = f"{int(whole):,}".replace(",", self._formats["group"])
-        return ("−" if value < 0 else "") + whole + (self._formats["decimal"] + rest if rest else "")
+        return (
+            ("−" if value < 0 else "") + whole + (self._formats["decimal"] + rest if rest else "")
+        )
 
     def percent(self, share: float) -> str:
         """A share in whole percent. Nearly all is not all: only all is 100."""
-        return self._formats["percent"].format(n=self.number(min(round(share * 100), 99 if share < 1 else 100)))
+        return self._formats["percent"].format(
+            n=self.number(min(round(share * 100), 99 if share < 1 else 100))
+        )
 
     def money(self, dollars: float | None) -> str:
         """A cost in US dollars. One that nobody knows is unknown, never nothing."""
         if dollars is None:
             return self("unknown")
-        return self._formats["money"].format(n=self.number(dollars, 2 if dollars >= 1 or not dollars else 4))
+        return self._formats["money"].format(
+            n=self.number(dollars, 2 if dollars >= 1 or not dollars else 4)
+        )
 
     def date(self, iso: str) -> str:
         """A moment as people write it. What is no date is shown as it is."""
@@ -75,7 +84,9 @@ class Words:
             return iso
         when = when.astimezone(UTC) if when.tzinfo else when
         month = (self._own.get("months") or self._english["months"])[when.month - 1]
-        return self._formats["date"].format(day=when.day, month=month, year=when.year, time=f"{when:%H:%M}")
+        return self._formats["date"].format(
+            day=when.day, month=month, year=when.year, time=f"{when:%H:%M}"
+        )
 
     def duration(self, seconds: float) -> str:
         if seconds < 60:

@@ -1,4 +1,5 @@
-"""Reading comment files: bytes of any common format in, comments and an account of every row out."""
+"""Reading comment files: bytes of any common format in, comments and an account of every row
+out."""
 
 from holdfast.pipelines.report.reading.reader import CommentReader, ReadingOptions
 from holdfast.pipelines.report.reading.votes import read_votes

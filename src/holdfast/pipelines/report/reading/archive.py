@@ -1,9 +1,8 @@
 """What an Excel file would take to open, found out before anything is opened.
 
-A few kilobytes can unpack to gigabytes, a single cell far away makes a sheet of 17 billion, and one long text can be
-named by a million cells. What the archive says about itself need not be true, so everything is unpacked once, block by
-block, and counted.
-"""
+A few kilobytes can unpack to gigabytes, a single cell far away makes a sheet of 17 billion, and one
+long text can be named by a million cells. What the archive says about itself need not be true, so
+everything is unpacked once, block by block, and counted."""
 
 from __future__ import annotations
 
@@ -40,9 +39,21 @@ def refuse_bombs(data: bytes, filename: str) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _Inspection(archive).run()
     except TooMuch as excess:
-        raise InvalidInput(f"{filename} is not opened: {excess}. Save the sheet with the comments as .csv.") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InvalidInput(f"{filename} looks like an Excel file and can't be unpacked: {error}.") from None
+        raise InvalidInput(
+            f"{filename} is not opened: {excess}. Save the sheet with the comments as .csv."
+        ) from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+    ) as error:
+        raise InvalidInput(
+            f"{filename} looks like an Excel file and can't be unpacked: {error}."
+        ) from None
 
 
 class _Inspection:
@@ -81,7 +92,10 @@ class _Inspection:
             width = max(width, *map(_column, {letters for letters, _ in places}), 1)
             height = max(height, *(int(digits) for _, digits in places if digits), 1)
             if max(cells, width * height) > MOST_CELLS:
-                raise TooMuch(f"a sheet of it takes more than {MOST_CELLS:,} cells, empty ones between others counted")
+                raise TooMuch(
+                    f"a sheet of it takes more than {MOST_CELLS:,} cells, empty ones between "
+                    "others counted"
+                )
             self._count_named(block)
 
     def _count_named(self, block: bytes) -> None:
@@ -92,7 +106,8 @@ class _Inspection:
             raise TooMuch(f"its cells hold more than {LARGEST_TEXT / 1e6:,.0f} MB of text")
 
     def _blocks(self, member: zipfile.ZipInfo, mark: bytes) -> Iterator[bytes]:
-        """The content in blocks that end before a mark, so that nothing that begins with it is cut in two."""
+        """The content in blocks that end before a mark, so that nothing that begins with it is cut
+        in two."""
         rest = b""
         for block in self._unpacked(member):
             joined = rest + block
@@ -106,7 +121,9 @@ class _Inspection:
     def _unpacked(self, member: zipfile.ZipInfo) -> Iterator[bytes]:
         if member.file_size > self._left:
             raise _too_large()
-        member.file_size = self._left + 2 * _BLOCK  # else only as much is unpacked as the archive says that there is
+        member.file_size = (
+            self._left + 2 * _BLOCK
+        )  # else only as much is unpacked as the archive says that there is
         with self._archive.open(member) as content:
             while block := content.read(_BLOCK):
                 self._left -= len(block)

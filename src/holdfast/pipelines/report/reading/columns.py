@@ -13,24 +13,115 @@ from holdfast.pipelines.report.reading.table import Broken
 MOST_FACETS = 30
 LONGEST_FACET = 200
 
-# The first name in the list wins, whatever the order in the file. Each list begins with the names of Talk to the City.
+# The first name in the list wins, whatever the order in the file. Each list begins with the names
+# of Talk to the City.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "comment": (
         *("comment", "comment-body", "response", "answer", "text"),
-        *("body", "message", "feedback", "opinion", "statement", "comments", "responses", "answers", "review"),
-        *("comment-text", "free-text", "verbatim", "content", "tweet", "submission", "suggestion", "proposal"),
-        *("kommentar", "kommentare", "antwort", "beitrag", "meinung", "commentaire", "réponse", "avis"),
-        *("comentario", "comentarios", "respuesta", "opinión", "comentário", "resposta", "commento", "risposta"),
-        *("reactie", "opmerking", "antwoord", "svar", "komentarz", "комментарий", "ответ", "отзыв", "коментар"),
-        *("意見", "意见", "評論", "评论", "留言", "內容", "内容", "回答", "コメント", "ご意見", "의견", "댓글"),
+        *(
+            "body",
+            "message",
+            "feedback",
+            "opinion",
+            "statement",
+            "comments",
+            "responses",
+            "answers",
+            "review",
+        ),
+        *(
+            "comment-text",
+            "free-text",
+            "verbatim",
+            "content",
+            "tweet",
+            "submission",
+            "suggestion",
+            "proposal",
+        ),
+        *(
+            "kommentar",
+            "kommentare",
+            "antwort",
+            "beitrag",
+            "meinung",
+            "commentaire",
+            "réponse",
+            "avis",
+        ),
+        *(
+            "comentario",
+            "comentarios",
+            "respuesta",
+            "opinión",
+            "comentário",
+            "resposta",
+            "commento",
+            "risposta",
+        ),
+        *(
+            "reactie",
+            "opmerking",
+            "antwoord",
+            "svar",
+            "komentarz",
+            "комментарий",
+            "ответ",
+            "отзыв",
+            "коментар",
+        ),
+        *(
+            "意見",
+            "意见",
+            "評論",
+            "评论",
+            "留言",
+            "內容",
+            "内容",
+            "回答",
+            "コメント",
+            "ご意見",
+            "의견",
+            "댓글",
+        ),
         *("تعليق", "رأي", "תגובה", "σχόλιο", "yorum"),
     ),
     "id": ("id", "comment-id", "row-id", "i", "response-id", "answer-id", "uuid"),
     "speaker": (
         *("interview", "name", "extraquestion1", "speaker-name", "author", "speaker-id"),
-        *("author-id", "speaker", "participant", "participant-id", "user", "user-id", "username", "user-name"),
-        *("respondent", "respondent-id", "author-name", "full-name", "interviewee", "person", "voter-id"),
-        *("autor", "auteur", "nom", "nombre", "teilnehmer", "nutzer", "имя", "автор", "作者", "姓名", "名前", "이름"),
+        *(
+            "author-id",
+            "speaker",
+            "participant",
+            "participant-id",
+            "user",
+            "user-id",
+            "username",
+            "user-name",
+        ),
+        *(
+            "respondent",
+            "respondent-id",
+            "author-name",
+            "full-name",
+            "interviewee",
+            "person",
+            "voter-id",
+        ),
+        *(
+            "autor",
+            "auteur",
+            "nom",
+            "nombre",
+            "teilnehmer",
+            "nutzer",
+            "имя",
+            "автор",
+            "作者",
+            "姓名",
+            "名前",
+            "이름",
+        ),
     ),
     "video": ("video", "video-link", "video-url"),
     "timestamp": ("timestamp",),
@@ -65,7 +156,8 @@ class Columns:
     moderated: int | None
 
     def fit(self, cells: list[str], notes: Notes) -> list[str] | Broken:
-        """A row as wide as the header. Where a comment in the last column was cut at its commas, put it together."""
+        """A row as wide as the header. Where a comment in the last column was cut at its commas,
+        put it together."""
         if len(cells) < self.width:
             return self._lengthened(cells, notes)
         while len(cells) > self.width and not cells[-1].strip():
@@ -75,7 +167,8 @@ class Columns:
     def _lengthened(self, cells: list[str], notes: Notes) -> list[str] | Broken:
         if len(cells) <= self.comment:
             return Broken(
-                f"the row has {len(cells)} of {self.width} cells and ends before the comment", " ".join(cells)
+                f"the row has {len(cells)} of {self.width} cells and ends before the comment",
+                " ".join(cells),
             )
         notes[Note.SHORT] += 1
         return cells + [""] * (self.width - len(cells))
@@ -88,12 +181,16 @@ class Columns:
         return cells[: self.width]
 
 
-def find_columns(names: Sequence[str], overrides: Mapping[str, str], filename: str, separator: str = "") -> Columns:
-    """What each column is for. Raises InvalidInput with the columns there are when none holds comments."""
+def find_columns(
+    names: Sequence[str], overrides: Mapping[str, str], filename: str, separator: str = ""
+) -> Columns:
+    """What each column is for. Raises InvalidInput with the columns there are when none holds
+    comments."""
     roles = _roles(names, overrides, filename)
     if "comment" not in roles:
         raise InvalidInput(
-            f"{filename} has no column of comments that could be recognised. Columns found: {listed(names)}. "
+            f"{filename} has no column of comments that could be recognised. Columns found: "
+            f"{listed(names)}. "
             "Say which one it is: --column comment=NAME."
         )
     others = [(index, name) for index, name in enumerate(names) if index not in roles.values()]
@@ -120,19 +217,27 @@ def _roles(names: Sequence[str], overrides: Mapping[str, str], filename: str) ->
     for index, name in enumerate(names):
         if index not in given.values():
             positions.setdefault(_key(name), index)
-    found = {role: _first(aliases, positions) for role, aliases in ALIASES.items() if role not in given}
-    return {role: index for role in ALIASES if (index := given.get(role, found.get(role))) is not None}
+    found = {
+        role: _first(aliases, positions) for role, aliases in ALIASES.items() if role not in given
+    }
+    return {
+        role: index for role in ALIASES if (index := given.get(role, found.get(role))) is not None
+    }
 
 
 def _given(role: str, wanted: str, names: Sequence[str], filename: str) -> int:
     if role not in ALIASES:
-        raise InvalidInput(f"--column {role}={wanted}: there is no role {role!r}. Roles: {', '.join(ALIASES)}.")
+        raise InvalidInput(
+            f"--column {role}={wanted}: there is no role {role!r}. Roles: {', '.join(ALIASES)}."
+        )
     if wanted in names:
         return names.index(wanted)
     keys = [_key(name) for name in names]
     if _key(wanted) in keys:
         return keys.index(_key(wanted))
-    raise InvalidInput(f"{filename} has no column {wanted!r} (for {role}). Columns found: {listed(names)}.")
+    raise InvalidInput(
+        f"{filename} has no column {wanted!r} (for {role}). Columns found: {listed(names)}."
+    )
 
 
 def _first(aliases: Sequence[str], positions: Mapping[str, int]) -> int | None:

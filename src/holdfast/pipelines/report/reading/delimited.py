@@ -1,4 +1,5 @@
-"""Tables of text with separators: CSV and its relatives, as programs and people really write them."""
+"""Tables of text with separators: CSV and its relatives, as programs and people really write
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from holdfast.pipelines.report.reading.table import MOST_COLUMNS, Broken, Table,
 class DelimitedFile:
     """A file of which encoding and separator are known."""
 
-    def __init__(self, opener: Callable[[], Iterable[bytes]], encoding: str, dialect: Dialect) -> None:
+    def __init__(
+        self, opener: Callable[[], Iterable[bytes]], encoding: str, dialect: Dialect
+    ) -> None:
         self._open = opener
         self._encoding = encoding
         self._dialect = dialect
@@ -42,7 +45,10 @@ class DelimitedFile:
                 text.readline()
             lines = Lines(text, notes)
             reader = csv.reader(
-                lines, delimiter=self._dialect.separator, strict=True, skipinitialspace=self._dialect.padded
+                lines,
+                delimiter=self._dialect.separator,
+                strict=True,
+                skipinitialspace=self._dialect.padded,
             )
             yield from _records(lines, reader, Repair(lines, self._dialect.separator), width, notes)
 

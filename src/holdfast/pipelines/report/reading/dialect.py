@@ -10,7 +10,8 @@ from itertools import islice
 
 SEPARATORS = (",", ";", "\t", "|")
 ONE_COLUMN = "\x1f"
-"""Separates nothing: it does not occur in text. With it, a comma in a file of one column is just a comma."""
+"""Separates nothing: it does not occur in text. With it, a comma in a file of one column is just a
+comma."""
 
 _HINT = re.compile(r'"?sep=([,;|\t])"?\s*', re.IGNORECASE)
 _LOOK = 200
@@ -38,7 +39,8 @@ class _Look:
 
 
 def dialect_of(text: str, is_table: Callable[[list[str]], bool]) -> Dialect:
-    """Look at the beginning of a file. `is_table` knows a header when it sees one: it outweighs every count."""
+    """Look at the beginning of a file. `is_table` knows a header when it sees one: it outweighs
+    every count."""
     hint = _HINT.match(text)
     if hint:
         return Dialect(hint[1], hint=True)
@@ -58,7 +60,9 @@ def _look(lines: list[str], separator: str, is_table: Callable[[list[str]], bool
     if not rows or len(rows[0]) < 2:
         return None
     width = len(rows[0])
-    return _Look(separator, is_table(rows[0]), sum(len(row) == width for row in rows) / len(rows), width)
+    return _Look(
+        separator, is_table(rows[0]), sum(len(row) == width for row in rows) / len(rows), width
+    )
 
 
 def _whole_lines(text: str) -> list[str]:

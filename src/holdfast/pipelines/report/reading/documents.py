@@ -28,21 +28,29 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 Record = dict[str, Any] | str | Broken
 
 
-def document_table(opener: Callable[[], Iterable[bytes]], filename: str, survey: Survey, encoding: str) -> Table:
+def document_table(
+    opener: Callable[[], Iterable[bytes]], filename: str, survey: Survey, encoding: str
+) -> Table:
     """The rows of a JSON document: a list, or an object that holds one."""
     if survey.bytes > LARGEST_DOCUMENT:
         raise InvalidInput(
-            f"{filename} is {survey.bytes / 1e6:,.0f} MB of JSON, and a document is read whole, up to "
-            f"{LARGEST_DOCUMENT / 1e6:,.0f} MB. Write one object on every line instead (.jsonl), which has no limit."
+            f"{filename} is {survey.bytes / 1e6:,.0f} MB of JSON, and a document is read whole, up "
+            "to "
+            f"{LARGEST_DOCUMENT / 1e6:,.0f} MB. Write one object on every line instead (.jsonl), "
+            "which has no limit."
         )
     with text_of(opener(), encoding) as text:
         records = [_record(value) for value in _rows_in(_parsed(text.read(), filename), filename)]
     keys = _keys(records)
     columns = _names(keys, filename)
-    return Table(JSON, encoding, "", columns, len(records), lambda notes: _rows(records, keys, notes))
+    return Table(
+        JSON, encoding, "", columns, len(records), lambda notes: _rows(records, keys, notes)
+    )
 
 
-def lines_table(opener: Callable[[], Iterable[bytes]], filename: str, survey: Survey, encoding: str) -> Table:
+def lines_table(
+    opener: Callable[[], Iterable[bytes]], filename: str, survey: Survey, encoding: str
+) -> Table:
     """Rows as JSON, one on each line. Their first thousand say which columns there are."""
 
     def records(notes: Notes) -> Iterator[Record]:
@@ -69,23 +77,35 @@ def _parsed(text: str, filename: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise InvalidInput(f"{filename} is JSON nested too deeply to be a table of comments.") from None
+        raise InvalidInput(
+            f"{filename} is JSON nested too deeply to be a table of comments."
+        ) from None
     except ValueError as error:
-        raise InvalidInput(f"{filename} is not valid JSON: {error}. Correct it there, or give a CSV file.") from None
+        raise InvalidInput(
+            f"{filename} is not valid JSON: {error}. Correct it there, or give a CSV file."
+        ) from None
 
 
 def _rows_in(document: Any, filename: str) -> list[Any]:
     if isinstance(document, dict):
-        held = next((document[name] for name in _LISTS if isinstance(document.get(name), list)), None)
+        held = next(
+            (document[name] for name in _LISTS if isinstance(document.get(name), list)), None
+        )
         return [document] if held is None else _untagged(held)
     if isinstance(document, list):
         return document
-    raise InvalidInput(f"{filename} holds a single JSON value; a list of objects or of strings is needed.")
+    raise InvalidInput(
+        f"{filename} holds a single JSON value; a list of objects or of strings is needed."
+    )
 
 
 def _untagged(held: list[Any]) -> list[Any]:
     """Talk to the City writes a list of rows as `["csv", rows]`."""
-    return held[1] if len(held) == 2 and isinstance(held[0], str) and isinstance(held[1], list) else held
+    return (
+        held[1]
+        if len(held) == 2 and isinstance(held[0], str) and isinstance(held[1], list)
+        else held
+    )
 
 
 def _record_on(line: str) -> Record:

@@ -1,9 +1,9 @@
 """Which encoding a file is in, and its text.
 
-A mark at the beginning decides, then the pattern of zero bytes in UTF-16, then whether it is UTF-8 for the most part: a
-few bad bytes in a UTF-8 file become � and do not turn the rest of it into another alphabet. Everything else is a guess,
-and Western European text is tried before statistics are asked, which like to take French for Polish.
-"""
+A mark at the beginning decides, then the pattern of zero bytes in UTF-16, then whether it is UTF-8
+for the most part: a few bad bytes in a UTF-8 file become � and do not turn the rest of it into
+another alphabet. Everything else is a guess, and Western European text is tried before statistics
+are asked, which like to take French for Polish."""
 
 from __future__ import annotations
 
@@ -48,11 +48,14 @@ def is_guess(encoding: str) -> bool:
 
 def text_of(chunks: Iterable[bytes], encoding: str) -> io.TextIOWrapper:
     """The file as text, line ends as they are. What can't be decoded is read as �."""
-    return io.TextIOWrapper(io.BufferedReader(_Chunks(chunks)), encoding, errors="replace", newline="")
+    return io.TextIOWrapper(
+        io.BufferedReader(_Chunks(chunks)), encoding, errors="replace", newline=""
+    )
 
 
 def _by_zero_bytes(survey: Survey) -> str | None:
-    """UTF-16 without a mark: ASCII characters, of which every table has some, leave every other byte zero.
+    """UTF-16 without a mark: ASCII characters, of which every table has some, leave every other
+    byte zero.
 
     A few zero bytes that are just there, in a file that is UTF-8 otherwise, do not make it UTF-16.
     """
@@ -83,7 +86,8 @@ def _by_statistics(sample: bytes) -> str | None:
 
 
 def _is_western(text: str) -> bool:
-    """Whether it reads as Western European: familiar characters, few accents, no ³ or ¹ in the middle of a word."""
+    """Whether it reads as Western European: familiar characters, few accents, no ³ or ¹ in the
+    middle of a word."""
     foreign = [character for character in text if character > "\x7f"]
     if not set(foreign) <= _WESTERN:
         return False

@@ -14,13 +14,17 @@ _ENDINGS = {".csv": CSV, ".tsv": TSV, ".tab": TSV, ".json": JSON, ".jsonl": JSON
 _REFUSED = (
     (b"\x1f\x8b", "is compressed: unpack it first"),
     (b"%PDF", "is a PDF: save its table as .csv or .xlsx"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is an old or an encrypted Excel file: save it as .xlsx, without a password"),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "is an old or an encrypted Excel file: save it as .xlsx, without a password",
+    ),
 )
 _DOCUMENT = re.compile(r'\s*(\{\s*"|\[\s*[\[{"\]])')
 
 
 def is_workbook(head: bytes, filename: str) -> bool:
-    """Whether it is an Excel file. Raises InvalidInput for a file that no reader here understands."""
+    """Whether it is an Excel file. Raises InvalidInput for a file that no reader here
+    understands."""
     for magic, remedy in _REFUSED:
         if head.startswith(magic):
             raise InvalidInput(f"{filename} {remedy}.")
@@ -38,7 +42,8 @@ def format_of(text: str, filename: str) -> str:
 
 
 def _json_or_lines(text: str, named: str | None) -> str:
-    """One document, or one on every line: told by whether the first line is complete and more follow."""
+    """One document, or one on every line: told by whether the first line is complete and more
+    follow."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines or lines[0].lstrip().startswith("["):
         return JSON if lines else named or JSON

@@ -1,7 +1,8 @@
-"""Which language most comments are in: by script where a script is enough, by small words where it is not.
+"""Which language most comments are in: by script where a script is enough, by small words where it
+is not.
 
-A sample of a few hundred comments is enough to name a default for the report; it is no judgement about any one comment.
-"""
+A sample of a few hundred comments is enough to name a default for the report; it is no judgement
+about any one comment."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ _RELATIVES = {
     "ar": (("ur", "ٹڈڑےں"), ("fa", "پچژگ")),
 }
 
-# Small words that a text of some length can hardly do without, and that its neighbours lack for the most part.
+# Small words that a text of some length can hardly do without, and that its neighbours lack for the
+# most part.
 _SMALL_WORDS = {
     "en": "the and of to is that it for are we should be with have this not on they i you more",
     "fr": "le la les de des et est que pour dans une un pas nous plus sur il qui avec ne ce vous je",
@@ -126,7 +128,8 @@ class LanguageSample:
         return "ja" if script == "zh" and 5 * self._signs["ja"] > self._signs["zh"] else script
 
     def _relative(self, language: str) -> str:
-        """Ukrainian rather than Russian, and so on: when every twentieth word has a letter that only it has."""
+        """Ukrainian rather than Russian, and so on: when every twentieth word has a letter that
+        only it has."""
         for relative, _ in _RELATIVES.get(language, ()):
             if 100 * self._signs[relative] > self._signs[language]:
                 return relative

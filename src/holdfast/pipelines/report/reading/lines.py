@@ -1,4 +1,5 @@
-"""Physical lines of a text that can be put back: what a table is read from when a quote turns out to be wrong."""
+"""Physical lines of a text that can be put back: what a table is read from when a quote turns out
+to be wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from holdfast.pipelines.report.reading.notes import Note, Notes
 
 LONGEST_LINE = 4_000_000
 LONGEST_RECORD = 1_000_000
-"""Characters of a record with several lines. A quote that is open for longer was never meant to be."""
+"""Characters of a record with several lines. A quote that is open for longer was never meant to
+be."""
 
 
 class RecordTooLong(Exception):
@@ -17,7 +19,8 @@ class RecordTooLong(Exception):
 
 
 class Lines(Iterator[str]):
-    """Lines with their ends. `record` holds the ones since `begin`, so that they can be looked at again."""
+    """Lines with their ends. `record` holds the ones since `begin`, so that they can be looked at
+    again."""
 
     def __init__(self, text: TextIO, notes: Notes) -> None:
         self._readline = text.readline

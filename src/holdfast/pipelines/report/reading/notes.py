@@ -1,4 +1,5 @@
-"""What a careful person would want to know about a file: counted while it is read, told in sentences."""
+"""What a careful person would want to know about a file: counted while it is read, told in
+sentences."""
 
 from __future__ import annotations
 

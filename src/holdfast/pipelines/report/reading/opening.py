@@ -23,7 +23,8 @@ def open_table(
     is_table: Callable[[Sequence[str]], bool],
     most_columns: int = MOST_COLUMNS,
 ) -> Table:
-    """Find out what it is and read its header. `is_table` knows the header of a table that is looked for."""
+    """Find out what it is and read its header. `is_table` knows the header of a table that is
+    looked for."""
     if not survey.bytes:
         raise InvalidInput(f"{filename} is empty.")
     if is_workbook(survey.head, filename):

@@ -1,7 +1,7 @@
 """Reads a file of comments: every row once, in order, with what becomes of it and why.
 
-The file is passed over once for its digest and encoding and once for its rows, and a further time when it may hold more
-comments than one report takes. Nothing is held but a few bytes for each row.
+The file is passed over once for its digest and encoding and once for its rows, and a further time
+when it may hold more comments than one report takes. Nothing is held but a few bytes for each row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ BEGINNING = 120
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """How to read. `columns` says which column has a role (comment, id, speaker, …) where its name does not."""
+    """How to read. `columns` says which column has a role (comment, id, speaker, …) where its name
+    does not."""
 
     columns: dict[str, str] = field(default_factory=dict)
     mask: bool = False
@@ -49,7 +50,9 @@ class CommentReader:
     Warnings, language, people and fates are those of the last iteration, complete when it is.
     """
 
-    def __init__(self, open: Callable[[], Iterable[bytes]], filename: str, options: ReadingOptions) -> None:
+    def __init__(
+        self, open: Callable[[], Iterable[bytes]], filename: str, options: ReadingOptions
+    ) -> None:
         """`open` gives the file's bytes in chunks, from the start, every time it is called."""
         self._open = open
         self._filename = filename
@@ -106,20 +109,27 @@ class CommentReader:
 
     @cached_property
     def _columns(self) -> Columns:
-        return find_columns(self._table.columns, self._options.columns, self._shown_name, self._table.separator)
+        return find_columns(
+            self._table.columns, self._options.columns, self._shown_name, self._table.separator
+        )
 
     @cached_property
     def _largest(self) -> int | None:
-        """The largest weight that is kept, None where all are: found by judging all rows once without keeping them."""
+        """The largest weight that is kept, None where all are: found by judging all rows once
+        without keeping them."""
         if self._table.bound <= self._options.max_comments:
             return None
         trial = _Pass(self._columns, self._options, None)
         weights = map(trial.weight, self._table.rows(trial.notes))
-        return largest_kept((weight for weight in weights if weight is not None), self._options.max_comments)
+        return largest_kept(
+            (weight for weight in weights if weight is not None), self._options.max_comments
+        )
 
     def _about_file(self) -> list[str]:
         encoding, surplus = self._table.encoding, self._columns.surplus
-        guess = f"The encoding was guessed: {encoding}. If letters look wrong, save the file as UTF-8."
+        guess = (
+            f"The encoding was guessed: {encoding}. If letters look wrong, save the file as UTF-8."
+        )
         return [guess] * is_guess(encoding) + [_left_out(surplus)] * bool(surplus)
 
     @property
@@ -146,7 +156,8 @@ class _Pass:
         self.sample = LanguageSample()
 
     def weight(self, cells: list[str] | Broken) -> int | None:
-        """What decides whether a row is taken when there are too many; None for a row that is left out anyway."""
+        """What decides whether a row is taken when there are too many; None for a row that is left
+        out anyway."""
         cells = self._fitted(cells)
         if isinstance(cells, Broken):
             return None
@@ -167,7 +178,9 @@ class _Pass:
             return self._left_out(number, id, verdict, text), None
         self._count_kept(text, speaker)
         shown = masked(text) if self._options.mask else text
-        return Row(number, id, Fate.KEPT), comment_of(id, number, shown, speaker, cells, self._columns)
+        return Row(number, id, Fate.KEPT), comment_of(
+            id, number, shown, speaker, cells, self._columns
+        )
 
     def _fitted(self, cells: list[str] | Broken) -> list[str] | Broken:
         if isinstance(cells, Broken) or len(cells) == self._columns.width:
@@ -179,7 +192,11 @@ class _Pass:
         return self._screen.judge(cells[self._columns.comment], speaker, moderated)
 
     def _limited(self, verdict: Verdict) -> Verdict:
-        if self._largest is None or verdict.fate is not Fate.KEPT or verdict.weight <= self._largest:
+        if (
+            self._largest is None
+            or verdict.fate is not Fate.KEPT
+            or verdict.weight <= self._largest
+        ):
             return verdict
         return self._over_limit
 

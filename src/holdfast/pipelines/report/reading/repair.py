@@ -1,11 +1,11 @@
 """Rows whose quotes are wrong, read as their writer meant them.
 
-CSV doubles a quote inside quotes. Many programs and most people do not, and a single quote that is never closed makes
-everything after it one cell. So a record that breaks the rule is read again, a line at a time, the likeliest reading
-first: a quote closes a cell only in front of a separator or the end; then the same over several lines, unless these
-look like rows of their own; then as if quotes meant nothing. What fits the header in none of these ways is broken, and
-reading goes on with the next line.
-"""
+CSV doubles a quote inside quotes. Many programs and most people do not, and a single quote that is
+never closed makes everything after it one cell. So a record that breaks the rule is read again, a
+line at a time, the likeliest reading first: a quote closes a cell only in front of a separator or
+the end; then the same over several lines, unless these look like rows of their own; then as if
+quotes meant nothing. What fits the header in none of these ways is broken, and reading goes on with
+the next line."""
 
 from __future__ import annotations
 
@@ -31,14 +31,21 @@ class Repair:
         self._patience = PATIENCE
 
     def cells(self, width: int | None) -> list[str] | Broken:
-        """The row that begins with the first line of the record; lines that do not belong to it are put back.
+        """The row that begins with the first line of the record; lines that do not belong to it are
+        put back.
 
         A header has no `width` to fit.
         """
         first = self._lines.record[0]
         self._lines.back_to(1)
-        cells = self._fitting(first, width) or self._over_lines(first, width) or self._without_quotes(first, width)
-        return cells or Broken("a quote is opened in this row and not closed properly", first.strip())
+        cells = (
+            self._fitting(first, width)
+            or self._over_lines(first, width)
+            or self._without_quotes(first, width)
+        )
+        return cells or Broken(
+            "a quote is opened in this row and not closed properly", first.strip()
+        )
 
     def _fitting(self, record: str, width: int | None) -> list[str] | None:
         cells = cells_of(record, self._separator)
@@ -74,10 +81,15 @@ class Repair:
 
 
 def cells_of(record: str, separator: str) -> list[str] | None:
-    """The cells of a record, where a quote closes a cell only in front of a separator or the end; None if none does."""
+    """The cells of a record, where a quote closes a cell only in front of a separator or the end;
+    None if none does."""
     body, cells, at = _without_end(record), [], 0
     while True:
-        found = _quoted(body, at + 1, separator) if body.startswith('"', at) else _plain(body, at, separator)
+        found = (
+            _quoted(body, at + 1, separator)
+            if body.startswith('"', at)
+            else _plain(body, at, separator)
+        )
         if found is None:
             return None
         cell, at = found

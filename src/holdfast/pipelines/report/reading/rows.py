@@ -1,4 +1,5 @@
-"""From the cells of a row to a comment: who said it, under which id, and what else is known about it."""
+"""From the cells of a row to a comment: who said it, under which id, and what else is known about
+it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Ids:
         self._repeats: dict[str, int] = {}
 
     def of(self, cells: list[str] | None, row: int) -> str:
-        """The id in the file; without such a column the index of the row from 0, as Talk to the City has it."""
+        """The id in the file; without such a column the index of the row from 0, as Talk to the
+        City has it."""
         if self._at is None:
             return str(row - 1)
         given = cells[self._at].strip()[:LONGEST_ID] if cells else ""
@@ -54,7 +56,9 @@ def speaker_of(cells: list[str], columns: Columns) -> str:
     unusual = _UNUSUAL.match(name)
     if not unusual:
         return name
-    return f"{name} (given)" if unusual["ours"] else ""  # a name like ours must not become one of ours
+    return (
+        f"{name} (given)" if unusual["ours"] else ""
+    )  # a name like ours must not become one of ours
 
 
 def is_moderated_out(cells: list[str], columns: Columns) -> bool:
@@ -62,7 +66,9 @@ def is_moderated_out(cells: list[str], columns: Columns) -> bool:
     return columns.moderated is not None and cells[columns.moderated].strip() in ("-1", "-1.0")
 
 
-def comment_of(id: str, row: int, text: str, speaker: str, cells: list[str], columns: Columns) -> Comment:
+def comment_of(
+    id: str, row: int, text: str, speaker: str, cells: list[str], columns: Columns
+) -> Comment:
     return Comment(
         id=id,
         row=row,
@@ -74,7 +80,11 @@ def comment_of(id: str, row: int, text: str, speaker: str, cells: list[str], col
         passes=_count(cells, columns.passes),
         video=_stripped(cells, columns.video),
         timestamp=_stripped(cells, columns.timestamp),
-        facets={name: value for at, name in columns.facets if (value := cells[at].strip()[:LONGEST_FACET])},
+        facets={
+            name: value
+            for at, name in columns.facets
+            if (value := cells[at].strip()[:LONGEST_FACET])
+        },
     )
 
 

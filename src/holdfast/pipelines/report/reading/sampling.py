@@ -1,7 +1,8 @@
-"""Which comments are analysed when there are more than one report takes: those with the smallest hash of their content.
+"""Which comments are analysed when there are more than one report takes: those with the smallest
+hash of their content.
 
-That is as good as drawing lots, and the same ones are drawn in every run, in whatever order the rows stand.
-"""
+That is as good as drawing lots, and the same ones are drawn in every run, in whatever order the
+rows stand."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from collections.abc import Iterable
 
 
 def largest_kept(weights: Iterable[int], most: int) -> int | None:
-    """The weight up to which comments are kept, None if all are. At most twice as many as are kept are held."""
+    """The weight up to which comments are kept, None if all are. At most twice as many as are kept
+    are held."""
     smallest: list[int] = []
     over = False
     for weight in weights:

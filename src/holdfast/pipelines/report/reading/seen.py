@@ -1,4 +1,5 @@
-"""What was seen before, at 8 bytes a slot: a file of a million rows has up to a million ids, people and texts."""
+"""What was seen before, at 8 bytes a slot: a file of a million rows has up to a million ids, people
+and texts."""
 
 from __future__ import annotations
 

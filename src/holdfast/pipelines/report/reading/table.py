@@ -29,18 +29,23 @@ class Table:
     bound: int
     """There are no more rows than this."""
     rows: Callable[[Notes], Iterator[list[str] | Broken]]
-    """All rows from the start. A list may be longer or shorter than `columns` where the file's row is."""
+    """All rows from the start. A list may be longer or shorter than `columns` where the file's row
+    is."""
 
 
 def column_names(header: list[str], filename: str, most: int = MOST_COLUMNS) -> tuple[str, ...]:
-    """Names for all columns: as the file has them, `column 3` where it has none, `name (2)` where one comes again."""
+    """Names for all columns: as the file has them, `column 3` where it has none, `name (2)` where
+    one comes again."""
     if len(header) > most:
         raise InvalidInput(
-            f"{filename} has {len(header):,} columns, more than {most:,}. Is it a table of comments, one on each row? "
+            f"{filename} has {len(header):,} columns, more than {most:,}. Is it a table of "
+            "comments, one on each row? "
             "Leave out the columns that are not needed."
         )
     names = Numbered("{} ({})")
-    return tuple(names.unused(_tidied(cell) or f"column {number}") for number, cell in enumerate(header, 1))
+    return tuple(
+        names.unused(_tidied(cell) or f"column {number}") for number, cell in enumerate(header, 1)
+    )
 
 
 class Numbered:

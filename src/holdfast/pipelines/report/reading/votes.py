@@ -20,7 +20,8 @@ _VOTES = {"1": 1, "1.0": 1, "+1": 1, "0": 0, "0.0": 0, "-0": 0, "-1": -1, "-1.0"
 
 
 def read_votes(chunks: Iterable[bytes], filename: str, comment_ids: Container[str]) -> Votes:
-    """Who voted how on the comments that are known; other columns, and cells that are no votes, are passed over."""
+    """Who voted how on the comments that are known; other columns, and cells that are no votes, are
+    passed over."""
     parts = list(_bounded(chunks, filename))
 
     def is_table(names: Sequence[str]) -> bool:
@@ -31,18 +32,26 @@ def read_votes(chunks: Iterable[bytes], filename: str, comment_ids: Container[st
 
 
 def _votes(table: Table, voter: int, comment_ids: Container[str], filename: str) -> Votes:
-    columns = [(at, name) for at, name in enumerate(table.columns) if at != voter and name in comment_ids]
+    columns = [
+        (at, name) for at, name in enumerate(table.columns) if at != voter and name in comment_ids
+    ]
     if not columns:
         raise InvalidInput(
-            f"{filename} has no column that is named like a comment of the report: votes are read from a table with a "
-            f"row for each participant and a column for each comment id. Columns found: {listed(table.columns)}."
+            f"{filename} has no column that is named like a comment of the report: votes are read "
+            "from a table with a "
+            "row for each participant and a column for each comment id. Columns found: "
+            f"{listed(table.columns)}."
         )
     names, people = Numbered("{}#{}"), []
     cells: list[tuple[int, int, int]] = []
     for row in table.rows(Notes()):
         if isinstance(row, list):
             person = len(people)
-            people.append(names.unused((row[voter].strip() if voter < len(row) else "") or f"row {person + 1}"))
+            people.append(
+                names.unused(
+                    (row[voter].strip() if voter < len(row) else "") or f"row {person + 1}"
+                )
+            )
             cells.extend((person, comment, vote) for comment, vote in _cast(row, columns))
     return Votes(tuple(people), tuple(name for _, name in columns), tuple(cells))
 

@@ -29,7 +29,14 @@ def workbook_table(
         sheet, rows = _sheet(data, filename, is_table)
         header = next(rows)
         columns = column_names(header, filename)
-        return Table(XLSX, "", "", columns, sheet.height, lambda notes: _rows_below(sheet, len(columns), filename))
+        return Table(
+            XLSX,
+            "",
+            "",
+            columns,
+            sheet.height,
+            lambda notes: _rows_below(sheet, len(columns), filename),
+        )
 
 
 def _rows_below(sheet: CalamineSheet, width: int, filename: str) -> Iterator[list[str] | Broken]:
@@ -90,20 +97,24 @@ def _contents(chunks: Iterable[bytes], filename: str) -> bytes:
         data += chunk
         if len(data) > LARGEST_FILE:
             raise InvalidInput(
-                f"{filename} is an Excel file of more than {LARGEST_FILE / 1e6:,.0f} MB: save the sheet as .csv."
+                f"{filename} is an Excel file of more than {LARGEST_FILE / 1e6:,.0f} MB: save the "
+                "sheet as .csv."
             )
     return bytes(data)
 
 
 @contextmanager
 def _understood(filename: str) -> Iterator[None]:
-    """Whatever goes wrong inside the reader of Excel files, a panic of its native part included, is about the file."""
+    """Whatever goes wrong inside the reader of Excel files, a panic of its native part included, is
+    about the file."""
     try:
         yield
     except BaseException as error:
         if isinstance(error, InvalidInput) or not _is_about_the_file(error):
             raise
-        raise InvalidInput(f"{filename} can't be read as an Excel file: {error}. Save it as .csv instead.") from error
+        raise InvalidInput(
+            f"{filename} can't be read as an Excel file: {error}. Save it as .csv instead."
+        ) from error
 
 
 def _is_about_the_file(error: BaseException) -> bool:

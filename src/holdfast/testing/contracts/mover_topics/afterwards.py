@@ -1,8 +1,9 @@
-"""What was under way goes on in the new place: queues, lanes, delays, keys, epochs, the outbox, retention."""
+"""What was under way goes on in the new place: queues, lanes, delays, keys, epochs, the outbox,
+retention."""
 
 from __future__ import annotations
 
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Acquire,
     Acquired,
     ConfirmOutbox,
@@ -22,7 +23,9 @@ from holdfast.testing.contracts.store_topics.scene import a_checkpoint
 
 class AfterwardsTopics(MoverTopics):
     @story
-    async def test_a_running_run_arrives_in_the_queue_as_when_its_worker_vanished(self, stage: Stage) -> None:
+    async def test_a_running_run_arrives_in_the_queue_as_when_its_worker_vanished(
+        self, stage: Stage
+    ) -> None:
         epoch = await stage.scene.start("r1")
         await stage.scene.do(a_checkpoint("r1", epoch, "s"))
         target = await stage.moved()
@@ -33,7 +36,9 @@ class AfterwardsTopics(MoverTopics):
         assert [found.step for found in await target.store.checkpoints("r1")] == ["s"]
 
     @story
-    async def test_a_running_run_whose_attempts_are_used_up_arrives_failed(self, stage: Stage) -> None:
+    async def test_a_running_run_whose_attempts_are_used_up_arrives_failed(
+        self, stage: Stage
+    ) -> None:
         await stage.scene.start("r1", max_attempts=1)
         target = await stage.moved()
         assert await target.state("r1") == "failed"
@@ -42,7 +47,9 @@ class AfterwardsTopics(MoverTopics):
     @story
     async def test_the_order_of_a_parallel_lane_is_kept(self, stage: Stage) -> None:
         for number in range(9):
-            await stage.scene.submit(f"r{number}", priority=number % 3, pipeline=("report", "solo")[number % 2])
+            await stage.scene.submit(
+                f"r{number}", priority=number % 3, pipeline=("report", "solo")[number % 2]
+            )
         target = await stage.moved()
         await target.submit("new", priority=2)
         claimed = [found.run for found in await target.claim(20)]
@@ -62,7 +69,9 @@ class AfterwardsTopics(MoverTopics):
             await target.settle(name, await line.start(name), "succeeded")
 
     @story
-    async def test_a_blocked_lane_stays_blocked_until_its_head_is_resumed(self, stage: Stage) -> None:
+    async def test_a_blocked_lane_stays_blocked_until_its_head_is_resumed(
+        self, stage: Stage
+    ) -> None:
         line = await stage.scene.fifo(head="block")
         await stage.scene.submit("a", lane="line")
         await stage.scene.submit("b", lane="line")
@@ -90,15 +99,21 @@ class AfterwardsTopics(MoverTopics):
         target = await stage.moved()
         assert await target.submit("r3", key="k") == Submitted("r1", False, "succeeded")
         assert (await target.submit("r4", key="k", fingerprint="other")).conflict
-        assert await target.submit("r5", unique=True, pipeline="solo") == Submitted("r2", False, "queued")
+        assert await target.submit("r5", unique=True, pipeline="solo") == Submitted(
+            "r2", False, "queued"
+        )
         await target.do(PauseRun("r2", "ann"))
-        assert await target.submit("r6", unique=True, pipeline="solo") == Submitted("r2", False, "paused")
+        assert await target.submit("r6", unique=True, pipeline="solo") == Submitted(
+            "r2", False, "paused"
+        )
 
     @story
     async def test_failures_of_checkpoints_are_counted_on(self, stage: Stage) -> None:
         epoch = await stage.scene.start("r1")
         for key in ("a", "b"):
-            await stage.scene.apply(a_checkpoint("r1", epoch, "s", key), Quarantine("r1", epoch, "s", key, "bad"))
+            await stage.scene.apply(
+                a_checkpoint("r1", epoch, "s", key), Quarantine("r1", epoch, "s", key, "bad")
+            )
         target = await stage.moved()
         epoch = await target.restart("r1")
         await target.do(a_checkpoint("r1", epoch, "s", "c"))
@@ -130,13 +145,20 @@ class AfterwardsTopics(MoverTopics):
 
     @story
     async def test_new_runs_are_accepted_behind_all_others(self, stage: Stage) -> None:
-        """However many events came before the last run was accepted: there are more of them than runs."""
+        """However many events came before the last run was accepted: there are more of them than
+        runs."""
         for name in ("r1", "r2", "r3"):
             await stage.scene.settle(name, await stage.scene.start(name), "succeeded")
         target = await stage.moved()
         for name in ("r4", "r5"):
             assert await target.submit(name, key=f"k-{name}") == Submitted(name, True, "queued")
-        assert [run.id for run in await target.store.runs(RunFilter())] == ["r5", "r4", "r3", "r2", "r1"]
+        assert [run.id for run in await target.store.runs(RunFilter())] == [
+            "r5",
+            "r4",
+            "r3",
+            "r2",
+            "r1",
+        ]
         assert [claimed.run for claimed in await target.claim(limit=5)] == ["r4", "r5"]
 
     @story

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.ports.commands import Acquire, Acquired, ReadOutbox
+from holdfast.model.commands import Acquire, Acquired, ReadOutbox
 from holdfast.ports.mover import KINDS, AuditRecord, LockEpoch, RunRecord
 from holdfast.testing.contracts.mover_topics.filling import fill
 from holdfast.testing.contracts.mover_topics.stage import (
@@ -90,7 +90,10 @@ class ArrivalTopics(MoverTopics):
         epoch = await stage.scene.start("r1")
         for step in range(0, 5000, 500):
             await stage.scene.apply(
-                *[a_checkpoint("r1", epoch, "s", f"i{number:04}") for number in range(step, step + 500)]
+                *[
+                    a_checkpoint("r1", epoch, "s", f"i{number:04}")
+                    for number in range(step, step + 500)
+                ]
             )
         target = await stage.moved()
         assert len(await target.store.checkpoints("r1")) == 5000
@@ -111,4 +114,7 @@ class ArrivalTopics(MoverTopics):
         await stage.target.adopt("audit", [entry])
         await stage.target.adopt("audit", [entry, replace(entry, number=2, actor="bob")])
         await stage.target.release()
-        assert [found.actor for found in await (await stage.open_target()).store.audit()] == ["bob", "ann"]
+        assert [found.actor for found in await (await stage.open_target()).store.audit()] == [
+            "bob",
+            "ann",
+        ]

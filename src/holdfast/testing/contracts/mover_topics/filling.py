@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Acquire,
     Bury,
     Cancel,
@@ -32,7 +32,9 @@ async def fill(scene: Scene) -> None:
 
 
 async def _finished(scene: Scene) -> None:
-    epoch = await scene.start("done", key="k1", priority=7, fingerprint="f-done", input='{"n":"naïve \\u0000"}')
+    epoch = await scene.start(
+        "done", key="k1", priority=7, fingerprint="f-done", input='{"n":"naïve \\u0000"}'
+    )
     scene.clock.advance(0.123456)
     await scene.apply(
         a_checkpoint("done", epoch, "s", value='"ünï\\u0000"'),
@@ -45,7 +47,9 @@ async def _finished(scene: Scene) -> None:
     last = a_checkpoint("done", epoch, "u", value='"r"')
     progress = '{"steps":{"s":{"step":"s","status":"completed","usage":{"input_tokens":3,"cost":0.25,"calls":1}}}}'
     await scene.settle("done", epoch, "succeeded", result='"r"', last=last, progress=progress)
-    await scene.settle("plain", await scene.start("plain", tenant="bolt"), "succeeded", result="null")
+    await scene.settle(
+        "plain", await scene.start("plain", tenant="bolt"), "succeeded", result="null"
+    )
     await scene.submit("gone", parent="done")
     await scene.do(Cancel("gone", "ann", "not needed"))
 
@@ -62,15 +66,21 @@ async def _failed(scene: Scene) -> None:
 async def _waiting(scene: Scene) -> None:
     await scene.submit("parked", unique=True, pipeline="solo")
     epoch = await scene.restart("parked")
-    await scene.apply(a_checkpoint("parked", epoch, "s"), SaveProgress("parked", epoch, '{"wasted":{"calls":2}}'))
+    await scene.apply(
+        a_checkpoint("parked", epoch, "s"), SaveProgress("parked", epoch, '{"wasted":{"calls":2}}')
+    )
     await scene.do(PauseRun("parked", "ann", "over budget"))
     epoch = await scene.start("retried")
     await scene.do(a_checkpoint("retried", epoch, "s"))
     await scene.settle("retried", epoch, "retry", delay=100.0)
     await scene.submit("later", delay=50.0, priority=1)
-    await scene.submit("rerun", lane="other", parent="done", checkpoints=[Checkpoint("s", "", "1", "c", "t", "f")])
+    await scene.submit(
+        "rerun", lane="other", parent="done", checkpoints=[Checkpoint("s", "", "1", "c", "t", "f")]
+    )
     for number in range(3):
-        await scene.submit(f"queued-{number}", priority=number % 2, input=f'"{number}"', lane="wide")
+        await scene.submit(
+            f"queued-{number}", priority=number % 2, input=f'"{number}"', lane="wide"
+        )
 
 
 async def _in_lanes(scene: Scene) -> None:

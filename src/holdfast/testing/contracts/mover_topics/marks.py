@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import ConfigurationError, StoreUnavailable
-from holdfast.ports.commands import Acquire, Bury, Cancel, Command, DefineLane, PauseRun, Refused, Resume
+from holdfast.model.commands import (
+    Acquire,
+    Bury,
+    Cancel,
+    Command,
+    DefineLane,
+    PauseRun,
+    Refused,
+    Resume,
+)
 from holdfast.ports.mover import Numbers
 from holdfast.testing.contracts.mover_topics.stage import (
     ARRIVING,
@@ -21,8 +30,14 @@ from holdfast.testing.contracts.store_topics.scene import TTL, Scene, a_checkpoi
 
 class MarkTopics(MoverTopics):
     @story
-    async def test_a_held_store_refuses_to_be_opened_and_says_where_its_runs_are(self, stage: Stage) -> None:
-        for mark, words in ((LEAVING, "being moved to"), (MOVED, "were moved to"), (ARRIVING, "filled from")):
+    async def test_a_held_store_refuses_to_be_opened_and_says_where_its_runs_are(
+        self, stage: Stage
+    ) -> None:
+        for mark, words in (
+            (LEAVING, "being moved to"),
+            (MOVED, "were moved to"),
+            (ARRIVING, "filled from"),
+        ):
             await stage.source.hold(mark)
             with pytest.raises(ConfigurationError, match=f"{words} redis://elsewhere/0"):
                 await stage.open_source()
@@ -63,7 +78,9 @@ class MarkTopics(MoverTopics):
         await stage.open_source()
 
     @story
-    async def test_the_standing_tells_the_mark_and_whether_there_is_anything(self, stage: Stage) -> None:
+    async def test_the_standing_tells_the_mark_and_whether_there_is_anything(
+        self, stage: Stage
+    ) -> None:
         standing = await stage.source.standing()
         assert (standing.mark, standing.empty, standing.numbers) == (None, True, Numbers())
         await stage.source.hold(LEAVING)
@@ -82,7 +99,10 @@ class MarkTopics(MoverTopics):
         await stage.scene.start("r1")
         await stage.scene.do(Acquire("own", "t1", "me", 2 * TTL))
         holders = (await stage.source.standing()).holders
-        assert [(holder.what, holder.who) for holder in holders] == [("run r1", "w1"), ("lock own", "me")]
+        assert [(holder.what, holder.who) for holder in holders] == [
+            ("run r1", "w1"),
+            ("lock own", "me"),
+        ]
         stage.clock.advance(TTL)
         assert [holder.what for holder in (await stage.source.standing()).holders] == ["lock own"]
         await stage.source.hold(LEAVING)

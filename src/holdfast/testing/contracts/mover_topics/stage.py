@@ -1,4 +1,5 @@
-"""What the topics play on: two places with a store and a mover each, a move between them, and all that can be read."""
+"""What the topics play on: two places with a store and a mover each, a move between them, and all
+that can be read."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ ARRIVING = replace(LEAVING, state="arriving")
 
 
 class Place(Protocol):
-    """Where a store is: its store and its mover may be made any number of times, and find the same data."""
+    """Where a store is: its store and its mover may be made any number of times, and find the same
+    data."""
 
     def store(self, clock: ManualClock) -> Store: ...
 

@@ -1,10 +1,11 @@
-"""Batches: commands on one run, lane, lock or key take effect in the order given, as if each came alone."""
+"""Batches: commands on one run, lane, lock or key take effect in the order given, as if each came
+alone."""
 
 from __future__ import annotations
 
 import asyncio
 
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     STALE,
     Acquire,
     Acquired,
@@ -49,7 +50,9 @@ class BatchTopics(StoreTopics):
     @story
     async def test_two_submits_with_one_key_make_one_run(self, scene: Scene) -> None:
         replies = await scene.apply(
-            a_submit("r1", key="k1"), a_submit("r2", key="k1"), a_submit("r3", key="k1", fingerprint="f2")
+            a_submit("r1", key="k1"),
+            a_submit("r2", key="k1"),
+            a_submit("r3", key="k1", fingerprint="f2"),
         )
         assert replies == [
             Submitted("r1", True, "queued"),
@@ -61,7 +64,10 @@ class BatchTopics(StoreTopics):
 
     @story
     async def test_two_submits_with_one_id_make_one_run(self, scene: Scene) -> None:
-        assert await scene.apply(a_submit("r1"), a_submit("r1")) == [Submitted("r1", True, "queued")] * 2
+        assert (
+            await scene.apply(a_submit("r1"), a_submit("r1"))
+            == [Submitted("r1", True, "queued")] * 2
+        )
         assert await scene.events("r1") == ["run.queued"]
 
     @story
@@ -80,9 +86,21 @@ class BatchTopics(StoreTopics):
         assert await scene.apply(given[0], a_submit("r6", key="k6"), given[1])
         for command in given:
             run = await scene.run(command.id)
-            assert (run.tenant, run.pipeline, run.lane) == (command.tenant, command.pipeline, command.lane)
-            assert (run.input, run.fingerprint, run.parent) == (command.input, command.fingerprint, command.parent)
-            assert (run.priority, run.attempt_limit, run.key) == (command.priority, command.max_attempts, None)
+            assert (run.tenant, run.pipeline, run.lane) == (
+                command.tenant,
+                command.pipeline,
+                command.lane,
+            )
+            assert (run.input, run.fingerprint, run.parent) == (
+                command.input,
+                command.fingerprint,
+                command.parent,
+            )
+            assert (run.priority, run.attempt_limit, run.key) == (
+                command.priority,
+                command.max_attempts,
+                None,
+            )
             assert await scene.events(command.id) == ["run.queued"]
         assert [run.run for run in await scene.do(a_claim(limit=9))] == ["r2", "r1", "r5", "r6"]
         scene.clock.advance(60.0)
@@ -91,13 +109,16 @@ class BatchTopics(StoreTopics):
     @story
     async def test_two_submits_for_one_unique_slot_make_one_run(self, scene: Scene) -> None:
         replies = await scene.apply(
-            a_submit("r1", pipeline="solo", unique=True), a_submit("r2", pipeline="solo", unique=True)
+            a_submit("r1", pipeline="solo", unique=True),
+            a_submit("r2", pipeline="solo", unique=True),
         )
         assert replies == [Submitted("r1", True, "queued"), Submitted("r1", False, "queued")]
 
     @story
     async def test_a_run_is_submitted_and_claimed_in_one_batch(self, scene: Scene) -> None:
-        _, claimed, _, again = await scene.apply(a_submit("r1"), a_claim(), a_submit("r2"), a_claim(limit=9))
+        _, claimed, _, again = await scene.apply(
+            a_submit("r1"), a_claim(), a_submit("r2"), a_claim(limit=9)
+        )
         assert [found.run for found in claimed] == ["r1"]
         assert [found.run for found in again] == ["r2"]
 
@@ -112,7 +133,9 @@ class BatchTopics(StoreTopics):
         for number in range(5):
             await scene.submit(f"r{number}")
         first, second, third = await scene.apply(
-            a_claim(limit=2, worker="w1"), a_claim(limit=9, worker="w2"), a_claim(limit=9, worker="w3")
+            a_claim(limit=2, worker="w1"),
+            a_claim(limit=9, worker="w2"),
+            a_claim(limit=9, worker="w3"),
         )
         assert [found.run for found in first] == ["r0", "r1"]
         assert [found.run for found in second] == ["r2", "r3", "r4"]
@@ -162,7 +185,8 @@ class BatchTopics(StoreTopics):
     async def test_the_first_of_two_outcomes_counts(self, scene: Scene) -> None:
         epoch = await scene.start("r1")
         replies = await scene.apply(
-            Settle("r1", epoch, "handover"), Settle("r1", epoch, "succeeded", last=a_checkpoint("r1", epoch))
+            Settle("r1", epoch, "handover"),
+            Settle("r1", epoch, "succeeded", last=a_checkpoint("r1", epoch)),
         )
         assert replies == [None, STALE]
         assert await scene.state("r1") == "queued"
@@ -183,7 +207,9 @@ class BatchTopics(StoreTopics):
         assert (await scene.run("r1")).progress.steps["s"].done == 2
 
     @story
-    async def test_progress_saved_before_the_settlement_does_not_outlive_it(self, scene: Scene) -> None:
+    async def test_progress_saved_before_the_settlement_does_not_outlive_it(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         settle = Settle("r1", epoch, "succeeded", progress=progress(9))
         assert await scene.apply(SaveProgress("r1", epoch, progress(1)), settle) == [None, None]
@@ -226,7 +252,11 @@ class BatchTopics(StoreTopics):
     async def test_pausing_and_resuming_in_a_batch(self, scene: Scene) -> None:
         epoch = await scene.start("r1")
         replies = await scene.apply(
-            PauseRun("r1", "ann"), PauseRun("r1", "ann"), Resume("r1", "ann"), Resume("r1", "ann"), a_claim()
+            PauseRun("r1", "ann"),
+            PauseRun("r1", "ann"),
+            Resume("r1", "ann"),
+            Resume("r1", "ann"),
+            a_claim(),
         )
         assert replies[:4] == [None, Refused("paused"), None, Refused("queued")]
         assert [found.epoch for found in replies[4]] == [epoch + 2]
@@ -288,7 +318,9 @@ class BatchTopics(StoreTopics):
 
     @story
     async def test_overlapping_calls_are_answered_each_for_itself(self, scene: Scene) -> None:
-        submits = [scene.apply(a_submit(f"r{number}", key=f"k{number % 5}")) for number in range(50)]
+        submits = [
+            scene.apply(a_submit(f"r{number}", key=f"k{number % 5}")) for number in range(50)
+        ]
         replies = [reply for [reply] in await asyncio.gather(*submits)]
         assert sum(reply.created for reply in replies) == 5
         claims = await asyncio.gather(*[scene.claim(worker=f"w{number}") for number in range(10)])

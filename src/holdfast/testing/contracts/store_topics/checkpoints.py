@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.ports.commands import LogLine, Quarantine, SaveProgress
+from holdfast.model.commands import LogLine, Quarantine, SaveProgress
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_checkpoint, story
 
 LOG_LIMIT = 10_000
@@ -15,9 +15,20 @@ class CheckpointTopics(StoreTopics):
         epoch = await scene.start("r1")
         value = '{"text":"naïve ☃ \\u0000"}'
         await scene.do(
-            a_checkpoint("r1", epoch, "s", value=value, checksum="c1", schema="t1", fingerprint="f1", record='{"n":7}')
+            a_checkpoint(
+                "r1",
+                epoch,
+                "s",
+                value=value,
+                checksum="c1",
+                schema="t1",
+                fingerprint="f1",
+                record='{"n":7}',
+            )
         )
-        assert await scene.store.checkpoints("r1") == [Checkpoint("s", "", value, "c1", "t1", "f1", '{"n":7}', epoch)]
+        assert await scene.store.checkpoints("r1") == [
+            Checkpoint("s", "", value, "c1", "t1", "f1", '{"n":7}', epoch)
+        ]
 
     @story
     async def test_a_step_writes_an_event_with_its_record(self, scene: Scene) -> None:
@@ -39,7 +50,9 @@ class CheckpointTopics(StoreTopics):
         assert [(c.step, c.key) for c in await scene.store.checkpoints("r1")] == [("s", "i1")]
 
     @story
-    async def test_a_repeated_checkpoint_replaces_the_value_and_nothing_else(self, scene: Scene) -> None:
+    async def test_a_repeated_checkpoint_replaces_the_value_and_nothing_else(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         await scene.do(a_checkpoint("r1", epoch, "s", value="1"))
         history = await scene.store.history("r1")
@@ -85,7 +98,9 @@ class CheckpointTopics(StoreTopics):
         assert await scene.last_event("r1") == ("checkpoint.quarantined", expected)
 
     @story
-    async def test_quarantine_counts_what_a_step_lost_in_this_run_so_far(self, scene: Scene) -> None:
+    async def test_quarantine_counts_what_a_step_lost_in_this_run_so_far(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         await scene.start("r2")
         for key in ("i1", "i2", ""):
@@ -147,8 +162,18 @@ class CheckpointTopics(StoreTopics):
         scene.clock.advance(1.0)
         await scene.do(LogLine("r1", epoch, "error", "t", "two"))
         first, second = await scene.store.logs("r1")
-        assert (first.level, first.step, first.message, first.fields) == ("info", "s", "one ☃", '{"a":1}')
-        assert (second.level, second.step, second.message, second.fields) == ("error", "t", "two", "{}")
+        assert (first.level, first.step, first.message, first.fields) == (
+            "info",
+            "s",
+            "one ☃",
+            '{"a":1}',
+        )
+        assert (second.level, second.step, second.message, second.fields) == (
+            "error",
+            "t",
+            "two",
+            "{}",
+        )
         assert (first.at, second.at) == (scene.clock.now() - 1.0, scene.clock.now())
         assert await scene.store.history("r1") == history
 
@@ -157,7 +182,10 @@ class CheckpointTopics(StoreTopics):
         epoch = await scene.start("r1")
         await scene.start("r2")
         for number in range(5):
-            await scene.apply(LogLine("r1", epoch, "info", "s", str(number)), LogLine("r2", 1, "info", "s", "other"))
+            await scene.apply(
+                LogLine("r1", epoch, "info", "s", str(number)),
+                LogLine("r2", 1, "info", "s", "other"),
+            )
         page = await scene.store.logs("r1", after=1, limit=3)
         assert [line.message for line in page] == ["1", "2", "3"]
         assert [line.message for line in await scene.store.logs("r1", after=4)] == ["4"]

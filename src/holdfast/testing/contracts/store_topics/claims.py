@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.ports.commands import Claimed, SaveProgress
+from holdfast.model.commands import Claimed, SaveProgress
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import TTL, Scene, StoreTopics, story
 
@@ -24,7 +24,10 @@ class ClaimTopics(StoreTopics):
         run = await scene.run("r1")
         assert (run.state, run.worker, run.epoch, run.attempts) == ("running", "w7", 1, 1)
         assert (run.started, run.finished) == (scene.clock.now(), None)
-        assert await scene.last_event("r1") == ("run.started", {"attempt": 1, "worker": "w7", "epoch": 1})
+        assert await scene.last_event("r1") == (
+            "run.started",
+            {"attempt": 1, "worker": "w7", "epoch": 1},
+        )
 
     @story
     async def test_a_run_has_one_worker_at_a_time(self, scene: Scene) -> None:

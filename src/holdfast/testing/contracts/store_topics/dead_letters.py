@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.ports.commands import Bury, Discard, MarkRedriven, Resume
+from holdfast.model.commands import Bury, Discard, MarkRedriven, Resume
 from holdfast.ports.store import DeadLetter
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, an_error, story
 
@@ -41,7 +41,9 @@ class DeadLetterTopics(StoreTopics):
         assert await scene.store.dead_letters() == before
 
     @story
-    async def test_a_closed_message_stays_closed_when_it_is_buried_again(self, scene: Scene) -> None:
+    async def test_a_closed_message_stays_closed_when_it_is_buried_again(
+        self, scene: Scene
+    ) -> None:
         await scene.do(a_message("m1"))
         await scene.do(Discard("m1", "ann", "spam"))
         assert await scene.do(a_message("m1")) is False
@@ -80,7 +82,10 @@ class DeadLetterTopics(StoreTopics):
 
     @story
     async def test_unknown_letters_are_neither_redriven_nor_discarded(self, scene: Scene) -> None:
-        assert await scene.apply(MarkRedriven("x", "ann"), Discard("x", "ann", "")) == [False, False]
+        assert await scene.apply(MarkRedriven("x", "ann"), Discard("x", "ann", "")) == [
+            False,
+            False,
+        ]
         assert await scene.store.dead_letter("x") is None
         assert await scene.store.audit() == []
 
@@ -109,7 +114,9 @@ class DeadLetterTopics(StoreTopics):
         first = await scene.dead_letter("r1")
         scene.clock.advance(1.0)
         await scene.do(Resume("r1", "ann"))
-        await scene.settle("r1", await scene.restart("r1"), "failed", error=an_error("again", "Other"))
+        await scene.settle(
+            "r1", await scene.restart("r1"), "failed", error=an_error("again", "Other")
+        )
         [letter] = await scene.store.dead_letters(open_only=False)
         assert (letter.id, letter.body, letter.run) == ("run:r1", b'"bytes"', "r1")
         assert (letter.closed, letter.resolution, letter.reason) == (None, None, "Other: again")
@@ -117,7 +124,9 @@ class DeadLetterTopics(StoreTopics):
         assert letter.attributes["attempts"] == "2"
 
     @story
-    async def test_a_discarded_run_stays_failed_and_can_still_be_resumed(self, scene: Scene) -> None:
+    async def test_a_discarded_run_stays_failed_and_can_still_be_resumed(
+        self, scene: Scene
+    ) -> None:
         await scene.fail("r1")
         await scene.do(Discard("run:r1", "ann", "known"))
         assert await scene.state("r1") == "failed"

@@ -1,10 +1,11 @@
-"""The doorbell: heard while waiting and after, from any thread, and never a reason to wait too long."""
+"""The doorbell: heard while waiting and after, from any thread, and never a reason to wait too
+long."""
 
 from __future__ import annotations
 
 import asyncio
 
-from holdfast.ports.commands import Resume, Settle
+from holdfast.model.commands import Resume, Settle
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_submit, story
 
 LONG = 60.0

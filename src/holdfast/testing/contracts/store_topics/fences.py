@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     STALE,
     Cancel,
     Command,
@@ -76,7 +76,9 @@ class FenceTopics(StoreTopics):
         await assert_fenced_off(scene, 0)
 
     @story
-    async def test_after_the_lease_ended_nothing_is_written_even_before_the_sweep(self, scene: Scene) -> None:
+    async def test_after_the_lease_ended_nothing_is_written_even_before_the_sweep(
+        self, scene: Scene
+    ) -> None:
         epoch = await started(scene)
         scene.clock.advance(TTL)
         await assert_fenced_off(scene, epoch)
@@ -102,7 +104,9 @@ class FenceTopics(StoreTopics):
         await assert_fenced_off(scene, epoch + 1)
 
     @story
-    async def test_after_a_pause_and_a_resume_the_old_worker_writes_nothing(self, scene: Scene) -> None:
+    async def test_after_a_pause_and_a_resume_the_old_worker_writes_nothing(
+        self, scene: Scene
+    ) -> None:
         epoch = await started(scene)
         await scene.apply(PauseRun("r1", "ann"), Resume("r1", "ann"))
         await assert_fenced_off(scene, epoch)
@@ -110,7 +114,9 @@ class FenceTopics(StoreTopics):
         await assert_fenced_off(scene, epoch)
 
     @story
-    async def test_whatever_ended_the_attempt_nothing_is_written_after_it(self, scene: Scene) -> None:
+    async def test_whatever_ended_the_attempt_nothing_is_written_after_it(
+        self, scene: Scene
+    ) -> None:
         await self._ended(scene, "succeeded")
 
     @story
@@ -163,7 +169,8 @@ class FenceTopics(StoreTopics):
 
     @story
     async def test_the_holder_can_write_all_of_it(self, scene: Scene) -> None:
-        """The other side of the fence: the very commands refused above are accepted from the holder."""
+        """The other side of the fence: the very commands refused above are accepted from the
+        holder."""
         for number in range(len(fenced_writes("", 0))):
             run = f"h{number}"
             epoch = await scene.start(run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.ports.commands import Quarantine, Submitted
+from holdfast.model.commands import Quarantine, Submitted
 from holdfast.testing.contracts.store_topics.scene import (
     TTL,
     Scene,
@@ -35,7 +35,12 @@ class IntakeTopics(StoreTopics):
         )
         assert reply == Submitted("r1", True, "queued")
         run = await scene.run("r1")
-        assert (run.tenant, run.pipeline, run.lane, run.state) == ("acme", "report", "fast", "queued")
+        assert (run.tenant, run.pipeline, run.lane, run.state) == (
+            "acme",
+            "report",
+            "fast",
+            "queued",
+        )
         assert (run.input, run.fingerprint, run.key, run.parent) == ('{"a":1}', "f9", "k1", "r0")
         assert (run.priority, run.attempt_limit, run.attempts, run.epoch) == (3, 2, 0, 0)
         assert (run.created, run.started, run.finished) == (scene.clock.now(), None, None)
@@ -49,19 +54,25 @@ class IntakeTopics(StoreTopics):
         assert (event.tenant, event.pipeline, event.at) == ("acme", "report", scene.clock.now())
 
     @story
-    async def test_a_repeated_request_gets_the_same_answer_and_writes_nothing(self, scene: Scene) -> None:
+    async def test_a_repeated_request_gets_the_same_answer_and_writes_nothing(
+        self, scene: Scene
+    ) -> None:
         first = await scene.submit("r1", key="k1")
         before = await scene.everything("r1")
         assert await scene.submit("r1", key="k1") == first
         assert await scene.everything("r1") == before
 
     @story
-    async def test_a_request_repeated_late_learns_the_state_its_run_has_reached(self, scene: Scene) -> None:
+    async def test_a_request_repeated_late_learns_the_state_its_run_has_reached(
+        self, scene: Scene
+    ) -> None:
         await scene.start("r1")
         assert await scene.submit("r1") == Submitted("r1", True, "running")
 
     @story
-    async def test_a_repeated_request_does_not_bring_back_a_quarantined_result(self, scene: Scene) -> None:
+    async def test_a_repeated_request_does_not_bring_back_a_quarantined_result(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1", checkpoints=results("s"))
         assert await scene.do(Quarantine("r1", epoch, "s", "", "bad")) == 1
         before = await scene.everything("r1")
@@ -102,7 +113,9 @@ class IntakeTopics(StoreTopics):
     @story
     async def test_a_unique_pipeline_has_one_live_run_for_each_tenant(self, scene: Scene) -> None:
         await scene.submit("r1", pipeline="solo", unique=True)
-        assert await scene.submit("r2", pipeline="solo", unique=True) == Submitted("r1", False, "queued")
+        assert await scene.submit("r2", pipeline="solo", unique=True) == Submitted(
+            "r1", False, "queued"
+        )
         assert await scene.store.run("r2") is None
         assert (await scene.submit("r3", pipeline="solo", unique=True, tenant="bolt")).created
         assert (await scene.submit("r4", pipeline="report", unique=True)).created
@@ -142,7 +155,10 @@ class IntakeTopics(StoreTopics):
     async def test_results_taken_over_are_stored_under_epoch_zero(self, scene: Scene) -> None:
         await scene.submit("r1", checkpoints=results("a", "b"))
         found = await scene.store.checkpoints("r1")
-        assert [(c.step, c.key, c.value, c.epoch) for c in found] == [("a", "", "1", 0), ("b", "", "1", 0)]
+        assert [(c.step, c.key, c.value, c.epoch) for c in found] == [
+            ("a", "", "1", 0),
+            ("b", "", "1", 0),
+        ]
         assert await scene.events("r1") == ["run.queued"]
 
     @story
@@ -153,7 +169,9 @@ class IntakeTopics(StoreTopics):
         assert [found.resumed for found in await scene.claim()] == [True]
 
     @story
-    async def test_results_are_not_taken_over_by_a_run_that_was_not_created(self, scene: Scene) -> None:
+    async def test_results_are_not_taken_over_by_a_run_that_was_not_created(
+        self, scene: Scene
+    ) -> None:
         await scene.submit("r1", key="k1")
         await scene.submit("r2", key="k1", checkpoints=results("a"))
         assert await scene.store.checkpoints("r1") == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Acquire,
     Acquired,
     Cancel,
@@ -18,7 +18,14 @@ from holdfast.ports.commands import (
     Sweep,
 )
 from holdfast.ports.store import LaneInfo
-from holdfast.testing.contracts.store_topics.scene import TTL, Leader, Scene, StoreTopics, a_claim, story
+from holdfast.testing.contracts.store_topics.scene import (
+    TTL,
+    Leader,
+    Scene,
+    StoreTopics,
+    a_claim,
+    story,
+)
 
 OTHER = "t2"
 
@@ -181,7 +188,9 @@ class LaneTopics(StoreTopics):
         await leader.start("r1")
 
     @story
-    async def test_a_paused_head_lets_the_lane_go_on_and_gets_its_place_back(self, scene: Scene) -> None:
+    async def test_a_paused_head_lets_the_lane_go_on_and_gets_its_place_back(
+        self, scene: Scene
+    ) -> None:
         leader = await three_in_line(scene)
         await scene.do(PauseRun("r1", "ann"))
         await scene.settle("r2", await leader.start("r2"), "succeeded")
@@ -222,7 +231,9 @@ class LaneTopics(StoreTopics):
         await leader.start("r2")
 
     @story
-    async def test_policy_skip_leaves_no_dead_letter_of_vanished_workers_either(self, scene: Scene) -> None:
+    async def test_policy_skip_leaves_no_dead_letter_of_vanished_workers_either(
+        self, scene: Scene
+    ) -> None:
         leader = await three_in_line(scene, "skip", max_attempts=1)
         await leader.start("r1")
         assert await scene.lose_worker() == [("r1", "failed")]
@@ -249,7 +260,9 @@ class LaneTopics(StoreTopics):
         await leader.start("r2")
 
     @story
-    async def test_policy_block_waits_until_the_dead_letter_is_discarded(self, scene: Scene) -> None:
+    async def test_policy_block_waits_until_the_dead_letter_is_discarded(
+        self, scene: Scene
+    ) -> None:
         leader = await three_in_line(scene, "block")
         await scene.settle("r1", await leader.start("r1"), "failed")
         assert await scene.do(Discard("run:r1", "ann", "known")) is True
@@ -264,7 +277,9 @@ class LaneTopics(StoreTopics):
         assert await leader.claim() == []
 
     @story
-    async def test_policy_block_holds_again_when_the_resumed_run_fails_again(self, scene: Scene) -> None:
+    async def test_policy_block_holds_again_when_the_resumed_run_fails_again(
+        self, scene: Scene
+    ) -> None:
         leader = await three_in_line(scene, "block")
         await scene.settle("r1", await leader.start("r1"), "failed")
         await scene.do(Resume("r1", "ann"))
@@ -274,7 +289,9 @@ class LaneTopics(StoreTopics):
         await leader.start("r2")
 
     @story
-    async def test_a_redriven_dead_letter_holds_the_lane_until_its_run_is_resumed(self, scene: Scene) -> None:
+    async def test_a_redriven_dead_letter_holds_the_lane_until_its_run_is_resumed(
+        self, scene: Scene
+    ) -> None:
         leader = await three_in_line(scene, "block")
         await scene.settle("r1", await leader.start("r1"), "failed")
         assert await scene.do(MarkRedriven("run:r1", "ann")) is True
@@ -291,7 +308,9 @@ class LaneTopics(StoreTopics):
         assert await other.claim() == []
 
     @story
-    async def test_a_lane_does_not_wait_for_what_failed_before_policy_block(self, scene: Scene) -> None:
+    async def test_a_lane_does_not_wait_for_what_failed_before_policy_block(
+        self, scene: Scene
+    ) -> None:
         leader = await three_in_line(scene, "dead-letter")
         await scene.settle("r1", await leader.start("r1"), "failed")
         await scene.do(DefineLane("line", "fifo", "block"))
@@ -302,7 +321,9 @@ class LaneTopics(StoreTopics):
         leader = await scene.fifo()
         await scene.submit("r1", lane="line")
         acquired, claimed, nothing = await scene.apply(
-            Acquire("lane:line", "t1", "owner of t1", TTL), leader.claim_command(), leader.claim_command()
+            Acquire("lane:line", "t1", "owner of t1", TTL),
+            leader.claim_command(),
+            leader.claim_command(),
         )
         assert acquired == Acquired(leader.term)
         assert [found.run for found in claimed] == ["r1"]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import Renew, Sweep
-from holdfast.testing.contracts.store_topics.scene import TTL, Scene, StoreTopics, a_checkpoint, story
+from holdfast.model.commands import Renew, Sweep
+from holdfast.testing.contracts.store_topics.scene import (
+    TTL,
+    Scene,
+    StoreTopics,
+    a_checkpoint,
+    story,
+)
 
 YEAR = 365 * 86_400.0
 
@@ -64,7 +70,9 @@ class LeaseTopics(StoreTopics):
         assert await scene.do(Sweep()) == [("r1", "queued")]
 
     @story
-    async def test_a_worker_that_has_a_run_twice_keeps_the_lease_it_really_holds(self, scene: Scene) -> None:
+    async def test_a_worker_that_has_a_run_twice_keeps_the_lease_it_really_holds(
+        self, scene: Scene
+    ) -> None:
         await scene.start("r1")
         await scene.lose_worker()
         epoch = await scene.restart("r1")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.model.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, RenewLocks
 from holdfast.model.lease import LockInfo
-from holdfast.ports.commands import Acquire, Acquired, ForceRelease, Held, ReleaseLock, RenewLocks
 from holdfast.testing.contracts.store_topics.scene import TTL, Scene, StoreTopics, story
 
 YEAR = 365 * 86_400.0
@@ -17,7 +17,9 @@ class LockTopics(StoreTopics):
     @story
     async def test_a_free_lock_is_taken(self, scene: Scene) -> None:
         assert await scene.do(take("a")) == Acquired(1)
-        assert await scene.store.locks() == [LockInfo("lock", 1, "owner of a", scene.clock.now(), TTL)]
+        assert await scene.store.locks() == [
+            LockInfo("lock", 1, "owner of a", scene.clock.now(), TTL)
+        ]
 
     @story
     async def test_a_held_lock_says_who_holds_it_and_for_how_long(self, scene: Scene) -> None:
@@ -93,7 +95,11 @@ class LockTopics(StoreTopics):
         await scene.apply(take("a", "mine"), take("b", "theirs"), take("a", "ended", ttl=1.0))
         scene.clock.advance(2.0)
         held = [("mine", "a"), ("theirs", "a"), ("ended", "a"), ("unknown", "a")]
-        assert sorted(await scene.do(RenewLocks(held, TTL))) == [("ended", "a"), ("theirs", "a"), ("unknown", "a")]
+        assert sorted(await scene.do(RenewLocks(held, TTL))) == [
+            ("ended", "a"),
+            ("theirs", "a"),
+            ("unknown", "a"),
+        ]
         assert await scene.do(take("c", "mine")) == Held("owner of a", TTL, 1)
         assert await scene.do(take("c", "ended")) == Acquired(2)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import Cancel, PauseRun, Refused, Resume
+from holdfast.model.commands import Cancel, PauseRun, Refused, Resume
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_checkpoint, story
 
 
@@ -23,7 +23,11 @@ class OperationTopics(StoreTopics):
             before = (await scene.run(run)).epoch
             assert await scene.do(Cancel(run, "ann", "not needed")) is None
             after = await scene.run(run)
-            assert (after.state, after.epoch, after.reason) == ("cancelled", before + 1, "not needed")
+            assert (after.state, after.epoch, after.reason) == (
+                "cancelled",
+                before + 1,
+                "not needed",
+            )
             assert after.finished == scene.clock.now()
             expected = {"actor": "ann", "reason": "not needed"}
             assert await scene.last_event(run) == ("run.cancelled", expected)
@@ -75,7 +79,9 @@ class OperationTopics(StoreTopics):
         assert await scene.claim() == []
 
     @story
-    async def test_a_running_run_is_paused_and_the_attempt_does_not_count(self, scene: Scene) -> None:
+    async def test_a_running_run_is_paused_and_the_attempt_does_not_count(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         assert await scene.do(PauseRun("r1", "ann", "wait")) is None
         run = await scene.run("r1")
@@ -142,7 +148,9 @@ class OperationTopics(StoreTopics):
             assert await scene.everything(run) == before
 
     @story
-    async def test_a_failed_run_is_not_resumed_while_its_unique_slot_is_taken(self, scene: Scene) -> None:
+    async def test_a_failed_run_is_not_resumed_while_its_unique_slot_is_taken(
+        self, scene: Scene
+    ) -> None:
         await scene.fail("r1", pipeline="solo", unique=True)
         await scene.submit("r2", pipeline="solo", unique=True)
         before = await scene.everything("r1")

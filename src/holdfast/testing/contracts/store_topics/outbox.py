@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import ConfirmOutbox, ReadOutbox
+from holdfast.model.commands import ConfirmOutbox, ReadOutbox
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_checkpoint, story
 
 
@@ -52,7 +52,9 @@ class OutboxTopics(StoreTopics):
         for number in range(4):
             await scene.submit(f"r{number}")
         events = await scene.do(ReadOutbox())
-        await scene.apply(ConfirmOutbox(events[2].position), ConfirmOutbox(events[0].position), ConfirmOutbox(0))
+        await scene.apply(
+            ConfirmOutbox(events[2].position), ConfirmOutbox(events[0].position), ConfirmOutbox(0)
+        )
         assert await unsent(scene) == ["r3:1"]
 
     @story

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import Cancel, PauseRun
+from holdfast.model.commands import Cancel, PauseRun
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, story
 
 
-async def listed(scene: Scene, limit: int = 50, before: int | None = None, **where: str) -> list[str]:
+async def listed(
+    scene: Scene, limit: int = 50, before: int | None = None, **where: str
+) -> list[str]:
     runs = await scene.store.runs(RunFilter(**where), limit=limit, before=before)
     return [run.id for run in runs]
 
@@ -34,7 +36,9 @@ class ReadTopics(StoreTopics):
         assert await listed(scene, lane="fast") == ["b1", "a2"]
         assert await listed(scene, key="k1") == ["b1", "a1"]
         assert await listed(scene, id_prefix="a") == ["a2", "a1"]
-        assert await listed(scene, tenant="acme", key="k1", state="queued", lane="default") == ["a1"]
+        assert await listed(scene, tenant="acme", key="k1", state="queued", lane="default") == [
+            "a1"
+        ]
         assert await listed(scene, tenant="acme", lane="default", state="cancelled") == []
 
     @story
@@ -72,7 +76,9 @@ class ReadTopics(StoreTopics):
         assert await scene.store.count(RunFilter(tenant="nobody")) == {}
 
     @story
-    async def test_over_are_the_runs_that_succeeded_failed_or_were_cancelled(self, scene: Scene) -> None:
+    async def test_over_are_the_runs_that_succeeded_failed_or_were_cancelled(
+        self, scene: Scene
+    ) -> None:
         await scene.settle("succeeded", await scene.start("succeeded"), "succeeded", result="1")
         await scene.fail("failed")
         await scene.start("running")

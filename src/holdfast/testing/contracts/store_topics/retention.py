@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Cancel,
     ConfirmOutbox,
     Discard,
@@ -24,7 +24,9 @@ async def pruned(scene: Scene, limit: int = 500) -> list[str]:
 
 class RetentionTopics(StoreTopics):
     @story
-    async def test_finished_runs_are_deleted_with_all_that_belongs_to_them(self, scene: Scene) -> None:
+    async def test_finished_runs_are_deleted_with_all_that_belongs_to_them(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1", key="k1")
         await scene.apply(
             a_checkpoint("r1", epoch, "s"),
@@ -74,7 +76,9 @@ class RetentionTopics(StoreTopics):
         assert await scene.store.dead_letters(open_only=False) == []
 
     @story
-    async def test_a_failed_run_stays_as_long_after_its_dead_letter_was_closed(self, scene: Scene) -> None:
+    async def test_a_failed_run_stays_as_long_after_its_dead_letter_was_closed(
+        self, scene: Scene
+    ) -> None:
         await scene.fail("r1")
         await scene.do(Discard("run:r1", "ann", "known"))
         scene.clock.advance(2 * DAY)
@@ -104,7 +108,9 @@ class RetentionTopics(StoreTopics):
         await scene.settle("r1", await scene.start("r1", key="k1"), "succeeded")
         scene.clock.advance(DAY)
         await pruned(scene)
-        assert await scene.submit("r2", key="k1", fingerprint="f2") == Submitted("r2", True, "queued")
+        assert await scene.submit("r2", key="k1", fingerprint="f2") == Submitted(
+            "r2", True, "queued"
+        )
 
     @story
     async def test_neighbours_survive(self, scene: Scene) -> None:

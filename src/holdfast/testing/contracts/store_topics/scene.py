@@ -1,8 +1,8 @@
-"""The stage of every store test: a fresh store, a clock that is moved by hand, and the words to tell a story.
+"""The stage of every store test: a fresh store, a clock that is moved by hand, and the words to
+tell a story.
 
-After each story the history of every run is checked: gap-free, along the declared transitions, up to the
-state that the run is in. So each test of the suite is also a test of that.
-"""
+After each story the history of every run is checked: gap-free, along the declared transitions, up
+to the state that the run is in. So each test of the suite is also a test of that."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.event import STATE_AFTER, Event, EventType, history_gaps
-from holdfast.model.run import TRANSITIONS, ErrorInfo, Run, RunState
-from holdfast.ports.commands import (
+from holdfast.model.commands import (
     Acquire,
     Acquired,
     Claim,
@@ -28,6 +26,8 @@ from holdfast.ports.commands import (
     Submitted,
     Sweep,
 )
+from holdfast.model.event import STATE_AFTER, Event, EventType, history_gaps
+from holdfast.model.run import TRANSITIONS, ErrorInfo, Run, RunState
 from holdfast.ports.store import DeadLetter, RunFilter, Store
 from holdfast.testing.clock import ManualClock
 
@@ -40,8 +40,8 @@ class StoreTopics:
     def make_store(self, clock: ManualClock) -> Store:
         """A store that is empty at the start of each test and uses the given clock.
 
-        Where the adapter declares `shared`, a second call in the same test opens the same data once more.
-        """
+        Where the adapter declares `shared`, a second call in the same test opens the same data once
+        more."""
         raise NotImplementedError("say how to make the store under test")
 
     async def play(self, story: Callable[[Any, Scene], Awaitable[None]]) -> None:
@@ -69,7 +69,9 @@ def story(test: Callable[[Any, Scene], Awaitable[None]]) -> Callable[[Any], None
 class Scene:
     """A store and its clock."""
 
-    def __init__(self, store: Store, clock: ManualClock, make_store: Callable[[ManualClock], Store]) -> None:
+    def __init__(
+        self, store: Store, clock: ManualClock, make_store: Callable[[ManualClock], Store]
+    ) -> None:
         self.store = store
         self.clock = clock
         self.make_store = make_store
@@ -174,7 +176,9 @@ class Leader:
         self.term = term
 
     def claim_command(self, **fields: Any) -> Claim:
-        return a_claim(**{"lane": self.lane, "token": self.token, "term": self.term, "limit": 10, **fields})
+        return a_claim(
+            **{"lane": self.lane, "token": self.token, "term": self.term, "limit": 10, **fields}
+        )
 
     async def claim(self, **fields: Any) -> list[Claimed]:
         return await self._scene.do(self.claim_command(**fields))
@@ -206,16 +210,30 @@ def check_history(run: Run, events: list[Event]) -> None:
 
 
 def a_submit(id: str = "r1", **fields: Any) -> Submit:
-    given = {"tenant": "acme", "pipeline": "report", "lane": "default", "input": "{}", "fingerprint": "f1"}
+    given = {
+        "tenant": "acme",
+        "pipeline": "report",
+        "lane": "default",
+        "input": "{}",
+        "fingerprint": "f1",
+    }
     return Submit(id, **{**given, **fields})
 
 
 def a_claim(**fields: Any) -> Claim:
-    given = {"worker": "w1", "lane": "default", "pipelines": ["report", "solo"], "limit": 1, "ttl": TTL}
+    given = {
+        "worker": "w1",
+        "lane": "default",
+        "pipelines": ["report", "solo"],
+        "limit": 1,
+        "ttl": TTL,
+    }
     return Claim(**{**given, **fields})
 
 
-def a_checkpoint(run: str, epoch: int, step: str = "s", key: str = "", **fields: Any) -> SaveCheckpoint:
+def a_checkpoint(
+    run: str, epoch: int, step: str = "s", key: str = "", **fields: Any
+) -> SaveCheckpoint:
     given = {"value": "1", "checksum": "c", "schema": "t", "fingerprint": "f", "record": '{"n":1}'}
     return SaveCheckpoint(run, epoch, step, key, **{**given, **fields})
 

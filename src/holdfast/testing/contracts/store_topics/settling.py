@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from holdfast.ports.commands import STALE, Settle
-from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, a_checkpoint, an_error, story
+from holdfast.model.commands import STALE, Settle
+from holdfast.testing.contracts.store_topics.scene import (
+    Scene,
+    StoreTopics,
+    a_checkpoint,
+    an_error,
+    story,
+)
 
 PROGRESS = '{"steps":{"s":{"step":"s","status":"completed","done":3}}}'
 
 
 class SettlingTopics(StoreTopics):
     @story
-    async def test_a_run_succeeds_with_its_result_and_its_last_checkpoint(self, scene: Scene) -> None:
+    async def test_a_run_succeeds_with_its_result_and_its_last_checkpoint(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         scene.clock.advance(5.0)
         last = a_checkpoint("r1", epoch, "s", value='"☃"')
@@ -27,11 +35,15 @@ class SettlingTopics(StoreTopics):
     @story
     async def test_a_last_step_that_was_skipped_says_so(self, scene: Scene) -> None:
         epoch = await scene.start("r1")
-        await scene.settle("r1", epoch, "succeeded", last=a_checkpoint("r1", epoch, "s", skipped=True))
+        await scene.settle(
+            "r1", epoch, "succeeded", last=a_checkpoint("r1", epoch, "s", skipped=True)
+        )
         assert (await scene.events("r1"))[2:] == ["step.skipped", "run.completed"]
 
     @story
-    async def test_a_last_checkpoint_saved_before_completes_its_step_once(self, scene: Scene) -> None:
+    async def test_a_last_checkpoint_saved_before_completes_its_step_once(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         last = a_checkpoint("r1", epoch, "s")
         await scene.do(last)
@@ -67,7 +79,12 @@ class SettlingTopics(StoreTopics):
         expected = {"error": {"name": "Permanent", "message": "no such file"}}
         assert await scene.last_event("r1") == ("run.failed", expected)
         letter = await scene.dead_letter("r1")
-        assert (letter.id, letter.source, letter.run, letter.tenant) == ("run:r1", "run", "r1", "acme")
+        assert (letter.id, letter.source, letter.run, letter.tenant) == (
+            "run:r1",
+            "run",
+            "r1",
+            "acme",
+        )
         assert (letter.body, letter.reason) == ('{"a":"☃"}'.encode(), "Permanent: no such file")
         assert letter.attributes == {"pipeline": "report", "attempts": "1"}
         assert (letter.created, letter.closed, letter.resolution) == (scene.clock.now(), None, None)
@@ -79,11 +96,18 @@ class SettlingTopics(StoreTopics):
         assert await scene.claim() == []
 
     @story
-    async def test_a_step_can_pause_its_run_and_the_attempt_does_not_count(self, scene: Scene) -> None:
+    async def test_a_step_can_pause_its_run_and_the_attempt_does_not_count(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         await scene.settle("r1", epoch, "paused", reason="over budget")
         run = await scene.run("r1")
-        assert (run.state, run.reason, run.attempts, run.finished) == ("paused", "over budget", 0, None)
+        assert (run.state, run.reason, run.attempts, run.finished) == (
+            "paused",
+            "over budget",
+            0,
+            None,
+        )
         assert await scene.last_event("r1") == ("run.paused", {"reason": "over budget"})
         assert await scene.claim() == []
 
@@ -127,7 +151,9 @@ class SettlingTopics(StoreTopics):
         epoch = await scene.start("r1", max_attempts=2)
         await scene.settle("r1", epoch, "retry")
         epoch = await scene.restart("r1")
-        await scene.settle("r1", epoch, "retry", delay=5.0, error=an_error("still busy", "Transient"))
+        await scene.settle(
+            "r1", epoch, "retry", delay=5.0, error=an_error("still busy", "Transient")
+        )
         run = await scene.run("r1")
         assert run.error is not None
         assert (run.state, run.error.message, run.available) == ("failed", "still busy", None)
@@ -137,7 +163,9 @@ class SettlingTopics(StoreTopics):
     @story
     async def test_a_deferred_retry_does_not_count(self, scene: Scene) -> None:
         epoch = await scene.start("r1", max_attempts=1)
-        settle = Settle("r1", epoch, "retry", error=an_error("not today"), delay=60.0, deferred=True)
+        settle = Settle(
+            "r1", epoch, "retry", error=an_error("not today"), delay=60.0, deferred=True
+        )
         assert await scene.do(settle) is None
         run = await scene.run("r1")
         assert (run.state, run.attempts, run.available) == ("queued", 0, scene.clock.now() + 60.0)
@@ -155,7 +183,9 @@ class SettlingTopics(StoreTopics):
             epoch = claimed.epoch
 
     @story
-    async def test_an_attempt_that_ends_early_can_leave_its_last_checkpoint(self, scene: Scene) -> None:
+    async def test_an_attempt_that_ends_early_can_leave_its_last_checkpoint(
+        self, scene: Scene
+    ) -> None:
         epoch = await scene.start("r1")
         await scene.settle("r1", epoch, "handover", last=a_checkpoint("r1", epoch, "s"))
         assert [c.step for c in await scene.store.checkpoints("r1")] == ["s"]

@@ -1,4 +1,5 @@
-"""Standing by: an idle worker is given a run in the commit that accepts it, and has it as if it had claimed it."""
+"""Standing by: an idle worker is given a run in the commit that accepts it, and has it as if it had
+claimed it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,15 @@ import asyncio
 from itertools import count
 from typing import Any
 
-from holdfast.ports.commands import STALE, Cancel, Claimed, Renew
-from holdfast.testing.contracts.store_topics.scene import TTL, Scene, StoreTopics, a_checkpoint, a_claim, story
+from holdfast.model.commands import STALE, Cancel, Claimed, Renew
+from holdfast.testing.contracts.store_topics.scene import (
+    TTL,
+    Scene,
+    StoreTopics,
+    a_checkpoint,
+    a_claim,
+    story,
+)
 
 ENOUGH = 50
 """Runs after which a store that stands by should have given one away."""
@@ -37,10 +45,20 @@ class StandByTopics(StoreTopics):
     async def test_what_is_given_is_claimed(self, scene: Scene) -> None:
         given = await be_given(scene)
         assert (given.attempt, given.progress, given.resumed) == (1, "{}", False)
-        assert (given.tenant, given.pipeline, given.lane, given.input) == ("acme", "report", "default", "{}")
+        assert (given.tenant, given.pipeline, given.lane, given.input) == (
+            "acme",
+            "report",
+            "default",
+            "{}",
+        )
         assert await scene.claim(10) == []
         run = await scene.run(given.run)
-        assert (run.state, run.epoch, run.attempts, run.worker) == ("running", given.epoch, 1, "idle")
+        assert (run.state, run.epoch, run.attempts, run.worker) == (
+            "running",
+            given.epoch,
+            1,
+            "idle",
+        )
         assert await scene.events(given.run) == ["run.queued", "run.started"]
 
     @story
@@ -49,18 +67,29 @@ class StandByTopics(StoreTopics):
         assert await scene.do(a_checkpoint(given.run, given.epoch)) is None
         assert await scene.do(Renew([(given.run, given.epoch)], TTL)) == []
         assert await scene.settle(given.run, given.epoch, "succeeded", result="1") is None
-        assert await scene.events(given.run) == ["run.queued", "run.started", "step.completed", "run.completed"]
+        assert await scene.events(given.run) == [
+            "run.queued",
+            "run.started",
+            "step.completed",
+            "run.completed",
+        ]
         await scene.check_histories()
 
     @story
-    async def test_a_run_that_was_given_out_is_settled_by_the_first_command(self, scene: Scene) -> None:
+    async def test_a_run_that_was_given_out_is_settled_by_the_first_command(
+        self, scene: Scene
+    ) -> None:
         given = await be_given(scene)
         last = a_checkpoint(given.run, given.epoch)
-        assert await scene.settle(given.run, given.epoch, "succeeded", result="1", last=last) is None
+        assert (
+            await scene.settle(given.run, given.epoch, "succeeded", result="1", last=last) is None
+        )
         assert await scene.state(given.run) == "succeeded"
 
     @story
-    async def test_a_run_that_was_given_out_is_renewed_by_the_first_command(self, scene: Scene) -> None:
+    async def test_a_run_that_was_given_out_is_renewed_by_the_first_command(
+        self, scene: Scene
+    ) -> None:
         given = await be_given(scene)
         assert await scene.do(Renew([(given.run, given.epoch)], TTL)) == []
 
@@ -105,7 +134,9 @@ class StandByTopics(StoreTopics):
         await scene.check_histories()
 
     @story
-    async def test_a_run_of_a_fifo_lane_waits_its_turn_whoever_stands_by(self, scene: Scene) -> None:
+    async def test_a_run_of_a_fifo_lane_waits_its_turn_whoever_stands_by(
+        self, scene: Scene
+    ) -> None:
         await be_given(scene)
         leader = await scene.fifo()
         await scene.submit("first", lane="line")

@@ -22,7 +22,8 @@ def own_prompt(name: str) -> str:
 
 
 def prompt(name: str, brief: Brief) -> str:
-    """The wording in use. Where a replacement has a `${placeholder}`, it is told that the data comes below."""
+    """The wording in use. Where a replacement has a `${placeholder}`, it is told that the data
+    comes below."""
     given = brief.prompts.get(name, "").strip() if name in PROMPTS else ""
     return PLACEHOLDER.sub("(given below)", given) if given else own_prompt(name)
 
@@ -30,5 +31,6 @@ def prompt(name: str, brief: Brief) -> str:
 def prompts_used(brief: Brief) -> list[PromptUsed]:
     """All of them, for the report's appendix."""
     return [
-        PromptUsed(name, text := prompt(name, brief), customised=text != own_prompt(name)) for name in (*PROMPTS, *OURS)
+        PromptUsed(name, text := prompt(name, brief), customised=text != own_prompt(name))
+        for name in (*PROMPTS, *OURS)
     ]

@@ -8,7 +8,8 @@ STEP = 16
 
 
 def grid(counts: Sequence[int], columns: int) -> tuple[list[str], int]:
-    """One path for each count, the dots running on from one to the next through the rows; and how many rows it took."""
+    """One path for each count, the dots running on from one to the next through the rows; and how
+    many rows it took."""
     paths, at = [], 0
     for count in counts:
         spots = ((number % columns, number // columns) for number in range(at, at + count))

@@ -1,4 +1,5 @@
-"""An order for the rows of a matrix in which neighbours are alike: along the direction in which they differ most."""
+"""An order for the rows of a matrix in which neighbours are alike: along the direction in which
+they differ most."""
 
 from __future__ import annotations
 
@@ -10,7 +11,10 @@ def by_likeness(rows: Sequence[Sequence[float]]) -> list[int]:
     if not rows or not rows[0]:
         return list(range(len(rows)))
     weights = _direction(_centred(rows))
-    scores = [sum(weight * value for weight, value in zip(weights, row, strict=True)) for row in _centred(rows)]
+    scores = [
+        sum(weight * value for weight, value in zip(weights, row, strict=True))
+        for row in _centred(rows)
+    ]
     return sorted(range(len(rows)), key=lambda at: (-round(scores[at], 6), at))
 
 
@@ -23,8 +27,13 @@ def _direction(rows: Sequence[Sequence[float]], rounds: int = 40) -> list[float]
     """The first principal component, by power iteration."""
     weights = [1.0 + at / 100 for at in range(len(rows[0]))]
     for _ in range(rounds):
-        scores = [sum(weight * value for weight, value in zip(weights, row, strict=True)) for row in rows]
-        weights = [sum(score * row[at] for score, row in zip(scores, rows, strict=True)) for at in range(len(weights))]
+        scores = [
+            sum(weight * value for weight, value in zip(weights, row, strict=True)) for row in rows
+        ]
+        weights = [
+            sum(score * row[at] for score, row in zip(scores, rows, strict=True))
+            for at in range(len(weights))
+        ]
         size = max((abs(weight) for weight in weights), default=0)
         if not size:
             return [1.0] * len(weights)

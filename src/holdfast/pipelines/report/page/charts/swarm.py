@@ -1,8 +1,8 @@
-"""A beeswarm: dots at their place on a line, moved away from it only so far that none covers another.
+"""A beeswarm: dots at their place on a line, moved away from it only so far that none covers
+another.
 
-Where hundreds have the same place (everybody agreed), a tower of them would be taller than the page. Then, and only
-then, dots stand in columns, and a full column continues beside itself.
-"""
+Where hundreds have the same place (everybody agreed), a tower of them would be taller than the
+page. Then, and only then, dots stand in columns, and a full column continues beside itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Swarm:
 
 
 def swarm(places: Sequence[tuple[float, bool]], width: float) -> Swarm:
-    """`places`: a share of the width, and whether the dot belongs above the line. Dots get smaller until all fit."""
+    """`places`: a share of the width, and whether the dot belongs above the line. Dots get smaller
+    until all fit."""
     for radius in EXACT:
         if dots := _dodged(places, width, radius):
             return Swarm(radius, dots)

@@ -1,15 +1,14 @@
 """The commands a store applies, and what it answers.
 
-A command is a value. Each is atomic and fenced on its own; a store applies many in one round trip. Commands carry
-no time: the store stamps what it writes with its own clock.
+A command is a value. Each is atomic and fenced on its own; a store applies many in one round trip.
+Commands carry no time: the store stamps what it writes with its own clock.
 
-**The fence.** Commands with `run` and `epoch` are accepted only while that run is `running`, its epoch is the
-given one and its lease has not ended by the store's clock. Otherwise nothing at all is written and the answer is
-`STALE`.
+**The fence.** Commands with `run` and `epoch` are accepted only while that run is `running`, its
+epoch is the given one and its lease has not ended by the store's clock. Otherwise nothing at all is
+written and the answer is `STALE`.
 
-**History.** Whatever changes a run's state writes its event in the same transaction, numbered one higher than the
-run's last event.
-"""
+**History.** Whatever changes a run's state writes its event in the same transaction, numbered one
+higher than the run's last event."""
 
 from __future__ import annotations
 
@@ -29,22 +28,23 @@ STALE: Final = Stale()
 
 
 class Refused(Struct, frozen=True):
-    """The run is in a state that does not allow the command. `state` is None when there is no such run."""
+    """The run is in a state that does not allow the command. `state` is None when there is no such
+    run."""
 
     state: str | None
     run: str | None = None
 
 
-# --- intake ----------------------------------------------------------------------------------------------------
+# --- intake ---------------------------------------------------------------------------------------
 
 
 class Submit(Struct, frozen=True, array_like=True, gc=False):
-    """Accept a run. Writes the run and `run.queued`, unless the id, the key or the unique slot is taken.
+    """Accept a run. Writes the run and `run.queued`, unless the id, the key or the unique slot is
+    taken.
 
     Taken by the same `id`: the answer is that run, `created` stays true for a repeated request.
-    Taken by `(tenant, key)`: the answer is that run, with `conflict` set when its fingerprint differs.
-    Taken by a live run of a `unique` pipeline for the tenant: the answer is that run.
-    """
+    Taken by `(tenant, key)`: the answer is that run, with `conflict` set when its fingerprint
+    differs. Taken by a live run of a `unique` pipeline for the tenant: the answer is that run."""
 
     id: str
     tenant: str
@@ -69,20 +69,20 @@ class Submitted(Struct, frozen=True, gc=False):
     conflict: bool = False
 
 
-# --- execution -------------------------------------------------------------------------------------------------
+# --- execution ------------------------------------------------------------------------------------
 
 
 class Claim(Struct, frozen=True):
     """Lease up to `limit` queued runs of a lane: by priority, then in the order of acceptance.
 
-    Only the named pipelines are claimed. Each claim raises the run's epoch and attempts by one and writes
-    `run.started`. The sum of the inputs' sizes stays below `max_bytes`, but one run is always allowed.
+    Only the named pipelines are claimed. Each claim raises the run's epoch and attempts by one and
+    writes `run.started`. The sum of the inputs' sizes stays below `max_bytes`, but one run is
+    always allowed.
 
-    In a fifo lane `token` and `term` must be those of the current holder of the lock `lane:<name>`, and nothing is
-    claimed while a run of the lane is running or holds it (head policy `block`); then only the head is
-    considered: the first accepted run that is queued. If that waits for a retry or its pipeline is not named,
-    the answer is empty.
-    """
+    In a fifo lane `token` and `term` must be those of the current holder of the lock `lane:<name>`,
+    and nothing is claimed while a run of the lane is running or holds it (head policy `block`);
+    then only the head is considered: the first accepted run that is queued. If that waits for a
+    retry or its pipeline is not named, the answer is empty."""
 
     worker: str
     lane: str
@@ -108,19 +108,22 @@ class Claimed(Struct, frozen=True, array_like=True, gc=False):
     progress: str
     """JSON of `Progress`."""
     resumed: bool
-    """Whether checkpoints may exist: it was claimed before, or takes over results of another run."""
+    """Whether checkpoints may exist: it was claimed before, or takes over results of another
+    run."""
 
 
 class Renew(Struct, frozen=True):
-    """Extend the leases that are still held to now + ttl; never shortens one. The answer lists the lost pairs."""
+    """Extend the leases that are still held to now + ttl; never shortens one. The answer lists the
+    lost pairs."""
 
     held: list[tuple[str, int]]
     ttl: float
 
 
 class SaveCheckpoint(Struct, frozen=True, array_like=True, gc=False):
-    """Store the result of a step or item. Fenced. A step (`key == ""`) also writes `step.completed` or
-    `step.skipped`, with `record` as its data. Repeating it replaces the value and changes nothing else."""
+    """Store the result of a step or item. Fenced. A step (`key == ""`) also writes `step.completed`
+    or `step.skipped`, with `record` as its data. Repeating it replaces the value and changes
+    nothing else."""
 
     run: str
     epoch: int
@@ -135,8 +138,8 @@ class SaveCheckpoint(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Quarantine(Struct, frozen=True):
-    """Take a bad checkpoint out of use and keep it aside. Fenced. The answer is how many of this step's
-    checkpoints (items included) were quarantined in this run so far."""
+    """Take a bad checkpoint out of use and keep it aside. Fenced. The answer is how many of this
+    step's checkpoints (items included) were quarantined in this run so far."""
 
     run: str
     epoch: int
@@ -168,15 +171,16 @@ Outcome = Literal["succeeded", "failed", "paused", "retry", "handover"]
 
 
 class Settle(Struct, frozen=True, array_like=True, gc=False):
-    """End an attempt: outcome, last checkpoint, event and the end of the lease in one transaction. Fenced.
+    """End an attempt: outcome, last checkpoint, event and the end of the lease in one transaction.
+    Fenced.
 
-    `succeeded` → succeeded with `result`; `failed` → failed with `error`, and one dead letter unless the run's
-    fifo lane says `skip`; `paused` → paused with `reason`; `retry` → queued, claimable after `delay`;
-    `handover` → queued at once. After a hand-over, a pause, or a `deferred` retry (which a step asked for and
-    counts itself) the attempt does not count.
+    `succeeded` → succeeded with `result`; `failed` → failed with `error`, and one dead letter
+    unless the run's fifo lane says `skip`; `paused` → paused with `reason`; `retry` → queued,
+    claimable after `delay`; `handover` → queued at once. After a hand-over, a pause, or a
+    `deferred` retry (which a step asked for and counts itself) the attempt does not count.
 
-    `error` is JSON of `ErrorInfo`, `progress` JSON of `Progress`. `last` is the checkpoint of the final step.
-    """
+    `error` is JSON of `ErrorInfo`, `progress` JSON of `Progress`. `last` is the checkpoint of the
+    final step."""
 
     run: str
     epoch: int
@@ -190,7 +194,7 @@ class Settle(Struct, frozen=True, array_like=True, gc=False):
     deferred: bool = False
 
 
-# --- operations ------------------------------------------------------------------------------------------------
+# --- operations -----------------------------------------------------------------------------------
 
 
 class Cancel(Struct, frozen=True):
@@ -210,10 +214,11 @@ class PauseRun(Struct, frozen=True):
 
 
 class Resume(Struct, frozen=True):
-    """Paused or failed → queued with its checkpoints, its place in the lane, and `attempts` more attempts.
+    """Paused or failed → queued with its checkpoints, its place in the lane, and `attempts` more
+    attempts.
 
-    Its open dead letter is marked redriven. `Refused` with the live run's id when a unique slot is taken.
-    """
+    Its open dead letter is marked redriven. `Refused` with the live run's id when a unique slot is
+    taken."""
 
     run: str
     actor: str
@@ -221,15 +226,17 @@ class Resume(Struct, frozen=True):
 
 
 class Sweep(Struct, frozen=True):
-    """Return runs whose lease has ended to the queue (`run.worker_lost`), or fail them (`run.failed`, dead
-    letter) when their attempts are used up. The answer lists them as (run, new state)."""
+    """Return runs whose lease has ended to the queue (`run.worker_lost`), or fail them
+    (`run.failed`, dead letter) when their attempts are used up. The answer lists them as (run, new
+    state)."""
 
     limit: int = 500
 
 
 class Prune(Struct, frozen=True):
-    """Delete finished runs with all that belongs to them, `keep` seconds after they finished. Failed runs and
-    runs with an open dead letter stay `keep_failed` seconds. The answer lists them as (run, tenant)."""
+    """Delete finished runs with all that belongs to them, `keep` seconds after they finished.
+    Failed runs and runs with an open dead letter stay `keep_failed` seconds. The answer lists them
+    as (run, tenant)."""
 
     keep: float
     keep_failed: float
@@ -244,12 +251,12 @@ class DefineLane(Struct, frozen=True):
     head: str
 
 
-# --- locks -----------------------------------------------------------------------------------------------------
+# --- locks ----------------------------------------------------------------------------------------
 
 
 class Acquire(Struct, frozen=True, gc=False):
-    """Take a lock, or learn who holds it. Idempotent per token: the holder's token gets the same epoch again.
-    Every other acquisition raises the epoch by one."""
+    """Take a lock, or learn who holds it. Idempotent per token: the holder's token gets the same
+    epoch again. Every other acquisition raises the epoch by one."""
 
     name: str
     token: str
@@ -268,7 +275,8 @@ class Held(Struct, frozen=True):
 
 
 class RenewLocks(Struct, frozen=True):
-    """Extend the locks that these (name, token) pairs still hold. The answer lists the lost pairs."""
+    """Extend the locks that these (name, token) pairs still hold. The answer lists the lost
+    pairs."""
 
     held: list[tuple[str, str]]
     ttl: float
@@ -282,20 +290,20 @@ class ReleaseLock(Struct, frozen=True, gc=False):
 
 
 class ForceRelease(Struct, frozen=True):
-    """End a lock against its holder's will: raises the epoch and writes an audit entry. The answer says whether
-    anybody held it."""
+    """End a lock against its holder's will: raises the epoch and writes an audit entry. The answer
+    says whether anybody held it."""
 
     name: str
     actor: str
     reason: str
 
 
-# --- dead letters, outbox --------------------------------------------------------------------------------------
+# --- dead letters, outbox -------------------------------------------------------------------------
 
 
 class Bury(Struct, frozen=True):
-    """Keep a message that can't become a run. Idempotent per id; the answer says whether it is new. Ids that begin
-    with `run:` belong to the dead letters of runs."""
+    """Keep a message that can't become a run. Idempotent per id; the answer says whether it is new.
+    Ids that begin with `run:` belong to the dead letters of runs."""
 
     id: str
     source: str
@@ -306,14 +314,16 @@ class Bury(Struct, frozen=True):
 
 
 class MarkRedriven(Struct, frozen=True):
-    """Note that a dead letter was sent on its way again. The answer is False when that happened before."""
+    """Note that a dead letter was sent on its way again. The answer is False when that happened
+    before."""
 
     id: str
     actor: str
 
 
 class Discard(Struct, frozen=True):
-    """Close a dead letter for good. A blocked lane whose head it was goes on. False if it was closed before."""
+    """Close a dead letter for good. A blocked lane whose head it was goes on. False if it was
+    closed before."""
 
     id: str
     actor: str
