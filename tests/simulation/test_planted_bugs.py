@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from holdfast.adapters.memory import execution as stored
-from holdfast.adapters.memory import intake
-from holdfast.adapters.memory.state import State, accepted
-from holdfast.adapters.memory.store import HANDLERS, MemoryStore
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.memory.tables import Tables
 from holdfast.engine.execution import Execution
 from holdfast.engine.lease import Lease
 from holdfast.engine.relay import EVENTS_TOPIC, Relay
 from holdfast.model.commands import ConfirmOutbox, ReadOutbox, Sweep
 from holdfast.model.event import EventType
+from holdfast.model.machine import RULES, attempts
+from holdfast.model.machine.changes import AddEvent, Decision
+from holdfast.model.machine.facts import Now, RunFacts
 from holdfast.model.run import RunState
 from holdfast.testing.crash import quiet
 
@@ -29,11 +30,10 @@ Patch = pytest.MonkeyPatch
 def no_fence(patch: Patch) -> None:
     """Whoever once had the run may write to it."""
 
-    def held(self: State, run: str, epoch: int) -> Any:
-        row = self.runs.get(run)
-        return row if row is not None and row.run.state is RunState.RUNNING else None
+    def is_held(self: RunFacts, epoch: int, now: Now) -> bool:
+        return self.state is RunState.RUNNING
 
-    patch.setattr(State, "held", held)
+    patch.setattr(RunFacts, "is_held", is_held)
 
 
 def no_trust_window(patch: Patch) -> None:
@@ -66,12 +66,12 @@ def forgotten_checkpoints(patch: Patch) -> None:
 
 def keys_ignored(patch: Patch) -> None:
     """A repeated request becomes a second run."""
-    patch.setattr(intake, "_same_key", lambda state, command: None)
+    patch.setattr(Tables, "run_with_key", lambda self, tenant, key: None)
 
 
 def never_swept(patch: Patch) -> None:
     """Runs of dead workers stay where they are."""
-    patch.setitem(HANDLERS, Sweep, lambda state, command: [])
+    patch.setitem(RULES, Sweep, lambda command, facts, now: Decision([]))
 
 
 def confirmed_too_early(patch: Patch) -> None:
@@ -91,38 +91,38 @@ def confirmed_too_early(patch: Patch) -> None:
 def lane_not_busy(patch: Patch) -> None:
     """A fifo lane lets the next run start while one is under way."""
 
-    def head(state: State, command: Any, lane: Any) -> list[Any]:
-        first = min(state.in_lane(lane.name, RunState.QUEUED), key=accepted, default=None)
-        return [first] if first and stored._claimable(state, first, command) else []
+    def head(command: Any, lane: Any, tables: Tables, now: Now) -> list[RunFacts]:
+        queued = sorted(tables.in_lane(lane.name, RunState.QUEUED), key=lambda run: run.seq)
+        return [run for run in queued[:1] if is_claimable(run, command, now)]
 
-    patch.setattr(stored, "_head", head)
+    patch.setattr(attempts, "_head", head)
 
 
 def retry_loses_its_place(patch: Patch) -> None:
     """A run that waits for its retry is overtaken."""
 
-    def head(state: State, command: Any, lane: Any) -> list[Any]:
-        if any(state.in_lane(lane.name, RunState.RUNNING)):
+    def head(command: Any, lane: Any, tables: Tables, now: Now) -> list[RunFacts]:
+        if any(tables.in_lane(lane.name, RunState.RUNNING)):
             return []
-        queued = [
-            r
-            for r in state.in_lane(lane.name, RunState.QUEUED)
-            if stored._claimable(state, r, command)
-        ]
-        return sorted(queued, key=accepted)[:1]
+        queued = sorted(tables.in_lane(lane.name, RunState.QUEUED), key=lambda run: run.seq)
+        return [run for run in queued if is_claimable(run, command, now)][:1]
 
-    patch.setattr(stored, "_head", head)
+    patch.setattr(attempts, "_head", head)
+
+
+def is_claimable(run: RunFacts, command: Any, now: Now) -> bool:
+    return run.pipeline in command.pipelines and (run.due is None or run.due <= now.mono)
 
 
 def silent_success(patch: Patch) -> None:
     """A run succeeds without an event."""
-    change = State.record
+    write = Tables.write
 
-    def record(self: State, row: Any, event: EventType, data: Any) -> None:
-        if event is not EventType.COMPLETED:
-            change(self, row, event, data)
+    def write_all_but_completed(self: Tables, change: Any, now: Now) -> None:
+        if not (isinstance(change, AddEvent) and change.type == EventType.COMPLETED):
+            write(self, change, now)
 
-    patch.setattr(State, "record", record)
+    patch.setattr(Tables, "write", write_all_but_completed)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Lab(TestEngine):
 
     def damage(self, run: RunHandle, step: str, key: str = "", **changes: Any) -> None:
         """Change a checkpoint behind everybody's back."""
-        stored = self.store._state.runs[run.id].checkpoints
+        stored = self.store._tables.runs[run.id].checkpoints
         stored[step, key] = replace(stored[step, key], **(changes or {"value": '"damaged"'}))
 
     def lose_blobs(self) -> None:

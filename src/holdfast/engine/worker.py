@@ -123,8 +123,6 @@ class Worker:
             )
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
         self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
-        if self._parallel and self._runtime.store.features.stands_by:
-            self._loops.append(asyncio.create_task(self._stand_by(), name="standby"))
         self._runtime.expect_work = self._expect_work
 
     async def stop(self, grace: float | None = None) -> None:
@@ -289,41 +287,6 @@ class Worker:
             self._room.set()
         self._bytes += sum(len(each.input) for each in claimed)
         return claimed
-
-    async def _stand_by(self) -> None:
-        """While there is nothing to do, be where the next run is given out."""
-        while True:
-            await self._idle.wait()
-            if self._stopping.is_set():
-                return
-            try:
-                await asyncio.shield(self._on_its_own(self._be_given()))
-            except Exception as error:  # whatever it is: runs can be claimed, too
-                log.debug("can't stand by: %s: %s", type(error).__name__, error)
-                await asyncio.sleep(self.options.poll)
-
-    async def _be_given(self) -> bool:
-        """Keep a place free meanwhile, unless it is the only one: that belongs to what is queued,
-        and a run that comes when it is taken is handed over."""
-        times = self._runtime.times
-        trusted_until = times.trusted_until(self._runtime.clock.monotonic())
-        claims = [
-            Claim(self.name, lane, names, 1, times.ttl) for lane, names in self._parallel.items()
-        ]
-        kept = 1 if self.options.concurrency > 1 else 0
-        self._expected += kept
-        try:
-            given = await self._runtime.store.stand_by(claims)
-        finally:
-            self._expected -= kept
-            self._room.set()
-        for each in given:
-            self._expected += 1
-            self._bytes += len(each.input)
-            if self._left < 0 and (others := self._claims - {asyncio.current_task()}):
-                await asyncio.wait(others)  # what was asked for may not come
-            self._begin(each, trusted_until, hand_over=self._left < 0)
-        return bool(given)
 
     async def _look_after_leases(self) -> None:
         """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all

@@ -1,7 +1,9 @@
 """The commands a store applies, and what it answers.
 
 A command is a value. Each is atomic and fenced on its own; a store applies many in one round trip.
-Commands carry no time: the store stamps what it writes with its own clock.
+Commands carry no time: the store stamps what it writes with its own clock. What a command does is
+written in `model/machine`; here stands what it carries, and what everybody has to know about it:
+the type of its reply (`Command[R]`), what it concerns, and whom it wakes.
 
 **The fence.** Commands with `run` and `epoch` are accepted only while that run is `running`, its
 epoch is the given one and its lease has not ended by the store's clock. Otherwise nothing at all is
@@ -12,33 +14,56 @@ higher than the run's last event."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, Literal
+from collections.abc import Hashable, Sequence
+from enum import IntEnum
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
 from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import Event
+from holdfast.model.replies import STALE as STALE
+from holdfast.model.replies import Acquired, Claimed, Held, Refused, Stale, Submitted
+
+R = TypeVar("R")
 
 
-class Stale(Struct, frozen=True):
-    """The fence refused the command: the writer no longer holds the lease."""
+class Wake(IntEnum):
+    """Whom a command wakes."""
+
+    NOBODY = 0
+    WAITERS = 1
+    """Those who wait for a run to end, or for events to send."""
+    WORKERS = 2
+    """Those who look for something to claim, or for a lock; and the waiters."""
 
 
-STALE: Final = Stale()
+Subject = tuple[Literal["run", "lock", "letter", "record"], str]
 
 
-class Refused(Struct, frozen=True):
-    """The run is in a state that does not allow the command. `state` is None when there is no such
-    run."""
+class Command(Struct, Generic[R], frozen=True):
+    """Something that a store does, and answers with an `R`."""
 
-    state: str | None
-    run: str | None = None
+    @property
+    def subjects(self) -> Sequence[Subject] | None:
+        """What it concerns. Commands of a batch that have a subject in common take effect in the
+        order given. None: it may concern anything, and keeps its place among all others."""
+        return None
+
+    @property
+    def identity(self) -> Hashable:
+        """Commands of one type and identity do not share a statement: the second has to see what
+        the first did. None: it shares with all."""
+        return None
+
+    def wakes(self, reply: R) -> Wake:
+        return Wake.NOBODY
 
 
 # --- intake ---------------------------------------------------------------------------------------
 
 
-class Submit(Struct, frozen=True, array_like=True, gc=False):
+class Submit(Command[Submitted], frozen=True, array_like=True, gc=False):
     """Accept a run. Writes the run and `run.queued`, unless the id, the key or the unique slot is
     taken.
 
@@ -61,18 +86,22 @@ class Submit(Struct, frozen=True, array_like=True, gc=False):
     checkpoints: Sequence[Checkpoint] = ()
     """Results taken over from the run that this one reruns; stored with epoch 0."""
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.id)]
 
-class Submitted(Struct, frozen=True, gc=False):
-    run: str
-    created: bool
-    state: str
-    conflict: bool = False
+    @property
+    def identity(self) -> Hashable:
+        return "unique" if self.unique else None
+
+    def wakes(self, reply: Submitted) -> Wake:
+        return Wake.WORKERS
 
 
 # --- execution ------------------------------------------------------------------------------------
 
 
-class Claim(Struct, frozen=True):
+class Claim(Command[list[Claimed]], frozen=True):
     """Lease up to `limit` queued runs of a lane: by priority, then in the order of acceptance.
 
     Only the named pipelines are claimed. Each claim raises the run's epoch and attempts by one and
@@ -94,33 +123,23 @@ class Claim(Struct, frozen=True):
     term: int = 0
 
 
-class Claimed(Struct, frozen=True, array_like=True, gc=False):
-    """A leased run: what the worker needs to go on with it."""
-
-    run: str
-    tenant: str
-    pipeline: str
-    lane: str
-    epoch: int
-    attempt: int
-    attempt_limit: int
-    input: str
-    progress: str
-    """JSON of `Progress`."""
-    resumed: bool
-    """Whether checkpoints may exist: it was claimed before, or takes over results of another
-    run."""
-
-
-class Renew(Struct, frozen=True):
+class Renew(Command[list[tuple[str, int]]], frozen=True):
     """Extend the leases that are still held to now + ttl; never shortens one. The answer lists the
     lost pairs."""
 
     held: list[tuple[str, int]]
     ttl: float
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", run) for run, _ in self.held]
 
-class SaveCheckpoint(Struct, frozen=True, array_like=True, gc=False):
+    @property
+    def identity(self) -> Hashable:
+        return "renewal"
+
+
+class SaveCheckpoint(Command[Stale | None], frozen=True, array_like=True, gc=False):
     """Store the result of a step or item. Fenced. A step (`key == ""`) also writes `step.completed`
     or `step.skipped`, with `record` as its data. Repeating it replaces the value and changes
     nothing else."""
@@ -136,8 +155,16 @@ class SaveCheckpoint(Struct, frozen=True, array_like=True, gc=False):
     record: str
     skipped: bool = False
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
 
-class Quarantine(Struct, frozen=True):
+    @property
+    def identity(self) -> Hashable:
+        return (self.run, self.step, self.key)
+
+
+class Quarantine(Command[int | Stale], frozen=True):
     """Take a bad checkpoint out of use and keep it aside. Fenced. The answer is how many of this
     step's checkpoints (items included) were quarantined in this run so far."""
 
@@ -147,16 +174,28 @@ class Quarantine(Struct, frozen=True):
     key: str
     reason: str
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
 
-class SaveProgress(Struct, frozen=True, array_like=True, gc=False):
+
+class SaveProgress(Command[Stale | None], frozen=True, array_like=True, gc=False):
     """Replace what people see of the unfinished part (JSON of `Progress`). Fenced. No event."""
 
     run: str
     epoch: int
     progress: str
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
 
-class LogLine(Struct, frozen=True, array_like=True, gc=False):
+    @property
+    def identity(self) -> Hashable:
+        return self.run
+
+
+class LogLine(Command[Stale | None], frozen=True, array_like=True, gc=False):
     """Append a line to the run's log. Fenced. No event."""
 
     run: str
@@ -166,11 +205,23 @@ class LogLine(Struct, frozen=True, array_like=True, gc=False):
     message: str
     fields: str = "{}"
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
+
 
 Outcome = Literal["succeeded", "failed", "paused", "retry", "handover"]
 
+_AFTER: Final[dict[Outcome, Wake]] = {
+    "succeeded": Wake.WAITERS,  # it leaves nothing to be claimed, but in a fifo lane
+    "failed": Wake.WORKERS,
+    "paused": Wake.WORKERS,
+    "retry": Wake.WORKERS,
+    "handover": Wake.WORKERS,
+}
 
-class Settle(Struct, frozen=True, array_like=True, gc=False):
+
+class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
     """End an attempt: outcome, last checkpoint, event and the end of the lease in one transaction.
     Fenced.
 
@@ -193,27 +244,52 @@ class Settle(Struct, frozen=True, array_like=True, gc=False):
     last: SaveCheckpoint | None = None
     deferred: bool = False
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
+
+    @property
+    def identity(self) -> Hashable:
+        return self.run
+
+    def wakes(self, reply: Stale | None) -> Wake:
+        return Wake.NOBODY if reply else _AFTER[self.outcome]
+
 
 # --- operations -----------------------------------------------------------------------------------
 
 
-class Cancel(Struct, frozen=True):
+class Cancel(Command[Refused | None], frozen=True):
     """Live → cancelled, at once, raising the epoch. `Refused` in any other state."""
 
     run: str
     actor: str
     reason: str = ""
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
 
-class PauseRun(Struct, frozen=True):
+    def wakes(self, reply: Refused | None) -> Wake:
+        return Wake.NOBODY if reply else Wake.WORKERS
+
+
+class PauseRun(Command[Refused | None], frozen=True):
     """Queued or running → paused, at once, raising the epoch; the attempt does not count."""
 
     run: str
     actor: str
     reason: str = ""
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
 
-class Resume(Struct, frozen=True):
+    def wakes(self, reply: Refused | None) -> Wake:
+        return Wake.NOBODY if reply else Wake.WORKERS
+
+
+class Resume(Command[Refused | None], frozen=True):
     """Paused or failed → queued with its checkpoints, its place in the lane, and `attempts` more
     attempts.
 
@@ -224,16 +300,26 @@ class Resume(Struct, frozen=True):
     actor: str
     attempts: int = 5
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
 
-class Sweep(Struct, frozen=True):
+    def wakes(self, reply: Refused | None) -> Wake:
+        return Wake.NOBODY if reply else Wake.WORKERS
+
+
+class Sweep(Command[list[tuple[str, str]]], frozen=True):
     """Return runs whose lease has ended to the queue (`run.worker_lost`), or fail them
     (`run.failed`, dead letter) when their attempts are used up. The answer lists them as (run, new
     state)."""
 
     limit: int = 500
 
+    def wakes(self, reply: list[tuple[str, str]]) -> Wake:
+        return Wake.WORKERS if reply else Wake.NOBODY
 
-class Prune(Struct, frozen=True):
+
+class Prune(Command[list[tuple[str, str]]], frozen=True):
     """Delete finished runs with all that belongs to them, `keep` seconds after they finished.
     Failed runs and runs with an open dead letter stay `keep_failed` seconds. The answer lists them
     as (run, tenant)."""
@@ -243,7 +329,7 @@ class Prune(Struct, frozen=True):
     limit: int = 500
 
 
-class DefineLane(Struct, frozen=True):
+class DefineLane(Command[str], frozen=True):
     """Create a lane or change its head policy. The answer is the stored order: it never changes."""
 
     name: str
@@ -254,7 +340,7 @@ class DefineLane(Struct, frozen=True):
 # --- locks ----------------------------------------------------------------------------------------
 
 
-class Acquire(Struct, frozen=True, gc=False):
+class Acquire(Command[Acquired | Held], frozen=True, gc=False):
     """Take a lock, or learn who holds it. Idempotent per token: the holder's token gets the same
     epoch again. Every other acquisition raises the epoch by one."""
 
@@ -263,33 +349,50 @@ class Acquire(Struct, frozen=True, gc=False):
     owner: str
     ttl: float
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("lock", self.name)]
 
-class Acquired(Struct, frozen=True, gc=False):
-    epoch: int
-
-
-class Held(Struct, frozen=True):
-    owner: str
-    remaining: float
-    epoch: int
+    @property
+    def identity(self) -> Hashable:
+        return self.name
 
 
-class RenewLocks(Struct, frozen=True):
+class RenewLocks(Command[list[tuple[str, str]]], frozen=True):
     """Extend the locks that these (name, token) pairs still hold. The answer lists the lost
     pairs."""
 
     held: list[tuple[str, str]]
     ttl: float
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("lock", name) for name, _ in self.held]
 
-class ReleaseLock(Struct, frozen=True, gc=False):
+    @property
+    def identity(self) -> Hashable:
+        return "renewal"
+
+
+class ReleaseLock(Command[bool], frozen=True, gc=False):
     """Give a lock back. The answer says whether the token still held it."""
 
     name: str
     token: str
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("lock", self.name)]
 
-class ForceRelease(Struct, frozen=True):
+    @property
+    def identity(self) -> Hashable:
+        return self.name
+
+    def wakes(self, reply: bool) -> Wake:
+        return Wake.WORKERS if reply else Wake.NOBODY
+
+
+class ForceRelease(Command[bool], frozen=True):
     """End a lock against its holder's will: raises the epoch and writes an audit entry. The answer
     says whether anybody held it."""
 
@@ -297,13 +400,24 @@ class ForceRelease(Struct, frozen=True):
     actor: str
     reason: str
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("lock", self.name)]
+
+    def wakes(self, reply: bool) -> Wake:
+        return Wake.WORKERS if reply else Wake.NOBODY
+
 
 # --- dead letters, outbox -------------------------------------------------------------------------
 
 
-class Bury(Struct, frozen=True):
+RUN_LETTER: Final = "run:"
+"""What the ids of runs' dead letters begin with; the rest is the run's id."""
+
+
+class Bury(Command[bool], frozen=True):
     """Keep a message that can't become a run. Idempotent per id; the answer says whether it is new.
-    Ids that begin with `run:` belong to the dead letters of runs."""
+    Ids that begin with `RUN_LETTER` belong to the dead letters of runs."""
 
     id: str
     source: str
@@ -312,16 +426,24 @@ class Bury(Struct, frozen=True):
     attributes: dict[str, str] = {}
     tenant: str = ""
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("letter", self.id)]
 
-class MarkRedriven(Struct, frozen=True):
+
+class MarkRedriven(Command[bool], frozen=True):
     """Note that a dead letter was sent on its way again. The answer is False when that happened
     before."""
 
     id: str
     actor: str
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return _letter_and_run(self.id)
 
-class Discard(Struct, frozen=True):
+
+class Discard(Command[bool], frozen=True):
     """Close a dead letter for good. A blocked lane whose head it was goes on. False if it was
     closed before."""
 
@@ -329,44 +451,37 @@ class Discard(Struct, frozen=True):
     actor: str
     reason: str
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return _letter_and_run(self.id)
 
-class ReadOutbox(Struct, frozen=True):
+    def wakes(self, reply: bool) -> Wake:
+        return Wake.WORKERS if reply else Wake.NOBODY
+
+
+class ReadOutbox(Command[list[Event]], frozen=True):
     """The next events that no relay has confirmed, in the order they were committed."""
 
     limit: int = 200
 
 
-class ConfirmOutbox(Struct, frozen=True):
+class ConfirmOutbox(Command[None], frozen=True):
     """All events up to this position reached the bus. Never goes back."""
 
     position: int
 
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return []
 
-Command = (
-    Submit
-    | Claim
-    | Renew
-    | SaveCheckpoint
-    | Quarantine
-    | SaveProgress
-    | LogLine
-    | Settle
-    | Cancel
-    | PauseRun
-    | Resume
-    | Sweep
-    | Prune
-    | DefineLane
-    | Acquire
-    | RenewLocks
-    | ReleaseLock
-    | ForceRelease
-    | Bury
-    | MarkRedriven
-    | Discard
-    | ReadOutbox
-    | ConfirmOutbox
-)
+
+def _letter_and_run(letter: str) -> Sequence[Subject]:
+    """A run's dead letter concerns the run as well."""
+    subjects: list[Subject] = [("letter", letter)]
+    if letter.startswith(RUN_LETTER):
+        subjects.append(("run", letter.removeprefix(RUN_LETTER)))
+    return subjects
+
 
 Reply = Any
-"""What `apply` answers: the type named in the command's docstring; None where it names none."""
+"""What `apply` answers to commands of several types: that of each command's `Command[R]`."""

@@ -38,6 +38,7 @@ class RunState(StrEnum):
 
 
 LIVE = (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)
+FINISHED = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
 TRANSITIONS: dict[RunState, tuple[RunState, ...]] = {
     RunState.QUEUED: (RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED),

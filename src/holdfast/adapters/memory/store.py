@@ -1,58 +1,32 @@
-"""The store in plain Python: the readable meaning of every command, and a store for tests.
+"""The store in plain Python, for tests, and to read what a store has to do.
 
-Each command has one function, found by its type; they share the acts in `state.py`. Nothing here
-waits, so a batch is applied in one piece. Everything is lost when the process ends."""
+Every command is decided by `model/machine` and written to `tables.py`. Nothing here waits, so a
+batch is applied in one piece. Everything is lost when the process ends."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
+from heapq import nlargest
 from itertools import islice
 from typing import Any
 
-import msgspec
-
-from holdfast.adapters.doorbell import Doorbell, what_it_leaves
-from holdfast.adapters.memory import deadletters, execution, intake, locks, operations, outbox
-from holdfast.adapters.memory.standby import Waiters
-from holdfast.adapters.memory.state import FINISHED, State
+from holdfast.adapters.memory.tables import Tables
+from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.errors import StoreUnavailable
-from holdfast.model import commands as c
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.commands import Command, ConfirmOutbox, ReadOutbox, Reply
 from holdfast.model.event import Event
+from holdfast.model.lane import Lane
 from holdfast.model.lease import LockInfo
-from holdfast.model.run import Run, RunState
+from holdfast.model.machine import decide
+from holdfast.model.machine.facts import Now
+from holdfast.model.run import FINISHED, Run, RunState
 from holdfast.ports.mover import refuse_marked
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
-
-HANDLERS: dict[type, Callable[[State, Any], c.Reply]] = {
-    c.Submit: intake.submit,
-    c.Claim: execution.claim,
-    c.Renew: execution.renew,
-    c.SaveCheckpoint: execution.save_checkpoint,
-    c.Quarantine: execution.quarantine,
-    c.SaveProgress: execution.save_progress,
-    c.LogLine: execution.log_line,
-    c.Settle: execution.settle,
-    c.Cancel: operations.cancel,
-    c.PauseRun: operations.pause_run,
-    c.Resume: operations.resume,
-    c.Sweep: operations.sweep,
-    c.Prune: operations.prune,
-    c.DefineLane: operations.define_lane,
-    c.Acquire: locks.acquire,
-    c.RenewLocks: locks.renew_locks,
-    c.ReleaseLock: locks.release_lock,
-    c.ForceRelease: locks.force_release,
-    c.Bury: deadletters.bury,
-    c.MarkRedriven: deadletters.mark_redriven,
-    c.Discard: deadletters.discard,
-    c.ReadOutbox: outbox.read_outbox,
-    c.ConfirmOutbox: outbox.confirm_outbox,
-}
 
 
 class MemoryStore:
@@ -60,95 +34,96 @@ class MemoryStore:
 
     features = Features("memory", durable=False, shared=False)
 
-    def __init__(self, clock: Clock = SystemClock(), *, patience: float = 0.0) -> None:  # noqa: B008 - it holds nothing
-        """With `patience`, in seconds, workers may stand by for so long."""
-        self.features = msgspec.structs.replace(self.features, stands_by=patience > 0)
-        self._state = State(clock)
-        self._waiters = Waiters(clock, patience)
+    def __init__(self, clock: Clock = SystemClock()) -> None:  # noqa: B008 - it holds nothing
+        self._clock = clock
+        self._tables = Tables()
         self._guard = threading.Lock()
-        self._doorbell = Doorbell()
+        self._notifier = Notifier()
 
     async def open(self) -> None:
         """Nothing to open, if nobody has moved it away."""
-        refuse_marked(self._state.mark, "this memory")
+        refuse_marked(self._tables.mark, "this memory")
 
     async def close(self) -> None:
         """Nothing to close; what it holds can still be read."""
 
-    async def apply(self, commands: Sequence[c.Command]) -> list[c.Reply]:
+    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
         with self._guard:
-            if self._state.mark is not None:
-                raise StoreUnavailable(f"this memory {self._state.mark.meaning}")
-            before = self._state.version
-            replies = [HANDLERS[type(command)](self._state, command) for command in commands]
-            changed = self._state.version != before
-            if any(type(command) is c.Submit for command in commands):
-                self._waiters.give(lambda claim: execution.claim(self._state, claim))
-        if changed:
-            self._doorbell.ring(work=what_it_leaves(commands, replies) == "work")
+            if self._tables.mark is not None:
+                raise StoreUnavailable(f"this memory {self._tables.mark.meaning}")
+            replies = [self._apply(command) for command in commands]
+        self._notifier.notify(wake_after(commands, replies))
         return replies
 
-    async def stand_by(self, claims: Sequence[c.Claim]) -> list[c.Claimed]:
-        with self._guard:
-            waiter = self._waiters.sit_down(claims)
-        try:
-            await waiter.wait(self._waiters.patience)
-        finally:
-            with self._guard:
-                given = self._waiters.get_up(waiter)
-        return given
+    def _apply(self, command: Command[Any]) -> Reply:
+        match command:
+            case ReadOutbox():
+                return list(islice(self._tables.outbox.values(), command.limit))
+            case ConfirmOutbox():
+                return self._confirm(command.position)
+        now = self._now()
+        decision = decide(command, self._tables, now)
+        for change in decision.changes:
+            self._tables.write(change, now)
+        return decision.reply
+
+    def _confirm(self, position: int) -> None:
+        self._tables.confirmed = max(self._tables.confirmed, position)
+        for sent in [p for p in self._tables.outbox if p <= self._tables.confirmed]:
+            del self._tables.outbox[sent]
+
+    def _now(self) -> Now:
+        return Now(self._clock.now(), self._clock.monotonic())
 
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        return await self._doorbell.wait(since, timeout, work=work)
+        return await self._notifier.wait(since, timeout, work=work)
 
     # --- runs ---
 
     async def run(self, run: str) -> Run | None:
         with self._guard:
-            row = self._state.runs.get(run)
-            return row.snapshot() if row else None
+            facts = self._tables.run(run)
+            return facts.view() if facts else None
 
     async def over(self, runs: Sequence[str]) -> list[Run]:
         with self._guard:
-            found = (self._state.runs.get(run) for run in runs)
-            return [row.snapshot() for row in found if row and row.run.state in FINISHED]
+            facts = map(self._tables.run, runs)
+            return [run.view() for run in facts if run and run.state in FINISHED]
 
     async def runs(
         self, where: RunFilter, *, limit: int = 50, before: int | None = None
     ) -> list[Run]:
         with self._guard:
-            rows = [
-                row for row in self._state.matching(where) if before is None or row.run.seq < before
-            ]
-            rows.sort(key=lambda row: row.run.seq, reverse=True)
-            return [row.snapshot() for row in rows[:limit]]
+            runs = self._tables.matching(where)
+            older = [run for run in runs if before is None or run.seq < before]
+            return [run.view() for run in nlargest(limit, older, key=lambda run: run.seq)]
 
     async def count(self, where: RunFilter) -> dict[str, int]:
         with self._guard:
-            return dict(Counter(str(row.run.state) for row in self._state.matching(where)))
+            return dict(Counter(str(run.state) for run in self._tables.matching(where)))
 
     # --- what belongs to a run ---
 
     async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
         with self._guard:
-            row = self._state.runs.get(run)
-            found = row.checkpoints.values() if row else ()
-            wanted = [copy(checkpoint) for checkpoint in found if step in (None, checkpoint.step)]
+            row = self._tables.runs.get(run)
+            stored = row.checkpoints.values() if row else ()
+            wanted = [copy(checkpoint) for checkpoint in stored if step in (None, checkpoint.step)]
             return sorted(wanted, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
 
     async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
         with self._guard:
-            row = self._state.runs.get(run)
+            row = self._tables.runs.get(run)
             return [(bad.step, bad.key, bad.reason) for bad in row.quarantine] if row else []
 
     async def history(self, run: str) -> list[Event]:
         with self._guard:
-            row = self._state.runs.get(run)
+            row = self._tables.runs.get(run)
             return list(row.history) if row else []
 
     async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
         with self._guard:
-            row = self._state.runs.get(run)
+            row = self._tables.runs.get(run)
             return row.logs[after : after + limit] if row else []
 
     # --- the rest ---
@@ -159,46 +134,46 @@ class MemoryStore:
         with self._guard:
             matching = [
                 letter
-                for letter in self._state.dead_letters.values()
+                for letter in self._tables.letters.values()
                 if tenant in (None, letter.tenant) and not (open_only and letter.closed is not None)
             ]
-            return sorted(matching, key=lambda letter: (letter.created, letter.id), reverse=True)[
-                :limit
-            ]
+            newest = nlargest(limit, matching, key=lambda letter: (letter.created, letter.id))
+            return [self._tables.with_body(letter) for letter in newest]
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
         with self._guard:
-            return self._state.dead_letters.get(id)
+            letter = self._tables.letters.get(id)
+            return self._tables.with_body(letter) if letter else None
 
     async def locks(self) -> list[LockInfo]:
         with self._guard:
-            now = self._state.clock.monotonic()
-            held = [
-                lock
-                for name in sorted(self._state.locks)
-                if (lock := self._state.lock_holder(name))
+            now, locks = self._now(), self._tables.locks
+            held = [locks[name] for name in sorted(locks) if locks[name].is_held(now)]
+            return [
+                LockInfo(k.name, k.epoch, k.owner, k.acquired, (k.lease_until or 0.0) - now.mono)
+                for k in held
             ]
-            return [LockInfo(k.name, k.epoch, k.owner, k.acquired, k.until - now) for k in held]
 
     async def lanes(self) -> list[LaneInfo]:
         with self._guard:
-            return [self._lane_info(name) for name in self._state.lane_names()]
+            return [self._lane_info(name) for name in self._tables.lane_names()]
 
     def _lane_info(self, name: str) -> LaneInfo:
-        lane = self._state.lane(name)
-        leader = self._state.lock_holder(lane.leader_lock)
-        blocked_by = self._state.lane_holder(name)
+        lane = self._tables.lane(name) or Lane(name)
+        lock = self._tables.lock(lane.leader_lock)
+        leader = lock if lock and lock.is_held(self._now()) else None
+        blocked_by = self._tables.lane_holder(name)
         return LaneInfo(
             name,
             lane.order,
             lane.head,
-            queued=len(list(self._state.in_lane(name, RunState.QUEUED))),
-            running=len(list(self._state.in_lane(name, RunState.RUNNING))),
+            queued=len(list(self._tables.in_lane(name, RunState.QUEUED))),
+            running=len(list(self._tables.in_lane(name, RunState.RUNNING))),
             leader=leader.owner if leader else None,
             term=leader.epoch if leader else 0,
-            blocked_by=blocked_by.run.id if blocked_by else None,
+            blocked_by=blocked_by.id if blocked_by else None,
         )
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         with self._guard:
-            return list(islice(reversed(self._state.audit), limit))
+            return list(islice(reversed(self._tables.audit), limit))

@@ -18,6 +18,7 @@ from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.client import NEWS, Client
 from holdfast.adapters.postgres.connection import Connection, ServerError
 from holdfast.errors import StoreUnavailable
+from holdfast.model.commands import Wake
 
 log = logging.getLogger("holdfast.postgres")
 
@@ -32,7 +33,7 @@ PROBE = 5.0
 
 
 class Ring(Protocol):
-    def __call__(self, *, work: bool = True) -> None: ...
+    def __call__(self, wake: Wake = Wake.WORKERS) -> None: ...
 
 
 class Listener:
@@ -91,7 +92,7 @@ class Listener:
                 return
             who, _, what = payload.partition(b" ")
             if who != self._own_name and not who.endswith(b"?"):  # which is another one's probe
-                self._ring(work=what != NEWS.encode())
+                self._ring(Wake.WAITERS if what == NEWS.encode() else Wake.WORKERS)
 
         channel = (await self._client.read("doorbell")).decode()
         connection = await Connection.make(

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from holdfast.adapters.doorbell import Doorbell, what_it_leaves
+from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.batch import batch_of
@@ -21,7 +21,7 @@ from holdfast.adapters.postgres.listener import Listener
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Claim, Claimed, Command, Reply
+from holdfast.model.commands import Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
@@ -52,7 +52,7 @@ class PostgresStore:
         self.address = url if isinstance(url, Address) else parse(url)
         self._clock = None if clock is None or isinstance(clock, SystemClock) else clock
         self._statements = statements.load(self.address)
-        self._bell = Doorbell()
+        self._notifier = Notifier()
         self._name = new_token()[:16]
         self._open = False
         self._opening = asyncio.Lock()
@@ -82,7 +82,7 @@ class PostgresStore:
             raise
         self._beside = Beside("holdfast-postgres")
         self._other = self._client(server, BESIDE)
-        self._listener = Listener(self.address, self._other, self._name, self._bell.ring)
+        self._listener = Listener(self.address, self._other, self._name, self._notifier.notify)
         self._beside.start()
         self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._beside.loop)
 
@@ -116,16 +116,11 @@ class PostgresStore:
             replies = await self._home.apply(batch)
         else:
             replies = await self._beside.do(lambda: self._other.apply(batch))
-        if left := what_it_leaves(commands, replies):
-            self._bell.ring(work=left == "work")
+        self._notifier.notify(wake_after(commands, replies))
         return replies
 
-    async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
-        """It does not declare that: its workers claim."""
-        return []
-
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        return await self._bell.wait(since, timeout, work=work)
+        return await self._notifier.wait(since, timeout, work=work)
 
     def _refuse_when_closed(self) -> None:
         if not self._open:

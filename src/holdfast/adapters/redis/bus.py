@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from holdfast.adapters.doorbell import Doorbell
+from holdfast.adapters.notifier import Notifier
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.bell import Bell
@@ -47,7 +47,7 @@ SIGN_OF_LIFE = DEAD_AFTER / 3
 MAX_DROPPED = 5
 """How many members may die with a message in their hands before it is put aside."""
 POLL = 1.0
-"""The safety net under the doorbell, and how soon a message of another system is noticed, in
+"""The safety net under the notifier, and how soon a message of another system is noticed, in
 seconds."""
 LEFT_AFTER = 3600.0
 TIDY_EVERY = 30.0
@@ -121,7 +121,7 @@ class Subscription:
         if self._closed:
             return
         self._closed = True
-        self._bus.doorbell(self._topic).ring()
+        self._bus.notifier(self._topic).notify()
         if self._living is not None:
             self._living.cancel()
         await asyncio.wait(
@@ -162,7 +162,7 @@ class Subscription:
                 continue
             if not self._ready and not self._closed:
                 patience = POLL if self._due is None else min(POLL, self._due)
-                self._heard = await self._bus.doorbell(self._topic).wait(self._heard, patience)
+                self._heard = await self._bus.notifier(self._topic).wait(self._heard, patience)
 
     async def _take(self) -> None:
         limits = (AHEAD, round(DEAD_AFTER * 1000), MAX_DROPPED)
@@ -302,7 +302,7 @@ class RedisBus:
         self.channel = f"{self.address.prefix}holdfast:bus"
         self._links = Links(self.address, astuple(self.scripts))
         self._bell = Bell(self.address, "bus", self._rung)
-        self._doorbells: dict[str, Doorbell] = {}
+        self._notifiers: dict[str, Notifier] = {}
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
 
     async def open(self) -> None:
@@ -345,14 +345,14 @@ class RedisBus:
         except (OSError, ReplyError) as error:
             raise Transient(str(server.explain(error, self.address))) from error
 
-    def doorbell(self, topic: str) -> Doorbell:
-        return self._doorbells.setdefault(topic, Doorbell())
+    def notifier(self, topic: str) -> Notifier:
+        return self._notifiers.setdefault(topic, Notifier())
 
     def _stream(self, topic: str) -> str:
         return f"{self.address.prefix}holdfast:topic:{topic}"
 
     def _rung(self, topic: bytes) -> None:
         """Something is to be received, or (without a topic) may have been missed."""
-        for name, doorbell in list(self._doorbells.items()):
+        for name, notifier in list(self._notifiers.items()):
             if not topic or name == topic.decode():
-                doorbell.ring()
+                notifier.notify()

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import msgspec
 from msgspec.structs import astuple
 
-from holdfast.adapters.doorbell import Doorbell, what_it_leaves
+from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, reads, server
 from holdfast.adapters.redis.bell import Bell
@@ -64,7 +64,7 @@ long."""
 class RedisStore:
     """A `Store` on a server. Time is the server's, unless a test brings its own clock."""
 
-    features = Features("redis", durable=True, shared=True, batches_in_flight=3, stands_by=True)
+    features = Features("redis", durable=True, shared=True, batches_in_flight=3)
 
     def __init__(self, url: str, *, test_clock: Clock | None = None) -> None:
         self.address = addresses.parse(url)
@@ -73,7 +73,7 @@ class RedisStore:
         self._me = new_token()[:12]
         self._documents = int(self.address.documents)
         self._notebook = Notebook(MOST if self._documents else 0)
-        self._doorbell = Doorbell()
+        self._notifier = Notifier()
         self._bell = Bell(self.address, "bell", self._heard)
         self._links = Links(self.address, astuple(self._scripts), self._greet)
         self._meta = meta_key(self.address)
@@ -129,15 +129,16 @@ class RedisStore:
         """Somebody has changed something; what we do ourselves has rung already."""
         who, _, what = said.decode().partition(" ")
         if who != self._me:
-            self._ring(dropped=what == DROPPED, work=what != NEWS)
+            wake = c.Wake.WAITERS if what == NEWS else c.Wake.WORKERS
+            self._ring(wake, dropped=what == DROPPED)
 
-    def _ring(self, *, dropped: bool = False, work: bool = True) -> None:
+    def _ring(self, wake: c.Wake, *, dropped: bool = False) -> None:
         """What was put into the inbox while we waited there has been given to somebody, perhaps to
         us: looking for it would only be in its way."""
         if dropped and self._standby.waits:
-            asyncio.get_running_loop().call_later(SOON, self._doorbell.ring)
+            asyncio.get_running_loop().call_later(SOON, self._notifier.notify)
         else:
-            self._doorbell.ring(work=work)
+            self._notifier.notify(wake)
 
     # --- commands ---
 
@@ -156,8 +157,7 @@ class RedisStore:
             replies = await self._call(link, commands) if dropped is None else dropped
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
-        if left := what_it_leaves(commands, replies):
-            self._ring(dropped=dropped is not None, work=left == "work")
+        self._ring(wake_after(commands, replies), dropped=dropped is not None)
         return replies
 
     async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
@@ -225,7 +225,7 @@ class RedisStore:
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
         if self._open:
             self._bell.listen()  # only now: who never waits need not be told either
-        return await self._doorbell.wait(since, timeout, work=work)
+        return await self._notifier.wait(since, timeout, work=work)
 
     # --- reads ---
 

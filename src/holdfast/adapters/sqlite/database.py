@@ -75,8 +75,7 @@ def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
     """A delay that ends later than it can was measured before the host was restarted: take it as
     over."""
     connection.execute(
-        "UPDATE runs SET available = NULL WHERE state = 'queued' AND available IS NOT NULL AND due "
-        "> ? + delay",
+        "UPDATE runs SET available = NULL, due = NULL WHERE state = 'queued' AND due > ? + delay",
         (mono,),
     )
 

@@ -15,14 +15,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
-from holdfast.adapters.sqlite import database, operations, reads
-from holdfast.adapters.sqlite.locks import HELD as LOCK_HELD
-from holdfast.adapters.sqlite.transaction import HELD, Transaction, pack
+from holdfast.adapters.sqlite import batch, database, reads
+from holdfast.adapters.sqlite.statements import RUN_COLUMNS, Row, insert_into, pack, quoted
+from holdfast.adapters.sqlite.writes import hold_position
 from holdfast.errors import ConfigurationError
+from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.commands import Sweep
 from holdfast.model.lane import Lane
+from holdfast.model.machine.facts import Now, RunFacts
 from holdfast.ports.mover import (
     PAGE_BYTES,
     AuditRecord,
@@ -36,7 +39,7 @@ from holdfast.ports.mover import (
     RunRecord,
     Standing,
 )
-from holdfast.ports.store import DeadLetter
+from holdfast.ports.store import DeadLetter, StoredLog
 
 R = TypeVar("R")
 ALL = 1 << 62
@@ -73,13 +76,13 @@ class SqliteMover:
         return await asyncio.to_thread(translated)
 
     @contextmanager
-    def _writing(self) -> Iterator[Transaction]:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that the triggers let pass."""
         db = self._db
         db.execute("BEGIN IMMEDIATE")
         try:
             db.execute("INSERT INTO meta (name, value) VALUES ('mover', 'at work')")
-            yield Transaction(db, self._clock.now(), self._clock.monotonic())
+            yield db
             db.execute("DELETE FROM meta WHERE name = 'mover'")
             db.execute("COMMIT")
         except BaseException:
@@ -95,10 +98,11 @@ class SqliteMover:
     def _standing(self) -> Standing:
         db, mono = self._db, {"mono": self._clock.monotonic()}
         leases = db.execute(
-            f"SELECT 'run ' || id, coalesce(worker, '') FROM runs r WHERE {HELD} ORDER BY seq", mono
+            f"SELECT 'run ' || id, coalesce(worker, '') FROM runs WHERE {_LEASED} ORDER BY seq",
+            mono,
         )
         locks = db.execute(
-            f"SELECT 'lock ' || name, owner FROM locks WHERE {LOCK_HELD} ORDER BY name", mono
+            f"SELECT 'lock ' || name, owner FROM locks WHERE {reads.LOCK_HELD} ORDER BY name", mono
         )
         return Standing(
             database.read_mark(db),
@@ -115,25 +119,26 @@ class SqliteMover:
         await self._do(self._hold, mark)
 
     def _hold(self, mark: Mark) -> None:
-        with self._writing() as tx:
-            tx.execute("UPDATE runs SET lease_until = ? WHERE state = 'running'", (tx.mono,))
-            tx.execute(
-                "UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL"
-            )
-            operations.sweep(tx, Sweep(limit=ALL))
-            _drop_triggers(tx)
-            _create_triggers(tx, mark.meaning)
-            tx.execute(
+        with self._writing() as db:
+            db.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
+            db.execute("UPDATE locks SET token = NULL, lease_until = NULL")
+            batch.decide_all(db, self._now(), [Sweep(limit=ALL)])
+            _drop_triggers(db)
+            _create_triggers(db, mark.meaning)
+            db.execute(
                 "INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?)", (_json(mark),)
             )
+
+    def _now(self) -> Now:
+        return Now(self._clock.now(), self._clock.monotonic())
 
     async def release(self) -> None:
         await self._do(self._release)
 
     def _release(self) -> None:
-        with self._writing() as tx:
-            _drop_triggers(tx)
-            tx.execute("DELETE FROM meta WHERE name = 'mark'")
+        with self._writing() as db:
+            _drop_triggers(db)
+            db.execute("DELETE FROM meta WHERE name = 'mark'")
 
     # --- reading ---
 
@@ -155,21 +160,18 @@ class SqliteMover:
         is_last = len(rows) < limit and len(records) == len(rows)
         return Page(records, None if is_last else records[-1].run.id)
 
-    def _record(self, db: sqlite3.Connection, row: tuple[Any, ...]) -> RunRecord:
-        *columns, unique, inherited, holds_lane, due, delay = row
-        run = reads._run(tuple(columns))
-        left = due - self._clock.monotonic() if run.available is not None else 0.0
+    def _record(self, db: sqlite3.Connection, row: Row) -> RunRecord:
+        run = reads.facts(row)
+        wait = run.due - self._clock.monotonic() if run.due is not None else 0.0
         return RunRecord(
-            run,
-            columns[-1],
-            bool(unique),
-            bool(inherited),
-            bool(holds_lane),
-            left
-            if 0 < left <= delay
-            else 0.0,  # more than it was: measured before the host was restarted
+            run.view(),
+            run.progress,
+            bool(run.unique),
+            bool(run.inherits),
+            bool(run.holds_lane),
+            wait if 0 < wait <= run.delay else 0.0,  # more: the host was restarted since
             reads.checkpoints(db, run.id, None),
-            [Quarantined(*each) for each in db.execute(_QUARANTINE, (run.id,))],
+            [Quarantined(*bad) for bad in db.execute(_QUARANTINE, (run.id,))],
             reads.history(db, run.id),
             reads.logs(db, run.id, 0, ALL),
             reads.dead_letter(db, f"run:{run.id}"),
@@ -181,25 +183,27 @@ class SqliteMover:
         await self._do(self._adopt, kind, records)
 
     def _adopt(self, kind: Kind, records: Sequence[Any]) -> None:
-        with self._writing() as tx:
-            ADOPT[kind](tx, records)
+        with self._writing() as db:
+            ADOPT[kind](db, self._now(), records)
 
     async def go_on_from(self, numbers: Numbers) -> None:
         await self._do(self._go_on_from, numbers)
 
     def _go_on_from(self, numbers: Numbers) -> None:
-        with self._writing() as tx:
-            seq, position, _ = tx.one(_NUMBERS)
-            tx.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
-            tx.execute(
+        with self._writing() as db:
+            seq, position, _ = db.execute(_NUMBERS).fetchone()
+            db.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
+            db.execute(
                 "INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?)",
                 (max(seq, numbers.seq),),
             )
             if numbers.position > position:
-                operations._hold_position(tx, numbers.position)
+                hold_position(db, numbers.position, self._now())
             sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('outbox_confirmed', ?)"
-            tx.execute(sql, (str(numbers.confirmed),))
+            db.execute(sql, (str(numbers.confirmed),))
 
+
+_LEASED = "state = 'running' AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
 
 _NUMBERS = """
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),
@@ -214,30 +218,30 @@ _EMPTY = (
 # --- triggers ---
 
 
-def _create_triggers(tx: Transaction, meaning: str) -> None:
-    tables = tx.execute(
+def _create_triggers(db: sqlite3.Connection, meaning: str) -> None:
+    tables = db.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'meta' AND name NOT LIKE "
         "'sqlite_%'"
     ).fetchall()
     text = meaning.replace("'", "''")
     for (table,) in tables:
         for act in ("INSERT", "UPDATE", "DELETE"):
-            tx.execute(
+            db.execute(
                 f"CREATE TRIGGER held_{table}_{act.lower()} BEFORE {act} ON {table} "
                 "WHEN NOT EXISTS (SELECT 1 FROM meta WHERE name = 'mover') "
                 f"BEGIN SELECT RAISE(ABORT, '{text}'); END"
             )
 
 
-def _drop_triggers(tx: Transaction) -> None:
-    for (name,) in tx.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        tx.execute(f"DROP TRIGGER {name}")
+def _drop_triggers(db: sqlite3.Connection) -> None:
+    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        db.execute(f"DROP TRIGGER {name}")
 
 
 # --- pages ---
 
 _RUNS = (
-    f"SELECT {reads._RUN}, is_unique, inherited, holds_lane, due, delay FROM runs "
+    f"SELECT {quoted(RUN_COLUMNS)} FROM runs "
     "WHERE seq > coalesce((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq LIMIT ?"
 )
 _QUARANTINE = "SELECT step, key, reason, value, at FROM quarantine WHERE run = ? ORDER BY id"
@@ -264,24 +268,21 @@ def _export_audit(db: sqlite3.Connection, after: str | None, limit: int) -> Page
     return Page(records, str(start + limit) if len(rows) == limit else None)
 
 
-def _letter(*row: Any) -> DeadLetter:
-    return reads._dead(row)
+def _export_letters(db: sqlite3.Connection, after: str | None, limit: int) -> Page:
+    letters = reads.message_letters(db, after, limit)
+    return Page(letters, letters[-1].id if len(letters) == limit else None)
 
 
 EXPORT: dict[str, Callable[[sqlite3.Connection, str | None, int], Page]] = {
     "lanes": _by_name(
-        "SELECT name, sort, head FROM lanes WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
+        'SELECT name, "order", head FROM lanes WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2',
         Lane,
     ),
     "locks": _by_name(
         "SELECT name, epoch FROM locks WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
         LockEpoch,
     ),
-    "letters": _by_name(
-        f"SELECT {reads._DEAD} FROM dead_letters WHERE run IS NULL AND (?1 IS NULL OR id > ?1) "
-        "ORDER BY id LIMIT ?2",
-        _letter,
-    ),
+    "letters": _export_letters,
     "audit": _export_audit,
 }
 
@@ -292,129 +293,107 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _insert(tx: Transaction, table: str, columns: str, rows: list[tuple[Any, ...]]) -> None:
-    marks = ", ".join("?" * (columns.count(",") + 1))
-    tx.connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
+def _insert(
+    db: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Row],
+    verb: str = "INSERT",
+) -> None:
+    marks = ", ".join("?" * len(columns))
+    db.executemany(f"{insert_into(table, columns, verb)} VALUES ({marks})", rows)
 
 
-def _adopt_lanes(tx: Transaction, lanes: Sequence[Lane]) -> None:
-    sql = "INSERT OR REPLACE INTO lanes (name, sort, head) VALUES (?, ?, ?)"
-    tx.connection.executemany(sql, [(lane.name, lane.order, lane.head) for lane in lanes])
+def _adopt_lanes(db: sqlite3.Connection, now: Now, lanes: Sequence[Lane]) -> None:
+    rows = [astuple(lane) for lane in lanes]
+    _insert(db, "lanes", Lane.__struct_fields__, rows, "INSERT OR REPLACE")
 
 
-def _adopt_locks(tx: Transaction, locks: Sequence[LockEpoch]) -> None:
+def _adopt_locks(db: sqlite3.Connection, now: Now, locks: Sequence[LockEpoch]) -> None:
     sql = (
-        "INSERT INTO locks (name, epoch) VALUES (?, ?) "
+        "INSERT INTO locks (name, epoch, owner, lease_ttl) VALUES (?, ?, '', 0.0) "
         "ON CONFLICT (name) DO UPDATE SET epoch = max(epoch, excluded.epoch)"
     )
-    tx.connection.executemany(sql, [(lock.name, lock.epoch) for lock in locks])
+    db.executemany(sql, [(lock.name, lock.epoch) for lock in locks])
 
 
-def _adopt_letters(tx: Transaction, letters: Sequence[DeadLetter]) -> None:
-    known = _known(tx, "dead_letters", [letter.id for letter in letters])
-    _insert(
-        tx,
-        "dead_letters",
-        reads._DEAD,
-        [_letter_row(letter) for letter in letters if letter.id not in known],
-    )
+def _adopt_letters(db: sqlite3.Connection, now: Now, letters: Sequence[DeadLetter]) -> None:
+    rows = [(*_letter_row(letter), letter.body) for letter in letters]
+    _insert(db, "dead_letters", (*LETTER_COLUMNS, "body"), rows, "INSERT OR IGNORE")
 
 
-def _letter_row(letter: DeadLetter) -> tuple[Any, ...]:
-    return (
-        letter.id, letter.source, letter.reason, letter.body, _json(letter.attributes), letter.tenant, letter.created,
-        letter.run, letter.closed, letter.resolution,
-    )  # fmt: skip
+LETTER_COLUMNS = tuple(name for name in DeadLetter.__struct_fields__ if name != "body")
 
 
-def _adopt_audit(tx: Transaction, entries: Sequence[AuditRecord]) -> None:
-    known = tx.value("SELECT count(*) FROM audit")
+def _letter_row(letter: DeadLetter) -> Row:
+    values = {name: getattr(letter, name) for name in LETTER_COLUMNS}
+    return tuple((values | {"attributes": _json(letter.attributes)}).values())
+
+
+def _adopt_audit(db: sqlite3.Connection, now: Now, entries: Sequence[AuditRecord]) -> None:
+    known = db.execute("SELECT count(*) FROM audit").fetchone()[0]
     rows = [(e.at, e.actor, e.action, e.target, e.reason) for e in entries if e.number > known]
-    _insert(tx, "audit", "at, actor, action, target, reason", rows)
+    _insert(db, "audit", ("at", "actor", "action", "target", "reason"), rows)
 
 
-def _known(tx: Transaction, table: str, ids: list[str]) -> set[str]:
-    sql = f"SELECT id FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-    return {id for (id,) in tx.execute(sql, (pack(ids),))}
-
-
-def _adopt_runs(tx: Transaction, records: Sequence[RunRecord]) -> None:
-    known = _known(tx, "runs", [record.run.id for record in records])
+def _adopt_runs(db: sqlite3.Connection, now: Now, records: Sequence[RunRecord]) -> None:
+    sql = "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))"
+    known = {id for (id,) in db.execute(sql, (pack([record.run.id for record in records]),))}
     fresh = [record for record in records if record.run.id not in known]
-    tx.execute(
-        "DELETE FROM events WHERE run = ''"
-    )  # a placeholder, which go_on_from puts back where it belongs
+    db.execute("DELETE FROM events WHERE run = ''")  # `go_on_from` puts the placeholder back
     for table, (columns, rows_of) in BELONGINGS.items():
-        _insert(tx, table, columns, [row for record in fresh for row in rows_of(tx, record)])
+        _insert(db, table, columns, [row for record in fresh for row in rows_of(record, now)])
 
 
-def _run_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    run = record.run
-    row = (
-        run.id, run.tenant, run.pipeline, run.lane, str(run.state), run.seq, run.priority, run.key, run.fingerprint,
-        run.parent, run.epoch, run.attempts, run.attempt_limit, run.worker, run.created, run.available, run.started,
-        run.finished, run.input, run.result, _json(run.error) if run.error else None, run.reason, record.progress,
-        record.unique, record.inherits, record.holds_lane, tx.mono + record.delay, record.delay,
-    )  # fmt: skip
-    return [row]
+def _run_rows(record: RunRecord, now: Now) -> list[Row]:
+    due = now.mono + record.delay if record.run.available is not None else None
+    facts = RunFacts.stored(
+        record.run,
+        progress=record.progress,
+        unique=record.unique,
+        inherits=record.inherits,
+        holds_lane=record.holds_lane,
+        due=due,
+        delay=record.delay,
+        events=len(record.history),
+    )
+    return [astuple(facts)]
 
 
-def _checkpoint_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    return [
-        (
-            record.run.id,
-            c.step,
-            c.key,
-            c.value,
-            c.checksum,
-            c.schema,
-            c.fingerprint,
-            c.record,
-            c.epoch,
-        )
-        for c in record.checkpoints
-    ]
+def _checkpoint_rows(record: RunRecord, now: Now) -> list[Row]:
+    return [(record.run.id, *astuple(saved)) for saved in record.checkpoints]
 
 
-def _quarantine_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    return [
-        (record.run.id, bad.step, bad.key, bad.reason, bad.value, bad.at)
-        for bad in record.quarantine
-    ]
+def _quarantine_rows(record: RunRecord, now: Now) -> list[Row]:
+    return [(record.run.id, *astuple(bad)) for bad in record.quarantine]
 
 
-def _event_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
+def _event_rows(record: RunRecord, now: Now) -> list[Row]:
     return [
         (event.position, event.run, event.seq, event.type, event.at, event.data)
         for event in record.history
     ]
 
 
-def _log_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
-    return [
-        (record.run.id, line.at, line.level, line.step, line.message, line.fields)
-        for line in record.logs
-    ]
+def _log_rows(record: RunRecord, now: Now) -> list[Row]:
+    return [(record.run.id, *astuple(line)) for line in record.logs]
 
 
-def _letter_rows(tx: Transaction, record: RunRecord) -> list[tuple[Any, ...]]:
+def _letter_rows(record: RunRecord, now: Now) -> list[Row]:
     return [_letter_row(record.letter)] if record.letter else []
 
 
-BELONGINGS: dict[str, tuple[str, Callable[[Transaction, RunRecord], list[tuple[Any, ...]]]]] = {
-    "runs": (f"{reads._RUN}, is_unique, inherited, holds_lane, due, delay", _run_rows),
-    "checkpoints": (
-        "run, step, key, value, checksum, schema, fingerprint, record, epoch",
-        _checkpoint_rows,
-    ),
-    "quarantine": ("run, step, key, reason, value, at", _quarantine_rows),
-    "events": ("position, run, seq, type, at, data", _event_rows),
-    "logs": ("run, at, level, step, message, fields", _log_rows),
-    "dead_letters": (reads._DEAD, _letter_rows),
+BELONGINGS: dict[str, tuple[tuple[str, ...], Callable[[RunRecord, Now], list[Row]]]] = {
+    "runs": (RUN_COLUMNS, _run_rows),
+    "checkpoints": (("run", *Checkpoint.__struct_fields__), _checkpoint_rows),
+    "quarantine": (("run", *Quarantined.__struct_fields__), _quarantine_rows),
+    "events": (("position", "run", "seq", "type", "at", "data"), _event_rows),
+    "logs": (("run", *StoredLog.__struct_fields__), _log_rows),
+    "dead_letters": (LETTER_COLUMNS, _letter_rows),
 }
 """Where the parts of a record go."""
 
-ADOPT: dict[str, Callable[[Transaction, Sequence[Any]], None]] = {
+ADOPT: dict[str, Callable[[sqlite3.Connection, Now, Sequence[Any]], None]] = {
     "lanes": _adopt_lanes,
     "locks": _adopt_locks,
     "letters": _adopt_letters,

@@ -6,36 +6,29 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from holdfast.adapters.sqlite.locks import HELD
-from holdfast.adapters.sqlite.transaction import decode, pack
+from holdfast.adapters.sqlite.statements import RUN_COLUMNS, decode, pack, quoted
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
-from holdfast.model.run import Run
+from holdfast.model.machine.facts import RunFacts
+from holdfast.model.run import Run, RunState
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
-_RUN = (
-    "id, tenant, pipeline, lane, state, seq, priority, key, fingerprint, parent, epoch, attempts, "
-    "attempt_limit, "
-    "worker, created, available, started, finished, input, result, error, reason, progress"
-)
-_JSON = frozenset(("error", "progress"))
-_NAMES = [name.strip() for name in _RUN.split(",")]
+_RUN = quoted(RUN_COLUMNS)
+_STATE = RUN_COLUMNS.index("state")
+
+LOCK_HELD = "token IS NOT NULL AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
 
 
-def _run(row: tuple[Any, ...]) -> Run:
-    values = {
-        name: decode(value) if name in _JSON and value is not None else value
-        for name, value in zip(_NAMES, row, strict=True)
-    }
-    return msgspec.convert(values, Run)
+def facts(row: Sequence[Any]) -> RunFacts:
+    values = list(row)
+    values[_STATE] = RunState(values[_STATE])
+    return RunFacts(*values)
 
 
 def run(db: sqlite3.Connection, id: str) -> Run | None:
     row = db.execute(f"SELECT {_RUN} FROM runs WHERE id = ?", (id,)).fetchone()
-    return _run(row) if row else None
+    return facts(row).view() if row else None
 
 
 def over(db: sqlite3.Connection, ids: Sequence[str]) -> list[Run]:
@@ -43,7 +36,7 @@ def over(db: sqlite3.Connection, ids: Sequence[str]) -> list[Run]:
         f"SELECT {_RUN} FROM runs WHERE id IN (SELECT value FROM json_each(?)) "
         "AND state IN ('succeeded', 'failed', 'cancelled')"
     )
-    return [_run(row) for row in db.execute(sql, (pack(ids),))]
+    return [facts(row).view() for row in db.execute(sql, (pack(ids),))]
 
 
 def _where(where: RunFilter) -> tuple[str, list[Any]]:
@@ -63,7 +56,7 @@ def _where(where: RunFilter) -> tuple[str, list[Any]]:
 def runs(db: sqlite3.Connection, where: RunFilter, limit: int, before: int | None) -> list[Run]:
     condition, values = _where(where)
     sql = f"SELECT {_RUN} FROM runs WHERE {condition} AND seq < ? ORDER BY seq DESC LIMIT ?"
-    return [_run(row) for row in db.execute(sql, (*values, before or 1 << 62, limit))]
+    return [facts(row).view() for row in db.execute(sql, (*values, before or 1 << 62, limit))]
 
 
 def count(db: sqlite3.Connection, where: RunFilter) -> dict[str, int]:
@@ -102,10 +95,14 @@ def logs(db: sqlite3.Connection, run: str, after: int, limit: int) -> list[Store
     return [StoredLog(*row) for row in db.execute(sql, (run, limit, after))]
 
 
-_DEAD = "id, source, reason, body, attributes, tenant, created, run, closed, resolution"
+_LETTER = """
+SELECT d.id, d.source, d.reason, coalesce(d.body, CAST(r.input AS BLOB)), d.attributes, d.tenant,
+       d.created, d.run, d.closed, d.resolution
+FROM dead_letters d LEFT JOIN runs r ON r.id = d.run
+"""
 
 
-def _dead(row: tuple[Any, ...]) -> DeadLetter:
+def letter(row: Sequence[Any]) -> DeadLetter:
     id, source, reason, body, attributes, *rest = row
     return DeadLetter(id, source, reason, body, decode(attributes), *rest)
 
@@ -114,33 +111,39 @@ def dead_letters(
     db: sqlite3.Connection, tenant: str | None, open_only: bool, limit: int
 ) -> list[DeadLetter]:
     sql = (
-        f"SELECT {_DEAD} FROM dead_letters WHERE (?1 IS NULL OR tenant = ?1) "
-        f"{'AND closed IS NULL' if open_only else ''} ORDER BY created DESC, id DESC LIMIT ?2"
+        f"{_LETTER} WHERE (?1 IS NULL OR d.tenant = ?1) "
+        f"{'AND d.closed IS NULL' if open_only else ''} ORDER BY d.created DESC, d.id DESC LIMIT ?2"
     )
-    return [_dead(row) for row in db.execute(sql, (tenant, limit))]
+    return [letter(row) for row in db.execute(sql, (tenant, limit))]
 
 
 def dead_letter(db: sqlite3.Connection, id: str) -> DeadLetter | None:
-    row = db.execute(f"SELECT {_DEAD} FROM dead_letters WHERE id = ?", (id,)).fetchone()
-    return _dead(row) if row else None
+    row = db.execute(f"{_LETTER} WHERE d.id = ?", (id,)).fetchone()
+    return letter(row) if row else None
+
+
+def message_letters(db: sqlite3.Connection, after: str | None, limit: int) -> list[DeadLetter]:
+    """Those of messages, by id."""
+    sql = f"{_LETTER} WHERE d.run IS NULL AND (?1 IS NULL OR d.id > ?1) ORDER BY d.id LIMIT ?2"
+    return [letter(row) for row in db.execute(sql, (after, limit))]
 
 
 def locks(db: sqlite3.Connection, mono: float) -> list[LockInfo]:
-    sql = f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {HELD} ORDER BY name"
+    sql = f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {LOCK_HELD} ORDER BY name"
     return [LockInfo(*row) for row in db.execute(sql, {"mono": mono})]
 
 
 _LANES = f"""
-SELECT l.name, l.sort, l.head,
+SELECT l.name, l."order", l.head,
        (SELECT count(*) FROM runs r WHERE r.lane = l.name AND r.state = 'queued'),
        (SELECT count(*) FROM runs r WHERE r.lane = l.name AND r.state = 'running'),
        k.owner, coalesce(k.epoch, 0),
        (SELECT r.id FROM runs r WHERE r.lane = l.name AND r.holds_lane)
-FROM (SELECT name, sort, head FROM lanes
+FROM (SELECT name, "order", head FROM lanes
       UNION ALL
       SELECT DISTINCT lane, 'parallel', 'dead-letter' FROM runs
       WHERE state IN ('queued', 'running') AND lane NOT IN (SELECT name FROM lanes)) l
-LEFT JOIN (SELECT name, owner, epoch FROM locks WHERE {HELD}) k ON k.name = 'lane:' || l.name
+LEFT JOIN (SELECT name, owner, epoch FROM locks WHERE {LOCK_HELD}) k ON k.name = 'lane:' || l.name
 ORDER BY l.name
 """
 

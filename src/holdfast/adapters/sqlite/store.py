@@ -8,18 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.adapters.doorbell import Doorbell, what_it_leaves
+from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.sqlite import batch, database, reads
 from holdfast.adapters.sqlite.writer import Writer
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import (
-    Claim,
-    Claimed,
-    Command,
-    Reply,
-)
+from holdfast.model.commands import Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
@@ -42,7 +37,7 @@ class SqliteStore:
         self.path = str(path)
         self._clock = clock or SystemClock()
         self._threads = threads
-        self._bell = Doorbell()
+        self._notifier = Notifier()
         self._open = False
 
     async def open(self) -> None:
@@ -54,7 +49,7 @@ class SqliteStore:
         else:
             self._reader = database.prepare(self.path, mono)
         if self._threads:
-            self._writer = Writer(self.path, self._clock, self._committed, self._bell.ring)
+            self._writer = Writer(self.path, self._clock, self._committed, self._notifier.notify)
             await asyncio.to_thread(self._writer.start)
             self._reading = ThreadPoolExecutor(1, "holdfast-sqlite-reader")
         self._open = True
@@ -68,7 +63,7 @@ class SqliteStore:
             await asyncio.to_thread(self._reading.shutdown)
         self._reader.close()
 
-    async def apply(self, commands: Sequence[Command]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
         if not self._open:
             raise StoreUnavailable(f"the store {self.path} is closed")
         if self._threads:
@@ -78,16 +73,11 @@ class SqliteStore:
         self._committed(commands, replies)
         return replies
 
-    def _committed(self, commands: Sequence[Command], replies: Sequence[Reply]) -> None:
-        if left := what_it_leaves(commands, replies):
-            self._bell.ring(work=left == "work")
-
-    async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
-        """It does not declare that: its workers claim."""
-        return []
+    def _committed(self, commands: Sequence[Command[Any]], replies: Sequence[Reply]) -> None:
+        self._notifier.notify(wake_after(commands, replies))
 
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        return await self._bell.wait(since, timeout, work=work)
+        return await self._notifier.wait(since, timeout, work=work)
 
     async def _read(self, query: Callable[..., R], *arguments: Any) -> R:
         if not self._open:

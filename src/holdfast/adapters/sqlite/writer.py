@@ -29,7 +29,7 @@ class Request:
 
     __slots__ = ("commands", "future", "loop")
 
-    def __init__(self, commands: Sequence[Command]) -> None:
+    def __init__(self, commands: Sequence[Command[Any]]) -> None:
         self.commands = commands
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[list[Reply]] = self.loop.create_future()
@@ -62,7 +62,7 @@ class Writer:
         self,
         path: str,
         clock: Clock,
-        committed: Callable[[Sequence[Command], Sequence[Reply]], None],
+        committed: Callable[[Sequence[Command[Any]], Sequence[Reply]], None],
         changed: Callable[[], None],
     ) -> None:
         self._path = path
@@ -83,7 +83,7 @@ class Writer:
         self._thread.start()
         self._listening.wait()
 
-    def submit(self, commands: Sequence[Command]) -> asyncio.Future[list[Reply]]:
+    def submit(self, commands: Sequence[Command[Any]]) -> asyncio.Future[list[Reply]]:
         if self._closed:
             raise StoreUnavailable(f"the store {self._path} is closed")
         request = Request(commands)
@@ -145,7 +145,7 @@ class Writer:
         return requests
 
     def _commit(self, connection: sqlite3.Connection, requests: list[Request]) -> None:
-        commands: list[Any] = [command for request in requests for command in request.commands]
+        commands = [command for request in requests for command in request.commands]
         try:
             with database.translated(self._path):
                 replies = batch.apply(connection, self._clock, commands)

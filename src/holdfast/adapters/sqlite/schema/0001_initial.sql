@@ -1,5 +1,6 @@
--- The first schema. Times are seconds: `lease_until` and `due` on the host's monotonic clock, all others wall time.
--- Text in `input`, `result` and `value` is JSON, or `@blob:<key>` for what was moved to the blob store.
+-- What is stored. Times are seconds: `lease_until` and `due` on the host's monotonic clock, all
+-- others wall time. Text in `input`, `result` and `value` is JSON, or `@blob:<key>` for what was
+-- moved to the blob store. The columns of `runs` are the fields of `RunFacts`.
 
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -9,38 +10,39 @@ CREATE TABLE runs (
     tenant        TEXT NOT NULL,
     pipeline      TEXT NOT NULL,
     lane          TEXT NOT NULL,
-    state         TEXT NOT NULL DEFAULT 'queued',
-    priority      INTEGER NOT NULL DEFAULT 0,
+    state         TEXT NOT NULL,
+    priority      INTEGER NOT NULL,
     key           TEXT,
     fingerprint   TEXT NOT NULL,
-    is_unique     INTEGER NOT NULL DEFAULT 0,
+    "unique"      INTEGER NOT NULL,
     parent        TEXT,
-    epoch         INTEGER NOT NULL DEFAULT 0,
-    attempts      INTEGER NOT NULL DEFAULT 0,
+    inherits      INTEGER NOT NULL,
+    created       REAL NOT NULL,
+    epoch         INTEGER NOT NULL,
+    attempts      INTEGER NOT NULL,
     attempt_limit INTEGER NOT NULL,
     worker        TEXT,
     lease_until   REAL,
-    lease_ttl     REAL,
-    created       REAL NOT NULL,
-    available     REAL,                               -- NULL: now; shown to people
-    due           REAL,                               -- the same moment on the monotonic clock: what counts
-    delay         REAL,
+    lease_ttl     REAL NOT NULL,
+    available     REAL,
+    due           REAL,
+    delay         REAL NOT NULL,
     started       REAL,
     finished      REAL,
-    input         TEXT NOT NULL,
-    result        TEXT,
     error         TEXT,
     reason        TEXT,
-    progress      TEXT NOT NULL DEFAULT '{}',
-    inherited     INTEGER NOT NULL DEFAULT 0,         -- began with checkpoints of its parent
-    holds_lane    INTEGER NOT NULL DEFAULT 0          -- failed head of a fifo lane with policy 'block'
+    holds_lane    INTEGER NOT NULL,
+    events        INTEGER NOT NULL,
+    input         TEXT NOT NULL,
+    progress      TEXT NOT NULL,
+    result        TEXT
 );
 
 CREATE UNIQUE INDEX runs_key ON runs (tenant, key) WHERE key IS NOT NULL;
 CREATE UNIQUE INDEX runs_live ON runs (tenant, pipeline)
-    WHERE is_unique AND state IN ('queued', 'running', 'paused');
-CREATE INDEX runs_ready ON runs (lane, priority DESC, seq) WHERE state = 'queued' AND available IS NULL;
-CREATE INDEX runs_delayed ON runs (due) WHERE state = 'queued' AND available IS NOT NULL;
+    WHERE "unique" AND state IN ('queued', 'running', 'paused');
+CREATE INDEX runs_ready ON runs (lane, priority DESC, seq) WHERE state = 'queued' AND due IS NULL;
+CREATE INDEX runs_delayed ON runs (due) WHERE state = 'queued' AND due IS NOT NULL;
 CREATE INDEX runs_waiting ON runs (lane, seq) WHERE state = 'queued';
 CREATE INDEX runs_active ON runs (lane) WHERE state = 'running' OR holds_lane;
 CREATE INDEX runs_leased ON runs (lease_until) WHERE state = 'running';
@@ -71,8 +73,9 @@ CREATE TABLE quarantine (
 CREATE INDEX quarantine_run ON quarantine (run, step);
 
 CREATE TABLE events (
-    -- Order of commit: what the relay follows. Not AUTOINCREMENT, which would write one page more in every commit;
-    -- instead pruning leaves a placeholder at the highest number, so that none is given out twice.
+    -- Order of commit: what the relay follows. Not AUTOINCREMENT, which would write one page more
+    -- in every commit; pruning leaves a placeholder at the highest number instead, so that none is
+    -- given out twice.
     position INTEGER PRIMARY KEY,
     run      TEXT NOT NULL,
     seq      INTEGER NOT NULL,
@@ -94,26 +97,26 @@ CREATE TABLE logs (
 CREATE INDEX logs_run ON logs (run, id);
 
 CREATE TABLE lanes (
-    name  TEXT PRIMARY KEY,
-    sort  TEXT NOT NULL,                              -- 'parallel' or 'fifo'
-    head  TEXT NOT NULL
+    name    TEXT PRIMARY KEY,
+    "order" TEXT NOT NULL,                            -- 'parallel' or 'fifo'
+    head    TEXT NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE locks (
     name        TEXT PRIMARY KEY,
     epoch       INTEGER NOT NULL,
     token       TEXT,                                 -- NULL: free
-    owner       TEXT,
+    owner       TEXT NOT NULL,
     acquired    REAL,
     lease_until REAL,
-    lease_ttl   REAL
+    lease_ttl   REAL NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE dead_letters (
     id         TEXT PRIMARY KEY,
     source     TEXT NOT NULL,
     reason     TEXT NOT NULL,
-    body       BLOB NOT NULL,
+    body       BLOB,                                  -- NULL: the input of the run
     attributes TEXT NOT NULL,
     tenant     TEXT NOT NULL,
     run        TEXT,

@@ -1,0 +1,91 @@
+"""Wakes those of a process who wait for a change in the store, in every event loop, from any
+thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.model.commands import Claim, Command, Reply, Submit, Wake
+
+
+def wake_after(commands: Sequence[Command[Any]], replies: Sequence[Reply]) -> Wake:
+    """Whom a batch wakes. Runs that were claimed in the batch that submitted them wake nobody:
+    whoever claimed them is at work already."""
+    if len(commands) == 1:
+        return commands[0].wakes(replies[0])
+    claimed = {
+        run.run
+        for command, reply in zip(commands, replies, strict=True)
+        if type(command) is Claim
+        for run in reply
+    }
+    wake = Wake.NOBODY
+    for command, reply in zip(commands, replies, strict=True):
+        if not (claimed and type(command) is Submit and command.id in claimed):
+            wake = max(wake, command.wakes(reply))
+    return wake
+
+
+class Waiter(Struct, eq=False):
+    """A task that waits, for any change or only for work."""
+
+    loop: asyncio.AbstractEventLoop
+    event: asyncio.Event
+    work: bool
+
+
+class Notifier:
+    """Notifications are numbered. A waiter says which one it saw last, so none between two waits
+    is lost."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._last = 0
+        self._last_for_work = 0
+        self._waiters: dict[Waiter, None] = {}  # in order of arrival
+
+    def notify(self, wake: Wake = Wake.WORKERS) -> None:
+        if wake is Wake.NOBODY:
+            return
+        for_work = wake is Wake.WORKERS
+        with self._guard:
+            self._last += 1
+            if for_work:
+                self._last_for_work = self._last
+            woken = [waiter for waiter in self._waiters if for_work or not waiter.work]
+        running = asyncio._get_running_loop()  # None in a thread that has none
+        for waiter in woken:
+            if waiter.loop is running:
+                waiter.event.set()
+                continue
+            try:
+                waiter.loop.call_soon_threadsafe(waiter.event.set)
+            except RuntimeError:
+                pass  # that loop was closed while somebody waited in it
+
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+        waiter = Waiter(asyncio.get_running_loop(), asyncio.Event(), work)
+        if self._enqueue(waiter, since):
+            try:
+                async with asyncio.timeout(timeout):  # wait_for may swallow a cancellation
+                    await waiter.event.wait()
+            except TimeoutError:
+                pass
+            finally:
+                with self._guard:
+                    self._waiters.pop(waiter, None)
+        return self._last
+
+    def _enqueue(self, waiter: Waiter, since: int) -> bool:
+        """Whether there is anything to wait for. Looking and enqueueing are one act, or a
+        notification would be lost in between."""
+        with self._guard:
+            if (self._last_for_work if waiter.work else self._last) > since:
+                return False
+            self._waiters[waiter] = None
+            return True

@@ -1,0 +1,84 @@
+"""Few statements for many rows.
+
+The interpreter lock is given back while SQLite works and asked for again after every statement, and
+a busy event loop makes each of these turns cost up to milliseconds. So a batch is few statements,
+whatever its size: reads answer one JSON array and unpack another with `json_each`, updates unpack
+one, inserts carry many rows in one VALUES list."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from holdfast.model.machine.facts import RunFacts
+
+MAX_ROWS = 128
+"""Rows of one INSERT: well below SQLite's limit of parameters for every table here."""
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder().decode
+_decode_runs = msgspec.json.Decoder(list[RunFacts], strict=False).decode  # booleans are numbers
+
+Row = tuple[Any, ...]
+
+
+def pack(values: Sequence[Any]) -> str:
+    """The JSON array that a statement unpacks with `json_each`."""
+    return encode(values).decode()
+
+
+def quoted(names: Sequence[str], table: str = "") -> str:
+    """Names of columns; some are words of SQL."""
+    return ", ".join(f'{table}"{name}"' for name in names)
+
+
+RUN_COLUMNS = RunFacts.__struct_fields__
+SMALL_COLUMNS = RUN_COLUMNS[: RUN_COLUMNS.index("input")]
+
+
+def as_array(columns: Sequence[str], table: str = "r.") -> str:
+    """What a statement selects to answer all its rows as one JSON array of arrays."""
+    return f"json_group_array(json_array({quoted(columns, table)}))"
+
+
+def select_runs(db: sqlite3.Connection, sql: str, parameters: Any) -> list[RunFacts]:
+    """The runs of a statement that selects `as_array(RUN_COLUMNS)`, or the small ones."""
+    return _decode_runs(db.execute(sql, parameters).fetchone()[0])
+
+
+@lru_cache(maxsize=256)
+def _insert(head: str, width: int, count: int) -> str:
+    row = "(" + ", ".join("?" * width) + ")"
+    return f"{head} VALUES " + ", ".join([row] * count)
+
+
+def insert(db: sqlite3.Connection, head: str, rows: Sequence[Row]) -> None:
+    """Insert rows, as many as a power of two at a time, so that few texts are ever prepared.
+    `head` is the statement up to its VALUES."""
+    done = 0
+    while done < len(rows):
+        count = min(MAX_ROWS, 1 << (len(rows) - done).bit_length() - 1)
+        chunk = rows[done : done + count]
+        values = [value for row in chunk for value in row]
+        db.execute(_insert(head, len(chunk[0]), count), values)
+        done += count
+
+
+def insert_into(table: str, columns: Sequence[str], verb: str = "INSERT") -> str:
+    """The head of an insert."""
+    return f"{verb} INTO {table} ({quoted(columns)})"
+
+
+@lru_cache(maxsize=256)
+def _update_runs(columns: tuple[str, ...]) -> str:
+    values = ", ".join(f'"{name}" = j.value->>{at}' for at, name in enumerate(columns, 1))
+    return f"UPDATE runs SET {values} FROM json_each(?) j WHERE runs.id = j.value->>0"
+
+
+def update_runs(db: sqlite3.Connection, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+    """Set the same columns of many runs; each row is the run's id and its values."""
+    db.execute(_update_runs(columns), (pack(rows),))

@@ -1,0 +1,151 @@
+"""What a decision changes. A store writes all changes of a decision together, or none.
+
+Stores number events: the next number of the run, the next position of the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.event import STATE_AFTER, EventType
+from holdfast.model.lane import Lane
+from holdfast.model.machine.facts import LockFacts, Now, RunFacts
+from holdfast.model.run import FINISHED, TRANSITIONS, RunState
+
+encode = msgspec.json.Encoder().encode
+
+
+class AddRun(Struct, frozen=True):
+    """`run.seq` is the store's to give: the order of acceptance."""
+
+    run: RunFacts
+    checkpoints: Sequence[Checkpoint] = ()
+
+
+class ChangeRun(Struct, frozen=True):
+    """Fields of `RunFacts` and their new values."""
+
+    run: str
+    fields: dict[str, Any]
+
+
+class RemoveRun(Struct, frozen=True):
+    """With all that belongs to it: checkpoints, events, log, quarantine, dead letter."""
+
+    run: str
+
+
+class AddEvent(Struct, frozen=True, gc=False):
+    """`data` is JSON."""
+
+    run: str
+    type: str
+    data: str = "{}"
+
+
+class PutCheckpoint(Struct, frozen=True, gc=False):
+    run: str
+    checkpoint: Checkpoint
+
+
+class MoveToQuarantine(Struct, frozen=True):
+    """Take a checkpoint out of use, and keep it."""
+
+    run: str
+    step: str
+    key: str
+    reason: str
+
+
+class AddLogLine(Struct, frozen=True, gc=False):
+    run: str
+    level: str
+    step: str
+    message: str
+    fields: str
+
+
+class OpenLetter(Struct, frozen=True):
+    """Keep a dead letter, or open it again: then `body` and the time of its creation stay.
+
+    The body of a run's letter is the run's input: it is not stored twice."""
+
+    id: str
+    source: str
+    reason: str
+    attributes: dict[str, str]
+    tenant: str
+    run: str | None = None
+    body: bytes | None = None
+
+
+class CloseLetter(Struct, frozen=True):
+    id: str
+    resolution: str
+
+
+class AddAudit(Struct, frozen=True):
+    actor: str
+    action: str
+    target: str
+    reason: str
+
+
+class PutLock(Struct, frozen=True):
+    lock: LockFacts
+
+
+class PutLane(Struct, frozen=True):
+    lane: Lane
+
+
+Change = (
+    AddRun
+    | ChangeRun
+    | RemoveRun
+    | AddEvent
+    | PutCheckpoint
+    | MoveToQuarantine
+    | AddLogLine
+    | OpenLetter
+    | CloseLetter
+    | AddAudit
+    | PutLock
+    | PutLane
+)
+
+
+class Decision(Struct):
+    """What a command is answered, and what it changes.
+
+    A store that decides on facts which may have changed since writes only if they have not, and
+    only before `until` (of `Now.mono`): the end of the lease that the command rests on."""
+
+    reply: Any
+    changes: Sequence[Change] = ()
+    until: float | None = None
+
+
+def move(
+    run: RunFacts, event: EventType, data: dict[str, Any], now: Now, **fields: Any
+) -> list[Change]:
+    """Bring a run into the state that an event leads to: the only place where a state changes.
+
+    It ends the lease and any delay. `worker` and `error` stay: who had the run last, what went
+    wrong."""
+    after = RunState(STATE_AFTER[event])
+    assert after in TRANSITIONS[run.state], f"run {run.id}: {event} while {run.state}"
+    changed = {
+        "state": after,
+        "reason": None,
+        "available": None,
+        "due": None,
+        "lease_until": None,
+        "finished": now.wall if after in FINISHED else None,
+        **fields,
+    }
+    return [ChangeRun(run.id, changed), AddEvent(run.id, event, encode(data).decode())]

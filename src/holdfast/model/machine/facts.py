@@ -1,0 +1,173 @@
+"""What a decision may look at: facts that a store has loaded, and the store's time.
+
+A store implements `Facts` over what it keeps. Nothing here waits or changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.commands import Claim, Prune
+from holdfast.model.lane import Lane
+from holdfast.model.run import ErrorInfo, Progress, Run, RunState
+
+_decode_error = msgspec.json.Decoder(ErrorInfo).decode
+_decode_progress = msgspec.json.Decoder(Progress).decode
+
+
+class Now(Struct, frozen=True):
+    """The store's time when it decides: `wall` is for people and retention, leases, locks and
+    delays are measured by `mono`."""
+
+    wall: float
+    mono: float
+
+
+class RunFacts(Struct, array_like=True):
+    """A run as it is stored; `error` and `progress` are JSON.
+
+    `lease_until` and `due` are moments of `Now.mono`; what people see of a delay is `available`.
+    The last three fields may be large: they are there in what can be claimed, and may be left out
+    elsewhere."""
+
+    id: str
+    tenant: str
+    pipeline: str
+    lane: str
+    state: RunState
+    seq: int = 0
+    priority: int = 0
+    key: str | None = None
+    fingerprint: str = ""
+    unique: bool = False
+    parent: str | None = None
+    inherits: bool = False
+    """It began with checkpoints of another run."""
+    created: float = 0.0
+    epoch: int = 0
+    attempts: int = 0
+    attempt_limit: int = 5
+    worker: str | None = None
+    lease_until: float | None = None
+    lease_ttl: float = 0.0
+    available: float | None = None
+    due: float | None = None
+    delay: float = 0.0
+    started: float | None = None
+    finished: float | None = None
+    error: str | None = None
+    reason: str | None = None
+    holds_lane: bool = False
+    """It failed at the head of a lane with policy `block`, and nobody has resumed or discarded it
+    yet."""
+    events: int = 0
+    """The number of its last event."""
+    input: str = "null"
+    progress: str = "{}"
+    result: str | None = None
+
+    def is_held(self, epoch: int, now: Now) -> bool:
+        """The fence: whether the holder of this epoch may still write to the run."""
+        return (
+            self.state is RunState.RUNNING
+            and self.epoch == epoch
+            and lasts(self.lease_until, self.lease_ttl, now)
+        )
+
+    @classmethod
+    def stored(cls, run: Run, **fields: Any) -> RunFacts:
+        """A run as it was seen, with what people do not see."""
+        seen = {name: getattr(run, name) for name in VIEW if name not in ("error", "progress")}
+        error = msgspec.json.encode(run.error).decode() if run.error else None
+        return cls(**seen, error=error, **fields)
+
+    def view(self) -> Run:
+        """The run as people see it."""
+        seen = {name: getattr(self, name) for name in VIEW}
+        seen["error"] = _decode_error(self.error) if self.error else None
+        seen["progress"] = _decode_progress(self.progress)
+        return Run(**seen)
+
+
+VIEW = Run.__struct_fields__
+
+
+def lasts(until: float | None, ttl: float, now: Now) -> bool:
+    """Whether a lease has not ended. One that ends later than it can was granted before the host
+    was restarted, or by a clock that has since been set back."""
+    return until is not None and now.mono < until <= now.mono + ttl
+
+
+class LockFacts(Struct):
+    """A lock. Its epoch outlives every holder; `token` is None while nobody holds it."""
+
+    name: str
+    epoch: int = 0
+    token: str | None = None
+    owner: str = ""
+    acquired: float | None = None
+    lease_until: float | None = None
+    lease_ttl: float = 0.0
+
+    def is_held(self, now: Now) -> bool:
+        return self.token is not None and lasts(self.lease_until, self.lease_ttl, now)
+
+
+class LetterFacts(Struct):
+    """A dead letter, without its body."""
+
+    id: str
+    run: str | None = None
+    closed: float | None = None
+
+
+class Facts(Protocol):
+    """What is stored. A decision looks only at what its command concerns."""
+
+    def run(self, id: str) -> RunFacts | None: ...
+
+    def run_with_key(self, tenant: str, key: str) -> RunFacts | None: ...
+
+    def slot_holder(self, tenant: str, pipeline: str) -> RunFacts | None:
+        """The live run of a unique pipeline, if there is one."""
+        ...
+
+    def checkpoint(self, run: str, step: str, key: str) -> Checkpoint | None: ...
+
+    def quarantined(self, run: str, step: str) -> int:
+        """How many checkpoints of the step, items included, are in quarantine."""
+        ...
+
+    def log_lines(self, run: str) -> int: ...
+
+    def lane(self, name: str) -> Lane | None:
+        """The lane as it was defined; None if nobody has."""
+        ...
+
+    def lock(self, name: str) -> LockFacts | None: ...
+
+    def letter(self, id: str) -> LetterFacts | None: ...
+
+    # --- searches ---
+
+    def ready(self, claim: Claim, now: Now) -> Sequence[RunFacts]:
+        """The first `claim.limit` runs of a parallel lane that may be claimed now, by priority,
+        then in the order of acceptance."""
+        ...
+
+    def fifo_head(self, lane: str) -> RunFacts | None:
+        """The first accepted run of a lane that is queued, whether it waits for a retry or not;
+        None while a run of the lane is running or holds it."""
+        ...
+
+    def ended_leases(self, limit: int, now: Now) -> Sequence[RunFacts]:
+        """Running runs whose lease has ended, the first that ended first."""
+        ...
+
+    def expired(self, prune: Prune, now: Now) -> Sequence[RunFacts]:
+        """Finished runs that retention lets go, the oldest first, at most `prune.limit`."""
+        ...

@@ -1,0 +1,77 @@
+"""After which batches somebody in the same process is woken."""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.adapters.notifier import Notifier, wake_after
+from holdfast.model.commands import (
+    Acquire,
+    Acquired,
+    Claim,
+    Claimed,
+    ReleaseLock,
+    SaveProgress,
+    Settle,
+    Submit,
+    Submitted,
+    Wake,
+)
+
+A, B = (Submit(id, "acme", "p", "default", "1", "f") for id in ("a", "b"))
+NEW = Submitted("a", True, "queued")
+CLAIM = Claim("w", "default", ["p"], 5, 30.0)
+
+
+def claimed(id: str) -> Claimed:
+    return Claimed(id, "acme", "p", "default", 1, 1, 5, "1", "{}", False)
+
+
+def test_a_run_that_waits_wakes_workers() -> None:
+    assert wake_after([A], [NEW]) is Wake.WORKERS
+    assert wake_after([A, CLAIM], [NEW, []]) is Wake.WORKERS
+    assert wake_after([A, B, CLAIM], [NEW, NEW, [claimed("a")]]) is Wake.WORKERS
+
+
+def test_a_run_that_was_claimed_in_the_same_batch_wakes_nobody() -> None:
+    assert wake_after([A, CLAIM], [NEW, [claimed("a")]]) is Wake.NOBODY
+    assert (
+        wake_after([A, B, CLAIM, CLAIM], [NEW, NEW, [claimed("b")], [claimed("a")]]) is Wake.NOBODY
+    )
+
+
+def test_a_run_that_succeeds_wakes_waiters_and_every_other_end_workers() -> None:
+    good, bad = Settle("c", 1, "succeeded"), Settle("d", 1, "retry")
+    assert wake_after([good], [None]) is Wake.WAITERS
+    assert wake_after([A, CLAIM, good], [NEW, [claimed("a")], None]) is Wake.WAITERS
+    assert wake_after([A, CLAIM, good], [NEW, [], None]) is Wake.WORKERS
+    assert wake_after([good, bad], [None, None]) is Wake.WORKERS
+    assert wake_after([ReleaseLock("l", "t")], [True]) is Wake.WORKERS
+
+
+def test_looking_wakes_nobody() -> None:
+    asked = [CLAIM, Acquire("l", "t", "me", 5.0), SaveProgress("a", 1, "{}")]
+    assert wake_after(asked, [[], Acquired(1), None]) is Wake.NOBODY
+
+
+def test_who_waits_for_work_is_not_woken_by_a_success() -> None:
+    async def play() -> None:
+        notifier = Notifier()
+        for_any, for_work = (
+            asyncio.create_task(notifier.wait(0, 60.0, work=work)) for work in (False, True)
+        )
+        await asyncio.sleep(0)
+        notifier.notify(Wake.WAITERS)
+        assert await for_any == 1
+        assert await notifier.wait(0, 60.0) == 1
+        await asyncio.sleep(0)
+        assert not for_work.done()
+        notifier.notify()
+        assert await for_work == 2
+        assert await notifier.wait(1, 60.0, work=True) == 2
+        notifier.notify(Wake.WAITERS)
+        assert (
+            await notifier.wait(2, 0.0, work=True) == 3
+        )  # it has waited, and passes on what it may forget
+
+    asyncio.run(play())
