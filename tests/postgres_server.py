@@ -50,7 +50,7 @@ def fresh_schema() -> str:
     return f"t{os.getpid()}_{next(_numbers)}"
 
 
-TABLES = "meta, requests, open_runs, results, checkpoints, quarantine, events, logs, lanes, locks, dead_letters, audit"
+TABLES = "meta, requests, labels, tenants, records, open_runs, results, checkpoints, quarantine, events, logs, lanes, locks, dead_letters, audit"
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast import bootstrap
+from holdfast.adapters.records import StoreRecords
 from holdfast.engine.committer import Committer
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
@@ -125,6 +126,7 @@ class Holdfast:
         keeper = LeaseKeeper(self.store, self._clock, self._times, threaded=self._threads)
         runtime = Runtime(
             self.store,
+            StoreRecords(self.store),
             Committer(self.store),
             Payloads(self._blobs),
             keeper,

@@ -37,8 +37,8 @@ class TestSqliteStoreWithoutThreads(OnDisk):
     def make_store(self, clock: ManualClock) -> Store:
         return SqliteStore(self.path, clock, threads=False)
 
-    def test_it_is_heard_through_another_store_object(self) -> None:
-        """Not promised: without threads it lives in a simulation, which rings by itself."""
+    def test_it_reaches_another_store_object(self) -> None:
+        """Not promised: without threads it lives in a simulation, which notifies by itself."""
 
 
 class TestPostgresStore(StoreContract):

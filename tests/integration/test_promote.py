@@ -75,7 +75,7 @@ async def contents(url: str) -> dict[str, list[str]]:
     finally:
         await mover.close()
     for record in found["runs"]:
-        record.delay = 0.0
+        record.wait = 0.0
     found["audit"] = [entry for entry in found["audit"] if entry.action != "store.promote"]
     return {kind: sorted(map(str, found[kind])) for kind in KINDS}
 
@@ -199,7 +199,7 @@ def test_a_target_that_is_in_use_is_refused(source: str, url: Url, tmp_path: Pat
     other = Path(sqlite_url(tmp_path).removeprefix("sqlite:///"))
     shutil.copy(source.removeprefix("sqlite:///"), other)
     asyncio.run(between(f"sqlite:///{other}", target).move("ann"))
-    with pytest.raises(Conflict, match="has 19 runs already"):
+    with pytest.raises(Conflict, match="has 20 runs already"):
         asyncio.run(between(source, target).move("ann"))
     assert can_be_opened(source)
 
@@ -416,7 +416,7 @@ def test_a_killed_command_goes_on_when_it_is_started_again(
         main(["promote", source, target])
     assert ended.value.code == 0
     told = capfd.readouterr()
-    assert "19 of 19 runs moved" in told.err
+    assert "20 of 20 runs moved" in told.err
     assert "the same on both sides" in told.out
     assert can_be_opened(target)
 
@@ -451,7 +451,7 @@ def test_the_command_tells_what_there_is_and_what_to_set(
     assert (planned["moved"], planned["target_is"], planned["obstacles"]) == (False, "new", [])
     assert command("promote", source, target, "--json") == 0
     told = json.loads(capfd.readouterr().out)
-    assert (told["moved"], told["keys"], sum(told["runs"].values())) == (True, 2, 19)
+    assert (told["moved"], told["keys"], sum(told["runs"].values())) == (True, 2, 20)
     digests = [{kind["kind"]: kind["digest"] for kind in each["kinds"]} for each in (planned, told)]
     assert digests[0] == digests[1]
     folder = source.removeprefix("sqlite:///").removesuffix(".db") + "-files"

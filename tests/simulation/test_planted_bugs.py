@@ -10,10 +10,11 @@ import pytest
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.memory.tables import Tables
+from holdfast.engine import cursors
 from holdfast.engine.execution import Execution
 from holdfast.engine.lease import Lease
-from holdfast.engine.relay import EVENTS_TOPIC, Relay
-from holdfast.model.commands import ConfirmOutbox, ReadOutbox, Sweep
+from holdfast.engine.relay import EVENTS_TOPIC, NAME, Relay
+from holdfast.model.commands import Sweep
 from holdfast.model.event import EventType
 from holdfast.model.machine import RULES, attempts
 from holdfast.model.machine.changes import AddEvent, Decision
@@ -74,13 +75,14 @@ def never_swept(patch: Patch) -> None:
     patch.setitem(RULES, Sweep, lambda command, facts, now: Decision([]))
 
 
-def confirmed_too_early(patch: Patch) -> None:
-    """The relay confirms before the bus has the events."""
+def cursor_moved_too_early(patch: Patch) -> None:
+    """The relay moves its cursor before the bus has the events."""
 
     async def drain(self: Relay) -> int:
-        events = await self._runtime.committer.send(ReadOutbox())
+        cursor = await cursors.load(self._runtime.records, NAME)
+        events = await self._runtime.store.outbox(cursor.position)
         if events:
-            await self._runtime.committer.send(ConfirmOutbox(events[-1].position))
+            await cursors.move(self._runtime.records, cursor, events[-1].position)
         for event in events:
             await self._bus.publish(EVENTS_TOPIC, self._message(event))
         return len(events)
@@ -134,7 +136,7 @@ def silent_success(patch: Patch) -> None:
         forgotten_checkpoints,
         keys_ignored,
         never_swept,
-        confirmed_too_early,
+        cursor_moved_too_early,
         lane_not_busy,
         retry_loses_its_place,
         silent_success,

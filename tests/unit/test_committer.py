@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.engine.committer import GROUP, LARGEST, MAX_BATCH, Committer
 from holdfast.errors import ConfigurationError, StoreUnavailable
-from holdfast.model.commands import ReadOutbox
+from holdfast.model.commands import Sweep
 from holdfast.ports.store import Features
 
 
@@ -45,7 +45,7 @@ def story(function):
 
 @story
 async def test_commands_of_one_moment_leave_together(store, committer):
-    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(5))) == [
+    assert await asyncio.gather(*(committer.send(Sweep(n)) for n in range(5))) == [
         0,
         1,
         2,
@@ -58,15 +58,15 @@ async def test_commands_of_one_moment_leave_together(store, committer):
 @story
 async def test_a_command_given_at_the_moment_of_an_answer_is_not_left_behind(store, committer):
     for n in range(10):
-        assert await asyncio.wait_for(committer.send(ReadOutbox(n)), 1) == n
+        assert await asyncio.wait_for(committer.send(Sweep(n)), 1) == n
 
 
 @story
 async def test_what_comes_while_the_store_is_busy_waits_for_the_next_batch(store, committer):
     store.gate.clear()
-    first = committer.send(ReadOutbox(1))
+    first = committer.send(Sweep(1))
     await asyncio.sleep(0)
-    later = [committer.send(ReadOutbox(n)) for n in (2, 3)]
+    later = [committer.send(Sweep(n)) for n in (2, 3)]
     await asyncio.sleep(0)
     assert store.batches == [[1]]
     store.gate.set()
@@ -76,9 +76,9 @@ async def test_what_comes_while_the_store_is_busy_waits_for_the_next_batch(store
 
 @story
 async def test_order_is_kept_between_those_who_wait_and_those_who_do_not(store, committer):
-    committer.post(ReadOutbox(1))
-    sent = committer.send(ReadOutbox(2))
-    committer.post(ReadOutbox(3))
+    committer.post(Sweep(1))
+    sent = committer.send(Sweep(2))
+    committer.post(Sweep(3))
     assert await sent == 2
     await committer.drain()
     assert [limit for batch in store.batches for limit in batch] == [1, 2, 3]
@@ -86,7 +86,7 @@ async def test_order_is_kept_between_those_who_wait_and_those_who_do_not(store, 
 
 @story
 async def test_batches_have_a_limit(store, committer):
-    answers = await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(MAX_BATCH + 10)))
+    answers = await asyncio.gather(*(committer.send(Sweep(n)) for n in range(MAX_BATCH + 10)))
     assert answers == list(range(MAX_BATCH + 10))
     assert [len(batch) for batch in store.batches] == [MAX_BATCH, 10]
 
@@ -94,7 +94,7 @@ async def test_batches_have_a_limit(store, committer):
 @story
 async def test_batches_are_large_when_a_lot_waits(store, committer):
     count = LARGEST + 3 * MAX_BATCH
-    assert await asyncio.gather(*(committer.send(ReadOutbox(n)) for n in range(count))) == list(
+    assert await asyncio.gather(*(committer.send(Sweep(n)) for n in range(count))) == list(
         range(count)
     )
     assert [len(batch) for batch in store.batches] == [LARGEST, *[MAX_BATCH] * 3]
@@ -104,7 +104,7 @@ async def test_batches_are_large_when_a_lot_waits(store, committer):
 async def test_an_error_reaches_everybody_who_waits_each_with_its_own(store, committer):
     store.error = StoreUnavailable("the disk is full")
     errors = await asyncio.gather(
-        *(committer.send(ReadOutbox(n)) for n in range(3)), return_exceptions=True
+        *(committer.send(Sweep(n)) for n in range(3)), return_exceptions=True
     )
     assert {(type(error), str(error)) for error in errors} == {
         (StoreUnavailable, "the disk is full")
@@ -116,7 +116,7 @@ async def test_an_error_reaches_everybody_who_waits_each_with_its_own(store, com
 async def test_an_error_says_as_much_to_each_as_it_said(store, committer):
     store.error = StoreUnavailable("busy", retry_after=3.0)
     with pytest.raises(StoreUnavailable) as caught:
-        await committer.send(ReadOutbox(1))
+        await committer.send(Sweep(1))
     assert caught.value.retry_after == 3.0
 
 
@@ -124,29 +124,29 @@ async def test_an_error_says_as_much_to_each_as_it_said(store, committer):
 async def test_the_kind_of_error_is_kept(store, committer):
     store.error = ConfigurationError("damaged")
     with pytest.raises(ConfigurationError, match="damaged"):
-        await committer.send(ReadOutbox(1))
+        await committer.send(Sweep(1))
 
 
 @story
 async def test_a_strange_error_means_that_the_store_is_unavailable(store, committer):
     store.error = RuntimeError("what")
     with pytest.raises(StoreUnavailable, match="failed unexpectedly: RuntimeError: what"):
-        await committer.send(ReadOutbox(1))
+        await committer.send(Sweep(1))
 
 
 @story
 async def test_after_an_error_the_next_batch_is_tried(store, committer):
     store.error = StoreUnavailable("away")
     with pytest.raises(StoreUnavailable):
-        await committer.send(ReadOutbox(1))
+        await committer.send(Sweep(1))
     store.error = None
-    assert await committer.send(ReadOutbox(2)) == 2
+    assert await committer.send(Sweep(2)) == 2
 
 
 @story
 async def test_who_stopped_waiting_does_not_disturb_the_others(store, committer):
     store.gate.clear()
-    gone, stays = committer.send(ReadOutbox(1)), committer.send(ReadOutbox(2))
+    gone, stays = committer.send(Sweep(1)), committer.send(Sweep(2))
     await asyncio.sleep(0)
     gone.cancel()
     store.gate.set()
@@ -155,14 +155,14 @@ async def test_who_stopped_waiting_does_not_disturb_the_others(store, committer)
 
 @story
 async def test_draining_waits_for_everything_given_so_far(store, committer):
-    committer.post(ReadOutbox(1))
+    committer.post(Sweep(1))
     await committer.drain()
     assert store.batches == [[1]]
 
 
 @story
 async def test_those_who_are_told_first_go_on_before_the_others_are_told(store, committer):
-    answers = [committer.send(ReadOutbox(n)) for n in range(4 * GROUP)]
+    answers = [committer.send(Sweep(n)) for n in range(4 * GROUP)]
     await answers[0]
     assert [answer.done() for answer in answers] == [True] * 2 * GROUP + [False] * 2 * GROUP
     assert await asyncio.gather(*answers) == list(range(4 * GROUP))
@@ -170,7 +170,7 @@ async def test_those_who_are_told_first_go_on_before_the_others_are_told(store, 
 
 @story
 async def test_everybody_is_told_also_when_the_flight_is_cancelled_in_between(store, committer):
-    answers = [committer.send(ReadOutbox(n)) for n in range(3 * GROUP)]
+    answers = [committer.send(Sweep(n)) for n in range(3 * GROUP)]
     await answers[0]
     for flight in list(committer._flights):
         flight.cancel()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from holdfast.engine import cursors
 from holdfast.engine.locks import Lock
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Transient
 from holdfast.model.cloudevent import to_attributes
-from holdfast.model.commands import ConfirmOutbox, ReadOutbox
 from holdfast.model.event import Event
 from holdfast.ports.bus import Bus, Message
 
 log = logging.getLogger("holdfast.relay")
 
+NAME = "events"
 EVENTS_TOPIC = "holdfast-events"
 POLL = 1.0
 PAUSE = 1.0
@@ -49,13 +50,17 @@ class Relay:
             await self._lock.release()
 
     async def drain(self) -> int:
-        """Publish everything that is not confirmed. Confirmed only after the bus has it."""
+        """Publish everything behind the cursor. It moves on only after the bus has the events."""
         count = 0
-        while events := await self._runtime.committer.send(ReadOutbox()):
+        cursor = await cursors.load(self._runtime.records, NAME)
+        while events := await self._runtime.store.outbox(cursor.position):
             for event in events:
                 await self._bus.publish(EVENTS_TOPIC, self._message(event))
-            await self._runtime.committer.send(ConfirmOutbox(events[-1].position))
             count += len(events)
+            moved = await cursors.move(self._runtime.records, cursor, events[-1].position)
+            if moved is None:
+                break  # somebody else has moved it: go on from there the next time
+            cursor = moved
         return count
 
     async def _leads(self) -> bool:

@@ -13,12 +13,14 @@ from holdfast.engine.payloads import Payloads
 from holdfast.engine.waiters import Waiters
 from holdfast.model.clock import Clock
 from holdfast.model.lease import LeaseTimes
+from holdfast.ports.records import Records
 from holdfast.ports.store import Store
 
 
 @dataclass(slots=True)
 class Runtime:
     store: Store
+    records: Records
     committer: Committer
     payloads: Payloads
     keeper: LeaseKeeper

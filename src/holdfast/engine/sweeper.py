@@ -7,6 +7,7 @@ import logging
 
 from msgspec import Struct
 
+from holdfast.engine import cursors
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import HoldfastError, Transient
 from holdfast.model.commands import Prune, Sweep
@@ -55,9 +56,10 @@ class Sweeper:
         """Delete old runs, then their blobs: a crash in between leaves blobs that nothing refers
         to."""
         count = 0
+        sent = await cursors.slowest(self._runtime.records)
         while True:
             runs = await self._runtime.committer.send(
-                Prune(self._retention.finished, self._retention.failed)
+                Prune(self._retention.finished, self._retention.failed, sent=sent)
             )
             for run, tenant in runs:
                 await self._runtime.payloads.forget(f"{tenant}/{run}/")

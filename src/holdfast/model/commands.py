@@ -21,9 +21,17 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from msgspec import Struct
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.event import Event
 from holdfast.model.replies import STALE as STALE
-from holdfast.model.replies import Acquired, Claimed, Held, Refused, Stale, Submitted
+from holdfast.model.replies import (
+    Acquired,
+    Changed,
+    Claimed,
+    Held,
+    Refused,
+    Stale,
+    Stored,
+    Submitted,
+)
 
 R = TypeVar("R")
 
@@ -38,7 +46,7 @@ class Wake(IntEnum):
     """Those who look for something to claim, or for a lock; and the waiters."""
 
 
-Subject = tuple[Literal["run", "lock", "letter", "record"], str]
+Subject = tuple[Literal["run", "lock", "letter", "tenant", "record"], str]
 
 
 class Command(Struct, Generic[R], frozen=True):
@@ -56,8 +64,19 @@ class Command(Struct, Generic[R], frozen=True):
         the first did. None: it shares with all."""
         return None
 
-    def wakes(self, reply: R) -> Wake:
+    @property
+    def wake(self) -> Wake:
+        """Whom it wakes if it takes effect."""
         return Wake.NOBODY
+
+    def wakes(self, reply: R) -> Wake:
+        """Whom it wakes, now that this is the reply."""
+        is_refused = reply is False or reply == [] or isinstance(reply, Stale | Refused)
+        return Wake.NOBODY if is_refused else self.wake
+
+
+MAX_LABELS: Final = 16
+"""Labels of one run."""
 
 
 # --- intake ---------------------------------------------------------------------------------------
@@ -85,6 +104,10 @@ class Submit(Command[Submitted], frozen=True, array_like=True, gc=False):
     parent: str | None = None
     checkpoints: Sequence[Checkpoint] = ()
     """Results taken over from the run that this one reruns; stored with epoch 0."""
+    labels: dict[str, str] = {}
+    """What it can be found by: up to `MAX_LABELS` small strings that never change."""
+    attributes: dict[str, str] = {}
+    """What came with the request, such as a message's attributes: kept, and not searched."""
 
     @property
     def subjects(self) -> Sequence[Subject]:
@@ -94,7 +117,8 @@ class Submit(Command[Submitted], frozen=True, array_like=True, gc=False):
     def identity(self) -> Hashable:
         return "unique" if self.unique else None
 
-    def wakes(self, reply: Submitted) -> Wake:
+    @property
+    def wake(self) -> Wake:
         return Wake.WORKERS
 
 
@@ -102,16 +126,22 @@ class Submit(Command[Submitted], frozen=True, array_like=True, gc=False):
 
 
 class Claim(Command[list[Claimed]], frozen=True):
-    """Lease up to `limit` queued runs of a lane: by priority, then in the order of acceptance.
+    """Lease up to `limit` queued runs of a lane. Only the named pipelines are claimed.
 
-    Only the named pipelines are claimed. Each claim raises the run's epoch and attempts by one and
-    writes `run.started`. The sum of the inputs' sizes stays below `max_bytes`, but one run is
-    always allowed.
+    Tenants take turns: in each round every tenant that has runs waiting is given one, those with
+    the fewest running runs of the lane first, then by name, beginning behind `after`: the tenant
+    that was served last. Inside a tenant priority decides, then the order of acceptance. So each of
+    T waiting tenants is given ⌊limit / T⌋ runs at least, or all it has. A tenant at its limit of
+    running runs (`LimitTenant`) does not wait. At most `EXAMINED` tenants are looked at, and more
+    than `EXAMINED` runs are never claimed at once.
+
+    Each claim raises the run's epoch and attempts by one and writes `run.started`. The sum of the
+    inputs' sizes stays below `max_bytes`, but one run is always allowed.
 
     In a fifo lane `token` and `term` must be those of the current holder of the lock `lane:<name>`,
     and nothing is claimed while a run of the lane is running or holds it (head policy `block`);
     then only the head is considered: the first accepted run that is queued. If that waits for a
-    retry or its pipeline is not named, the answer is empty."""
+    retry, its pipeline is not named or its tenant is at its limit, the answer is empty."""
 
     worker: str
     lane: str
@@ -121,6 +151,11 @@ class Claim(Command[list[Claimed]], frozen=True):
     max_bytes: int = 1 << 40
     token: str | None = None
     term: int = 0
+    after: str = ""
+
+
+EXAMINED: Final = 1000
+"""Tenants that one claim looks at, and the most runs that it takes."""
 
 
 class Renew(Command[list[tuple[str, int]]], frozen=True):
@@ -243,6 +278,8 @@ class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
     progress: str = "{}"
     last: SaveCheckpoint | None = None
     deferred: bool = False
+    execution_ms: int = 0
+    """How long the attempt took, by the worker's monotonic clock."""
 
     @property
     def subjects(self) -> Sequence[Subject]:
@@ -252,8 +289,9 @@ class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
     def identity(self) -> Hashable:
         return self.run
 
-    def wakes(self, reply: Stale | None) -> Wake:
-        return Wake.NOBODY if reply else _AFTER[self.outcome]
+    @property
+    def wake(self) -> Wake:
+        return _AFTER[self.outcome]
 
 
 # --- operations -----------------------------------------------------------------------------------
@@ -270,8 +308,9 @@ class Cancel(Command[Refused | None], frozen=True):
     def subjects(self) -> Sequence[Subject]:
         return [("run", self.run)]
 
-    def wakes(self, reply: Refused | None) -> Wake:
-        return Wake.NOBODY if reply else Wake.WORKERS
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
 class PauseRun(Command[Refused | None], frozen=True):
@@ -285,8 +324,9 @@ class PauseRun(Command[Refused | None], frozen=True):
     def subjects(self) -> Sequence[Subject]:
         return [("run", self.run)]
 
-    def wakes(self, reply: Refused | None) -> Wake:
-        return Wake.NOBODY if reply else Wake.WORKERS
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
 class Resume(Command[Refused | None], frozen=True):
@@ -299,13 +339,16 @@ class Resume(Command[Refused | None], frozen=True):
     run: str
     actor: str
     attempts: int = 5
+    message: str | None = None
+    """The id of the message that asked for it, if one did."""
 
     @property
     def subjects(self) -> Sequence[Subject]:
         return [("run", self.run)]
 
-    def wakes(self, reply: Refused | None) -> Wake:
-        return Wake.NOBODY if reply else Wake.WORKERS
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
 class Sweep(Command[list[tuple[str, str]]], frozen=True):
@@ -315,18 +358,22 @@ class Sweep(Command[list[tuple[str, str]]], frozen=True):
 
     limit: int = 500
 
-    def wakes(self, reply: list[tuple[str, str]]) -> Wake:
-        return Wake.WORKERS if reply else Wake.NOBODY
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
 class Prune(Command[list[tuple[str, str]]], frozen=True):
     """Delete finished runs with all that belongs to them, `keep` seconds after they finished.
-    Failed runs and runs with an open dead letter stay `keep_failed` seconds. The answer lists them
-    as (run, tenant)."""
+    Failed runs stay `keep_failed` seconds. The answer lists them as (run, tenant).
+
+    `sent` is the position up to which all projections have sent events, None if there is none: runs
+    with later events stay."""
 
     keep: float
     keep_failed: float
     limit: int = 500
+    sent: int | None = None
 
 
 class DefineLane(Command[str], frozen=True):
@@ -335,6 +382,22 @@ class DefineLane(Command[str], frozen=True):
     name: str
     order: str
     head: str
+
+
+class LimitTenant(Command[None], frozen=True):
+    """Let at most so many runs of a tenant be running at once; None: as many as there are."""
+
+    tenant: str
+    running: int | None
+    actor: str
+
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("tenant", self.tenant)]
+
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
 # --- locks ----------------------------------------------------------------------------------------
@@ -388,8 +451,9 @@ class ReleaseLock(Command[bool], frozen=True, gc=False):
     def identity(self) -> Hashable:
         return self.name
 
-    def wakes(self, reply: bool) -> Wake:
-        return Wake.WORKERS if reply else Wake.NOBODY
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
 class ForceRelease(Command[bool], frozen=True):
@@ -404,11 +468,12 @@ class ForceRelease(Command[bool], frozen=True):
     def subjects(self) -> Sequence[Subject]:
         return [("lock", self.name)]
 
-    def wakes(self, reply: bool) -> Wake:
-        return Wake.WORKERS if reply else Wake.NOBODY
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
-# --- dead letters, outbox -------------------------------------------------------------------------
+# --- dead letters -------------------------------------------------------------------------------
 
 
 RUN_LETTER: Final = "run:"
@@ -416,7 +481,8 @@ RUN_LETTER: Final = "run:"
 
 
 class Bury(Command[bool], frozen=True):
-    """Keep a message that can't become a run. Idempotent per id; the answer says whether it is new.
+    """Keep a message that can't become a run, and write `message.dead_lettered` to the outbox.
+    Idempotent per id; the answer says whether it is new.
     Ids that begin with `RUN_LETTER` belong to the dead letters of runs."""
 
     id: str
@@ -429,6 +495,10 @@ class Bury(Command[bool], frozen=True):
     @property
     def subjects(self) -> Sequence[Subject]:
         return [("letter", self.id)]
+
+    @property
+    def wake(self) -> Wake:
+        return Wake.WAITERS
 
 
 class MarkRedriven(Command[bool], frozen=True):
@@ -455,24 +525,39 @@ class Discard(Command[bool], frozen=True):
     def subjects(self) -> Sequence[Subject]:
         return _letter_and_run(self.id)
 
-    def wakes(self, reply: bool) -> Wake:
-        return Wake.WORKERS if reply else Wake.NOBODY
+    @property
+    def wake(self) -> Wake:
+        return Wake.WORKERS
 
 
-class ReadOutbox(Command[list[Event]], frozen=True):
-    """The next events that no relay has confirmed, in the order they were committed."""
-
-    limit: int = 200
+# --- records --------------------------------------------------------------------------------------
 
 
-class ConfirmOutbox(Command[None], frozen=True):
-    """All events up to this position reached the bus. Never goes back."""
+class PutRecord(Command[Stored | Changed], frozen=True):
+    """Write a record, if its version is `expected` (None: if there is none). Idempotent per
+    `version`, the new one: it must be one that nobody uses twice. With a `ttl` it is gone so many
+    seconds later, as if it had been deleted."""
 
-    position: int
+    key: str
+    value: str
+    version: str
+    expected: str | None = None
+    ttl: float | None = None
 
     @property
     def subjects(self) -> Sequence[Subject]:
-        return []
+        return [("record", self.key)]
+
+
+class DeleteRecord(Command[bool], frozen=True):
+    """Delete a record, if its version is `expected`. The answer says whether it was."""
+
+    key: str
+    expected: str
+
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("record", self.key)]
 
 
 def _letter_and_run(letter: str) -> Sequence[Subject]:

@@ -21,6 +21,7 @@ class EventType(StrEnum):
     STEP_COMPLETED = "step.completed"
     STEP_SKIPPED = "step.skipped"
     CHECKPOINT_QUARANTINED = "checkpoint.quarantined"
+    MESSAGE_DEAD_LETTERED = "message.dead_lettered"
 
 
 STATE_AFTER: dict[str, str] = {
@@ -39,7 +40,9 @@ STATE_AFTER: dict[str, str] = {
 
 
 class Event(Struct, frozen=True):
-    """One fact. Its id is derived from run and number, so that every copy of it is recognised."""
+    """One fact. Its id is derived from run and number, so that every copy of it is recognised.
+
+    A message that can't become a run has one event: then `run` is the id of its dead letter."""
 
     run: str
     seq: int

@@ -61,3 +61,16 @@ class Held(Struct, frozen=True):
     owner: str
     remaining: float
     epoch: int
+
+
+class Stored(Struct, frozen=True):
+    """A record was written at `now`, the store's time."""
+
+    version: str
+    now: float
+
+
+class Changed(Struct, frozen=True):
+    """A record was not written: its version is another one, or it is gone (None)."""
+
+    version: str | None

@@ -142,3 +142,8 @@ class Run(Struct, omit_defaults=True):
     error: ErrorInfo | None = None
     reason: str | None = None
     progress: Progress = field(default_factory=Progress)
+    labels: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    """What came with the request, such as a message's attributes."""
+    events: int = 0
+    """The number of its last event."""

@@ -24,12 +24,13 @@ from msgspec import Struct, field
 from holdfast.errors import ConfigurationError
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
-from holdfast.model.run import Run
+from holdfast.model.machine.facts import RunFacts
+from holdfast.ports.records import Record
 from holdfast.ports.store import DeadLetter, StoredLog
 
-Kind = Literal["lanes", "locks", "letters", "audit", "runs"]
+Kind = Literal["lanes", "tenants", "locks", "records", "letters", "audit", "runs"]
 
-KINDS: tuple[Kind, ...] = ("lanes", "locks", "letters", "audit", "runs")
+KINDS: tuple[Kind, ...] = ("lanes", "tenants", "locks", "records", "letters", "audit", "runs")
 """In the order in which they are moved: a run needs its lane."""
 
 PAGE_BYTES = 8 * 1024 * 1024
@@ -44,9 +45,6 @@ class Mark(Struct, frozen=True):
     move: str
     other: str
     at: float
-    sent: int = 0
-    """Of a store that is being filled: the last position of the other's outbox that a relay has
-    sent."""
 
     @property
     def meaning(self) -> str:
@@ -73,12 +71,10 @@ def refuse_marked(mark: Mark | None, place: str) -> None:
 
 
 class Numbers(Struct, frozen=True):
-    """Where a store has come to: the last run accepted, the last event written, the last event sent
-    by a relay."""
+    """Where a store has come to: the last run accepted, the last event written."""
 
     seq: int = 0
     position: int = 0
-    confirmed: int = 0
 
 
 class Holder(Struct, frozen=True):
@@ -108,6 +104,27 @@ class LockEpoch(Struct, frozen=True):
     epoch: int
 
 
+class TenantLimit(Struct, frozen=True):
+    """How many runs of a tenant may run at once."""
+
+    tenant: str
+    running: int
+
+
+class ExpiringRecord(Struct, frozen=True):
+    """A record, and for how many seconds more it is there; None: until it is deleted."""
+
+    record: Record
+    remaining: float | None = None
+
+
+class LetterRecord(Struct, frozen=True):
+    """The dead letter of a message, and its event."""
+
+    letter: DeadLetter
+    event: Event
+
+
 class AuditRecord(Struct, frozen=True):
     """An audit entry; the first of a store is number 1."""
 
@@ -130,18 +147,12 @@ class Quarantined(Struct, frozen=True):
 
 
 class RunRecord(Struct):
-    """A run with all that belongs to it."""
+    """A run with all that belongs to it. No lease travels: its times are not those of another
+    store, and so the moment when a delay ends is told as `wait`."""
 
-    run: Run
-    progress: str = "{}"
-    """JSON of the run's `Progress`, just as it was written."""
-    unique: bool = False
-    inherits: bool = False
-    """It began with checkpoints of another run."""
-    holds_lane: bool = False
-    """It failed at the head of a fifo lane with policy `block`, and the lane waits for it."""
-    delay: float = 0.0
-    """Seconds until a delayed run may be claimed, on the clock that counts."""
+    run: RunFacts
+    wait: float = 0.0
+    """Seconds until a delayed run may be claimed."""
     checkpoints: list[Checkpoint] = field(default_factory=list)
     quarantine: list[Quarantined] = field(default_factory=list)
     history: list[Event] = field(default_factory=list)
@@ -151,7 +162,7 @@ class RunRecord(Struct):
     @property
     def size(self) -> int:
         """About how many bytes it is."""
-        values = sum(len(found.value) + len(found.record) for found in self.checkpoints)
+        values = sum(len(saved.value) + len(saved.record) for saved in self.checkpoints)
         facts = sum(len(event.data) for event in self.history) + sum(
             len(line.message) for line in self.logs
         )
@@ -168,8 +179,9 @@ class Page(Struct, frozen=True):
 class Mover(Protocol):
     """Reads and fills one store, past everybody else. Its commands are for one task at a time.
 
-    Records are `Lane` (lanes), `LockEpoch` (locks), `DeadLetter` (letters: those of messages),
-    `AuditRecord` (audit) and `RunRecord` (runs, with their dead letters).
+    What is moved are `Lane` (lanes), `TenantLimit` (tenants), `LockEpoch` (locks), `ExpiringRecord`
+    (records), `LetterRecord` (letters: those of messages), `AuditRecord` (audit) and `RunRecord`
+    (runs, with their dead letters).
 
     Who retries: the caller. Everything may be repeated. Errors: `StoreUnavailable`, and
     `ConfigurationError` from `exists` and `open` when the place can't be used as configured."""
@@ -207,8 +219,7 @@ class Mover(Protocol):
         ...
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        """All records are there: give later runs and events higher numbers, and take over what a
-        relay has sent.
+        """All records are there: give later runs and events higher numbers.
 
         Runs were adopted with positions as their numbers, so a later run's number is above `seq`
         and `position`."""

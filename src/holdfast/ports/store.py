@@ -13,6 +13,7 @@ from holdfast.model.commands import Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
+from holdfast.ports.records import RecordPage
 
 
 class RunFilter(Struct, frozen=True, omit_defaults=True):
@@ -25,6 +26,7 @@ class RunFilter(Struct, frozen=True, omit_defaults=True):
     lane: str | None = None
     id_prefix: str | None = None
     key: str | None = None
+    labels: dict[str, str] = {}
 
 
 class DeadLetter(Struct, frozen=True):
@@ -120,10 +122,10 @@ class Store(Protocol):
         """The number of the newest change, as soon as it is above `since`, or after `timeout`
         seconds.
 
-        A doorbell: begin with `since=0`, pass on what it answered. It may ring for nothing, a ring
-        between two waits is not lost, and it is heard within 100 ms also when another process rang
-        it. With `work` it need not ring for runs that succeed: they leave nothing to be claimed,
-        but in a fifo lane."""
+        Begin with `since=0`, pass on what it answered. A notification may come for nothing, none
+        between two waits is lost, and those of other processes arrive within 100 ms. With `work`
+        it need not answer for runs that succeed: they leave nothing to be claimed, but in a fifo
+        lane."""
         ...
 
     async def run(self, run: str) -> Run | None: ...
@@ -165,6 +167,19 @@ class Store(Protocol):
         ...
 
     async def lanes(self) -> list[LaneInfo]: ...
+
+    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
+        """Committed events behind a position, in the order of their positions, which is the order
+        of commit: nothing is committed later at or below a position that was answered."""
+        ...
+
+    async def record(self, key: str) -> RecordPage:
+        """A record, if it is there: see `ports/records.py`."""
+        ...
+
+    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
+        """The records whose keys begin with a prefix, behind `after`, in the order of keys."""
+        ...
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         """Forced releases and other interventions, newest first."""

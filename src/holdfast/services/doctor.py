@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from holdfast.adapters.records import StoreRecords
+from holdfast.engine.cursors import slowest
 from holdfast.errors import HoldfastError, Transient
-from holdfast.model.commands import Acquire, Acquired, Held, ReadOutbox, ReleaseLock
+from holdfast.model.commands import Acquire, Acquired, Held, ReleaseLock
 from holdfast.model.duration import humanise
 from holdfast.model.ids import new_token
 from holdfast.model.run import Run
@@ -202,11 +204,11 @@ async def _letters(store: Store, now: float) -> Finding:
 
 
 async def _outbox(store: Store, now: float) -> Finding:
-    [events] = await store.apply([ReadOutbox(limit=1)])
+    events = await store.outbox(await slowest(StoreRecords(store)) or 0, limit=1)
     waits = max(0.0, now - events[0].at) if events else 0.0
     return found(
         "outbox",
-        f"the oldest event waits for {humanise(waits)}" if events else "empty",
+        f"the oldest event waits for {humanise(waits)}" if events else "all is sent",
         warn=waits > WAITING,
         why="other systems do not hear what has happened: no worker relays it, or the bus can't be reached",
         fix="start a worker with the same bus, and look at the findings about the bus",

@@ -13,8 +13,17 @@ from msgspec.structs import replace
 
 from holdfast.engine.payloads import REFERENCE
 from holdfast.ports.blobs import BlobStore
-from holdfast.ports.mover import KINDS, AuditRecord, Kind, Mover, RunRecord
-from holdfast.ports.store import DeadLetter
+from holdfast.ports.mover import (
+    KINDS,
+    AuditRecord,
+    ExpiringRecord,
+    Kind,
+    LetterRecord,
+    LockEpoch,
+    Mover,
+    RunRecord,
+    TenantLimit,
+)
 
 PAGE = 200
 """Records of a page: a page of runs ends earlier when they are large."""
@@ -80,22 +89,24 @@ def _parts(record: Any) -> Iterator[tuple[str, str, list[Any]]]:
     """What a record is made of: kind, whose it is, and the things themselves."""
     match record:
         case RunRecord(run=run):
-            yield (
-                "runs",
-                run.id,
-                [(run, record.progress, record.unique, record.inherits, record.holds_lane)],
-            )
+            yield "runs", run.id, [run]
             yield "checkpoints", run.id, record.checkpoints
             yield "quarantined", run.id, record.quarantine
             yield "events", run.id, record.history
             yield "log lines", run.id, record.logs
             yield "dead letters", run.id, [record.letter] if record.letter else []
-        case DeadLetter():
+        case LetterRecord():
             yield "dead letters", "", [record]
         case AuditRecord():
             yield "audit entries", "", [record]
+        case ExpiringRecord():
+            yield "records", "", [record.record]
+        case TenantLimit():
+            yield "tenants", "", [record]
+        case LockEpoch():
+            yield "locks", "", [record]
         case _:
-            yield ("locks" if hasattr(record, "epoch") else "lanes"), "", [record]
+            yield "lanes", "", [record]
 
 
 def blobs_of(record: RunRecord) -> Iterator[str]:
@@ -103,7 +114,7 @@ def blobs_of(record: RunRecord) -> Iterator[str]:
     texts = [
         record.run.input,
         record.run.result or "",
-        *(found.value for found in record.checkpoints),
+        *(saved.value for saved in record.checkpoints),
     ]
     return (text[len(REFERENCE) :] for text in texts if text.startswith(REFERENCE))
 
@@ -156,17 +167,20 @@ def canonical(record: Any) -> Any:
     position of its first event, which gives the same order."""
     match record:
         case RunRecord():
-            numbered = replace(record.run, seq=record.history[0].position)
+            run = replace(record.run, seq=record.history[0].position)
             return replace(
                 record,
-                run=_rounded(numbered, "created", "available", "started", "finished"),
+                run=_rounded(run, "created", "available", "started", "finished"),
                 quarantine=[_rounded(bad, "at") for bad in record.quarantine],
                 history=[_rounded(event, "at") for event in record.history],
                 logs=[_rounded(line, "at") for line in record.logs],
-                letter=canonical(record.letter),
+                letter=_rounded(record.letter, "created", "closed") if record.letter else None,
             )
-        case DeadLetter():
-            return _rounded(record, "created", "closed")
+        case LetterRecord():
+            letter = _rounded(record.letter, "created", "closed")
+            return LetterRecord(letter, _rounded(record.event, "at"))
+        case ExpiringRecord():
+            return replace(record, record=_rounded(record.record, "updated"))
         case AuditRecord():
             return _rounded(record, "at")
     return record

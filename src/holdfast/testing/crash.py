@@ -24,10 +24,9 @@ from holdfast.engine.worker import WorkerOptions
 from holdfast.model.commands import (
     Acquire,
     Command,
-    ConfirmOutbox,
     DefineLane,
     LogLine,
-    ReadOutbox,
+    PutRecord,
     ReleaseLock,
     Renew,
     RenewLocks,
@@ -61,7 +60,7 @@ RECOVERY = 3600.0
 QUEUED = RunFilter(state="queued")
 
 UNINTERESTING = (
-    Acquire, ConfirmOutbox, DefineLane, LogLine, ReadOutbox, ReleaseLock, Renew, RenewLocks, SaveProgress, Sweep,
+    Acquire, DefineLane, LogLine, PutRecord, ReleaseLock, Renew, RenewLocks, SaveProgress, Sweep,
 )  # fmt: skip
 
 

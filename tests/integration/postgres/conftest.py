@@ -4,20 +4,24 @@ beside the store."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import psycopg
 import pytest
 from tests import postgres_server
 
-from holdfast.adapters.postgres import statements
+from holdfast.adapters import decisions
+from holdfast.adapters.arranging import Group
+from holdfast.adapters.decisions import Loaded, Needs, Unit
+from holdfast.adapters.postgres import batch, changes, facts, statements
 from holdfast.adapters.postgres.address import parse
-from holdfast.adapters.postgres.batch import batch_of
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.model.commands import Command, Reply
+from holdfast.model.commands import Command, Prune, Reply, Wake
 
+R = TypeVar("R")
 SOON = 10.0
 
 
@@ -61,14 +65,9 @@ class Session:
         self._connection.execute(f'SET search_path TO "{place.schema}"')
         self._statements = statements.load(parse(place.url()))
 
-    def apply(self, *commands: Command) -> list[Reply]:
-        batch = batch_of(commands)
-        statement, parameters = batch.call({"wait": "5000"}, prepared=False)
-        sql = self._statements[statement].decode().replace("$1", "%s").replace("$2", "%s")
-        given = [parameter.decode() for parameter in parameters if parameter is not None]
-        row = self._connection.execute(sql, given).fetchone()  # type: ignore[arg-type]
-        assert row is not None
-        return batch.replies(row[0].encode())
+    def apply(self, *commands: Command[Any]) -> list[Reply]:
+        server = InSession(self._connection, self._statements)
+        return driven(decisions.apply(server, commands, batch.kind_of))
 
     def execute(self, sql: str) -> None:
         self._connection.execute(sql)  # type: ignore[arg-type]
@@ -84,6 +83,58 @@ class Session:
 
     def close(self) -> None:
         self._connection.close()
+
+
+class InSession:
+    """Applies commands in a session's transaction."""
+
+    def __init__(self, connection: psycopg.Connection, statements: dict[str, bytes]) -> None:
+        self._connection = connection
+        self._statements = statements
+
+    def value(self, name: str, *parameters: Any) -> bytes:
+        cursor = psycopg.RawCursor(self._connection)
+        cursor.execute(self._statements[name], parameters)
+        row = cursor.fetchone()
+        assert row is not None
+        return row[0].encode() if isinstance(row[0], str) else msgspec.json.encode(row[0])
+
+    def call(self, envelope: dict[str, Any]) -> list[Any]:
+        given = batch.sealed({**envelope, "wait": "5000"}).decode()
+        return batch.unpack(self.value("apply", given))
+
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+        commands = [command for group in groups for command in group.commands]
+        self._connection.execute("SAVEPOINT before")
+        try:
+            answers = self.call(batch.envelope(groups))
+        except psycopg.errors.UniqueViolation:
+            self._connection.execute("ROLLBACK TO before")
+            return await decisions.apply(self, commands, batch.kind_without_repeats)
+        pairs = zip(groups, answers, strict=True)
+        return [reply for group, raw in pairs for reply in batch.replies(group, raw)]
+
+    async def load(self, needs: Needs) -> Loaded:
+        return facts.loaded(self.value("facts", None, facts.question(needs).decode()), None)
+
+    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> list[bool]:
+        return msgspec.json.decode(self.call(changes.envelope(units))[0], type=list[bool])
+
+    async def ended_leases(self, limit: int) -> list[str]:
+        return msgspec.json.decode(self.value("ended_leases", None, limit))
+
+    async def expired(self, prune: Prune) -> list[str]:
+        limits = (prune.keep, prune.keep_failed, -1, prune.limit)
+        return msgspec.json.decode(self.value("expired", None, *limits))
+
+
+def driven(coroutine: Coroutine[Any, Any, R]) -> R:
+    """The result of a coroutine that waits for nothing but its turn."""
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration as end:
+        return end.value
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_what_comes_again_is_prepared_where_that_lasts(place):
                 await store.apply([a_submit(f"s{number}"), a_claim()])
                 await store.run("r0")
             prepared = await store._home.pool.call(b"SELECT count(*) FROM pg_prepared_statements")
-            assert prepared == b"2"
+            assert prepared == b"1"
 
     asyncio.run(story())
 

@@ -15,11 +15,9 @@ from holdfast.model.commands import (
     Acquired,
     Claim,
     Command,
-    ConfirmOutbox,
     DefineLane,
     ForceRelease,
     Quarantine,
-    ReadOutbox,
     ReleaseLock,
     RenewLocks,
     Reply,
@@ -106,7 +104,7 @@ def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(place: Pl
             *[("step.completed", '{"try":2}')] * 3,
         ]
         assert [event.seq for event in history] == list(range(1, 10))
-        assert await one(store, ReadOutbox()) == history
+        assert await store.outbox(0) == history
         found = {
             (checkpoint.step, checkpoint.key): checkpoint.value
             for checkpoint in await store.checkpoints("r1")
@@ -159,16 +157,15 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
     play(place, story)
 
 
-def test_the_outbox_can_be_confirmed_between_the_two_events_of_a_result(place: Place) -> None:
+def test_the_outbox_is_read_on_between_the_two_events_of_a_result(place: Place) -> None:
     async def story(store: PostgresStore) -> None:
         await store.apply(
             [a_submit("r1"), a_claim(), Settle("r1", 1, "succeeded", last=a_checkpoint("r1", 1))]
         )
         history = await store.history("r1")
         for number, event in enumerate(history):
-            assert await one(store, ReadOutbox(1)) == [event]
-            await one(store, ConfirmOutbox(event.position))
-            assert await one(store, ReadOutbox()) == history[number + 1 :]
+            assert await store.outbox(event.position - 1, 1) == [event]
+            assert await store.outbox(event.position) == history[number + 1 :]
 
     play(place, story)
 

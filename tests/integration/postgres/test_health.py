@@ -174,7 +174,7 @@ def test_a_run_that_was_left_behind_is_a_warning(place: Place) -> None:
         async with place.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
         place.value(
-            "UPDATE open_runs SET lease_until = clock_timestamp() - interval '1 hour' RETURNING 1"
+            "UPDATE open_runs SET lease_until = extract(epoch FROM clock_timestamp()) - 3600 RETURNING 1"
         )
 
     asyncio.run(play())

@@ -23,27 +23,34 @@ HISTORY = 20_000
 BATCH = 50
 
 FILL = """
-INSERT INTO requests (id, tenant, pipeline, lane, priority, max_attempts, delay, is_unique, inherits, created, key,
+INSERT INTO requests (seq, id, tenant, pipeline, lane, priority, is_unique, inherits, created, key,
                       fingerprint, input)
-SELECT 'h' || n, 't' || n % 100, CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, 5, 0, false, false,
-       now(), 'k' || n, 'f', '{}'
+SELECT nextval('positions'), 'h' || n, 't' || n % 100,
+       CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, false, false, 1, 'k' || n,
+       'f', '{}'
 FROM generate_series(1, COUNT) AS n;
-INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, attempt_limit, started, finished,
-                       is_unique)
-SELECT id, seq, tenant, pipeline, lane, CASE WHEN seq % 1000 = 0 THEN 'failed' ELSE 'cancelled' END, 0, 2, 5, now(),
-       now(), false
+INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, attempt_limit,
+                       started, finished, is_unique)
+SELECT id, seq, tenant, pipeline, lane, CASE WHEN seq % 1000 = 0 THEN 'failed' ELSE 'cancelled' END,
+       0, 2, 5, 1, 4e9, false
 FROM requests WHERE seq % 1000 IN (0, 1) AND id LIKE 'h%';
-INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, progress, result)
-SELECT id, 5, 1, 1, 5, now(), now(), '{}', '1' FROM requests WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
+INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, execution_ms,
+                     progress, result)
+SELECT id, 5, 1, 1, 5, 1, 4e9, 0, '{}', '1' FROM requests
+WHERE seq % 1000 NOT IN (0, 1) AND id LIKE 'h%';
 INSERT INTO events (run, seq, type, at, data)
-SELECT 'h' || n, s, 'run.queued', now(), '{}' FROM generate_series(1, COUNT) AS n, generate_series(1, 4) AS s;
+SELECT 'h' || n, s, 'run.queued', 1, '{}'
+FROM generate_series(1, COUNT) AS n, generate_series(1, 4) AS s;
 INSERT INTO checkpoints (run, step, key, epoch, value, checksum, schema, fingerprint, record)
 SELECT 'h' || n, 's', '', 1, '1', 'c', 't', 'f', '{}' FROM generate_series(1, COUNT) AS n;
-INSERT INTO dead_letters (id, source, reason, body, attributes, tenant, run, created, closed)
-SELECT 'run:h' || n, 'run', '', '', '{}', 't', 'h' || n, now(), now() FROM generate_series(1, COUNT, 10) AS n;
+INSERT INTO dead_letters (id, source, reason, attributes, tenant, run, created, closed)
+SELECT 'run:h' || n, 'run', '', '{}', 't', 'h' || n, 1, 1 FROM generate_series(1, COUNT, 10) AS n;
+INSERT INTO labels (tenant, name, value, seq) SELECT tenant, 'user', key, seq FROM requests;
+INSERT INTO records (key, value, version, updated, lease_ttl)
+SELECT 'r' || n, '1', 'v', 1, 0 FROM generate_series(1, COUNT) AS n;
 INSERT INTO locks (name, epoch) SELECT 'l' || n, 1 FROM generate_series(1, COUNT, 10) AS n;
 INSERT INTO logs (run, n, at, level, step, message, fields)
-SELECT 'h' || n, 1, now(), 'info', 's', '', '{}' FROM generate_series(1, COUNT) AS n;
+SELECT 'h' || n, 1, 1, 'info', 's', '', '{}' FROM generate_series(1, COUNT) AS n;
 """
 
 
@@ -87,8 +94,9 @@ def every_command(mark: str) -> list[list[c.Command]]:
             c.ReleaseLock("lane:line", mark),
             c.MarkRedriven(f"run:{runs[half + 1]}", "ann"),
         ],
-        [c.ReadOutbox(20)],
         [c.Prune(3600.0, 3600.0, 20)],
+        [c.PutRecord(mark, "1", "v1"), c.PutRecord(mark, "2", "v2", "v1")],
+        [c.LimitTenant("acme", 3, "ann"), c.Bury(mark, "t", "bad", b"x")],
     ]
 
 
@@ -161,6 +169,7 @@ FILTERS: dict[str, RunFilter] = {
     "queued of a lane": RunFilter(lane="default", state="queued"),
     "failed of a tenant": RunFilter(tenant="t0", state="failed"),
     "queued of a tenant": RunFilter(tenant="t7", state="queued"),
+    "label": RunFilter(tenant="t7", labels={"user": "k7"}),
     "queued of a pipeline": RunFilter(pipeline="report", lane="default", state="queued"),
 }
 
@@ -188,6 +197,7 @@ def test_lists_are_read_by_index(place: Place, session: Session) -> None:
             "dead_letter": ["run:h1"],
             "dead_letters": [None, True, 100],
             "over": [reads.names(["h1", "h2"])],
+            "records": [None, "r1", "", 100],
         }.items():
             assert not scans(explain(connection, found[name], values)), name
 

@@ -83,7 +83,7 @@ def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
             await store.apply([Cancel("r1", ODD, ODD), PauseRun("r2", ODD, ODD)])
             for name in ("r1", "r2"):
                 data = msgspec.json.decode((await store.history(name))[-1].data)
-                assert data == {"actor": ODD, "reason": ODD}
+                assert (data["actor"], data["reason"]) == (ODD, ODD)
             assert [(entry.actor, entry.reason) for entry in await store.audit()] == [
                 (ODD, ODD)
             ] * 2

@@ -158,18 +158,10 @@ def test_what_the_fsync_policy_means_is_said(caplog: pytest.LogCaptureFixture) -
 
 
 def test_every_part_of_an_address_is_understood() -> None:
-    found = parse(
-        "rediss://u:p%40@one:1,two/3?prefix=x:&pool=4&timeout=1.5&ca=/ca.pem&documents=no"
-    )
+    found = parse("rediss://u:p%40@one:1,two/3?prefix=x:&pool=4&timeout=1.5&ca=/ca.pem")
     assert found.hosts == (("one", 1), ("two", 6379))
     assert (found.user, found.password, found.database, found.tls) == ("u", "p@", 3, True)
-    assert (found.prefix, found.pool, found.timeout, found.ca, found.documents) == (
-        "x:",
-        4,
-        1.5,
-        "/ca.pem",
-        False,
-    )
+    assert (found.prefix, found.pool, found.timeout, found.ca) == ("x:", 4, 1.5, "/ca.pem")
     assert str(found) == "rediss://one:1,two:6379/3"
 
 
@@ -183,7 +175,6 @@ def test_every_part_of_an_address_is_understood() -> None:
         ("redis://h/0?pool=0", "from 1 to 1000"),
         ("redis://h/0?timeout=soon", "timeout='soon'"),
         ("redis://h/0?connect=0", "from 100ms to 1h"),
-        ("redis://h/0?documents=maybe", "yes or no"),
         ("rediss://h/0?ca=/nowhere.pem", "/nowhere.pem can't be read"),
     ],
 )

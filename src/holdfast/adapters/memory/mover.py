@@ -6,26 +6,29 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.memory.tables import StoredRun
 from holdfast.model.commands import RUN_LETTER, Sweep
-from holdfast.model.event import Event
 from holdfast.model.lane import Lane
-from holdfast.model.machine.facts import LockFacts, RunFacts
+from holdfast.model.machine.facts import LockFacts, RecordFacts
 from holdfast.ports.mover import (
     AuditRecord,
+    ExpiringRecord,
     Holder,
     Kind,
+    LetterRecord,
     LockEpoch,
     Mark,
     Numbers,
     Page,
     RunRecord,
     Standing,
+    TenantLimit,
 )
-from holdfast.ports.store import Audit, DeadLetter
+from holdfast.ports.records import Record
+from holdfast.ports.store import Audit
 
 
 class MemoryMover:
@@ -53,7 +56,7 @@ class MemoryMover:
             tables.mark,
             empty=not (tables.runs or tables.letters or tables.audit),
             runs=len(tables.runs),
-            numbers=Numbers(tables.last_seq, tables.last_position, tables.confirmed),
+            numbers=Numbers(tables.last_seq, tables.last_position),
             last_run=rows[-1].facts.id if rows else None,
             holders=[*self._leases(), *self._locks()],
         )
@@ -99,33 +102,41 @@ class MemoryMover:
         return Page(records[start:end], str(end) if len(records) > end else None)
 
     def _others(self, kind: Kind) -> list[Any]:
-        tables = self._tables
+        tables, now = self._tables, self._store._now()
         match kind:
             case "lanes":
                 return list(tables.lanes.values())
+            case "tenants":
+                return [TenantLimit(*limit) for limit in tables.limits.items()]
             case "locks":
                 return [LockEpoch(lock.name, lock.epoch) for lock in tables.locks.values()]
+            case "records":
+                return [
+                    ExpiringRecord(
+                        Record(r.key, r.value, r.version, r.updated),
+                        None if r.lease_until is None else r.lease_until - now.mono,
+                    )
+                    for r in tables.records.values()
+                    if r.is_live(now)
+                ]
             case "letters":
-                return [letter for letter in tables.letters.values() if letter.run is None]
+                letters = [letter for letter in tables.letters.values() if letter.run is None]
+                events = {event.run: event for event in tables.outbox.values()}
+                return [LetterRecord(letter, events[letter.id]) for letter in letters]
             case _:
                 return [
-                    AuditRecord(
-                        number, entry.at, entry.actor, entry.action, entry.target, entry.reason
-                    )
-                    for number, entry in enumerate(tables.audit, 1)
+                    AuditRecord(number, e.at, e.actor, e.action, e.target, e.reason)
+                    for number, e in enumerate(tables.audit, 1)
                 ]
 
     def _record(self, row: StoredRun) -> RunRecord:
         run = row.facts
         letter = self._tables.letters.get(f"{RUN_LETTER}{run.id}")
+        wait = 0.0 if run.due is None else max(0.0, run.due - self._store._now().mono)
         return deepcopy(
             RunRecord(
-                run.view(),
-                run.progress,
-                run.unique,
-                run.inherits,
-                run.holds_lane,
-                max(0.0, run.due - self._store._now().mono) if run.due is not None else 0.0,
+                replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0),
+                wait,
                 sorted(row.checkpoints.values(), key=lambda saved: (saved.step, saved.key)),
                 row.quarantine,
                 row.history,
@@ -137,54 +148,53 @@ class MemoryMover:
     # --- taking in ---
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
+        tables = self._tables
         for record in deepcopy(list(records)):
             match record:
                 case RunRecord():
                     self._adopt_run(record)
                 case Lane():
-                    self._tables.lanes[record.name] = record
+                    tables.lanes[record.name] = record
+                case TenantLimit():
+                    tables.limits[record.tenant] = record.running
                 case LockEpoch():
-                    lock = self._tables.locks.setdefault(record.name, LockFacts(record.name))
+                    lock = tables.locks.setdefault(record.name, LockFacts(record.name))
                     lock.epoch = max(lock.epoch, record.epoch)
-                case DeadLetter():
-                    self._tables.letters.setdefault(record.id, record)
-                case AuditRecord() if record.number > len(self._tables.audit):
+                case ExpiringRecord():
+                    tables.records.setdefault(record.record.key, self._record_facts(record))
+                case LetterRecord():
+                    tables.letters.setdefault(record.letter.id, record.letter)
+                    tables.outbox[record.event.position] = record.event
+                case AuditRecord() if record.number > len(tables.audit):
                     entry = Audit(
                         record.at, record.actor, record.action, record.target, record.reason
                     )
-                    self._tables.audit.append(entry)
+                    tables.audit.append(entry)
+
+    def _record_facts(self, moved: ExpiringRecord) -> RecordFacts:
+        facts = RecordFacts(*astuple(moved.record))
+        if moved.remaining is not None:
+            facts.lease_until = self._store._now().mono + moved.remaining
+            facts.lease_ttl = moved.remaining
+        return facts
 
     def _adopt_run(self, record: RunRecord) -> None:
         if record.run.id in self._tables.runs:
             return
         checkpoints = {(saved.step, saved.key): saved for saved in record.checkpoints}
-        facts = self._facts(record)
+        is_delayed = record.run.available is not None
+        due = self._store._now().mono + record.wait if is_delayed else None
+        facts = replace(record.run, due=due, delay=record.wait)
         row = StoredRun(facts, checkpoints, record.quarantine, record.history, record.logs)
         self._tables.place(row)
+        for event in record.history:
+            self._tables.outbox[event.position] = event
         if record.letter is not None:
             self._tables.letters[record.letter.id] = replace(record.letter, body=b"")
-
-    def _facts(self, record: RunRecord) -> RunFacts:
-        due = self._store._now().mono + record.delay if record.run.available is not None else None
-        return RunFacts.stored(
-            record.run,
-            progress=record.progress,
-            unique=record.unique,
-            inherits=record.inherits,
-            holds_lane=record.holds_lane,
-            due=due,
-            delay=record.delay,
-            events=len(record.history),
-        )
 
     async def go_on_from(self, numbers: Numbers) -> None:
         tables = self._tables
         # Adopted runs are numbered by positions here.
         tables.last_seq = max(tables.last_seq, numbers.seq, numbers.position)
         tables.last_position = max(tables.last_position, numbers.position)
-        tables.confirmed = numbers.confirmed
-        events: list[Event] = [event for row in tables.runs.values() for event in row.history]
-        unsent = [event for event in events if event.position > numbers.confirmed]
-        tables.outbox = {
-            event.position: event for event in sorted(unsent, key=lambda event: event.position)
-        }
+        tables.outbox = dict(sorted(tables.outbox.items()))

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import Any
 
@@ -18,7 +18,7 @@ from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Command, ConfirmOutbox, ReadOutbox, Reply
+from holdfast.model.commands import Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
 from holdfast.model.lease import LockInfo
@@ -26,6 +26,7 @@ from holdfast.model.machine import decide
 from holdfast.model.machine.facts import Now
 from holdfast.model.run import FINISHED, Run, RunState
 from holdfast.ports.mover import refuse_marked
+from holdfast.ports.records import Record, RecordPage
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 
@@ -56,21 +57,11 @@ class MemoryStore:
         return replies
 
     def _apply(self, command: Command[Any]) -> Reply:
-        match command:
-            case ReadOutbox():
-                return list(islice(self._tables.outbox.values(), command.limit))
-            case ConfirmOutbox():
-                return self._confirm(command.position)
         now = self._now()
         decision = decide(command, self._tables, now)
         for change in decision.changes:
             self._tables.write(change, now)
         return decision.reply
-
-    def _confirm(self, position: int) -> None:
-        self._tables.confirmed = max(self._tables.confirmed, position)
-        for sent in [p for p in self._tables.outbox if p <= self._tables.confirmed]:
-            del self._tables.outbox[sent]
 
     def _now(self) -> Now:
         return Now(self._clock.now(), self._clock.monotonic())
@@ -173,6 +164,23 @@ class MemoryStore:
             term=leader.epoch if leader else 0,
             blocked_by=blocked_by.id if blocked_by else None,
         )
+
+    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
+        with self._guard:
+            events = self._tables.outbox.items()
+            return list(islice((e for position, e in events if position > after), limit))
+
+    async def record(self, key: str) -> RecordPage:
+        page = await self.records(key, limit=1)
+        return RecordPage([record for record in page.records if record.key == key], page.now)
+
+    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
+        with self._guard:
+            now = self._now()
+            live = [record for record in self._tables.records.values() if record.is_live(now)]
+        keys = [r for r in live if r.key.startswith(prefix) and r.key > after]
+        first = nsmallest(limit, keys, key=lambda record: record.key)
+        return RecordPage([Record(r.key, r.value, r.version, r.updated) for r in first], now.wall)
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         with self._guard:

@@ -12,11 +12,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.commands import RUN_LETTER, Claim, Prune
+from holdfast.model.commands import EXAMINED, RUN_LETTER, Claim, Prune
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
 from holdfast.model.machine import changes as ch
-from holdfast.model.machine.facts import LetterFacts, LockFacts, Now, RunFacts, lasts
+from holdfast.model.machine.facts import (
+    LetterFacts,
+    LockFacts,
+    Now,
+    RecordFacts,
+    RunFacts,
+    Waiting,
+    lasts,
+)
 from holdfast.model.run import FINISHED, RunState
 from holdfast.ports.mover import Mark, Quarantined
 from holdfast.ports.store import Audit, DeadLetter, RunFilter, StoredLog
@@ -43,13 +51,15 @@ class Tables:
         self.slots: dict[tuple[str, str], str] = {}
         """The live run of each unique pipeline and tenant."""
         self.lanes: dict[str, Lane] = {}
+        self.limits: dict[str, int] = {}
+        """How many runs of a tenant may run at once."""
+        self.records: dict[str, RecordFacts] = {}
         self.locks: dict[str, LockFacts] = {}
         self.letters: dict[str, DeadLetter] = {}
         self.audit: list[Audit] = []
         self.outbox: dict[int, Event] = {}
         self.last_seq = 0
         self.last_position = 0
-        self.confirmed = 0
         self.mark: Mark | None = None
         self._by_lane: defaultdict[tuple[str, RunState], dict[str, RunFacts]] = defaultdict(dict)
 
@@ -84,15 +94,37 @@ class Tables:
         letter = self.letters.get(id)
         return LetterFacts(id, letter.run, letter.closed) if letter else None
 
+    def record(self, key: str) -> RecordFacts | None:
+        return self.records.get(key)
+
     # --- searches ---
 
-    def ready(self, claim: Claim, now: Now) -> Sequence[RunFacts]:
-        claimable = (
-            run
-            for run in self.in_lane(claim.lane, RunState.QUEUED)
-            if run.pipeline in claim.pipelines and (run.due is None or run.due <= now.mono)
+    def waiting(self, claim: Claim, now: Now) -> Sequence[Waiting]:
+        queues: defaultdict[str, list[RunFacts]] = defaultdict(list)
+        for run in self.in_lane(claim.lane, RunState.QUEUED):
+            if run.pipeline in claim.pipelines and (run.due is None or run.due <= now.mono):
+                queues[run.tenant].append(run)
+        names = sorted(name for name in queues if self.room(name) != 0)
+        behind = [name for name in names if name > claim.after]
+        turns = behind + [name for name in names if name <= claim.after]
+        return [self._waiting(name, queues[name], claim) for name in turns[:EXAMINED]]
+
+    def _waiting(self, tenant: str, runs: list[RunFacts], claim: Claim) -> Waiting:
+        running = sum(run.tenant == tenant for run in self.in_lane(claim.lane, RunState.RUNNING))
+        first = nsmallest(claim.limit, runs, key=lambda run: (-run.priority, run.seq))
+        return Waiting(tenant, running, self.room(tenant), first)
+
+    def room(self, tenant: str) -> int | None:
+        limit = self.limits.get(tenant)
+        if limit is None:
+            return None
+        running = sum(
+            run.tenant == tenant
+            for (_, state), runs in self._by_lane.items()
+            if state is RunState.RUNNING
+            for run in runs.values()
         )
-        return nsmallest(claim.limit, claimable, key=lambda run: (-run.priority, run.seq))
+        return max(0, limit - running)
 
     def fifo_head(self, lane: str) -> RunFacts | None:
         if any(self.in_lane(lane, RunState.RUNNING)) or self.lane_holder(lane):
@@ -125,7 +157,7 @@ class Tables:
         run = row.facts
         if run.state not in FINISHED or run.holds_lane:
             return False
-        is_unsent = 0 < self.confirmed < row.history[-1].position
+        is_unsent = prune.sent is not None and prune.sent < row.history[-1].position
         keep = prune.keep_failed if run.state is RunState.FAILED else prune.keep
         return (run.finished or 0.0) + keep <= now.wall and not is_unsent
 
@@ -202,6 +234,13 @@ class Tables:
         row.history.append(event)
         self.outbox[event.position] = event
 
+    def _add_letter_event(self, change: ch.AddLetterEvent, now: Now) -> None:
+        self.last_position += 1
+        tenant = self.letters[change.letter].tenant
+        self.outbox[self.last_position] = Event(
+            change.letter, 1, change.type, now.wall, change.data, tenant, "", self.last_position
+        )
+
     def _put_checkpoint(self, change: ch.PutCheckpoint, now: Now) -> None:
         saved = change.checkpoint
         self.runs[change.run].checkpoints[saved.step, saved.key] = saved
@@ -243,12 +282,25 @@ class Tables:
     def _put_lane(self, change: ch.PutLane, now: Now) -> None:
         self.lanes[change.lane.name] = change.lane
 
+    def _put_tenant(self, change: ch.PutTenant, now: Now) -> None:
+        if change.running is None:
+            self.limits.pop(change.tenant, None)
+        else:
+            self.limits[change.tenant] = change.running
+
+    def _write_record(self, change: ch.WriteRecord, now: Now) -> None:
+        self.records[change.record.key] = change.record
+
+    def _remove_record(self, change: ch.RemoveRecord, now: Now) -> None:
+        del self.records[change.key]
+
 
 WRITE: dict[type, Callable[[Tables, Any, Now], None]] = {
     ch.AddRun: Tables._add_run,
     ch.ChangeRun: Tables._change_run,
     ch.RemoveRun: Tables._remove_run,
     ch.AddEvent: Tables._add_event,
+    ch.AddLetterEvent: Tables._add_letter_event,
     ch.PutCheckpoint: Tables._put_checkpoint,
     ch.MoveToQuarantine: Tables._move_to_quarantine,
     ch.AddLogLine: Tables._add_log_line,
@@ -257,6 +309,9 @@ WRITE: dict[type, Callable[[Tables, Any, Now], None]] = {
     ch.AddAudit: Tables._add_audit,
     ch.PutLock: Tables._put_lock,
     ch.PutLane: Tables._put_lane,
+    ch.PutTenant: Tables._put_tenant,
+    ch.WriteRecord: Tables._write_record,
+    ch.RemoveRecord: Tables._remove_record,
 }
 
 
@@ -273,4 +328,5 @@ def _matches(run: RunFacts, where: RunFilter) -> bool:
         and where.lane in (None, run.lane)
         and where.key in (None, run.key)
         and run.id.startswith(where.id_prefix or "")
+        and (not where.labels or where.labels.items() <= run.view().labels.items())
     )

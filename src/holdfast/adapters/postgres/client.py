@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from holdfast.adapters import decisions
+from holdfast.adapters.arranging import Group
+from holdfast.adapters.decisions import Loaded, Needs, Unit
+from holdfast.adapters.postgres import batch, changes, facts
 from holdfast.adapters.postgres.address import Address
-from holdfast.adapters.postgres.batch import Batch, Lone
 from holdfast.adapters.postgres.connection import ServerError
 from holdfast.adapters.postgres.database import Server, explain
-from holdfast.adapters.postgres.pool import Pool
+from holdfast.adapters.postgres.notifications import WAITERS, Throttle
+from holdfast.adapters.postgres.pool import UNIQUE_VIOLATION, Pool
 from holdfast.adapters.postgres.text import parameter
-from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Reply
+from holdfast.model.commands import Command, Prune, Reply, Wake
 
 TRIES = 5
 """How often a batch is sent that the server took back because others were at the same rows."""
 
-QUIET = 0.02
-"""A client wakes others at most so often, in seconds: a notification makes commits wait for one
-another."""
-
-NEWS = "news"
-"""What is said behind a client's name if runs have succeeded and that is all: workers need not look
-for more."""
+_ids = msgspec.json.Decoder(list[str]).decode
 
 
 class Client:
@@ -46,89 +46,99 @@ class Client:
         self._address = address
         self._statements = statements
         self._clock = clock
-        self._work, self._news = Ringer(self, name), Ringer(self, f"{name} {NEWS}")
         self.pool = Pool(address, size, prepares=server.is_direct)
-        self._envelope: dict[str, Any] = {"wait": str(round(address.timeout * 800))}
+        self._throttles = {
+            Wake.WORKERS: Throttle(name, self.notify),
+            Wake.WAITERS: Throttle(f"{name} {WAITERS}", self.notify),
+        }
+        self._common: dict[str, Any] = {"wait": str(round(address.timeout * 800))}
         if server.must_ask_for_sync:
-            self._envelope["sync"] = True
+            self._common["sync"] = True
 
-    async def apply(self, batch: Batch | Lone) -> list[Reply]:
-        envelope = dict(self._envelope)
+    async def close(self) -> None:
+        for throttle in self._throttles.values():
+            throttle.stop()
+        await self.pool.close()
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+        return await decisions.apply(self, commands, batch.kind_of)
+
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+        commands = [command for group in groups for command in group.commands]
+        wake = max(command.wake for command in commands)
+        try:
+            answer = await self._call(batch.envelope(groups), wake)
+        except ServerError as error:
+            if error.sqlstate != UNIQUE_VIOLATION:
+                raise
+            # A checkpoint is there already, as after a lost answer: rare enough to decide it here.
+            return await decisions.apply(self, commands, batch.kind_without_repeats)
+        replies: list[Reply] = []
+        for group, raw in zip(groups, batch.unpack(answer), strict=True):
+            replies += batch.replies(group, raw)
+        return replies
+
+    async def _call(self, envelope: dict[str, Any], wake: Wake) -> bytes:
+        """One batch. It is sent again if the server took it back for somebody else's sake."""
+        envelope |= self._common
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        if batch.loud:
-            ringer = self._news if batch.only_news else self._work
-            if ring := ringer.ring(sure=batch.sure):
-                envelope["ring"] = ring
-        statement, parameters = batch.call(envelope, prepared=self.pool.prepares)
+        if wake is not Wake.NOBODY and (message := self._throttles[wake].next()):
+            envelope["notify"] = message
+        given = [batch.sealed(envelope)]
         tries = 0
         while True:
             try:
-                return batch.replies(
-                    await self.pool.call(self._statements[statement], parameters, prepare=True)
-                )
-            except (
-                ServerError
-            ) as error:  # somebody else was in the way, and certainly nothing was written
+                return await self.pool.call(self._statements["apply"], given, prepare=True)
+            except ServerError as error:
                 tries += 1
+                if error.sqlstate == UNIQUE_VIOLATION:
+                    raise
                 if tries == TRIES:
                     raise explain(error, self._address.shown) from None
             await asyncio.sleep(random.uniform(0, 0.005) * 2**tries)
 
+    # --- decisions made here ----------------------------------------------------------------------
+
+    async def load(self, needs: Needs) -> Loaded:
+        answer = await self.read("facts", self.mono(), facts.question(needs))
+        return facts.loaded(answer, self.wall())
+
+    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+        try:
+            answer = await self._call(changes.envelope(units), wake)
+        except ServerError as error:
+            if error.sqlstate != UNIQUE_VIOLATION:
+                raise
+            if len(units) == 1:
+                return [False]
+            # One of them came too late, and the server does not say which.
+            return [(await self.commit(loaded, [unit], wake))[0] for unit in units]
+        [written] = batch.unpack(answer)
+        return msgspec.json.decode(written, type=list[bool])
+
+    async def ended_leases(self, limit: int) -> Sequence[str]:
+        return _ids(await self.read("ended_leases", self.mono(), limit))
+
+    async def expired(self, prune: Prune) -> Sequence[str]:
+        sent = -1 if prune.sent is None else prune.sent
+        limits = (prune.keep, prune.keep_failed, sent, prune.limit)
+        return _ids(await self.read("expired", self.wall(), *limits))
+
+    # --- reads ------------------------------------------------------------------------------------
+
     async def read(self, name: str, *values: Any) -> bytes:
         return await self.pool.call(self._statements[name], [parameter(value) for value in values])
 
-    async def close(self) -> None:
-        for ringer in (self._work, self._news):
-            ringer.stop()
-        await self.pool.close()
+    async def notify(self, message: str) -> None:
+        await self.read("notify", message)
 
-    def present(self) -> float | None:
-        """The present of the clock that a test moves; None for the server's own."""
+    def wall(self) -> float | None:
+        """The present of the clock that a test moves, for people; None for the server's own."""
+        return None if self._clock is None else self._clock.now()
+
+    def mono(self) -> float | None:
+        """The same, for leases and delays."""
         return None if self._clock is None else self._clock.monotonic()
-
-
-class Ringer:
-    """Decides which batches wake other processes with a message: the first, and then one per
-    `QUIET` seconds.
-
-    What no batch has said after twice that time is said on its own.
-    """
-
-    def __init__(self, client: Client, message: str) -> None:
-        self._client = client
-        self._message = message
-        self._rang = 0.0
-        self._later: asyncio.TimerHandle | None = None
-        self._saying: asyncio.Task[None] | None = None
-
-    def ring(self, *, sure: bool) -> str | None:
-        """What to say if the batch that leaves now is to ring; one that is not sure to do so rings
-        for itself alone."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        if now - self._rang >= QUIET:
-            if sure:
-                self._rang = now
-                if self._later is not None:
-                    self._later.cancel()
-                    self._later = None
-            return self._message
-        if self._later is None:
-            self._later = loop.call_at(self._rang + 2 * QUIET, self._say)
-        return None
-
-    def _say(self) -> None:
-        self._later = None
-        self._rang = asyncio.get_running_loop().time()
-        self._saying = asyncio.create_task(self._notify())
-
-    async def _notify(self) -> None:
-        try:
-            await self._client.read("ring", self._message)
-        except (StoreUnavailable, ServerError):
-            pass  # the others will look by themselves
-
-    def stop(self) -> None:
-        if self._later is not None:
-            self._later.cancel()

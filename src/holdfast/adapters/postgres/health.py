@@ -342,7 +342,7 @@ async def _may_create(link: AsyncConnection, address: Address, user: str) -> Fin
 async def _leases(link: AsyncConnection, address: Address) -> Finding:
     cursor = await link.execute(
         f"SELECT count(*) FROM {address.quoted_schema}.open_runs "  # type: ignore[arg-type]
-        "WHERE state = 'running' AND lease_until < clock_timestamp() - interval '1 minute'"
+        "WHERE state = 'running' AND lease_until < extract(epoch FROM clock_timestamp()) - 60"
     )
     row = await cursor.fetchone()
     return abandoned(row[0] if row else 0)

@@ -1,8 +1,8 @@
 """Hearing other processes: notifications on a connection of their own, or polling where they can't
 arrive.
 
-A pooler in transaction mode takes LISTEN and never delivers anything, so the listener rings at
-itself once before it believes that it hears. `listen=host:port` in the URL leads past a pooler;
+A pooler in transaction mode takes LISTEN and never delivers anything, so the listener notifies
+itself once before it believes that notifications arrive. `listen=host:port` in the URL leads past a pooler;
 `listen=off` polls from the start. What is polled is one number, the last position of the outbox:
 whatever gives others something to do takes one."""
 
@@ -15,8 +15,9 @@ from typing import Protocol
 import psycopg
 
 from holdfast.adapters.postgres.address import Address
-from holdfast.adapters.postgres.client import NEWS, Client
+from holdfast.adapters.postgres.client import Client
 from holdfast.adapters.postgres.connection import Connection, ServerError
+from holdfast.adapters.postgres.notifications import WAITERS
 from holdfast.errors import StoreUnavailable
 from holdfast.model.commands import Wake
 
@@ -32,20 +33,20 @@ PROBE = 5.0
 """How long to wait for our own probe."""
 
 
-class Ring(Protocol):
+class Notify(Protocol):
     def __call__(self, wake: Wake = Wake.WORKERS) -> None: ...
 
 
 class Listener:
-    """Runs on the loop beside. `ring` is called whenever another process may have done
+    """Runs on the loop of the store's thread. `notify` is called whenever another process may have done
     something."""
 
-    def __init__(self, address: Address, client: Client, own_name: str, ring: Ring) -> None:
+    def __init__(self, address: Address, client: Client, own_name: str, notify: Notify) -> None:
         self._address = address
         self._client = client
         self._own_name = own_name.encode()
         self._probe = f"{own_name}?".encode()
-        self._ring = ring
+        self._notify = notify
         self._newest = b""
         self.hears = False
         """Whether notifications arrive."""
@@ -92,9 +93,9 @@ class Listener:
                 return
             who, _, what = payload.partition(b" ")
             if who != self._own_name and not who.endswith(b"?"):  # which is another one's probe
-                self._ring(Wake.WAITERS if what == NEWS.encode() else Wake.WORKERS)
+                self._notify(Wake.WAITERS if what == WAITERS.encode() else Wake.WORKERS)
 
-        channel = (await self._client.read("doorbell")).decode()
+        channel = (await self._client.read("channel")).decode()
         connection = await Connection.make(
             self._address, lambda _: None, lambda _: lost.set(), self._address.listen
         )
@@ -103,14 +104,14 @@ class Listener:
             await connection.call(f'LISTEN "{channel}"'.encode())
             await self._try(probed)
             self.hears, self._said_why = True, ""
-            self._ring()  # something may have happened before we heard
+            self._notify()  # something may have happened before we heard
             await lost.wait()
-            self._ring()
+            self._notify()
         finally:
             connection.close()
 
     async def _try(self, probed: asyncio.Event) -> None:
-        await self._client.read("ring", self._probe)
+        await self._client.read("notify", self._probe)
         try:
             async with asyncio.timeout(PROBE):
                 await probed.wait()
@@ -131,7 +132,7 @@ class Listener:
                 return
             if newest != self._newest:
                 self._newest = newest
-                self._ring()
+                self._notify()
 
 
 class NotHeard(Exception):

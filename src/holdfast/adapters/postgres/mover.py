@@ -14,21 +14,24 @@ from typing import Any
 
 import msgspec
 import psycopg
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncConnection, AsyncCursor, AsyncRawCursor
 from psycopg.sql import SQL, Identifier, Literal
 
-from holdfast.adapters.postgres import database, reads
+from holdfast.adapters import decisions
+from holdfast.adapters.arranging import Group
+from holdfast.adapters.decisions import Loaded, Needs, Unit
+from holdfast.adapters.postgres import batch, changes, database, facts, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
-from holdfast.adapters.postgres.batch import Batch
 from holdfast.adapters.postgres.connection import ServerError
-from holdfast.adapters.postgres.records import ADOPT, Present, export, export_runs, one, rows
+from holdfast.adapters.postgres.rows import ADOPT, export, export_runs, one, rows
 from holdfast.adapters.postgres.text import seal_text
 from holdfast.errors import HoldfastError
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Sweep
+from holdfast.model.commands import Prune, Reply, Sweep, Wake
 from holdfast.ports.mover import Holder, Kind, Mark, Numbers, Page, Standing
 
-PATIENCE = "20s"
+ALL = 1 << 40
+LOCK_TIMEOUT = "20s"
 """How long to wait for transactions that are under way when the store is held."""
 
 
@@ -82,15 +85,15 @@ class PostgresMover:
 
     async def standing(self) -> Standing:
         async with self._transaction() as cursor:
-            mark, empty, count, last_run, position, confirmed = await one(cursor, _STANDING)
-            found = await rows(cursor, _HOLDERS, {"now": await self._present(cursor)})
-        holders = [Holder(*row) for row in found]
-        numbers = Numbers(position, position, confirmed)  # here they are one
+            mark, empty, count, last_run, position = await one(cursor, _STANDING)
+            held = await rows(cursor, _HOLDERS, {"mono": await self._mono(cursor)})
+        holders = [Holder(*row) for row in held]
+        numbers = Numbers(position, position)  # here they are one
         return Standing(reads.mark(mark.encode()), empty, count, numbers, last_run, holders)
 
     async def hold(self, mark: Mark) -> None:
         async with self._transaction() as cursor:
-            await cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+            await cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
             tables = await _tables(cursor)
             await cursor.execute(
                 SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(SQL(", ").join(tables))
@@ -103,21 +106,14 @@ class PostgresMover:
             await _put(cursor, "mark", msgspec.json.encode(mark).decode())
 
     async def _end_leases(self, cursor: AsyncCursor) -> None:
-        await cursor.execute(
-            "UPDATE open_runs SET lease_until = '-infinity' WHERE state = 'running'"
-        )
-        await cursor.execute(
-            "UPDATE locks SET token = NULL, owner = NULL, acquired = NULL, lease_until = NULL"
-        )
-        envelope: dict[str, Any] = {"wait": "0"}
-        if self._clock is not None:
-            envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        given = Batch([Sweep(limit=1 << 60)]).sealed(envelope)
-        await cursor.execute("SELECT apply(%s::jsonb)", [given.decode()])
+        await cursor.execute("UPDATE open_runs SET lease_until = 0 WHERE state = 'running'")
+        await cursor.execute("UPDATE locks SET token = NULL, lease_until = NULL")
+        server = _InTransaction(self.address, cursor, self._clock)
+        await decisions.decide_all(server, [Sweep(limit=ALL)])
 
     async def release(self) -> None:
         async with self._transaction() as cursor:
-            await cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
+            await cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
             await _drop_triggers(cursor, await _tables(cursor))
             await cursor.execute("DELETE FROM meta WHERE name = 'mark'")
 
@@ -125,24 +121,57 @@ class PostgresMover:
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         async with self._transaction() as cursor:
+            mono = await self._mono(cursor)
             if kind == "runs":
-                return await export_runs(cursor, await self._present(cursor), after, limit)
-            return await export(cursor, kind, after, limit)
+                return await export_runs(cursor, mono, after, limit)
+            return await export(cursor, kind, mono, after, limit)
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
         async with self._transaction() as cursor:
-            await ADOPT[kind](cursor, await self._present(cursor), records)
+            await ADOPT[kind](cursor, await self._mono(cursor), records)
 
     async def go_on_from(self, numbers: Numbers) -> None:
         async with self._transaction() as cursor:
             await cursor.execute(_POSITIONS, {"least": max(numbers.seq, numbers.position)})
-            await _put(cursor, "outbox_confirmed", str(numbers.confirmed))
 
-    async def _present(self, cursor: AsyncCursor) -> Present:
+    async def _mono(self, cursor: AsyncCursor) -> float:
         if self._clock is not None:
             return self._clock.monotonic()
-        [now] = await one(cursor, "SELECT seconds(clock_timestamp())")
+        [now] = await one(cursor, "SELECT extract(epoch FROM clock_timestamp())::double precision")
         return now
+
+
+class _InTransaction:
+    """Decides on what a mover's transaction sees, which nobody else changes meanwhile."""
+
+    def __init__(self, address: Address, cursor: AsyncCursor, clock: Clock | None) -> None:
+        self._statements = statements.load(address)
+        self._cursor = AsyncRawCursor(cursor.connection)
+        self._wall, self._mono = (clock.now(), clock.monotonic()) if clock else (None, None)
+
+    async def _value(self, name: str, *parameters: Any) -> bytes:
+        await self._cursor.execute(self._statements[name], parameters)
+        row = await self._cursor.fetchone()
+        assert row is not None
+        return row[0].encode() if isinstance(row[0], str) else msgspec.json.encode(row[0])
+
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+        raise NotImplementedError("a mover has nothing to apply")
+
+    async def load(self, needs: Needs) -> Loaded:
+        question = facts.question(needs).decode()
+        return facts.loaded(await self._value("facts", self._mono, question), self._wall)
+
+    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+        envelope = changes.envelope(units) | {"wait": "0", "wall": self._wall, "mono": self._mono}
+        answer = await self._value("apply", batch.sealed(envelope).decode())
+        return msgspec.json.decode(batch.unpack(answer)[0], type=list[bool])
+
+    async def ended_leases(self, limit: int) -> Sequence[str]:
+        return msgspec.json.decode(await self._value("ended_leases", self._mono, limit))
+
+    async def expired(self, prune: Prune) -> Sequence[str]:
+        raise NotImplementedError("a mover deletes nothing")
 
 
 # --- what is known about the store ----------------------------------------------------------------
@@ -151,18 +180,16 @@ _STANDING = """
 SELECT coalesce((SELECT value FROM meta WHERE name = 'mark'), ''),
        NOT EXISTS (SELECT FROM requests) AND NOT EXISTS (SELECT FROM dead_letters) AND NOT EXISTS (SELECT FROM audit),
        (SELECT count(*) FROM requests), (SELECT id FROM requests ORDER BY seq DESC LIMIT 1),
-       (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM positions),
-       coalesce((SELECT value::bigint FROM meta WHERE name = 'outbox_confirmed'), 0)
+       (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM positions)
 """
 
 _HOLDERS = """
-WITH present AS (SELECT to_timestamp(%(now)s) AS mono)
 SELECT what, who FROM (
-    SELECT 1 AS kind, seq AS place, 'run ' || id AS what, coalesce(worker, '') AS who FROM open_runs, present
-    WHERE state = 'running' AND lease_until > mono AND lease_until <= mono + lease_ttl
+    SELECT 1 AS kind, seq AS place, 'run ' || id AS what, coalesce(worker, '') AS who
+    FROM open_runs WHERE state = 'running' AND lasts(lease_until, lease_ttl, %(mono)s)
     UNION ALL
-    SELECT 2, row_number() OVER (ORDER BY name), 'lock ' || name, owner FROM locks, present
-    WHERE token IS NOT NULL AND lease_until > mono AND lease_until <= mono + lease_ttl) AS held
+    SELECT 2, row_number() OVER (ORDER BY name), 'lock ' || name, owner
+    FROM locks WHERE token IS NOT NULL AND lasts(lease_until, lease_ttl, %(mono)s)) AS held
 ORDER BY kind, place
 """
 

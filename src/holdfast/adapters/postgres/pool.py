@@ -33,7 +33,7 @@ class Pool:
     ) -> bytes:
         """Execute one statement, which answers one value, in a transaction of its own.
 
-        Raises ServerError for what is worth another try.
+        Raises ServerError for what is worth another try, and for a unique violation.
         """
         connection = self._idle_one() or await self._take()
         try:
@@ -41,7 +41,7 @@ class Pool:
         except ServerError as error:
             if error.sqlstate in FATAL:
                 connection.close()
-            if error.sqlstate in CONFLICTS:
+            if error.sqlstate in CONFLICTS or error.sqlstate == UNIQUE_VIOLATION:
                 raise
             raise explain(error, self._address.shown) from None
         assert answer is not None, "every statement answers a value"
@@ -152,6 +152,9 @@ class Pool:
 
 CONFLICTS = frozenset(("40001", "40P01"))
 """Nothing was written because somebody else did something at the same moment: worth another try."""
+
+UNIQUE_VIOLATION = "23505"
+"""Nothing was written because something is there already."""
 
 FATAL = frozenset(("25006", "57P01", "57P02", "57P03", "57P05"))
 """The server can't serve this connection any more: it shuts down, or has become a read-only

@@ -6,21 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from holdfast.adapters.postgres.text import seal, unseal
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
+from holdfast.model.machine.facts import RunFacts
 from holdfast.model.run import Run
 from holdfast.ports.mover import Mark
+from holdfast.ports.records import Record, RecordPage
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
 ASIDE = ("paused", "failed", "cancelled")
 """States whose runs are listed by an index of their own."""
 
-_runs = msgspec.json.Decoder(list[Run]).decode
+_runs = msgspec.json.Decoder(list[RunFacts]).decode
 _checkpoints = msgspec.json.Decoder(list[Checkpoint]).decode
-_letters = msgspec.json.Decoder(list[DeadLetter]).decode
+_letters = msgspec.json.Decoder(
+    list[tuple[str, str, str, bytes, str, str, float, str | None, float | None, str | None]]
+).decode
+_strings = msgspec.json.Decoder(dict[str, str]).decode
 _counts = msgspec.json.Decoder(dict[str, int]).decode
 _triples = msgspec.json.Decoder(list[tuple[str, str, str]]).decode
 _events = msgspec.json.Decoder(list[tuple[str, int, str, float, str, str, str, int]]).decode
@@ -33,7 +39,9 @@ _lanes = msgspec.json.Decoder(
 
 
 def filtered(where: RunFilter) -> list[Any]:
-    return [where.tenant, where.pipeline, where.state, where.lane, where.key, where.id_prefix]
+    labels = seal(msgspec.json.encode(where.labels)) if where.labels else None
+    names = [where.tenant, where.pipeline, where.state, where.lane, where.key, where.id_prefix]
+    return [*names, labels]
 
 
 def names(values: Sequence[str]) -> bytes:
@@ -41,12 +49,11 @@ def names(values: Sequence[str]) -> bytes:
 
 
 def runs(answer: bytes) -> list[Run]:
-    return _runs(unseal(answer))
+    return [run.view() for run in _runs(unseal(answer))]
 
 
 def one_run(answer: bytes) -> Run | None:
-    found = runs(answer)
-    return found[0] if found else None
+    return next(iter(runs(answer)), None)
 
 
 def counts(answer: bytes) -> dict[str, int]:
@@ -70,12 +77,30 @@ def logs(answer: bytes) -> list[StoredLog]:
 
 
 def letters(answer: bytes) -> list[DeadLetter]:
-    return _letters(unseal(answer))
+    return [_letter(*row) for row in _letters(unseal(answer))]
+
+
+def _letter(
+    id: str, source: str, reason: str, body: bytes, attributes: str, *rest: Any
+) -> DeadLetter:
+    return DeadLetter(id, source, reason, body, _strings(attributes), *rest)
 
 
 def one_letter(answer: bytes) -> DeadLetter | None:
-    found = letters(answer)
-    return found[0] if found else None
+    return next(iter(letters(answer)), None)
+
+
+class _RecordPage(Struct):
+    now: float
+    records: list[tuple[str, str, str, float]]
+
+
+_record_page = msgspec.json.Decoder(_RecordPage).decode
+
+
+def records(answer: bytes) -> RecordPage:
+    page = _record_page(unseal(answer))
+    return RecordPage([Record(*row) for row in page.records], page.now)
 
 
 def locks(answer: bytes) -> list[LockInfo]:

@@ -1,5 +1,5 @@
-"""The store on PostgreSQL: a batch of commands is one call of one server-side function, hence one
-round trip.
+"""The store on PostgreSQL: a batch of native commands is one call of one server-side function, hence
+one round trip. What is rare is decided here, on facts that are read before.
 
 Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own,
 and no state is left in a session but statements that were prepared where there is none."""
@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
-from holdfast.adapters.postgres.batch import batch_of
-from holdfast.adapters.postgres.beside import Beside
 from holdfast.adapters.postgres.client import Client
 from holdfast.adapters.postgres.listener import Listener
+from holdfast.adapters.postgres.thread import LoopThread
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
@@ -27,12 +26,13 @@ from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.mover import refuse_marked
+from holdfast.ports.records import RecordPage
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 R = TypeVar("R")
 log = logging.getLogger("holdfast.postgres")
 
-BESIDE = 1
+OTHER_CONNECTIONS = 1
 """Connections of the thread that serves other loops than the one the store was opened in."""
 
 
@@ -76,15 +76,15 @@ class PostgresStore:
         self._home = self._client(server, self.address.pool)
         try:
             refuse_marked(reads.mark(await self._home.read("mark")), self.address.shown)
-            await self._home.read("forget_old_delays", self._home.present())
+            await self._home.read("forget_old_delays", self._home.mono())
         except BaseException:
             await self._home.close()
             raise
-        self._beside = Beside("holdfast-postgres")
-        self._other = self._client(server, BESIDE)
+        self._thread = LoopThread("holdfast-postgres")
+        self._other = self._client(server, OTHER_CONNECTIONS)
         self._listener = Listener(self.address, self._other, self._name, self._notifier.notify)
-        self._beside.start()
-        self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._beside.loop)
+        self._thread.start()
+        self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._thread.loop)
 
     def _client(self, server: database.Server, size: int) -> Client:
         return Client(self.address, size, self._statements, server, self._name, self._clock)
@@ -94,8 +94,8 @@ class PostgresStore:
             return
         self._open = False
         self._listening.cancel()
-        await self._beside.do(self._other.close)
-        await self._beside.stop()
+        await self._thread.do(self._other.close)
+        await self._thread.stop()
         if self._loop is asyncio.get_running_loop():
             await self._home.close()
         elif self._loop.is_closed():
@@ -107,15 +107,14 @@ class PostgresStore:
 
     # --- commands ---------------------------------------------------------------------------------
 
-    async def apply(self, commands: Sequence[Command]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
         self._refuse_when_closed()
         if not commands:
             return []
-        batch = batch_of(commands)
         if asyncio.get_running_loop() is self._loop:
-            replies = await self._home.apply(batch)
+            replies = await self._home.apply(commands)
         else:
-            replies = await self._beside.do(lambda: self._other.apply(batch))
+            replies = await self._thread.do(lambda: self._other.apply(commands))
         self._notifier.notify(wake_after(commands, replies))
         return replies
 
@@ -132,7 +131,7 @@ class PostgresStore:
         self._refuse_when_closed()
         if asyncio.get_running_loop() is self._loop:
             return typed(await self._home.read(name, *values))
-        return typed(await self._beside.do(lambda: self._other.read(name, *values)))
+        return typed(await self._thread.do(lambda: self._other.read(name, *values)))
 
     async def run(self, run: str) -> Run | None:
         return await self._read(reads.one_run, "run", run)
@@ -170,10 +169,22 @@ class PostgresStore:
         return await self._read(reads.one_letter, "dead_letter", id)
 
     async def locks(self) -> list[LockInfo]:
-        return await self._read(reads.locks, "locks", self._home.present())
+        return await self._read(reads.locks, "locks", self._home.mono())
 
     async def lanes(self) -> list[LaneInfo]:
-        return await self._read(reads.lanes, "lanes", self._home.present())
+        return await self._read(reads.lanes, "lanes", self._home.mono())
+
+    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
+        return await self._read(reads.history, "outbox", after, limit)
+
+    async def record(self, key: str) -> RecordPage:
+        page = await self.records(key, limit=1)
+        return RecordPage([record for record in page.records if record.key == key], page.now)
+
+    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
+        page = await self._read(reads.records, "records", self._home.mono(), prefix, after, limit)
+        wall = self._home.wall()
+        return page if wall is None else RecordPage(page.records, wall)
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         return await self._read(reads.audits, "audit", limit)

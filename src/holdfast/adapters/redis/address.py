@@ -37,8 +37,6 @@ class Address(Struct, frozen=True):
     """Seconds that the server may take to answer."""
     connect: float | None = None
     """Seconds that connecting may take; None for as long as an answer."""
-    documents: bool = True
-    """Whether `pipeline_state:<run>` is kept up to date."""
 
     def __str__(self) -> str:
         """Fit to be shown: without user and password."""
@@ -128,19 +126,12 @@ def _patience(text: str) -> float:
     return value
 
 
-def _truth(text: str) -> bool:
-    if text not in ("yes", "no"):
-        raise ValueError("yes or no")
-    return text == "yes"
-
-
 PARAMETERS: dict[str, Callable[[str], Any]] = {
     "prefix": str,
     "pool": _whole,
     "timeout": _patience,
     "connect": _patience,
     "ca": str,
-    "documents": _truth,
 }
 
 

@@ -27,8 +27,8 @@ from msgspec.structs import astuple
 from holdfast.adapters.notifier import Notifier
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import server
-from holdfast.adapters.redis.bell import Bell
 from holdfast.adapters.redis.link import Links, examine
+from holdfast.adapters.redis.listener import Listener
 from holdfast.adapters.redis.scripts import Script, bus_scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError
 from holdfast.errors import ConfigurationError, Transient
@@ -301,7 +301,7 @@ class RedisBus:
         self.closed = True
         self.channel = f"{self.address.prefix}holdfast:bus"
         self._links = Links(self.address, astuple(self.scripts))
-        self._bell = Bell(self.address, "bus", self._rung)
+        self._listener = Listener(self.address, "bus", self._rung)
         self._notifiers: dict[str, Notifier] = {}
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
 
@@ -310,7 +310,7 @@ class RedisBus:
             return
         await examine(self.address)
         self.closed = False
-        self._bell.listen()
+        self._listener.listen()
 
     async def close(self) -> None:
         """End all subscriptions; what they had not ended waits for the next members of their
@@ -318,7 +318,7 @@ class RedisBus:
         for subscription in list(self._subscriptions):
             await subscription.aclose()
         self.closed = True
-        await self._bell.stop()
+        await self._listener.stop()
         self._links.close()
 
     async def publish(self, topic: str, message: Message) -> None:

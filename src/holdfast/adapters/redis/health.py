@@ -10,8 +10,7 @@ from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.adapters.redis.link import find_master, meta_key
-from holdfast.adapters.redis.reads import lease_ends
-from holdfast.adapters.redis.wire import ReplyError, Wire, ask, ask_all
+from holdfast.adapters.redis.wire import ReplyError, Wire, ask
 from holdfast.errors import ConfigurationError
 from holdfast.model.ids import new_token
 from holdfast.ports.bus import Message
@@ -273,15 +272,8 @@ async def _leases(wire: Wire, address: Address) -> Finding:
     ]
     seconds, microseconds = await ask(wire, "TIME")
     long_ago = mono + int(seconds) + int(microseconds) / 1e6 - wall - 60
-    left = 0
-    for lane in await ask(wire, "HKEYS", f"{address.prefix}holdfast:leases"):
-        runs = await ask(wire, "SMEMBERS", f"{address.prefix}holdfast:leases:".encode() + lane)
-        for start in range(0, len(runs), 500):
-            keys = [
-                f"{address.prefix}holdfast:run:".encode() + run for run in runs[start : start + 500]
-            ]
-            fences = await ask_all(wire, [("HGET", key, "f") for key in keys])
-            left += sum(lease_ends(fence) < long_ago for fence in fences if fence)
+    leases = f"{address.prefix}holdfast:leases"
+    left = await ask(wire, "ZCOUNT", leases, "-inf", f"({long_ago!r}")
     return abandoned(left)
 
 

@@ -1,55 +1,52 @@
-"""Moving what is under a prefix: what belongs to a run is written first, then a script puts the run
-where it belongs.
-
-A run counts as there when the script has been at it, so whatever an interrupted move has left of
-one is written again."""
+"""Moving what is under a prefix. Runs are read with plain commands and taken in by the script that
+knows where a run belongs."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple, replace
 
-from holdfast.adapters.redis import reads, server
+from holdfast.adapters import decisions
+from holdfast.adapters.decisions import Loaded, Unit
+from holdfast.adapters.redis import changes, codec, reads, server
+from holdfast.adapters.redis.codec import WHOLE, pack, pack_raw, packed, unpack
 from holdfast.adapters.redis.link import examine, find_master
-from holdfast.adapters.redis.reads import epoch_of, packed, unpack
-from holdfast.adapters.redis.scripts import mover_scripts
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.redis.wire import Argument, ReplyError, ask, ask_all
-from holdfast.model.clock import Clock
+from holdfast.model.commands import RUN_LETTER, Sweep, Wake
+from holdfast.model.event import Event
 from holdfast.model.lane import Lane
 from holdfast.ports.mover import (
     PAGE_BYTES,
     AuditRecord,
+    ExpiringRecord,
     Holder,
     Kind,
+    LetterRecord,
     LockEpoch,
     Mark,
     Numbers,
     Page,
-    Quarantined,
     RunRecord,
     Standing,
+    TenantLimit,
 )
-from holdfast.ports.store import DeadLetter, StoredLog
+from holdfast.ports.records import Record
+from holdfast.ports.store import DeadLetter, RunFilter
 
-Fields = list[Argument]
 AT_ONCE = 20
 """Runs that are asked for in one go."""
-FIELDS = 400
-"""Names and values of one command."""
-DRAINED = 1000
+ALL = 1 << 40
+_ADOPT = pack("Adopt")
+_strings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class RedisMover(RedisStore):
     """A `Mover` of a store on a server: the store itself, whatever mark it carries."""
-
-    def __init__(self, url: str, *, test_clock: Clock | None = None) -> None:
-        super().__init__(url, test_clock=test_clock)
-        self._own = mover_scripts("clock_of_test" if test_clock else "clock")
 
     async def _refuse_marked(self) -> None:
         """A mover may use it all the same."""
@@ -65,275 +62,313 @@ class RedisMover(RedisStore):
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address, opening=True) from error
 
-    async def _act(self, script: str, name: str, given: Any = None) -> Any:
-        """What the script answers."""
-        link = self._link()
-        arguments = (
-            self.address.prefix,
-            self._me,
-            self._documents,
-            name,
-            reads.pack(given),
-            *self._time(),
-        )
-        try:
-            answer = await link.run(
-                await link.command_wire(), self._own[script], self._meta, *arguments
-            )
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
-        return msgspec.msgpack.decode(answer)
+    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+        encoded = [changes.encode(unit, loaded) for unit in units]
+        return codec.decode(await self._call(encoded, Wake.NOBODY, force=True))
 
-    async def _ask_all(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    async def _write(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """Send commands together; their second words are keys of ours."""
         try:
-            return await ask_all(await self._link().command_wire(), commands)
+            wire = await self._link().command_wire()
+            return await ask_all(wire, [(c[0], self._key(str(c[1])), *c[2:]) for c in commands])
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
 
     # --- the mark ---
 
     async def standing(self) -> Standing:
-        mark = reads.mark(await self._ask("HGET", self._meta, "mark"))
-        used, runs, last_run, seq, position, confirmed, _, holders = await self._act(
-            "holding", "standing"
+        (mark, seq, position), newest, runs, letters, audit = await self._ask(
+            [
+                ("HMGET", "meta", "mark", "seq", "position"),
+                ("ZREVRANGE", "runs", 0, 0),
+                ("ZCARD", "runs"),
+                ("ZCARD", "letters:all"),
+                ("LLEN", "audit"),
+            ]
         )
-        held = [Holder(what, who) for _, _, what, who in sorted(holders)]
         return Standing(
-            mark, not used, runs, Numbers(seq, position, confirmed), last_run or None, held
+            reads.mark(mark),
+            empty=runs + letters + audit == 0,
+            runs=runs,
+            numbers=Numbers(int(seq or 0), int(position or 0)),
+            last_run=newest[0].decode() if newest else None,
+            holders=[*await self._leases(), *await self._held_locks()],
         )
+
+    async def _leases(self) -> list[Holder]:
+        mono = (await self._times()).mono
+        running = await self.runs(RunFilter(state="running"), limit=ALL)
+        [ended] = await self._ask([("ZRANGEBYSCORE", "leases", "-inf", repr(mono))])
+        lost = {id.decode() for id in ended}
+        return [
+            Holder(f"run {run.id}", run.worker or "")
+            for run in reversed(running)
+            if run.id not in lost
+        ]
+
+    async def _held_locks(self) -> list[Holder]:
+        return [Holder(f"lock {lock.name}", lock.owner or "") for lock in await self.locks()]
 
     async def hold(self, mark: Mark) -> None:
+        """The mark comes first: from then on only movers write."""
         text = msgspec.json.encode(mark).decode()
-        arriving = {"sent": mark.sent} if mark.state == "arriving" else {}
-        await self._act("holding", "hold", {"mark": text, "held": mark.meaning, **arriving})
+        await self._write([("HSET", "meta", "mark", text, "held", mark.meaning)])
+        await self._end_leases()
+        locks = await self._hash("locks")
+        freed = [
+            value
+            for name, lock in locks.items()
+            for value in (name, packed(codec.lock(name, lock).epoch, None, None, None, None, None))
+        ]
+        if freed:
+            await self._write([("HSET", "locks", *freed), ("DEL", "locks:held")])
+
+    async def _end_leases(self) -> None:
+        """Leases that end at 0 have ended; the sweep then does what it does for vanished workers."""
+        ids = [run.id for run in await self.runs(RunFilter(state="running"), limit=ALL)]
+        fences = await self._ask([("HGET", f"run:{id}", "f") for id in ids]) if ids else []
+        for id, fence in zip(ids, fences, strict=True):
+            values = list(codec.CHANGES.unpack(fence))
+            values[6] = 0.0
+            ended = codec.CHANGES.pack(*values)
+            await self._write([("HSET", f"run:{id}", "f", ended), ("ZADD", "leases", 0, id)])
+        if ids:
+            await decisions.decide_all(self, [Sweep(limit=ALL)])
 
     async def release(self) -> None:
-        await self._ask("HDEL", self._meta, "mark", "held")
+        await self._write([("HDEL", "meta", "mark", "held")])
 
     # --- reading ---
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         if kind == "runs":
             return await self._export_runs(after, limit)
-        return await EXPORT[kind](self, int(after or 0), limit)
+        if kind == "audit":
+            return await self._export_audit(int(after or 0), limit)
+        records = await EXPORT[kind](self)
+        start = int(after or 0)
+        end = start + limit
+        return Page(records[start:end], str(end) if len(records) > end else None)
 
     async def _export_runs(self, after: str | None, limit: int) -> Page:
-        *_, later, _ = await self._act("holding", "standing")
-        ids = await self._ids(await self._number(after), limit)
-        found: list[RunRecord] = []
+        low = "-inf"
+        if after is not None:
+            [score] = await self._ask([("ZSCORE", "runs", after)])
+            low = f"({int(score)}" if score is not None else low
+        [members] = await self._ask([("ZRANGEBYSCORE", "runs", low, "+inf", "LIMIT", 0, limit + 1)])
+        ids = [id.decode() for id in members]
+        records: list[RunRecord] = []
         size = 0
-        for start in range(0, len(ids), AT_ONCE):
+        for start in range(0, min(len(ids), limit), AT_ONCE):
             if size > PAGE_BYTES:
                 break
-            records = await asyncio.gather(
-                *[self._record(id, later) for id in ids[start : start + AT_ONCE]]
-            )
-            found += [record for record in records if record is not None]
-            size += sum(record.size for record in found[-AT_ONCE:])
-        more = found and await self._ids(found[-1].run.seq, 1)
-        return Page(found, found[-1].run.id if more else None)
+            some = ids[start : min(start + AT_ONCE, limit)]
+            records += await asyncio.gather(*[self._record(id) for id in some])
+            size += sum(record.size for record in records[-len(some) :])
+        return Page(records, records[-1].run.id if len(ids) > len(records) else None)
 
-    async def _number(self, id: str | None) -> int:
-        run = await self.run(id) if id else None
-        return run.seq if run else 0
-
-    async def _ids(self, after: int, limit: int) -> list[str]:
-        """The runs that were accepted next. Some of them may be gone: what is left of them is a
-        name in a group."""
-        entries = await self._ask(
-            "XRANGE", self._key("runs"), f"{after + 1}-0", "+", "COUNT", limit
-        )
-        numbered = [named for place, (_, group) in entries for named in _members(place, group)]
-        return [id for number, id in numbered if number > after][:limit]
-
-    async def _record(self, id: str, later: float) -> RunRecord | None:
-        row = await self._read("run", id)
-        if not row:
-            return None
-        run, spec, rest = reads.run(row), unpack(10, row[0]), unpack(7, row[2])
-        aside = await self._ask("LRANGE", self._key(f"quarantine:{id}"), 0, -1)
+    async def _record(self, id: str) -> RunRecord:
+        times = await self._times()
+        [row] = await self._ask([("HMGET", f"run:{id}", *WHOLE)])
+        run = codec.run(id, row, times)
+        assert run is not None
+        wait = 0.0 if run.due is None else max(0.0, run.due - times.mono)
         return RunRecord(
-            run,
-            (row[4] or b"{}").decode(),
-            bool(spec[5]),
-            bool(spec[9]),
-            bool(rest[6]),
-            max(0.0, rest[3] - later) if run.available is not None else 0.0,
+            replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0),
+            wait,
             await self.checkpoints(id),
-            [Quarantined(*unpack(5, bad)) for bad in aside],
+            await reads.quarantine(self._ask, id),
             await self.history(id),
-            await self.logs(id, limit=1 << 40),
-            await self.dead_letter(f"run:{id}"),
+            await self.logs(id, limit=ALL),
+            await self.dead_letter(f"{RUN_LETTER}{id}"),
         )
-
-    async def _export_letters(self, after: int, limit: int) -> Page:
-        ids = await self._ask("ZRANGE", self._key("letters:all"), after, after + limit - 1)
-        letters = [await self.dead_letter(id.decode()) for id in ids]
-        messages = [letter for letter in letters if letter is not None and letter.run is None]
-        return Page(messages, str(after + limit) if len(ids) == limit else None)
 
     async def _export_audit(self, after: int, limit: int) -> Page:
-        found = await self._ask("LRANGE", self._key("audit"), -(after + limit), -(after + 1))
-        entries = [
+        [entries] = await self._ask([("LRANGE", "audit", -(after + limit), -(after + 1))])
+        records = [
             AuditRecord(number, *unpack(5, entry))
-            for number, entry in enumerate(reversed(found), after + 1)
+            for number, entry in enumerate(reversed(entries), after + 1)
         ]
-        return Page(entries, str(after + limit) if len(found) == limit else None)
+        return Page(records, str(after + limit) if len(entries) == limit else None)
 
-    async def _export_lanes(self, after: int, limit: int) -> Page:
-        return await self._export_hash(
-            "lanes", lambda name, value: Lane(name, *unpack(2, value)), after, limit
+    async def _hash(self, key: str) -> dict[str, bytes]:
+        [flat] = await self._ask([("HGETALL", key)])
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return {name.decode(): value for name, value in sorted(pairs)}
+
+    async def _lanes(self) -> list[Lane]:
+        lanes = await self._hash("lanes")
+        return [Lane(name, *unpack(2, value)) for name, value in lanes.items()]
+
+    async def _limits(self) -> list[TenantLimit]:
+        limits = await self._hash("limits")
+        return [TenantLimit(tenant, int(running)) for tenant, running in limits.items()]
+
+    async def _lock_epochs(self) -> list[LockEpoch]:
+        locks = await self._hash("locks")
+        return [LockEpoch(name, codec.lock(name, value).epoch) for name, value in locks.items()]
+
+    async def _expiring(self) -> list[ExpiringRecord]:
+        times = await self._times()
+        stored = await self._hash("records")
+        facts = [codec.record(key, value, times) for key, value in stored.items()]
+        return [
+            ExpiringRecord(
+                Record(r.key, r.value, r.version, r.updated),
+                None if r.lease_until is None else r.lease_until - times.mono,
+            )
+            for r in facts
+            if r.is_live(times)
+        ]
+
+    async def _letters(self) -> list[LetterRecord]:
+        [ids] = await self._ask([("ZRANGE", "letters:all", 0, -1)])
+        names = [id.decode() for id in ids if not id.startswith(RUN_LETTER.encode())]
+        letters = await reads.letters(self._ask, names)
+        events = (
+            await self._ask([("HGET", f"letter:{letter.id}", "e") for letter in letters])
+            if letters
+            else []
         )
-
-    async def _export_locks(self, after: int, limit: int) -> Page:
-        return await self._export_hash(
-            "locks", lambda name, value: LockEpoch(name, epoch_of(value)), after, limit
-        )
-
-    async def _export_hash(
-        self, key: str, typed: Callable[[str, bytes], Any], after: int, limit: int
-    ) -> Page:
-        flat = await self._ask("HGETALL", self._key(key))
-        pairs = sorted(zip(flat[::2], flat[1::2], strict=True))
-        records = [typed(name.decode(), value) for name, value in pairs[after : after + limit]]
-        return Page(records, str(after + limit) if len(pairs) > after + limit else None)
+        return [
+            LetterRecord(letter, codec.event(letter.id, 1, event, letter.tenant, ""))
+            for letter, event in zip(letters, events, strict=True)
+        ]
 
     # --- taking in ---
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
-        await ADOPT[kind](self, records)
-
-    async def _adopt_lanes(self, lanes: Sequence[Lane]) -> None:
-        for lane in lanes:
-            await self._ask("HSET", self._key("lanes"), lane.name, packed(lane.order, lane.head))
+        if kind == "runs":
+            await self._adopt_runs(records)
+        elif kind == "audit":
+            await self._adopt_audit(records)
+        elif kind == "locks":
+            await self._adopt_locks(records)
+        else:
+            later = (await self._times()).later
+            commands = [command for record in records for command in ADOPT[kind](record, later)]
+            if commands:
+                await self._write(commands)
 
     async def _adopt_locks(self, locks: Sequence[LockEpoch]) -> None:
-        await self._act(
-            "filling", "locks", [value for lock in locks for value in (lock.name, lock.epoch)]
-        )
-
-    async def _adopt_letters(self, letters: Sequence[DeadLetter]) -> None:
-        await self._ask_all([command for letter in letters for command in self._letter(letter)])
+        known = {lock.name: lock.epoch for lock in await self._lock_epochs()}
+        higher = [lock for lock in locks if lock.epoch > known.get(lock.name, 0)]
+        values = [
+            value
+            for lock in higher
+            for value in (lock.name, packed(lock.epoch, None, None, None, None, None))
+        ]
+        if values:
+            await self._write([("HSET", "locks", *values)])
 
     async def _adopt_audit(self, entries: Sequence[AuditRecord]) -> None:
-        known = await self._ask("LLEN", self._key("audit"))
-        fresh = [
-            packed(e.at, e.actor, e.action, e.target, e.reason) for e in entries if e.number > known
-        ]
+        [known] = await self._ask([("LLEN", "audit")])
+        fresh = [packed(*astuple(entry)[1:]) for entry in entries if entry.number > known]
         if fresh:
-            await self._ask("LPUSH", self._key("audit"), *fresh)
+            await self._write([("LPUSH", "audit", *fresh)])
 
     async def _adopt_runs(self, records: Sequence[RunRecord]) -> None:
-        there = await self._ask_all(
-            [("HEXISTS", self._key(f"run:{record.run.id}"), "s") for record in records]
-        )
-        fresh = [record for record, known in zip(records, there, strict=True) if not known]
-        await self._ask_all([command for record in fresh for command in self._belongings(record)])
-        await self._act("filling", "runs", [_placed(record) for record in fresh])
-
-    def _belongings(self, record: RunRecord) -> Iterator[Sequence[Argument]]:
-        """All of a run but the run itself."""
-        id = record.run.id
-        fields = _fields(record)
-        for start in range(0, len(fields), FIELDS):
-            yield "HSET", self._key(f"run:{id}"), *fields[start : start + FIELDS]
-        yield from _list(self._key(f"log:{id}"), [_line(line) for line in record.logs])
-        aside = [
-            packed(bad.step, bad.key, bad.reason, bad.value, bad.at) for bad in record.quarantine
-        ]
-        yield from _list(self._key(f"quarantine:{id}"), aside)
-        for step, count in Counter(bad.step for bad in record.quarantine).items():
-            yield "SET", f"{self.address.prefix}pipeline_validation_failure:{id}:{step}", count
-        if record.letter is not None:
-            yield from self._letter(record.letter)
-
-    def _letter(self, letter: DeadLetter) -> Iterator[Sequence[Argument]]:
-        attributes = msgspec.json.encode(letter.attributes).decode()
-        about = (
-            letter.source,
-            letter.reason,
-            attributes,
-            letter.tenant,
-            letter.created,
-            letter.run,
-            letter.closed,
-        )
-        yield (
-            "HSET",
-            self._key(f"letter:{letter.id}"),
-            "m",
-            packed(*about, letter.resolution),
-            "b",
-            letter.body,
-        )
-        for kind in ("all", "open") if letter.closed is None else ("all",):
-            for index in (f"letters:{kind}", f"letters:{kind}:{letter.tenant}"):
-                yield "ZADD", self._key(index), repr(letter.created), letter.id
+        """What is beside a run comes first: a run that is there has all that belongs to it."""
+        beside = [command for record in records for command in _beside(record)]
+        if beside:
+            await self._write(beside)
+        await self._call([_adoption(record) for record in records], Wake.NOBODY, force=True)
 
     async def go_on_from(self, numbers: Numbers) -> None:
-        await self._act("filling", "numbers", (numbers.seq, numbers.position, numbers.confirmed))
-        while await self._act("filling", "drain", DRAINED):
-            pass
+        """Runs that have arrived are numbered by positions, and new ones come behind them."""
+        [(seq, position)] = await self._ask([("HMGET", "meta", "seq", "position")])
+        seq = max(int(seq or 0), numbers.seq, numbers.position)
+        position = max(int(position or 0), numbers.position)
+        await self._write([("HSET", "meta", "seq", seq, "position", position)])
 
 
-def _members(place: bytes, group: bytes) -> Iterator[tuple[int, str]]:
-    """The runs of an entry of the stream with their numbers: its id is the last one's."""
-    ids = msgspec.msgpack.decode(group)
-    first = int(place.split(b"-")[0]) - len(ids) + 1
-    return enumerate(ids, first)
-
-
-def _fields(record: RunRecord) -> Fields:
+def _adoption(record: RunRecord) -> bytes:
     run = record.run
-    fields: Fields = ["i", run.input, "p", record.progress]
-    fields += ["o", run.result] if run.result is not None else []
-    fields += ["e", msgspec.json.encode(run.error)] if run.error is not None else []
+    fields: list[Any] = ["i", run.input]
+    for name, field in changes.TEXTS.items():
+        value = getattr(run, name)
+        if value is not None and not (name == "progress" and value == "{}"):
+            fields += [field, value]
     for event in record.history:
         fields += [f"e{event.seq}", packed(event.type, event.at, event.data, event.position)]
-    for c in record.checkpoints:
-        value = packed(c.value, c.checksum, c.schema, c.fingerprint, c.record, c.epoch)
-        fields += [f"c{c.step}\0{c.key}", value]
-    return fields
+    for saved in record.checkpoints:
+        fields += [codec.checkpoint_field(saved.step, saved.key), codec.packed_checkpoint(saved)]
+    numbers = {
+        server_name: getattr(run, name) or 0
+        for name, server_name in changes.NUMBERS.items()
+        if name != "delay"
+    }
+    numbers |= {
+        "state": codec.STATES.index(run.state) + 1,
+        "holds": int(run.holds_lane),
+        "events": run.events,
+        "delay": record.wait,
+    }
+    if run.available is not None:
+        numbers["due_in"] = record.wait
+    labels = _strings(run.labels) if run.labels else {}
+    positions = [event.position for event in record.history]
+    given = (run.id, codec.static(run), numbers, fields, labels, positions)
+    return _ADOPT + b"".join(map(pack_raw, given))
 
 
-def _line(line: StoredLog) -> bytes:
-    return packed(line.at, line.level, line.step, line.message, line.fields)
+def _beside(record: RunRecord) -> Iterator[Sequence[Argument]]:
+    """The log, the quarantine and the dead letter of a run, written anew."""
+    id = record.run.id
+    yield "DEL", f"log:{id}"
+    yield from _pushed(f"log:{id}", [packed(*astuple(line)) for line in record.logs])
+    yield "DEL", f"quarantine:{id}"
+    yield from _pushed(f"quarantine:{id}", [packed(*astuple(bad)) for bad in record.quarantine])
+    if record.letter is not None:
+        yield from _letter(record.letter, None)
 
 
-def _list(key: str, entries: list[bytes]) -> Iterator[Sequence[Argument]]:
-    """A list anew."""
-    if entries:
-        yield "DEL", key
-    for start in range(0, len(entries), FIELDS):
-        yield "RPUSH", key, *entries[start : start + FIELDS]
+def _pushed(key: str, entries: list[bytes]) -> Iterator[Sequence[Argument]]:
+    for start in range(0, len(entries), 400):
+        yield "RPUSH", key, *entries[start : start + 400]
 
 
-def _placed(record: RunRecord) -> dict[str, Any]:
-    """What the script has to know of a run. What it is not told is nil."""
-    run = record.run
-    about = {
-        "id": run.id, "tenant": run.tenant, "pipeline": run.pipeline, "lane": run.lane, "seq": run.seq,
-        "state": reads.STATES.index(run.state) + 1, "priority": run.priority, "key": run.key,
-        "fingerprint": run.fingerprint, "parent": run.parent, "epoch": run.epoch, "attempts": run.attempts,
-        "limit": run.attempt_limit, "worker": run.worker, "created": run.created, "available": run.available,
-        "started": run.started, "finished": run.finished, "reason": run.reason, "unique": record.unique,
-        "inherits": record.inherits, "holds": record.holds_lane, "delay": record.delay,
-        "bad": len(record.quarantine), "events": [event.position for event in record.history],
-    }  # fmt: skip
-    return {name: value for name, value in about.items() if value is not None}
+def _letter(letter: DeadLetter, event: Event | None) -> Iterator[Sequence[Argument]]:
+    yield "HSET", f"letter:{letter.id}", "m", codec.packed_letter(letter)
+    if event is not None:
+        stored = packed(event.type, event.at, event.data, event.position)
+        yield "HSET", f"letter:{letter.id}", "b", letter.body, "e", stored
+        yield "ZADD", "outbox", event.position, f"l{letter.id}"
+    for kind in ("all", "open") if letter.closed is None else ("all",):
+        for index in (f"letters:{kind}", f"letters:{kind}:{letter.tenant}"):
+            yield "ZADD", index, repr(letter.created), letter.id
 
 
-EXPORT: dict[str, Callable[[RedisMover, int, int], Coroutine[Any, Any, Page]]] = {
-    "lanes": RedisMover._export_lanes,
-    "locks": RedisMover._export_locks,
-    "letters": RedisMover._export_letters,
-    "audit": RedisMover._export_audit,
+def _lane(lane: Lane, later: float) -> Iterator[Sequence[Argument]]:
+    yield "HSET", "lanes", lane.name, packed(lane.order, lane.head)
+
+
+def _limit(limit: TenantLimit, later: float) -> Iterator[Sequence[Argument]]:
+    yield "HSET", "limits", limit.tenant, limit.running
+
+
+def _record(moved: ExpiringRecord, later: float) -> Iterator[Sequence[Argument]]:
+    r, left = moved.record, moved.remaining
+    until = None if left is None else later + left
+    yield "HSETNX", "records", r.key, packed(r.value, r.version, r.updated, until, left or 0.0)
+    yield "ZADD", "records:keys", 0, r.key
+
+
+def _letter_record(moved: LetterRecord, later: float) -> Iterator[Sequence[Argument]]:
+    return _letter(moved.letter, moved.event)
+
+
+EXPORT: dict[str, Callable[[RedisMover], Coroutine[Any, Any, list[Any]]]] = {
+    "lanes": RedisMover._lanes,
+    "tenants": RedisMover._limits,
+    "locks": RedisMover._lock_epochs,
+    "records": RedisMover._expiring,
+    "letters": RedisMover._letters,
 }
 
-ADOPT: dict[str, Callable[[RedisMover, Sequence[Any]], Coroutine[Any, Any, None]]] = {
-    "lanes": RedisMover._adopt_lanes,
-    "locks": RedisMover._adopt_locks,
-    "letters": RedisMover._adopt_letters,
-    "audit": RedisMover._adopt_audit,
-    "runs": RedisMover._adopt_runs,
+ADOPT: dict[str, Callable[[Any, float], Iterator[Sequence[Argument]]]] = {
+    "lanes": _lane,
+    "tenants": _limit,
+    "records": _record,
+    "letters": _letter_record,
 }

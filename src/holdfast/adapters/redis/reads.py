@@ -1,178 +1,201 @@
-"""What the server gives back, as the values of the port. Packed fields hold their values one after
-another."""
+"""The reads that people need: plain commands, sent together, and their answers as the port's
+values."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from struct import Struct
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from holdfast.adapters.redis import codec, lists
+from holdfast.adapters.redis.codec import WHOLE, Times, unpack
+from holdfast.adapters.redis.facts import Ask
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
+from holdfast.model.lane import Lane
 from holdfast.model.lease import LockInfo
-from holdfast.model.run import ErrorInfo, Progress, Run, RunState
-from holdfast.ports.mover import Mark
-from holdfast.ports.store import Audit, DeadLetter, LaneInfo, StoredLog
+from holdfast.model.run import FINISHED, Run
+from holdfast.ports.mover import Mark, Quarantined
+from holdfast.ports.records import Record, RecordPage
+from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
-pack = msgspec.msgpack.Encoder().encode
-_unpack = msgspec.msgpack.Decoder().decode
-_error = msgspec.json.Decoder(ErrorInfo).decode
-_progress = msgspec.json.Decoder(Progress).decode
-_attributes = msgspec.json.Decoder(dict[str, str]).decode
-
-STATES = [
-    RunState.QUEUED,
-    RunState.RUNNING,
-    RunState.PAUSED,
-    RunState.SUCCEEDED,
-    RunState.FAILED,
-    RunState.CANCELLED,
-]
-"""Their numbers in the store, from 1."""
-FENCE = Struct(">QBQdIddH")
-"""As in `lua/prelude.lua`."""
+EVENTS_AT_ONCE = 1000
 
 
-def unpack(count: int, packed: bytes) -> list[Any]:
-    """`count` values that were packed one after another: with this in front they are an array."""
-    return _unpack(bytes((0x90 | count,)) + packed)
+async def run(ask: Ask, id: str) -> Run | None:
+    [row] = await ask([("HMGET", f"run:{id}", *WHOLE)])
+    facts = codec.run(id, row)
+    return facts.view() if facts else None
 
 
-def packed(*values: Any) -> bytes:
-    """The other way round: an array without its first byte."""
-    return pack(values)[1:]
+async def over(ask: Ask, ids: Sequence[str]) -> list[Run]:
+    rows = await ask([("HGET", f"run:{id}", "f") for id in ids]) if ids else []
+    ended = [
+        id
+        for id, row in zip(ids, rows, strict=True)
+        if row is not None and codec.STATES[row[0] - 1] in FINISHED
+    ]
+    whole = await ask([("HMGET", f"run:{id}", *WHOLE) for id in ended]) if ended else []
+    loaded = [codec.run(id, row) for id, row in zip(ended, whole, strict=True)]
+    return [facts.view() for facts in loaded if facts is not None]
 
 
-def lease_ends(fence: bytes) -> float:
-    """By the clock of leases, which `lua/clock.lua` describes."""
-    return FENCE.unpack(fence)[3]
+async def checkpoints(ask: Ask, id: str, step: str | None) -> list[Checkpoint]:
+    [flat] = await ask([("HGETALL", f"run:{id}")])
+    saved = [
+        codec.checkpoint(field, packed)
+        for field, packed in zip(flat[::2], flat[1::2], strict=True)
+        if field.startswith(b"c")
+    ]
+    wanted = [checkpoint for checkpoint in saved if step in (None, checkpoint.step)]
+    return sorted(wanted, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
 
 
-def epoch_of(lock: bytes) -> int:
-    """The epoch of a lock, which `lua/locks.lua` makes longer while it is held."""
-    return unpack(6 if lock.endswith(b"-" * 16) else 5, lock)[0]
+async def quarantine(ask: Ask, id: str) -> list[Quarantined]:
+    [entries] = await ask([("LRANGE", f"quarantine:{id}", 0, -1)])
+    return [Quarantined(*unpack(5, entry)) for entry in entries]
 
 
-def run(row: Sequence[Any]) -> Run:
-    s, f, r, input, progress, result, error, id = row
-    tenant, pipeline, lane, fingerprint, key, _, priority, parent, created, _ = unpack(10, s)
-    seq, state, epoch, _, _, started, finished, _ = FENCE.unpack_from(f)
-    attempts, limit, available, _, worker, reason, _ = unpack(7, r)
-    return Run(
-        id.decode(),
-        tenant,
-        pipeline,
-        lane,
-        STATES[state - 1],
-        seq,
-        priority,
-        key,
-        fingerprint,
-        parent,
-        epoch,
-        attempts,
-        limit,
-        worker,
-        created,
-        available,
-        started or None,
-        finished or None,
-        input.decode(),
-        None if result is None else result.decode(),
-        _error(error) if error else None,
-        reason,
-        _progress(progress) if progress else Progress(),
-    )
-
-
-def counts(flat: Sequence[Any]) -> dict[str, int]:
-    return {name.decode(): number for name, number in _pairs(flat) if number}
-
-
-def counted(runs: Sequence[Run]) -> dict[str, int]:
-    return dict(Counter(str(run.state) for run in runs))
-
-
-def checkpoints(flat: Sequence[bytes]) -> list[Checkpoint]:
-    found = [_checkpoint(field, packed) for field, packed in _pairs(flat)]
-    return sorted(found, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
-
-
-def _checkpoint(field: bytes, packed: bytes) -> Checkpoint:
-    step, _, key = field[1:].decode().partition("\0")
-    return Checkpoint(step, key, *unpack(6, packed))
-
-
-def quarantined(rows: Sequence[bytes]) -> list[tuple[str, str, str]]:
-    return [tuple(unpack(5, row)[:3]) for row in rows]  # type: ignore[misc]
-
-
-def history(run: str, found: Sequence[Any]) -> list[Event]:
-    spec, events = found
-    if spec is None:
+async def history(ask: Ask, id: str) -> list[Event]:
+    [(s, f)] = await ask([("HMGET", f"run:{id}", "s", "f")])
+    if s is None:
         return []
-    tenant, pipeline, *_ = unpack(10, spec)
+    tenant, pipeline, *_ = unpack(13, s)
+    last = codec.CHANGES.unpack(f)[3]
+    events: list[bytes] = []
+    for start in range(1, last + 1, EVENTS_AT_ONCE):
+        numbers = range(start, min(start + EVENTS_AT_ONCE, last + 1))
+        [some] = await ask([("HMGET", f"run:{id}", *[f"e{number}" for number in numbers])])
+        events += some
     return [
-        _event(run, number, packed, tenant, pipeline) for number, packed in enumerate(events, 1)
+        codec.event(id, number, packed, tenant, pipeline) for number, packed in enumerate(events, 1)
     ]
 
 
-def _event(run: str, number: int, packed: bytes, tenant: str, pipeline: str) -> Event:
-    kind, at, data, position = unpack(4, packed)
-    return Event(run, number, kind, at, data, tenant, pipeline, position)
+async def outbox(ask: Ask, after: int, limit: int) -> list[Event]:
+    wanted = (f"({after}", "+inf", "LIMIT", 0, limit)
+    [members] = await ask([("ZRANGEBYSCORE", "outbox", *wanted)])
+    commands = [_event_command(member) for member in members]
+    rows = await ask(commands) if commands else []
+    events = [_outbox_event(m, row) for m, row in zip(members, rows, strict=True)]
+    return [event for event in events if event is not None]
 
 
-def logs(rows: Sequence[bytes]) -> list[StoredLog]:
-    return [StoredLog(*unpack(5, row)) for row in rows]
+def _event_command(member: bytes) -> tuple[str, ...]:
+    name = member[1:].decode()
+    if member.startswith(b"l"):
+        return "HMGET", f"letter:{name}", "e", "m"
+    run, _, number = name.rpartition("\0")
+    return "HMGET", f"run:{run}", f"e{number}", "s"
 
 
-def dead_letter(id: bytes, packed: bytes, body: bytes) -> DeadLetter:
-    source, reason, attributes, tenant, created, run, closed, resolution = unpack(8, packed)
-    return DeadLetter(
-        id.decode(),
-        source,
-        reason,
-        body,
-        _attributes(attributes),
-        tenant,
-        created,
-        run,
-        closed,
-        resolution,
-    )
+def _outbox_event(member: bytes, row: Sequence[Any]) -> Event | None:
+    packed, owner = row
+    if packed is None:
+        return None  # it has gone meanwhile
+    name = member[1:].decode()
+    if member.startswith(b"l"):
+        return codec.event(name, 1, packed, codec.letter(name, owner, None).tenant, "")
+    run, _, number = name.rpartition("\0")
+    tenant, pipeline, *_ = unpack(13, owner)
+    return codec.event(run, int(number), packed, tenant, pipeline)
 
 
-def locks(packed: bytes) -> list[LockInfo]:
-    return sorted((LockInfo(*row) for row in _unpack(packed)), key=lambda lock: lock.name)
+async def logs(ask: Ask, id: str, after: int, limit: int) -> list[StoredLog]:
+    if not limit:
+        return []
+    [lines] = await ask([("LRANGE", f"log:{id}", after, after + limit - 1)])
+    return [StoredLog(*unpack(5, line)) for line in lines]
 
 
-def lanes(packed: bytes) -> list[LaneInfo]:
-    return sorted((_lane(*row) for row in _unpack(packed)), key=lambda lane: lane.name)
+async def dead_letters(
+    ask: Ask, tenant: str | None, open_only: bool, limit: int
+) -> list[DeadLetter]:
+    index = f"letters:{'open' if open_only else 'all'}" + (f":{tenant}" if tenant else "")
+    [ids] = await ask([("ZREVRANGE", index, 0, limit - 1)]) if limit > 0 else [[]]
+    return await letters(ask, [id.decode() for id in ids])
 
 
-def _lane(
-    name: str,
-    order: str,
-    head: str,
-    queued: int,
-    running: int,
-    leader: str | bool,
-    term: int,
-    blocked_by: str | bool,
-) -> LaneInfo:
-    return LaneInfo(name, order, head, queued, running, leader or None, term, blocked_by or None)  # type: ignore[arg-type]
+async def letters(ask: Ask, ids: Sequence[str]) -> list[DeadLetter]:
+    """Those that are there. The body of a run's letter is the run's input."""
+    rows = await ask([("HMGET", f"letter:{id}", "m", "b") for id in ids]) if ids else []
+    found = [codec.letter(id, *row) for id, row in zip(ids, rows, strict=True) if row[0]]
+    runs = [letter.run for letter in found if letter.run]
+    answers = await ask([("HGET", f"run:{run}", "i") for run in runs]) if runs else []
+    inputs = dict(zip(runs, answers, strict=True))
+    return [
+        msgspec.structs.replace(letter, body=inputs[letter.run] or b"") if letter.run else letter
+        for letter in found
+    ]
 
 
-def audit(rows: Sequence[bytes]) -> list[Audit]:
-    return [Audit(*unpack(5, row)) for row in rows]
+async def locks(ask: Ask, times: Times) -> list[LockInfo]:
+    [names] = await ask([("ZRANGEBYSCORE", "locks:held", f"({times.mono!r}", "+inf")])
+    rows = await ask([("HGET", "locks", name) for name in names]) if names else []
+    held = [codec.lock(name.decode(), row) for name, row in zip(names, rows, strict=True) if row]
+    infos = [
+        LockInfo(lock.name, lock.epoch, lock.owner, lock.acquired, lock.lease_until - times.mono)
+        for lock in held
+        if lock.token is not None and lock.lease_until is not None
+    ]
+    return sorted(infos, key=lambda lock: lock.name)
+
+
+async def lanes(ask: Ask, times: Times) -> list[LaneInfo]:
+    [flat] = await ask([("HGETALL", "lanes")])
+    defined = {
+        name.decode(): Lane(name.decode(), *unpack(2, value))
+        for name, value in zip(flat[::2], flat[1::2], strict=True)
+    }
+    numbers: dict[tuple[str, str], int] = {}
+    for _, _, lane, state, number in await lists.counts(ask, RunFilter()):
+        numbers[lane, state] = numbers.get((lane, state), 0) + number
+    busy = {lane for lane, state in numbers if state in ("queued", "running")}
+    leaders = {lock.name: lock for lock in await locks(ask, times)}
+    names = sorted({*defined, *busy})
+    blocked = await ask([("ZRANGE", f"blocked:{name}", 0, 0) for name in names]) if names else []
+    infos: list[LaneInfo] = []
+    for name, held_by in zip(names, blocked, strict=True):
+        lane = defined.get(name) or Lane(name)
+        leader = leaders.get(lane.leader_lock)
+        infos.append(
+            LaneInfo(
+                name,
+                lane.order,
+                lane.head,
+                numbers.get((name, "queued"), 0),
+                numbers.get((name, "running"), 0),
+                leader.owner if leader else None,
+                leader.epoch if leader else 0,
+                held_by[0].decode() if held_by else None,
+            )
+        )
+    return infos
+
+
+async def records(ask: Ask, times: Times, prefix: str, after: str, limit: int) -> RecordPage:
+    found: list[Record] = []
+    low = f"({after}" if after >= prefix else f"[{prefix}"
+    high = b"(" + prefix.encode() + b"\xff"  # no text goes on with this byte
+    while len(found) < limit:
+        wanted = ("LIMIT", 0, limit - len(found))
+        [keys] = await ask([("ZRANGEBYLEX", "records:keys", low, high, *wanted)])
+        if not keys:
+            break
+        [rows] = await ask([("HMGET", "records", *keys)])
+        for key, row in zip(keys, rows, strict=True):
+            facts = codec.record(key.decode(), row, times) if row else None
+            if facts is not None and facts.is_live(times):
+                found.append(Record(facts.key, facts.value, facts.version, facts.updated))
+        low = f"({keys[-1].decode()}"
+    return RecordPage(found, times.wall)
+
+
+async def audit(ask: Ask, limit: int) -> list[Audit]:
+    [entries] = await ask([("LRANGE", "audit", 0, limit - 1)]) if limit else [[]]
+    return [Audit(*unpack(5, entry)) for entry in entries]
 
 
 def mark(text: bytes | None) -> Mark | None:
     return msgspec.json.decode(text, type=Mark) if text else None
-
-
-def _pairs(flat: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    return zip(flat[::2], flat[1::2], strict=True)

@@ -1,5 +1,8 @@
 """The scripts: static texts, put together once from the files in `lua/`, and known to the server by
-their hash."""
+their hash.
+
+A file is a module: it names what it needs with `require` and returns what it offers. All modules of
+a script are functions in its text, and only those that a call requires are executed."""
 
 from __future__ import annotations
 
@@ -9,11 +12,28 @@ from importlib import resources
 
 from msgspec import Struct
 
-LOCKS = ("base", "locks")
-SAVES = ("base", "changes", "document", "execution")
-CLAIMS = ("base", "changes", "document", "intake", "inbox", "claiming")
-WORK = (*CLAIMS, "execution")
-ALL = (*WORK, "locks", "letters", "failing", "outbox", "retention", "operations")
+MODULES = (
+    "keys",
+    "meta",
+    "writes",
+    "run",
+    "indexes",
+    "submit",
+    "claim",
+    "attempts",
+    "locks",
+    "decisions",
+)
+
+_LOADER = """
+local loaded, modules = {}, {}
+local function require(name)
+  if loaded[name] == nil then
+    loaded[name] = modules[name]()
+  end
+  return loaded[name]
+end
+"""
 
 
 class Script(Struct, frozen=True):
@@ -24,51 +44,38 @@ class Script(Struct, frozen=True):
 class Scripts(Struct, frozen=True):
     """All scripts of a store."""
 
-    saves: Script
-    """Applies batches of what attempts write, up to their success."""
-    claims: Script
-    """Applies batches of submits and claims."""
-    work: Script
-    """Applies batches of both."""
-    locks: Script
-    """Applies batches of what holders of locks do all the time."""
-    all: Script
-    """Applies batches of any commands."""
-    reads: Script
-    adopt: Script
+    batch: Script
+    """Applies commands."""
+    now: Script
+    """Tells the time."""
+    greet: Script
+    """Lets the store know which server it is on."""
 
 
 @cache
 def scripts(clock: str = "clock") -> Scripts:
     """`clock` is the file that tells the time: the server's clock, or that of a test."""
     return Scripts(
-        _script("prelude", clock, *SAVES, "batch"),
-        _script("prelude", clock, *CLAIMS, "batch"),
-        _script("prelude", clock, *WORK, "batch"),
-        _script("prelude", clock, *LOCKS, "batch"),
-        _script("prelude", clock, *ALL, "batch"),
-        _script("prelude", clock, "reads"),
-        _script("adopt"),
+        _with_modules("batch", clock, MODULES),
+        _with_modules("now", clock, ("keys", "meta")),
+        _script(_text("greet")),
     )
 
 
-@cache
-def mover_scripts(clock: str = "clock") -> dict[str, Script]:
-    """What only a mover calls: how to hold a store, and how to fill one."""
-    filling = ("base", "changes", "document", "locks")
-    return {
-        "holding": _script("prelude", clock, *ALL, "holding"),
-        "filling": _script("prelude", clock, *filling, "filling"),
-    }
+def _with_modules(main: str, clock: str, names: tuple[str, ...]) -> Script:
+    files = {"clock": clock, **{name: name for name in names}}
+    modules = [
+        f"modules['{name}'] = function()\n{_text(file)}\nend\n" for name, file in files.items()
+    ]
+    return _script(_LOADER + "".join(modules) + _text(main))
 
 
-def _script(*names: str) -> Script:
-    """Each file is a function inside the one before. What it takes from outside is then at hand for
-    its functions, which are made anew at every call, instead of being looked for among all locals
-    of the script for each of them."""
+def _text(name: str) -> str:
     folder = resources.files("holdfast.adapters.redis").joinpath("lua")
-    files = [folder.joinpath(*f"{name}.lua".split("/")).read_text() for name in names]
-    text = "\nreturn (function()\n".join(files) + "\nend)()" * (len(files) - 1)
+    return folder.joinpath(*f"{name}.lua".split("/")).read_text()
+
+
+def _script(text: str) -> Script:
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -84,4 +91,4 @@ class BusScripts(Struct, frozen=True):
 
 @cache
 def bus_scripts() -> BusScripts:
-    return BusScripts(*[_script(f"bus/{name}") for name in BusScripts.__struct_fields__])
+    return BusScripts(*[_script(_text(f"bus/{name}")) for name in BusScripts.__struct_fields__])

@@ -1,64 +1,44 @@
-"""The store on Redis or Valkey: every batch is one call of one script."""
+"""The store on Redis or Valkey: a batch of native commands is one call of one script. What is rare
+is decided here, on facts that are read before."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import msgspec
 from msgspec.structs import astuple
 
+from holdfast.adapters import decisions
+from holdfast.adapters.arranging import Group
+from holdfast.adapters.decisions import Loaded, Needs, Unit
 from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.redis import address as addresses
-from holdfast.adapters.redis import batch, reads, server
-from holdfast.adapters.redis.bell import Bell
+from holdfast.adapters.redis import batch, changes, facts, lists, reads, server
+from holdfast.adapters.redis.codec import Times, decode
 from holdfast.adapters.redis.link import Link, Links, examine, meta_key
-from holdfast.adapters.redis.notebook import MOST, Notebook
-from holdfast.adapters.redis.scripts import Script, scripts
-from holdfast.adapters.redis.standby import SOON, StandBy
+from holdfast.adapters.redis.listener import Listener
+from holdfast.adapters.redis.scripts import scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
-from holdfast.model import commands as c
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock
+from holdfast.model.commands import Command, Prune, Reply, Wake
 from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
 from holdfast.ports.mover import refuse_marked
+from holdfast.ports.records import RecordPage
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
-
-CLAIMS = frozenset((c.Submit, c.Claim))
-SAVES = frozenset((c.SaveCheckpoint, c.SaveProgress, c.LogLine, c.Settle))
-WORK = CLAIMS | SAVES
-LOCKS = frozenset((c.Acquire, c.ReleaseLock, c.RenewLocks))
-
-
-def is_plain(command: c.Command) -> TypeGuard[c.Submit]:
-    """Whether it is a submit that can only be answered in one way, whatever the store contains."""
-    if type(command) is not c.Submit:
-        return False
-    return not (command.key or command.unique or command.delay or command.checkpoints)
-
-
-def is_routine(command: c.Command) -> bool:
-    """Whether it is anything but the end of an attempt that did not succeed."""
-    return type(command) is not c.Settle or command.outcome == "succeeded"
-
 
 PIECE = 1000
 """Commands of one call: a larger batch is several calls, so that others get their turn. Each is
 atomic in itself."""
 
-
-DROPPED, NEWS = "inbox", "news"
-"""What the bell says when something was put there, and when runs have succeeded and that is all."""
-
-
-FULL = 500
-"""Entries of the inbox: whoever finds more has them taken in. The server is never busy with it for
-long."""
+WAITERS = "waiters"
+"""What is said behind our name if no worker need look for work."""
 
 
 class RedisStore:
@@ -70,16 +50,11 @@ class RedisStore:
         self.address = addresses.parse(url)
         self._scripts = scripts("clock_of_test" if test_clock else "clock")
         self._test_clock = test_clock
-        self._me = new_token()[:12]
-        self._documents = int(self.address.documents)
-        self._notebook = Notebook(MOST if self._documents else 0)
+        self._name = new_token()[:12]
         self._notifier = Notifier()
-        self._bell = Bell(self.address, "bell", self._heard)
+        self._listener = Listener(self.address, "notify", self._received)
         self._links = Links(self.address, astuple(self._scripts), self._greet)
         self._meta = meta_key(self.address)
-        self._inbox = self._key("inbox")
-        self._standby = StandBy(self._inbox, self._notebook, self._call)
-        self._channel = self._key("bell")
         self._met = ""
         self._open = False
 
@@ -102,215 +77,164 @@ class RedisStore:
         self.features = msgspec.structs.replace(self.features, durable=durable)
 
     async def close(self) -> None:
-        if self._open:
-            self._standby.leave(self._link())
         self._open = False
-        await self._bell.stop()
+        await self._listener.stop()
         self._links.close()
 
     async def _greet(self, link: Link, wire: Wire) -> None:
         """Let the store know which server it is on, before anything else is sent."""
-        found = server.parse_info(await ask(wire, "INFO", "replication"))
-        here, met = found["master_replid"], self._met
-        asked = (self.address.prefix, here, met, server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
-        stored = await link.run(wire, self._scripts.adopt, self._meta, *asked)
+        info = server.parse_info(await ask(wire, "INFO", "replication"))
+        here, met = info["master_replid"], self._met
+        given = (self.address.prefix, here, met, server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
+        stored = await link.run(wire, self._scripts.greet, self._meta, *given)
         server.refuse_newer_schema(stored, self.address)
         self._met = here
 
     async def _refuse_marked(self) -> None:
-        refuse_marked(reads.mark(await self._ask("HGET", self._meta, "mark")), str(self.address))
+        [text] = await self._ask([("HGET", "meta", "mark")])
+        refuse_marked(reads.mark(text), str(self.address))
 
     def _link(self) -> Link:
         if not self._open:
             raise StoreUnavailable(f"the store {self.address} is closed")
         return self._links.here()
 
-    def _heard(self, said: bytes) -> None:
-        """Somebody has changed something; what we do ourselves has rung already."""
-        who, _, what = said.decode().partition(" ")
-        if who != self._me:
-            wake = c.Wake.WAITERS if what == NEWS else c.Wake.WORKERS
-            self._ring(wake, dropped=what == DROPPED)
+    def _received(self, message: bytes) -> None:
+        """Somebody has changed something; what we do ourselves was notified already."""
+        name, _, whom = message.decode().partition(" ")
+        if name != self._name:
+            self._notifier.notify(Wake.WAITERS if whom == WAITERS else Wake.WORKERS)
 
-    def _ring(self, wake: c.Wake, *, dropped: bool = False) -> None:
-        """What was put into the inbox while we waited there has been given to somebody, perhaps to
-        us: looking for it would only be in its way."""
-        if dropped and self._standby.waits:
-            asyncio.get_running_loop().call_later(SOON, self._notifier.notify)
-        else:
-            self._notifier.notify(wake)
+    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+        if self._open:
+            self._listener.listen()  # only now: who never waits need not be told either
+        return await self._notifier.wait(since, timeout, work=work)
 
     # --- commands ---
 
-    async def apply(self, commands: Sequence[c.Command]) -> list[c.Reply]:
+    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
         if len(commands) > PIECE:
             return await self._apply_pieces(commands)
-        if not commands:
-            return []
-        link = self._link()
-        try:
-            dropped = (
-                await self._drop(link, commands[0])
-                if len(commands) == 1 and is_plain(commands[0])
-                else None
-            )
-            replies = await self._call(link, commands) if dropped is None else dropped
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
-        self._ring(wake_after(commands, replies), dropped=dropped is not None)
+        replies = await decisions.apply(self, commands, batch.kind_of)
+        self._notifier.notify(wake_after(commands, replies))
         return replies
 
-    async def _call(self, link: Link, commands: Sequence[c.Command]) -> list[c.Reply]:
-        encoded = batch.encode(commands, self._notebook)
-        arguments = (
-            self.address.prefix,
-            self._me,
-            self._documents,
-            len(commands),
-            *encoded,
-            *self._time(),
-        )
-        wire = await link.command_wire()
-        given = link.given
-        answer = await link.run(wire, self._script(link, commands), self._meta, *arguments)
-        link.taken_in = max(link.taken_in, given)
-        return batch.decode(commands, answer, self._notebook)
-
-    async def _drop(self, link: Link, command: c.Submit) -> list[c.Reply] | None:
-        """Put a submit that comes alone into the inbox, which costs a third of what a script does.
-        None if there is no inbox, or the run has come before: then a script has to answer."""
-        wire = await link.command_wire()
-        (encoded,) = batch.encode([command], self._notebook)
-        now = ("t", repr(self._test_clock.now())) if self._test_clock else ()
-        put = ("XADD", self._inbox, "NOMKSTREAM", "*", "m", encoded, *now)
-        known = ("EXISTS", self._key(f"run:{command.id}"))
-        told = ("PUBLISH", self._channel, f"{self._me} {DROPPED}")
-        is_known, entry, _, length = await link.ask_all(
-            wire, [known, put, told, ("XLEN", self._inbox)]
-        )
-        if is_known or entry is None:
-            return None
-        if length > FULL:
-            await self._call(link, [])
-        return [c.Submitted(command.id, True, "queued")]
-
-    def _script(self, link: Link, commands: Sequence[c.Command]) -> Script:
-        """The smallest that will do: calling a script costs something for every function in it.
-        While a run that was given to us is yet to be taken in, it must be one that does that."""
-        kinds = set(map(type, commands))
-        nothing_to_take_in = bool(kinds) and link.given == link.taken_in
-        if kinds <= LOCKS and nothing_to_take_in:
-            return self._scripts.locks
-        if not kinds <= WORK or (c.Settle in kinds and not all(map(is_routine, commands))):
-            return self._scripts.all
-        if kinds <= SAVES and nothing_to_take_in:
-            return self._scripts.saves
-        return self._scripts.claims if kinds <= CLAIMS else self._scripts.work
-
-    async def _apply_pieces(self, commands: Sequence[c.Command]) -> list[c.Reply]:
+    async def _apply_pieces(self, commands: Sequence[Command[Any]]) -> list[Reply]:
         pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]
         replies = await asyncio.gather(*[self.apply(piece) for piece in pieces])
         return [reply for some in replies for reply in some]
+
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+        commands = [command for group in groups for command in group.commands]
+        wake = max(command.wake for command in commands)
+        return batch.replies(commands, await self._call(batch.encode(commands), wake))
+
+    async def _call(self, encoded: Sequence[bytes], wake: Wake, *, force: bool = False) -> bytes:
+        messages = {Wake.WORKERS: self._name, Wake.WAITERS: f"{self._name} {WAITERS}"}
+        link = self._link()
+        arguments = (self.address.prefix, messages.get(wake, ""), int(force), *encoded)
+        try:
+            wire = await link.command_wire()
+            return await link.run(wire, self._scripts.batch, self._meta, *arguments, *self._time())
+        except (OSError, ReplyError) as error:
+            raise server.explain(error, self.address) from error
 
     def _time(self) -> tuple[Argument, ...]:
         clock = self._test_clock
         return (repr(clock.now()), repr(clock.monotonic())) if clock else ()
 
-    async def stand_by(self, claims: Sequence[c.Claim]) -> list[c.Claimed]:
-        try:
-            return await self._standby.next(self._link(), claims)
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
+    # --- decisions made here ---
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        if self._open:
-            self._bell.listen()  # only now: who never waits need not be told either
-        return await self._notifier.wait(since, timeout, work=work)
+    async def load(self, needs: Needs) -> Loaded:
+        return await facts.load(self._ask, needs, await self._times())
+
+    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+        return decode(await self._call([changes.encode(unit, loaded) for unit in units], wake))
+
+    async def ended_leases(self, limit: int) -> Sequence[str]:
+        return await lists.ended_leases(self._ask, limit, (await self._times()).mono)
+
+    async def expired(self, prune: Prune) -> Sequence[str]:
+        return await lists.expired(self._ask, prune, (await self._times()).wall)
 
     # --- reads ---
 
-    async def _read(self, name: str, asked: Any) -> Any:
-        link = self._link()
-        arguments = (self.address.prefix, name, reads.pack(asked), *self._time())
+    async def _ask(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """Send commands together; their second words are keys of ours."""
         try:
-            wire = await link.read_wire()
-            while True:
-                try:
-                    return await link.run(wire, self._scripts.reads, self._meta, *arguments)
-                except ReplyError as error:
-                    if not str(error).startswith("INBOX"):
-                        raise
-                await self._call(link, [])
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
-
-    async def _ask(self, *command: Argument) -> Any:
-        try:
-            return await ask(await self._link().read_wire(), *command)
+            link = self._link()
+            keyed = [(c[0], self._key(str(c[1])), *c[2:]) for c in commands]
+            return await link.ask_all(await link.read_wire(), keyed)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
 
     def _key(self, name: str) -> str:
         return f"{self.address.prefix}holdfast:{name}"
 
+    async def _times(self) -> Times:
+        link = self._link()
+        try:
+            answer = await link.run(
+                await link.read_wire(),
+                self._scripts.now,
+                self._meta,
+                self.address.prefix,
+                *self._time(),
+            )
+        except (OSError, ReplyError) as error:
+            raise server.explain(error, self.address) from error
+        return Times(*map(float, decode(answer)))
+
     async def run(self, run: str) -> Run | None:
-        found = await self._read("run", run)
-        return reads.run(found) if found else None
+        return await reads.run(self._ask, run)
 
     async def over(self, runs: Sequence[str]) -> list[Run]:
-        return [reads.run(found) for found in await self._read("over", list(runs))] if runs else []
+        return await reads.over(self._ask, runs)
 
     async def runs(
         self, where: RunFilter, *, limit: int = 50, before: int | None = None
     ) -> list[Run]:
-        found: list[Run] = []
-        while len(found) < limit:
-            rows, before = await self._read("runs", (where, limit - len(found), before))
-            found += [reads.run(row) for row in rows]
-            if not before:
-                break
-        return found
+        below = float("inf") if before is None else before
+        return await lists.runs(self._ask, where, limit, below)
 
     async def count(self, where: RunFilter) -> dict[str, int]:
-        if where.key is None and where.id_prefix is None:
-            return reads.counts(await self._read("count", where))
-        return reads.counted(await self.runs(where, limit=1 << 40))
+        return await lists.count(self._ask, where)
 
     async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
-        return reads.checkpoints(await self._read("checkpoints", (run, step)))
+        return await reads.checkpoints(self._ask, run, step)
 
     async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
-        return reads.quarantined(await self._ask("LRANGE", self._key(f"quarantine:{run}"), 0, -1))
+        return [(bad.step, bad.key, bad.reason) for bad in await reads.quarantine(self._ask, run)]
 
     async def history(self, run: str) -> list[Event]:
-        return reads.history(run, await self._read("history", run))
+        return await reads.history(self._ask, run)
+
+    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
+        return await reads.outbox(self._ask, after, limit)
 
     async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
-        return reads.logs(
-            await self._ask("LRANGE", self._key(f"log:{run}"), after, after + limit - 1)
-            if limit
-            else []
-        )
+        return await reads.logs(self._ask, run, after, limit)
 
     async def dead_letters(
         self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
     ) -> list[DeadLetter]:
-        found = await self._read(
-            "dead_letters", (tenant if tenant is not None else False, open_only, limit)
-        )
-        return [reads.dead_letter(*row) for row in found]
+        return await reads.dead_letters(self._ask, tenant, open_only, limit)
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
-        found = await self._ask("HMGET", self._key(f"letter:{id}"), "m", "b")
-        return reads.dead_letter(id.encode(), *found) if found[0] else None
+        return next(iter(await reads.letters(self._ask, [id])), None)
 
     async def locks(self) -> list[LockInfo]:
-        return reads.locks(await self._read("locks", None))
+        return await reads.locks(self._ask, await self._times())
 
     async def lanes(self) -> list[LaneInfo]:
-        return reads.lanes(await self._read("lanes", None))
+        return await reads.lanes(self._ask, await self._times())
+
+    async def record(self, key: str) -> RecordPage:
+        page = await self.records(key, limit=1)
+        return RecordPage([record for record in page.records if record.key == key], page.now)
+
+    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
+        return await reads.records(self._ask, await self._times(), prefix, after, limit)
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
-        return reads.audit(
-            await self._ask("LRANGE", self._key("audit"), 0, limit - 1) if limit else []
-        )
+        return await reads.audit(self._ask, limit)

@@ -9,8 +9,7 @@ from typing import Any
 from holdfast.adapters.sqlite import searches
 from holdfast.adapters.sqlite.facts import SqliteFacts
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Claim, Command, ConfirmOutbox, ReadOutbox, Reply
-from holdfast.model.event import Event
+from holdfast.model.commands import Claim, Command, Reply
 from holdfast.model.machine import decide
 from holdfast.model.machine.facts import Now
 
@@ -42,34 +41,9 @@ def decide_all(db: sqlite3.Connection, now: Now, commands: Sequence[Command[Any]
     facts.prefetch(commands)
     replies: list[Reply] = []
     for command in commands:
-        if type(command) is ReadOutbox or type(command) is ConfirmOutbox:
-            facts.flush()
-            replies.append(_outbox(db, command))
-            continue
         decision = decide(command, facts, now)
         for change in decision.changes:
             facts.write(change)
         replies.append(decision.reply)
     facts.flush()
     return replies
-
-
-_OUTBOX = """
-SELECT e.run, e.seq, e.type, e.at, e.data, r.tenant, r.pipeline, e.position
-FROM events e JOIN runs r ON r.id = e.run
-WHERE e.position > coalesce(
-    (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'outbox_confirmed'), 0)
-ORDER BY e.position LIMIT ?
-"""
-
-_CONFIRM = """
-INSERT INTO meta (name, value) VALUES ('outbox_confirmed', ?1) ON CONFLICT (name) DO UPDATE
-SET value = excluded.value WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)
-"""
-
-
-def _outbox(db: sqlite3.Connection, command: ReadOutbox | ConfirmOutbox) -> list[Event] | None:
-    if isinstance(command, ReadOutbox):
-        return [Event(*row) for row in db.execute(_OUTBOX, (command.limit,))]
-    db.execute(_CONFIRM, (str(command.position),))
-    return None

@@ -16,7 +16,7 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import Claim, Command, Prune, SaveCheckpoint, Settle, Submit
 from holdfast.model.lane import Lane
 from holdfast.model.machine import changes as ch
-from holdfast.model.machine.facts import LetterFacts, LockFacts, Now, RunFacts
+from holdfast.model.machine.facts import LetterFacts, LockFacts, Now, RecordFacts, RunFacts, Waiting
 
 _RUNS = f"SELECT {as_array(SMALL_COLUMNS)} FROM json_each(?) j JOIN runs r ON r.id = j.value"
 _RUNS_WITH_KEYS = (
@@ -49,6 +49,7 @@ class SqliteFacts:
         self._lanes: dict[str, Lane] | None = None
         self._locks: dict[str, LockFacts | None] = {}
         self._letters: dict[str, LetterFacts | None] = {}
+        self._records: dict[str, RecordFacts | None] = {}
 
     # --- loading ---
 
@@ -146,11 +147,28 @@ class SqliteFacts:
             self._letters[id] = LetterFacts(*row) if row else None
         return self._letters[id]
 
+    def record(self, key: str) -> RecordFacts | None:
+        if key not in self._records:
+            sql = (
+                "SELECT key, value, version, updated, lease_until, lease_ttl "
+                "FROM records WHERE key = ?"
+            )
+            row = self._db.execute(sql, (key,)).fetchone()
+            self._records[key] = RecordFacts(*row) if row else None
+        return self._records[key]
+
     # --- searches: they have to see what was changed before ---
 
-    def ready(self, claim: Claim, now: Now) -> Sequence[RunFacts]:
+    def waiting(self, claim: Claim, now: Now) -> Sequence[Waiting]:
         self._writes.flush()
-        return self._loaded(searches.ready(self._db, claim, now))
+        waiting = searches.waiting(self._db, claim, now)
+        for tenant in waiting:
+            self._loaded(tenant.runs)
+        return waiting
+
+    def room(self, tenant: str) -> int | None:
+        self._writes.flush()
+        return searches.room(self._db, tenant)
 
     def fifo_head(self, lane: str) -> RunFacts | None:
         self._writes.flush()
@@ -165,7 +183,7 @@ class SqliteFacts:
         self._writes.flush()
         return self._loaded(searches.expired(self._db, prune, now))
 
-    def _loaded(self, runs: list[RunFacts]) -> list[RunFacts]:
+    def _loaded(self, runs: Sequence[RunFacts]) -> Sequence[RunFacts]:
         self._runs.update({run.id: run for run in runs})
         return runs
 
@@ -228,6 +246,12 @@ class SqliteFacts:
     def _put_lane(self, change: ch.PutLane) -> None:
         self._lanes = None
 
+    def _write_record(self, change: ch.WriteRecord) -> None:
+        self._records[change.record.key] = change.record
+
+    def _remove_record(self, change: ch.RemoveRecord) -> None:
+        self._records[change.key] = None
+
 
 REMEMBER: dict[type, Callable[[SqliteFacts, Any], None]] = {
     ch.AddRun: SqliteFacts._add_run,
@@ -241,6 +265,8 @@ REMEMBER: dict[type, Callable[[SqliteFacts, Any], None]] = {
     ch.CloseLetter: SqliteFacts._close_letter,
     ch.PutLock: SqliteFacts._put_lock,
     ch.PutLane: SqliteFacts._put_lane,
+    ch.WriteRecord: SqliteFacts._write_record,
+    ch.RemoveRecord: SqliteFacts._remove_record,
 }
 """Changes that later decisions of the same transaction may look at."""
 

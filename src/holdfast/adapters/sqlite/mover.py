@@ -15,22 +15,32 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from holdfast.adapters.sqlite import batch, database, reads
-from holdfast.adapters.sqlite.statements import RUN_COLUMNS, Row, insert_into, pack, quoted
+from holdfast.adapters.sqlite.statements import (
+    RUN_COLUMNS,
+    Row,
+    decode,
+    insert_into,
+    pack,
+    quoted,
+)
 from holdfast.adapters.sqlite.writes import hold_position
 from holdfast.errors import ConfigurationError
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Sweep
+from holdfast.model.commands import RUN_LETTER, Sweep
+from holdfast.model.event import Event
 from holdfast.model.lane import Lane
-from holdfast.model.machine.facts import Now, RunFacts
+from holdfast.model.machine.facts import Now, RecordFacts
 from holdfast.ports.mover import (
     PAGE_BYTES,
     AuditRecord,
+    ExpiringRecord,
     Holder,
     Kind,
+    LetterRecord,
     LockEpoch,
     Mark,
     Numbers,
@@ -38,7 +48,9 @@ from holdfast.ports.mover import (
     Quarantined,
     RunRecord,
     Standing,
+    TenantLimit,
 )
+from holdfast.ports.records import Record
 from holdfast.ports.store import DeadLetter, StoredLog
 
 R = TypeVar("R")
@@ -143,9 +155,16 @@ class SqliteMover:
     # --- reading ---
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
-        return await self._do(
-            self._export_runs if kind == "runs" else EXPORT[kind], self._db, after, limit
-        )
+        if kind == "runs":
+            return await self._do(self._export_runs, self._db, after, limit)
+        if kind == "records":
+            return await self._do(self._export_records, self._db, after, limit)
+        return await self._do(EXPORT[kind], self._db, after, limit)
+
+    def _export_records(self, db: sqlite3.Connection, after: str | None, limit: int) -> Page:
+        rows = db.execute(_EXPIRING, (after or "", self._clock.monotonic(), limit)).fetchall()
+        records = [ExpiringRecord(Record(*row[:4]), row[4]) for row in rows]
+        return Page(records, rows[-1][0] if len(rows) == limit else None)
 
     def _export_runs(self, db: sqlite3.Connection, after: str | None, limit: int) -> Page:
         rows = db.execute(_RUNS, (after, limit)).fetchall()
@@ -162,19 +181,17 @@ class SqliteMover:
 
     def _record(self, db: sqlite3.Connection, row: Row) -> RunRecord:
         run = reads.facts(row)
-        wait = run.due - self._clock.monotonic() if run.due is not None else 0.0
+        wait = 0.0 if run.due is None else run.due - self._clock.monotonic()
+        if not 0.0 < wait <= run.delay:  # it has passed, or the host was restarted since
+            wait = 0.0
         return RunRecord(
-            run.view(),
-            run.progress,
-            bool(run.unique),
-            bool(run.inherits),
-            bool(run.holds_lane),
-            wait if 0 < wait <= run.delay else 0.0,  # more: the host was restarted since
+            replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0),
+            wait,
             reads.checkpoints(db, run.id, None),
             [Quarantined(*bad) for bad in db.execute(_QUARANTINE, (run.id,))],
             reads.history(db, run.id),
             reads.logs(db, run.id, 0, ALL),
-            reads.dead_letter(db, f"run:{run.id}"),
+            reads.dead_letter(db, f"{RUN_LETTER}{run.id}"),
         )
 
     # --- taking in ---
@@ -191,7 +208,7 @@ class SqliteMover:
 
     def _go_on_from(self, numbers: Numbers) -> None:
         with self._writing() as db:
-            seq, position, _ = db.execute(_NUMBERS).fetchone()
+            seq, position = db.execute(_NUMBERS).fetchone()
             db.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
             db.execute(
                 "INSERT INTO sqlite_sequence (name, seq) VALUES ('runs', ?)",
@@ -199,16 +216,13 @@ class SqliteMover:
             )
             if numbers.position > position:
                 hold_position(db, numbers.position, self._now())
-            sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('outbox_confirmed', ?)"
-            db.execute(sql, (str(numbers.confirmed),))
 
 
 _LEASED = "state = 'running' AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
 
 _NUMBERS = """
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),
-       coalesce((SELECT max(position) FROM events), 0),
-       coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'outbox_confirmed'), 0)
+       coalesce((SELECT max(position) FROM events), 0)
 """
 
 _EMPTY = (
@@ -244,6 +258,11 @@ _RUNS = (
     f"SELECT {quoted(RUN_COLUMNS)} FROM runs "
     "WHERE seq > coalesce((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq LIMIT ?"
 )
+_EXPIRING = """
+SELECT key, value, version, updated, lease_until - ?2 FROM records
+WHERE key > ?1 AND (lease_until IS NULL OR lease_until > ?2 AND lease_until <= ?2 + lease_ttl)
+ORDER BY key LIMIT ?3
+"""
 _QUARANTINE = "SELECT step, key, reason, value, at FROM quarantine WHERE run = ? ORDER BY id"
 
 
@@ -270,13 +289,20 @@ def _export_audit(db: sqlite3.Connection, after: str | None, limit: int) -> Page
 
 def _export_letters(db: sqlite3.Connection, after: str | None, limit: int) -> Page:
     letters = reads.message_letters(db, after, limit)
-    return Page(letters, letters[-1].id if len(letters) == limit else None)
+    events = [reads.letter_event(db, letter) for letter in letters]
+    records = [LetterRecord(*pair) for pair in zip(letters, events, strict=True)]
+    return Page(records, letters[-1].id if len(letters) == limit else None)
 
 
 EXPORT: dict[str, Callable[[sqlite3.Connection, str | None, int], Page]] = {
     "lanes": _by_name(
         'SELECT name, "order", head FROM lanes WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2',
         Lane,
+    ),
+    "tenants": _by_name(
+        "SELECT tenant, running FROM tenants WHERE ?1 IS NULL OR tenant > ?1 "
+        "ORDER BY tenant LIMIT ?2",
+        TenantLimit,
     ),
     "locks": _by_name(
         "SELECT name, epoch FROM locks WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
@@ -317,9 +343,28 @@ def _adopt_locks(db: sqlite3.Connection, now: Now, locks: Sequence[LockEpoch]) -
     db.executemany(sql, [(lock.name, lock.epoch) for lock in locks])
 
 
-def _adopt_letters(db: sqlite3.Connection, now: Now, letters: Sequence[DeadLetter]) -> None:
-    rows = [(*_letter_row(letter), letter.body) for letter in letters]
+def _adopt_tenants(db: sqlite3.Connection, now: Now, limits: Sequence[TenantLimit]) -> None:
+    rows = [astuple(limit) for limit in limits]
+    _insert(db, "tenants", TenantLimit.__struct_fields__, rows, "INSERT OR REPLACE")
+
+
+def _adopt_records(db: sqlite3.Connection, now: Now, moved: Sequence[ExpiringRecord]) -> None:
+    rows = [
+        (
+            *astuple(m.record),
+            None if m.remaining is None else now.mono + m.remaining,
+            m.remaining or 0,
+        )
+        for m in moved
+    ]
+    _insert(db, "records", RecordFacts.__struct_fields__, rows, "INSERT OR IGNORE")
+
+
+def _adopt_letters(db: sqlite3.Connection, now: Now, moved: Sequence[LetterRecord]) -> None:
+    rows = [(*_letter_row(m.letter), m.letter.body) for m in moved]
     _insert(db, "dead_letters", (*LETTER_COLUMNS, "body"), rows, "INSERT OR IGNORE")
+    events = [_event_row(m.event) for m in moved]
+    _insert(db, "events", EVENT_COLUMNS, events, "INSERT OR IGNORE")
 
 
 LETTER_COLUMNS = tuple(name for name in DeadLetter.__struct_fields__ if name != "body")
@@ -346,18 +391,14 @@ def _adopt_runs(db: sqlite3.Connection, now: Now, records: Sequence[RunRecord]) 
 
 
 def _run_rows(record: RunRecord, now: Now) -> list[Row]:
-    due = now.mono + record.delay if record.run.available is not None else None
-    facts = RunFacts.stored(
-        record.run,
-        progress=record.progress,
-        unique=record.unique,
-        inherits=record.inherits,
-        holds_lane=record.holds_lane,
-        due=due,
-        delay=record.delay,
-        events=len(record.history),
-    )
-    return [astuple(facts)]
+    due = now.mono + record.wait if record.run.available is not None else None
+    return [astuple(replace(record.run, due=due, delay=record.wait))]
+
+
+def _label_rows(record: RunRecord, now: Now) -> list[Row]:
+    run = record.run
+    labels = decode(run.labels) if run.labels else {}
+    return [(run.tenant, name, value, run.seq) for name, value in labels.items()]
 
 
 def _checkpoint_rows(record: RunRecord, now: Now) -> list[Row]:
@@ -368,11 +409,15 @@ def _quarantine_rows(record: RunRecord, now: Now) -> list[Row]:
     return [(record.run.id, *astuple(bad)) for bad in record.quarantine]
 
 
+EVENT_COLUMNS = ("position", "run", "seq", "type", "at", "data")
+
+
+def _event_row(event: Event) -> Row:
+    return (event.position, event.run, event.seq, event.type, event.at, event.data)
+
+
 def _event_rows(record: RunRecord, now: Now) -> list[Row]:
-    return [
-        (event.position, event.run, event.seq, event.type, event.at, event.data)
-        for event in record.history
-    ]
+    return [_event_row(event) for event in record.history]
 
 
 def _log_rows(record: RunRecord, now: Now) -> list[Row]:
@@ -387,7 +432,8 @@ BELONGINGS: dict[str, tuple[tuple[str, ...], Callable[[RunRecord, Now], list[Row
     "runs": (RUN_COLUMNS, _run_rows),
     "checkpoints": (("run", *Checkpoint.__struct_fields__), _checkpoint_rows),
     "quarantine": (("run", *Quarantined.__struct_fields__), _quarantine_rows),
-    "events": (("position", "run", "seq", "type", "at", "data"), _event_rows),
+    "labels": (("tenant", "name", "value", "seq"), _label_rows),
+    "events": (EVENT_COLUMNS, _event_rows),
     "logs": (("run", *StoredLog.__struct_fields__), _log_rows),
     "dead_letters": (LETTER_COLUMNS, _letter_rows),
 }
@@ -395,7 +441,9 @@ BELONGINGS: dict[str, tuple[tuple[str, ...], Callable[[RunRecord, Now], list[Row
 
 ADOPT: dict[str, Callable[[sqlite3.Connection, Now, Sequence[Any]], None]] = {
     "lanes": _adopt_lanes,
+    "tenants": _adopt_tenants,
     "locks": _adopt_locks,
+    "records": _adopt_records,
     "letters": _adopt_letters,
     "audit": _adopt_audit,
     "runs": _adopt_runs,

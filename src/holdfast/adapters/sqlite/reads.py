@@ -10,12 +10,14 @@ from holdfast.adapters.sqlite.statements import RUN_COLUMNS, decode, pack, quote
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
-from holdfast.model.machine.facts import RunFacts
+from holdfast.model.machine.facts import Now, RunFacts
 from holdfast.model.run import Run, RunState
+from holdfast.ports.records import Record, RecordPage
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
 _RUN = quoted(RUN_COLUMNS)
 _STATE = RUN_COLUMNS.index("state")
+_BOOLEANS = [RUN_COLUMNS.index(name) for name in ("unique", "inherits", "holds_lane")]
 
 LOCK_HELD = "token IS NOT NULL AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
 
@@ -23,6 +25,8 @@ LOCK_HELD = "token IS NOT NULL AND lease_until > :mono AND lease_until <= :mono 
 def facts(row: Sequence[Any]) -> RunFacts:
     values = list(row)
     values[_STATE] = RunState(values[_STATE])
+    for index in _BOOLEANS:
+        values[index] = bool(values[index])
     return RunFacts(*values)
 
 
@@ -39,6 +43,9 @@ def over(db: sqlite3.Connection, ids: Sequence[str]) -> list[Run]:
     return [facts(row).view() for row in db.execute(sql, (pack(ids),))]
 
 
+_LABELLED = "SELECT l.seq FROM labels l WHERE l.name = ? AND l.value = ?"
+
+
 def _where(where: RunFilter) -> tuple[str, list[Any]]:
     parts: list[str] = ["true"]
     values: list[Any] = []
@@ -50,6 +57,13 @@ def _where(where: RunFilter) -> tuple[str, list[Any]]:
     if where.id_prefix is not None:
         parts.append("id >= ? AND id < ?")
         values += [where.id_prefix, where.id_prefix + "\U0010ffff"]
+    for label in where.labels.items():
+        if where.tenant is None:
+            parts.append(f"EXISTS ({_LABELLED} AND l.tenant = runs.tenant AND l.seq = runs.seq)")
+            values += label
+        else:
+            parts.append(f"seq IN ({_LABELLED} AND l.tenant = ?)")
+            values += [*label, where.tenant]
     return " AND ".join(parts), values
 
 
@@ -90,6 +104,31 @@ def history(db: sqlite3.Connection, run: str) -> list[Event]:
     return [Event(*row) for row in db.execute(sql, (run,))]
 
 
+_OUTBOX = """
+SELECT e.run, e.seq, e.type, e.at, e.data, coalesce(r.tenant, d.tenant), coalesce(r.pipeline, ''),
+       e.position
+FROM events e LEFT JOIN runs r ON r.id = e.run LEFT JOIN dead_letters d ON d.id = e.run
+WHERE e.position > ? AND e.run <> '' ORDER BY e.position LIMIT ?
+"""
+
+
+def outbox(db: sqlite3.Connection, after: int, limit: int) -> list[Event]:
+    return [Event(*row) for row in db.execute(_OUTBOX, (after, limit))]
+
+
+_RECORDS = """
+SELECT key, value, version, updated FROM records
+WHERE key >= ?1 AND key < ?1 || char(0x10ffff) AND key > ?2
+  AND (lease_until IS NULL OR lease_until > ?3 AND lease_until <= ?3 + lease_ttl)
+ORDER BY key LIMIT ?4
+"""
+
+
+def records(db: sqlite3.Connection, now: Now, prefix: str, after: str, limit: int) -> RecordPage:
+    rows = db.execute(_RECORDS, (prefix, after, now.mono, limit))
+    return RecordPage([Record(*row) for row in rows], now.wall)
+
+
 def logs(db: sqlite3.Connection, run: str, after: int, limit: int) -> list[StoredLog]:
     sql = "SELECT at, level, step, message, fields FROM logs WHERE run = ? ORDER BY id LIMIT ? OFFSET ?"
     return [StoredLog(*row) for row in db.execute(sql, (run, limit, after))]
@@ -126,6 +165,12 @@ def message_letters(db: sqlite3.Connection, after: str | None, limit: int) -> li
     """Those of messages, by id."""
     sql = f"{_LETTER} WHERE d.run IS NULL AND (?1 IS NULL OR d.id > ?1) ORDER BY d.id LIMIT ?2"
     return [letter(row) for row in db.execute(sql, (after, limit))]
+
+
+def letter_event(db: sqlite3.Connection, letter: DeadLetter) -> Event:
+    sql = "SELECT type, at, data, position FROM events WHERE run = ? AND seq = 1"
+    kind, at, data, position = db.execute(sql, (letter.id,)).fetchone()
+    return Event(letter.id, 1, kind, at, data, letter.tenant, "", position)
 
 
 def locks(db: sqlite3.Connection, mono: float) -> list[LockInfo]:

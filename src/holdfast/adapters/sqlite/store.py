@@ -17,7 +17,9 @@ from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.commands import Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
+from holdfast.model.machine.facts import Now
 from holdfast.model.run import Run
+from holdfast.ports.records import RecordPage
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
 R = TypeVar("R")
@@ -130,6 +132,17 @@ class SqliteStore:
 
     async def lanes(self) -> list[LaneInfo]:
         return await self._read(reads.lanes, self._clock.monotonic())
+
+    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
+        return await self._read(reads.outbox, after, limit)
+
+    async def record(self, key: str) -> RecordPage:
+        page = await self.records(key, limit=1)
+        return RecordPage([record for record in page.records if record.key == key], page.now)
+
+    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
+        now = Now(self._clock.now(), self._clock.monotonic())
+        return await self._read(reads.records, now, prefix, after, limit)
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         return await self._read(reads.audit, limit)

@@ -16,13 +16,14 @@ from holdfast.adapters.sqlite.statements import (
     encode,
     insert,
     insert_into,
+    pack,
     quoted,
     update_runs,
 )
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import RUN_LETTER
 from holdfast.model.machine import changes as ch
-from holdfast.model.machine.facts import Now, RunFacts
+from holdfast.model.machine.facts import Now, RecordFacts, RunFacts
 
 NEW_RUN_COLUMNS = tuple(name for name in RUN_COLUMNS if name != "seq")
 
@@ -38,6 +39,20 @@ _LOCKS = insert_into(
     ("name", "epoch", "token", "owner", "acquired", "lease_until", "lease_ttl"),
     "INSERT OR REPLACE",
 )
+
+_RECORDS = insert_into("records", RecordFacts.__struct_fields__, "INSERT OR REPLACE")
+
+_LABELS = """
+INSERT INTO labels (tenant, name, value, seq)
+SELECT r.tenant, label.key, label.value, r.seq
+FROM json_each(?) id JOIN runs r ON r.id = id.value, json_each(r.labels) label
+"""
+
+_FORGET_LABELS = """
+DELETE FROM labels WHERE (tenant, name, value, seq) IN (
+    SELECT r.tenant, label.key, label.value, r.seq
+    FROM runs r, json_each(r.labels) label WHERE r.id = ?)
+"""
 
 _QUARANTINE = """
 INSERT INTO quarantine (run, step, key, reason, value, at)
@@ -82,6 +97,9 @@ class Writes:
             case ch.AddEvent():
                 run = self._touch(runs, change.run, "events")
                 row = (change.run, run.events, change.type, self._now.wall, change.data)
+                self._events.append(row)
+            case ch.AddLetterEvent():
+                row = (change.letter, 1, change.type, self._now.wall, change.data)
                 self._events.append(row)
             case ch.PutCheckpoint():
                 self._put_checkpoint(change.run, change.checkpoint)
@@ -131,6 +149,9 @@ class Writes:
             tuple(getattr(run, name) for name in NEW_RUN_COLUMNS) for run in self._added.values()
         ]
         insert(self._db, _RUNS, rows)
+        labelled = [run.id for run in self._added.values() if run.labels]
+        if labelled:
+            self._db.execute(_LABELS, (pack(labelled),))
         alike: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
         for run, fields in self._changed.values():
             alike[tuple(fields)].append((run.id, *(getattr(run, name) for name in fields)))
@@ -159,8 +180,20 @@ class Writes:
         sql = f"INSERT OR REPLACE INTO lanes ({quoted(('name', 'order', 'head'))}) VALUES (?, ?, ?)"
         self._db.execute(sql, astuple(change.lane))
 
+    def _put_tenant(self, change: ch.PutTenant) -> None:
+        self._db.execute("DELETE FROM tenants WHERE tenant = ?", (change.tenant,))
+        if change.running is not None:
+            self._db.execute("INSERT INTO tenants VALUES (?, ?)", astuple(change))
+
+    def _write_record(self, change: ch.WriteRecord) -> None:
+        insert(self._db, _RECORDS, [astuple(change.record)])
+
+    def _remove_record(self, change: ch.RemoveRecord) -> None:
+        self._db.execute("DELETE FROM records WHERE key = ?", (change.key,))
+
     def _remove_run(self, change: ch.RemoveRun) -> None:
         newest = self._db.execute("SELECT max(position) FROM events").fetchone()[0]
+        self._db.execute(_FORGET_LABELS, (change.run,))
         for table in BELONGINGS:
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (change.run,))
         letter = f"{RUN_LETTER}{change.run}"
@@ -174,6 +207,9 @@ AT_ONCE: dict[type, Callable[[Writes, Any], None]] = {
     ch.OpenLetter: Writes._open_letter,
     ch.CloseLetter: Writes._close_letter,
     ch.PutLane: Writes._put_lane,
+    ch.PutTenant: Writes._put_tenant,
+    ch.WriteRecord: Writes._write_record,
+    ch.RemoveRecord: Writes._remove_record,
     ch.RemoveRun: Writes._remove_run,
 }
 

@@ -19,7 +19,9 @@ KINDS = (
     "log lines",
     "dead letters",
     "lanes",
+    "tenants",
     "locks",
+    "records",
     "audit entries",
 )
 TARGETS = {

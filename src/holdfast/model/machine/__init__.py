@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.model import commands as c
-from holdfast.model.machine import attempts, intake, interventions, letters, locks
+from holdfast.model.machine import attempts, intake, interventions, letters, locks, records
 from holdfast.model.machine.changes import Decision
 from holdfast.model.machine.facts import Facts, Now
 
-RULES: dict[type, Callable[[Any, Facts, Now], Decision]] = {
+RULES: dict[type, Callable[[Any, Any, Now], Decision]] = {
     c.Submit: intake.submit,
     c.Claim: attempts.claim,
     c.Renew: attempts.renew,
@@ -31,7 +31,10 @@ RULES: dict[type, Callable[[Any, Facts, Now], Decision]] = {
     c.Resume: interventions.resume,
     c.Sweep: interventions.sweep,
     c.Prune: interventions.prune,
+    interventions.SweepRun: interventions.sweep_run,
+    interventions.PruneRun: interventions.prune_run,
     c.DefineLane: interventions.define_lane,
+    c.LimitTenant: interventions.limit_tenant,
     c.Acquire: locks.acquire,
     c.RenewLocks: locks.renew_locks,
     c.ReleaseLock: locks.release_lock,
@@ -39,6 +42,8 @@ RULES: dict[type, Callable[[Any, Facts, Now], Decision]] = {
     c.Bury: letters.bury,
     c.MarkRedriven: letters.mark_redriven,
     c.Discard: letters.discard,
+    c.PutRecord: records.put_record,
+    c.DeleteRecord: records.delete_record,
 }
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import (
+    EXAMINED,
     Claim,
     LogLine,
     Quarantine,
@@ -30,8 +31,9 @@ from holdfast.model.machine.changes import (
     encode,
     move,
 )
-from holdfast.model.machine.facts import Facts, Now, RunFacts
+from holdfast.model.machine.facts import Facts, LocalFacts, Now, RunFacts
 from holdfast.model.machine.failing import fail
+from holdfast.model.machine.fairness import take_turns
 from holdfast.model.replies import STALE, Claimed
 
 LOG_LIMIT = 10_000
@@ -41,17 +43,19 @@ LOG_LIMIT = 10_000
 # --- claiming ---
 
 
-def claim(command: Claim, facts: Facts, now: Now) -> Decision:
+def claim(command: Claim, facts: LocalFacts, now: Now) -> Decision:
     lane = facts.lane(command.lane) or Lane(command.lane)
-    runs = (
-        facts.ready(command, now) if lane.order == "parallel" else _head(command, lane, facts, now)
-    )
-    chosen = list(_within(runs[: max(0, command.limit)], command.max_bytes))
+    limit = min(command.limit, EXAMINED)
+    if lane.order == "fifo":
+        runs = _head(command, lane, facts, now)[: max(0, limit)]
+    else:
+        runs = take_turns(facts.waiting(command, now), limit)
+    chosen = list(_within(runs, command.max_bytes))
     changes = [change for run in chosen for change in _start(run, command, now)]
     return Decision([_claimed(run) for run in chosen], changes)
 
 
-def _head(command: Claim, lane: Lane, facts: Facts, now: Now) -> list[RunFacts]:
+def _head(command: Claim, lane: Lane, facts: LocalFacts, now: Now) -> list[RunFacts]:
     """From a fifo lane: its first queued run, for its leader, when nothing is under way or in the
     way."""
     lock = facts.lock(lane.leader_lock)
@@ -60,8 +64,9 @@ def _head(command: Claim, lane: Lane, facts: Facts, now: Now) -> list[RunFacts]:
     if (lock.token, lock.epoch) != (command.token, command.term):
         return []
     head = facts.fifo_head(lane.name)
-    is_claimable = head is not None and head.pipeline in command.pipelines and _is_due(head, now)
-    return [head] if head and is_claimable else []
+    if head is None or head.pipeline not in command.pipelines or not _is_due(head, now):
+        return []
+    return [] if facts.room(head.tenant) == 0 else [head]
 
 
 def _is_due(run: RunFacts, now: Now) -> bool:
@@ -189,7 +194,7 @@ def save_progress(command: SaveProgress, facts: Facts, now: Now) -> Decision:
     return Decision(None, [ChangeRun(run.id, {"progress": command.progress})], run.lease_until)
 
 
-def log_line(command: LogLine, facts: Facts, now: Now) -> Decision:
+def log_line(command: LogLine, facts: LocalFacts, now: Now) -> Decision:
     run = _held(command, facts, now)
     if run is None:
         return Decision(STALE)
@@ -218,7 +223,7 @@ def _end_attempt(run: RunFacts, command: Settle, facts: Facts, now: Now) -> list
     match command.outcome:
         case "succeeded":
             left |= {"result": command.result, "error": None}
-            return move(run, EventType.COMPLETED, {}, now, **left)
+            return move(run, EventType.COMPLETED, _execution(run, command), now, **left)
         case "paused":
             left |= {"reason": command.reason, **uncounted}
             return move(run, EventType.PAUSED, {"reason": command.reason}, now, **left)
@@ -229,7 +234,12 @@ def _end_attempt(run: RunFacts, command: Settle, facts: Facts, now: Now) -> list
         case "retry" if run.attempts < run.attempt_limit:
             return _retry(run, command, now, **left)
         case _:
-            return fail(run, command.error, facts, now, progress=command.progress)
+            data = _execution(run, command)
+            return fail(run, command.error, data, facts, now, progress=command.progress)
+
+
+def _execution(run: RunFacts, command: Settle) -> dict[str, Any]:
+    return {"attempt": run.attempts, "execution_time_ms": command.execution_ms}
 
 
 def _retry(run: RunFacts, command: Settle, now: Now, **fields: Any) -> list[Change]:
@@ -237,5 +247,5 @@ def _retry(run: RunFacts, command: Settle, now: Now, **fields: Any) -> list[Chan
     if command.delay > 0:
         fields["available"] = now.wall + command.delay
         fields["due"] = now.mono + command.delay
-    data = {"delay": command.delay, "error": error}
+    data = {"attempt": run.attempts, "delay": command.delay, "error": error}
     return move(run, EventType.RETRYING, data, now, delay=command.delay, **fields)

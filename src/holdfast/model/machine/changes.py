@@ -13,7 +13,7 @@ from msgspec import Struct
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import STATE_AFTER, EventType
 from holdfast.model.lane import Lane
-from holdfast.model.machine.facts import LockFacts, Now, RunFacts
+from holdfast.model.machine.facts import LockFacts, Now, RecordFacts, RunFacts
 from holdfast.model.run import FINISHED, TRANSITIONS, RunState
 
 encode = msgspec.json.Encoder().encode
@@ -45,6 +45,14 @@ class AddEvent(Struct, frozen=True, gc=False):
     run: str
     type: str
     data: str = "{}"
+
+
+class AddLetterEvent(Struct, frozen=True):
+    """The only event of a message that became a dead letter."""
+
+    letter: str
+    type: str
+    data: str
 
 
 class PutCheckpoint(Struct, frozen=True, gc=False):
@@ -103,11 +111,27 @@ class PutLane(Struct, frozen=True):
     lane: Lane
 
 
+class PutTenant(Struct, frozen=True):
+    """How many runs of a tenant may run at once; None: as many as there are."""
+
+    tenant: str
+    running: int | None
+
+
+class WriteRecord(Struct, frozen=True):
+    record: RecordFacts
+
+
+class RemoveRecord(Struct, frozen=True):
+    key: str
+
+
 Change = (
     AddRun
     | ChangeRun
     | RemoveRun
     | AddEvent
+    | AddLetterEvent
     | PutCheckpoint
     | MoveToQuarantine
     | AddLogLine
@@ -116,18 +140,24 @@ Change = (
     | AddAudit
     | PutLock
     | PutLane
+    | PutTenant
+    | WriteRecord
+    | RemoveRecord
 )
 
 
 class Decision(Struct):
     """What a command is answered, and what it changes.
 
-    A store that decides on facts which may have changed since writes only if they have not, and
-    only before `until` (of `Now.mono`): the end of the lease that the command rests on."""
+    A store that decides on facts which may have changed since writes only if what was looked at has
+    not: of a run its state and epoch, of everything else all of it. A command that rests on a lease
+    is written only before `until` (of `Now.mono`), one that rests on a lease's end only if that is
+    still `ended`."""
 
     reply: Any
     changes: Sequence[Change] = ()
     until: float | None = None
+    ended: float | None = None
 
 
 def move(

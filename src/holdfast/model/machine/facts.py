@@ -17,6 +17,7 @@ from holdfast.model.run import ErrorInfo, Progress, Run, RunState
 
 _decode_error = msgspec.json.Decoder(ErrorInfo).decode
 _decode_progress = msgspec.json.Decoder(Progress).decode
+_decode_strings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Now(Struct, frozen=True):
@@ -48,6 +49,9 @@ class RunFacts(Struct, array_like=True):
     inherits: bool = False
     """It began with checkpoints of another run."""
     created: float = 0.0
+    labels: str | None = None
+    """JSON of `dict[str, str]`; None if there are none. So are the attributes."""
+    attributes: str | None = None
     epoch: int = 0
     attempts: int = 0
     attempt_limit: int = 5
@@ -81,19 +85,24 @@ class RunFacts(Struct, array_like=True):
     @classmethod
     def stored(cls, run: Run, **fields: Any) -> RunFacts:
         """A run as it was seen, with what people do not see."""
-        seen = {name: getattr(run, name) for name in VIEW if name not in ("error", "progress")}
-        error = msgspec.json.encode(run.error).decode() if run.error else None
-        return cls(**seen, error=error, **fields)
+        seen = {name: getattr(run, name) for name in VIEW if name not in JSON_FIELDS}
+        for name in JSON_FIELDS:
+            value = getattr(run, name)
+            seen[name] = msgspec.json.encode(value).decode() if value else None
+        return cls(**{**seen, **fields})
 
     def view(self) -> Run:
         """The run as people see it."""
         seen = {name: getattr(self, name) for name in VIEW}
         seen["error"] = _decode_error(self.error) if self.error else None
         seen["progress"] = _decode_progress(self.progress)
+        seen["labels"] = _decode_strings(self.labels) if self.labels else {}
+        seen["attributes"] = _decode_strings(self.attributes) if self.attributes else {}
         return Run(**seen)
 
 
 VIEW = Run.__struct_fields__
+JSON_FIELDS = ("error", "progress", "labels", "attributes")
 
 
 def lasts(until: float | None, ttl: float, now: Now) -> bool:
@@ -115,6 +124,31 @@ class LockFacts(Struct):
 
     def is_held(self, now: Now) -> bool:
         return self.token is not None and lasts(self.lease_until, self.lease_ttl, now)
+
+
+class RecordFacts(Struct):
+    """A record. It expires with its lease; one without lasts until it is deleted."""
+
+    key: str
+    value: str
+    version: str
+    updated: float
+    lease_until: float | None = None
+    lease_ttl: float = 0.0
+
+    def is_live(self, now: Now) -> bool:
+        return self.lease_until is None or lasts(self.lease_until, self.lease_ttl, now)
+
+
+class Waiting(Struct):
+    """A tenant that has runs which may be claimed now, in the order in which they are."""
+
+    tenant: str
+    running: int
+    """Its running runs of the lane."""
+    room: int | None
+    """How many more of its runs may run, in all lanes; None: as many as there are."""
+    runs: Sequence[RunFacts]
 
 
 class LetterFacts(Struct):
@@ -142,8 +176,6 @@ class Facts(Protocol):
         """How many checkpoints of the step, items included, are in quarantine."""
         ...
 
-    def log_lines(self, run: str) -> int: ...
-
     def lane(self, name: str) -> Lane | None:
         """The lane as it was defined; None if nobody has."""
         ...
@@ -152,11 +184,23 @@ class Facts(Protocol):
 
     def letter(self, id: str) -> LetterFacts | None: ...
 
-    # --- searches ---
+    def record(self, key: str) -> RecordFacts | None: ...
 
-    def ready(self, claim: Claim, now: Now) -> Sequence[RunFacts]:
-        """The first `claim.limit` runs of a parallel lane that may be claimed now, by priority,
-        then in the order of acceptance."""
+
+class LocalFacts(Facts, Protocol):
+    """What the commands of the hot path and searches look at besides: a server has these in its own
+    language."""
+
+    def log_lines(self, run: str) -> int: ...
+
+    def waiting(self, claim: Claim, now: Now) -> Sequence[Waiting]:
+        """The tenants with runs of a parallel lane that may be claimed now, each with the first
+        `claim.limit` of them: at most `EXAMINED`, in the order of their names, beginning behind
+        `claim.after` and going on with the first."""
+        ...
+
+    def room(self, tenant: str) -> int | None:
+        """How many more runs of the tenant may run; None: as many as there are."""
         ...
 
     def fifo_head(self, lane: str) -> RunFacts | None:

@@ -16,11 +16,13 @@ from holdfast.model.run import ErrorInfo
 UNKNOWN = ErrorInfo("Unknown", "")
 
 
-def fail(run: RunFacts, error: str | None, facts: Facts, now: Now, **fields: Any) -> list[Change]:
+def fail(
+    run: RunFacts, error: str | None, data: dict[str, Any], facts: Facts, now: Now, **fields: Any
+) -> list[Change]:
     """One terminal event, and one dead letter unless the run's fifo lane just goes on."""
     lane = facts.lane(run.lane)
     policy = lane.head if lane is not None and lane.order == "fifo" else None
-    data = {"error": msgspec.Raw(error.encode()) if error else None}
+    data = {"error": msgspec.Raw(error.encode()) if error else None, **data}
     holds_lane = policy == "block"
     changes = move(run, EventType.FAILED, data, now, error=error, holds_lane=holds_lane, **fields)
     if policy != "skip":

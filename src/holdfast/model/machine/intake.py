@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.model.commands import Submit
 from holdfast.model.event import EventType
-from holdfast.model.machine.changes import AddEvent, AddRun, Decision
+from holdfast.model.machine.changes import AddEvent, AddRun, Decision, encode
 from holdfast.model.machine.facts import Facts, Now, RunFacts
 from holdfast.model.replies import Submitted
 from holdfast.model.run import RunState
@@ -40,6 +40,8 @@ def _new_run(command: Submit, now: Now) -> RunFacts:
         parent=command.parent,
         inherits=bool(command.checkpoints),
         created=now.wall,
+        labels=encode(command.labels).decode() if command.labels else None,
+        attributes=encode(command.attributes).decode() if command.attributes else None,
         input=command.input,
         attempt_limit=command.max_attempts,
         available=now.wall + command.delay if is_delayed else None,

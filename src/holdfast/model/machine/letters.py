@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from holdfast.model.commands import Bury, Discard, MarkRedriven
+from holdfast.model.event import EventType
 from holdfast.model.machine.changes import (
     AddAudit,
+    AddLetterEvent,
     Change,
     ChangeRun,
     CloseLetter,
     Decision,
     OpenLetter,
+    encode,
 )
 from holdfast.model.machine.facts import Facts, Now
 
@@ -25,7 +28,9 @@ def bury(command: Bury, facts: Facts, now: Now) -> Decision:
         command.tenant,
         body=command.body,
     )
-    return Decision(True, [letter])
+    data = {"source": command.source, "reason": command.reason}
+    event = EventType.MESSAGE_DEAD_LETTERED
+    return Decision(True, [letter, AddLetterEvent(command.id, event, encode(data).decode())])
 
 
 def mark_redriven(command: MarkRedriven, facts: Facts, now: Now) -> Decision:

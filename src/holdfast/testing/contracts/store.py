@@ -7,12 +7,14 @@ from holdfast.testing.contracts.store_topics.batches import BatchTopics
 from holdfast.testing.contracts.store_topics.checkpoints import CheckpointTopics
 from holdfast.testing.contracts.store_topics.claims import ClaimTopics
 from holdfast.testing.contracts.store_topics.dead_letters import DeadLetterTopics
-from holdfast.testing.contracts.store_topics.doorbell import DoorbellTopics
+from holdfast.testing.contracts.store_topics.fairness import FairnessTopics
 from holdfast.testing.contracts.store_topics.fences import FenceTopics
 from holdfast.testing.contracts.store_topics.intake import IntakeTopics
+from holdfast.testing.contracts.store_topics.labels import LabelTopics
 from holdfast.testing.contracts.store_topics.lanes import LaneTopics
 from holdfast.testing.contracts.store_topics.leases import LeaseTopics
 from holdfast.testing.contracts.store_topics.locks import LockTopics
+from holdfast.testing.contracts.store_topics.notifications import NotificationTopics
 from holdfast.testing.contracts.store_topics.operations import OperationTopics
 from holdfast.testing.contracts.store_topics.outbox import OutboxTopics
 from holdfast.testing.contracts.store_topics.reads import ReadTopics
@@ -23,6 +25,8 @@ from holdfast.testing.contracts.store_topics.settling import SettlingTopics
 class StoreContract(
     IntakeTopics,
     ClaimTopics,
+    FairnessTopics,
+    LabelTopics,
     LeaseTopics,
     FenceTopics,
     CheckpointTopics,
@@ -35,6 +39,6 @@ class StoreContract(
     OutboxTopics,
     BatchTopics,
     ReadTopics,
-    DoorbellTopics,
+    NotificationTopics,
 ):
     """Subclass it and define `make_store`. No test sleeps: the clock is moved."""

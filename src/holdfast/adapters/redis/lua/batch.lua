@@ -1,40 +1,47 @@
--- Applies a batch of commands, in the order given, in one transaction.
+-- Applies a batch of native commands, in the order given, in one transaction.
 --
 -- KEYS[1]  <prefix>holdfast:meta
 -- ARGV[1]  the prefix
--- ARGV[2]  who sends it: told to those who listen at <prefix>holdfast:bell when there may be something to do, with the
---          word `news` behind it if runs have succeeded and that is all
--- ARGV[3]  1 when state documents are wanted
--- ARGV[4]  the number of commands
--- ARGV[5…] the commands: MessagePack, the name of a command and then its fields, those of model/commands.py: one after
---          another for commands that are sent often, one map of them for the others. What is only handed on (a packed
---          checkpoint, a document, a body) follows in arguments of its own. The commonest Settle comes as Succeed, and
---          as Likewise when most of it is as in the one before
+-- ARGV[2]  what is said to those who listen at <prefix>holdfast:notify, or nothing
+-- ARGV[3]  1 if also a store that takes part in a move is to be changed
+-- ARGV[4…] the commands: MessagePack, the name of a command and then its fields one after another
 --
--- Returns MessagePack, two arrays: one answer for each command, described where the command is, and what the Claims among
--- them were given. A command that fails (never by being refused, which is an answer) ends the batch with its error; what was
--- applied before it stays. A store that takes part in a move (holding.lua) applies nothing: the error HELD says why.
+-- Returns MessagePack: an array with one answer for each command, described where the command is. A
+-- command that fails (never by being refused, which is an answer) ends the batch with its error;
+-- what was applied before it stays. A store that takes part in a move applies nothing: the error HELD
+-- says why.
 
-if meta[7] then
-  return redis.error_reply('HELD ' .. meta[7])
+local MODULES = {
+  Submit = 'submit', Claim = 'claim', Renew = 'attempts', SaveCheckpoint = 'attempts',
+  SaveProgress = 'attempts', LogLine = 'attempts', Settle = 'attempts', Acquire = 'locks',
+  RenewLocks = 'locks', ReleaseLock = 'locks', Decide = 'decisions', Adopt = 'decisions',
+}
+
+local keys, meta, writes = require('keys'), require('meta'), require('writes')
+
+if meta.held and ARGV[3] ~= '1' then
+  return redis.error_reply('HELD ' .. meta.held)
 end
 
 local answers = {}
 
 local function apply(name, ...)
-  return on[name](...)
+  return require(MODULES[name])[name](...)
 end
 
 local function apply_all()
-  take_in()
-  for i = 1, tonumber(ARGV[4]) do
-    answers[i] = apply(decode(argument()))
+  for i = 4, #ARGV - require('clock').arguments do
+    answers[i - 3] = apply(cmsgpack.unpack(ARGV[i]))
   end
 end
 
 local ok, failure = pcall(apply_all)
-finish()
+writes.flush()
+meta.keep()
 if not ok then
   return redis.error_reply(type(failure) == 'table' and failure.err or failure)
 end
-return told(answers)
+if ARGV[2] ~= '' then
+  redis.call('PUBLISH', keys.H .. 'notify', ARGV[2])
+end
+return cmsgpack.pack(answers)

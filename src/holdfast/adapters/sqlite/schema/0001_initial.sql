@@ -18,6 +18,8 @@ CREATE TABLE runs (
     parent        TEXT,
     inherits      INTEGER NOT NULL,
     created       REAL NOT NULL,
+    labels        TEXT,
+    attributes    TEXT,
     epoch         INTEGER NOT NULL,
     attempts      INTEGER NOT NULL,
     attempt_limit INTEGER NOT NULL,
@@ -41,12 +43,21 @@ CREATE TABLE runs (
 CREATE UNIQUE INDEX runs_key ON runs (tenant, key) WHERE key IS NOT NULL;
 CREATE UNIQUE INDEX runs_live ON runs (tenant, pipeline)
     WHERE "unique" AND state IN ('queued', 'running', 'paused');
-CREATE INDEX runs_ready ON runs (lane, priority DESC, seq) WHERE state = 'queued' AND due IS NULL;
+CREATE INDEX runs_ready ON runs (lane, tenant, priority DESC, seq)
+    WHERE state = 'queued' AND due IS NULL;
 CREATE INDEX runs_delayed ON runs (due) WHERE state = 'queued' AND due IS NOT NULL;
 CREATE INDEX runs_waiting ON runs (lane, seq) WHERE state = 'queued';
 CREATE INDEX runs_active ON runs (lane) WHERE state = 'running' OR holds_lane;
 CREATE INDEX runs_leased ON runs (lease_until) WHERE state = 'running';
 CREATE INDEX runs_finished ON runs (finished) WHERE finished IS NOT NULL;
+
+CREATE TABLE labels (
+    tenant TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    seq    INTEGER NOT NULL,                          -- that of the run
+    PRIMARY KEY (tenant, name, value, seq)
+) WITHOUT ROWID;
 
 CREATE TABLE checkpoints (
     run         TEXT NOT NULL,
@@ -73,11 +84,11 @@ CREATE TABLE quarantine (
 CREATE INDEX quarantine_run ON quarantine (run, step);
 
 CREATE TABLE events (
-    -- Order of commit: what the relay follows. Not AUTOINCREMENT, which would write one page more
+    -- Order of commit: what projections follow. Not AUTOINCREMENT, which would write one page more
     -- in every commit; pruning leaves a placeholder at the highest number instead, so that none is
     -- given out twice.
     position INTEGER PRIMARY KEY,
-    run      TEXT NOT NULL,
+    run      TEXT NOT NULL,                           -- or a message's dead letter
     seq      INTEGER NOT NULL,
     type     TEXT NOT NULL,
     at       REAL NOT NULL,
@@ -100,6 +111,20 @@ CREATE TABLE lanes (
     name    TEXT PRIMARY KEY,
     "order" TEXT NOT NULL,                            -- 'parallel' or 'fifo'
     head    TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE tenants (
+    tenant  TEXT PRIMARY KEY,
+    running INTEGER NOT NULL                          -- how many runs may run at once
+) WITHOUT ROWID;
+
+CREATE TABLE records (
+    key         TEXT PRIMARY KEY,
+    value       TEXT NOT NULL,
+    version     TEXT NOT NULL,
+    updated     REAL NOT NULL,
+    lease_until REAL,                                 -- NULL: it does not expire
+    lease_ttl   REAL NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE locks (

@@ -6,14 +6,16 @@ from __future__ import annotations
 from holdfast.model.commands import (
     Acquire,
     Acquired,
-    ConfirmOutbox,
+    Bury,
+    LimitTenant,
     PauseRun,
     Prune,
+    PutRecord,
     Quarantine,
-    ReadOutbox,
     Resume,
     Submitted,
 )
+from holdfast.model.replies import Changed, Stored
 from holdfast.ports.mover import KINDS
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.mover_topics.filling import fill
@@ -130,18 +132,45 @@ class AfterwardsTopics(MoverTopics):
         assert again.epoch > held.epoch
 
     @story
-    async def test_the_outbox_goes_on_where_a_relay_had_come_to(self, stage: Stage) -> None:
+    async def test_the_outbox_goes_on_behind_every_position(self, stage: Stage) -> None:
         await stage.scene.submit("r1")
         await stage.scene.submit("r2")
+        await stage.scene.do(Bury("m1", "jobs", "not JSON", b"x", {}, "acme"))
         await stage.scene.settle("r1", await stage.scene.restart("r1"), "succeeded")
-        events = await stage.scene.do(ReadOutbox(100))
-        await stage.scene.do(ConfirmOutbox(events[1].position))
+        events = await stage.scene.store.outbox(0)
         target = await stage.moved()
-        unsent = await target.do(ReadOutbox(100))
-        assert [event.id for event in unsent] == ["r1:2", "r1:3"]
-        await target.do(ConfirmOutbox(unsent[-1].position))
+        assert await target.store.outbox(0) == events
+        assert await target.store.outbox(events[1].position) == events[2:]
         await target.submit("r3")
-        assert [event.id for event in await target.do(ReadOutbox(100))] == ["r3:1"]
+        new = await target.store.outbox(events[-1].position)
+        assert [event.id for event in new] == ["r3:1"]
+
+    @story
+    async def test_records_go_on_with_their_versions_and_expire(self, stage: Stage) -> None:
+        put = PutRecord("a", "1", "v1")
+        await stage.scene.apply(put, PutRecord("b", "1", "v2", ttl=60.0))
+        stage.clock.advance(20.0)
+        target = await stage.moved()
+        page = await target.store.records("")
+        assert [(r.key, r.value, r.version) for r in page.records] == [
+            ("a", "1", "v1"),
+            ("b", "1", "v2"),
+        ]
+        assert page.records[0].updated == stage.clock.now() - 20.0
+        assert await target.do(PutRecord("a", "2", "v3", "v0")) == Changed("v1")
+        assert isinstance(await target.do(PutRecord("a", "2", "v3", "v1")), Stored)
+        stage.clock.advance(40.0)
+        assert [r.key for r in (await target.store.records("")).records] == ["a"]
+
+    @story
+    async def test_labels_and_limits_arrive(self, stage: Stage) -> None:
+        await stage.scene.do(LimitTenant("acme", 1, "ann"))
+        for name in ("r1", "r2"):
+            await stage.scene.submit(name, labels={"user_id": name})
+        target = await stage.moved()
+        found = await target.store.runs(RunFilter(tenant="acme", labels={"user_id": "r2"}))
+        assert [run.id for run in found] == ["r2"]
+        assert [run.run for run in await target.claim(limit=9)] == ["r1"]
 
     @story
     async def test_new_runs_are_accepted_behind_all_others(self, stage: Stage) -> None:
@@ -164,15 +193,15 @@ class AfterwardsTopics(MoverTopics):
     @story
     async def test_numbers_go_on_after_everything_was_pruned(self, stage: Stage) -> None:
         await stage.scene.settle("r1", await stage.scene.start("r1"), "succeeded")
-        events = await stage.scene.do(ReadOutbox(100))
-        await stage.scene.do(ConfirmOutbox(events[-1].position))
+        events = await stage.scene.store.outbox(0)
         seq = (await stage.scene.run("r1")).seq
         stage.clock.advance(10.0)
         await stage.scene.do(Prune(0.0, 0.0))
         target = await stage.moved()
         await target.submit("r2")
         assert (await target.run("r2")).seq > seq
-        assert [event.id for event in await target.do(ReadOutbox(100))] == ["r2:1"]
+        new = await target.store.outbox(events[-1].position)
+        assert [event.id for event in new] == ["r2:1"]
 
     @story
     async def test_retention_goes_on(self, stage: Stage) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.model.commands import Acquire, Acquired, ReadOutbox
+from holdfast.model.commands import Acquire, Acquired
 from holdfast.ports.mover import KINDS, AuditRecord, LockEpoch, RunRecord
 from holdfast.testing.contracts.mover_topics.filling import fill
 from holdfast.testing.contracts.mover_topics.stage import (
@@ -82,7 +82,7 @@ class ArrivalTopics(MoverTopics):
         await stage.target.go_on_from((await stage.source.standing()).numbers)
         await stage.target.release()
         assert {kind: await all_of(stage.target, kind) for kind in KINDS} == before
-        unsent = await (await stage.open_target()).do(ReadOutbox(1000))
+        unsent = await (await stage.open_target()).store.outbox(0, 1000)
         assert len(unsent) == len({event.id for event in unsent})
 
     @story

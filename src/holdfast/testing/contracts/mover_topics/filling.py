@@ -7,15 +7,15 @@ from holdfast.model.commands import (
     Acquire,
     Bury,
     Cancel,
-    ConfirmOutbox,
     DefineLane,
     Discard,
     ForceRelease,
+    LimitTenant,
     LogLine,
     MarkRedriven,
     PauseRun,
+    PutRecord,
     Quarantine,
-    ReadOutbox,
     Resume,
     SaveProgress,
 )
@@ -105,5 +105,7 @@ async def _others(scene: Scene) -> None:
     await scene.do(Acquire("own", "t1", "me", 5.0))
     await scene.do(ForceRelease("own", "ann", "stuck"))
     await scene.do(Acquire("own", "t2", "me", 5.0))
-    events = await scene.do(ReadOutbox(7))
-    await scene.do(ConfirmOutbox(events[-1].position))
+    await scene.do(LimitTenant("bolt", 3, "ann"))
+    await scene.do(PutRecord("workers/w1", '{"host":"☃"}', "v1"))
+    await scene.do(PutRecord("workers/w2", "2", "v2", ttl=60.0))
+    await scene.submit("labelled", labels={"user_id": "7"}, attributes={"ce-id": "m1"})

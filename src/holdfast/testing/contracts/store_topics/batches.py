@@ -11,12 +11,10 @@ from holdfast.model.commands import (
     Acquired,
     Bury,
     Cancel,
-    ConfirmOutbox,
     Held,
     LogLine,
     PauseRun,
     Quarantine,
-    ReadOutbox,
     Refused,
     ReleaseLock,
     Renew,
@@ -102,7 +100,7 @@ class BatchTopics(StoreTopics):
                 None,
             )
             assert await scene.events(command.id) == ["run.queued"]
-        assert [run.run for run in await scene.do(a_claim(limit=9))] == ["r2", "r1", "r5", "r6"]
+        assert [run.run for run in await scene.do(a_claim(limit=9))] == ["r1", "r2", "r5", "r6"]
         scene.clock.advance(60.0)
         assert [run.run for run in await scene.do(a_claim(limit=9))] == ["r4"]
 
@@ -287,13 +285,6 @@ class BatchTopics(StoreTopics):
     async def test_a_message_buried_twice_in_a_batch_is_new_once(self, scene: Scene) -> None:
         bury = Bury("m1", "bus", "bad", b"x")
         assert await scene.apply(bury, bury) == [True, False]
-
-    @story
-    async def test_the_outbox_is_read_and_confirmed_within_a_batch(self, scene: Scene) -> None:
-        await scene.submit("r1")
-        position = (await scene.do(ReadOutbox()))[-1].position
-        _, _, events = await scene.apply(a_submit("r2"), ConfirmOutbox(position), ReadOutbox())
-        assert [event.id for event in events] == ["r2:1"]
 
     @story
     async def test_many_commands_of_every_kind_keep_their_places(self, scene: Scene) -> None:

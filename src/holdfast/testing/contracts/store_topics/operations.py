@@ -29,7 +29,7 @@ class OperationTopics(StoreTopics):
                 "not needed",
             )
             assert after.finished == scene.clock.now()
-            expected = {"actor": "ann", "reason": "not needed"}
+            expected = {"from": run, "actor": "ann", "reason": "not needed"}
             assert await scene.last_event(run) == ("run.cancelled", expected)
         assert await scene.claim(limit=9) == []
 
@@ -75,7 +75,8 @@ class OperationTopics(StoreTopics):
         assert await scene.do(PauseRun("r1", "ann", "wait")) is None
         run = await scene.run("r1")
         assert (run.state, run.reason, run.epoch, run.attempts) == ("paused", "wait", 1, 0)
-        assert await scene.last_event("r1") == ("run.paused", {"actor": "ann", "reason": "wait"})
+        data = {"from": "queued", "actor": "ann", "reason": "wait"}
+        assert await scene.last_event("r1") == ("run.paused", data)
         assert await scene.claim() == []
 
     @story

@@ -90,6 +90,9 @@ class Scene:
     async def claim(self, limit: int = 1, **fields: Any) -> list[Claimed]:
         return await self.do(a_claim(limit=limit, **fields))
 
+    def claim_command(self, **fields: Any) -> Claim:
+        return a_claim(**fields)
+
     async def start(self, id: str = "r1", **fields: Any) -> int:
         """Submit a run and claim it; its epoch."""
         await self.submit(id, **fields)

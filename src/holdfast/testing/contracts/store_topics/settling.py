@@ -22,7 +22,9 @@ class SettlingTopics(StoreTopics):
         epoch = await scene.start("r1")
         scene.clock.advance(5.0)
         last = a_checkpoint("r1", epoch, "s", value='"☃"')
-        settle = Settle("r1", epoch, "succeeded", result='"☃"', last=last, progress=PROGRESS)
+        settle = Settle(
+            "r1", epoch, "succeeded", result='"☃"', last=last, progress=PROGRESS, execution_ms=5000
+        )
         assert await scene.do(settle) is None
         run = await scene.run("r1")
         assert (run.state, run.result, run.error) == ("succeeded", '"☃"', None)
@@ -30,6 +32,9 @@ class SettlingTopics(StoreTopics):
         assert run.progress.steps["s"].done == 3
         assert [c.value for c in await scene.store.checkpoints("r1")] == ['"☃"']
         assert (await scene.events("r1"))[2:] == ["step.completed", "run.completed"]
+        data = {"attempt": 1, "execution_time_ms": 5000}
+        assert await scene.last_event("r1") == ("run.completed", data)
+        assert run.events == 4
         assert await scene.store.dead_letters() == []
 
     @story
@@ -71,12 +76,17 @@ class SettlingTopics(StoreTopics):
     async def test_a_run_fails_with_its_error_and_one_dead_letter(self, scene: Scene) -> None:
         epoch = await scene.start("r1", input='{"a":"☃"}', tenant="acme")
         scene.clock.advance(5.0)
-        await scene.settle("r1", epoch, "failed", error=an_error("no such file", "Permanent"))
+        error = an_error("no such file", "Permanent")
+        await scene.settle("r1", epoch, "failed", error=error, execution_ms=77)
         run = await scene.run("r1")
         assert run.error is not None
         assert (run.state, run.finished, run.result) == ("failed", scene.clock.now(), None)
         assert (run.error.name, run.error.message) == ("Permanent", "no such file")
-        expected = {"error": {"name": "Permanent", "message": "no such file"}}
+        expected = {
+            "error": {"name": "Permanent", "message": "no such file"},
+            "attempt": 1,
+            "execution_time_ms": 77,
+        }
         assert await scene.last_event("r1") == ("run.failed", expected)
         letter = await scene.dead_letter("r1")
         assert (letter.id, letter.source, letter.run, letter.tenant) == (
@@ -119,7 +129,10 @@ class SettlingTopics(StoreTopics):
         assert (run.state, run.attempts, run.finished) == ("queued", 1, None)
         assert run.available == scene.clock.now() + 60.0
         error = {"name": "Transient", "message": "busy"}
-        assert await scene.last_event("r1") == ("run.retrying", {"delay": 60.0, "error": error})
+        assert await scene.last_event("r1") == (
+            "run.retrying",
+            {"attempt": 1, "delay": 60.0, "error": error},
+        )
         scene.clock.advance(59.0)
         assert await scene.claim() == []
         scene.clock.advance(1.0)

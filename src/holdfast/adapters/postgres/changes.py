@@ -1,0 +1,113 @@
+"""Changes as the server's function `write_change` takes them: see `0007_decisions.sql`."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from typing import Any, TypeGuard
+
+import msgspec
+from msgspec.structs import astuple
+
+from holdfast.adapters.decisions import Unit
+from holdfast.adapters.postgres.batch import encode
+from holdfast.model.commands import Settle, Submit
+from holdfast.model.event import EventType
+from holdfast.model.machine import changes as ch
+from holdfast.model.run import RunState
+
+_decode = msgspec.json.Decoder(dict[str, str]).decode
+
+SAID_BY_OTHERS = (EventType.QUEUED, EventType.COMPLETED)
+"""Events that have no row of their own: a request and a result say them."""
+
+
+def envelope(units: Sequence[Unit]) -> dict[str, Any]:
+    """The only part of a batch, and the names of what it rests on."""
+    names: dict[str, set[str]] = {"run": set(), "lock": set(), "letter": set(), "record": set()}
+    for unit in units:
+        for kind, name, *_ in unit.expectations:
+            if kind in names:
+                names[kind].add(name)
+    given = [
+        {"expects": unit.expectations, "until": unit.until, "changes": _written(unit.changes)}
+        for unit in units
+    ]
+    return {
+        "parts": [["decisions", given]],
+        **{f"{kind}s": list(some) for kind, some in names.items() if some},
+    }
+
+
+def _written(changes: Sequence[ch.Change]) -> list[list[Any]]:
+    return [
+        WRITTEN[type(change)](change) if not _is_success(change) else _succeed(change, changes)
+        for change in changes
+        if not (isinstance(change, ch.AddEvent) and change.type in SAID_BY_OTHERS)
+    ]
+
+
+def _is_success(change: ch.Change) -> TypeGuard[ch.ChangeRun]:
+    return isinstance(change, ch.ChangeRun) and change.fields.get("state") is RunState.SUCCEEDED
+
+
+def _succeed(change: ch.ChangeRun, changes: Sequence[ch.Change]) -> list[Any]:
+    """The server moves the run to where results are; its own epoch is filled in there."""
+    [event] = [c for c in changes if isinstance(c, ch.AddEvent) and c.type == EventType.COMPLETED]
+    settle = Settle(
+        change.run,
+        0,
+        "succeeded",
+        result=change.fields["result"],
+        progress=change.fields["progress"],
+        execution_ms=msgspec.json.decode(event.data)["execution_time_ms"],
+    )
+    return ["succeed", settle]
+
+
+def _add_run(change: ch.AddRun) -> list[Any]:
+    run = change.run
+    submit = Submit(
+        run.id,
+        run.tenant,
+        run.pipeline,
+        run.lane,
+        run.input,
+        run.fingerprint,
+        run.key,
+        run.unique,
+        run.priority,
+        run.delay,
+        run.attempt_limit,
+        run.parent,
+        change.checkpoints,
+        _decode(run.labels) if run.labels else {},
+        _decode(run.attributes) if run.attributes else {},
+    )
+    return ["submit", submit]
+
+
+def _open_letter(change: ch.OpenLetter) -> list[Any]:
+    body = None if change.body is None else b64encode(change.body).decode()
+    attributes = encode(change.attributes).decode()
+    named = [change.id, change.source, change.reason, attributes, change.tenant, change.run]
+    return ["letter", *named, body]
+
+
+WRITTEN: dict[type, Callable[[Any], list[Any]]] = {
+    ch.AddRun: _add_run,
+    ch.ChangeRun: lambda change: ["run", change.run, change.fields],
+    ch.RemoveRun: lambda change: ["remove", change.run],
+    ch.AddEvent: lambda change: ["event", change.run, change.type, change.data],
+    ch.AddLetterEvent: lambda change: ["letter_event", *astuple(change)],
+    ch.PutCheckpoint: lambda change: ["checkpoint", change.run, *astuple(change.checkpoint)],
+    ch.MoveToQuarantine: lambda change: ["quarantine", *astuple(change)],
+    ch.OpenLetter: _open_letter,
+    ch.CloseLetter: lambda change: ["close", change.id, change.resolution],
+    ch.AddAudit: lambda change: ["audit", *astuple(change)],
+    ch.PutLock: lambda change: ["lock", change.lock.name, change.lock.epoch],
+    ch.PutLane: lambda change: ["lane", *astuple(change.lane)],
+    ch.PutTenant: lambda change: ["tenant", *astuple(change)],
+    ch.WriteRecord: lambda change: ["record", *astuple(change.record)],
+    ch.RemoveRecord: lambda change: ["remove_record", change.key],
+}

@@ -1,0 +1,99 @@
+-- What decisions of the client look at. Rows are found by index, as in apply(), and nothing stays
+-- locked.
+
+-- A run in the order of RunFacts, without what may be large.
+CREATE FUNCTION small(r all_runs) RETURNS json
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT json_build_array(
+        r.id, r.tenant, r.pipeline, r.lane, r.state, r.seq, r.priority, r.key, r.fingerprint,
+        r.is_unique, r.parent, r.inherits, r.created, r.labels, r.attributes, r.epoch, r.attempts,
+        r.attempt_limit, r.worker, r.lease_until, r.lease_ttl, r.available, r.due, r.delay,
+        r.started, r.finished, r.error, r.reason, r.holds_lane, r.events)
+$$;
+
+-- By the names in `needs` (see `Needs` in adapters/decisions.py), and the present.
+CREATE FUNCTION facts(needs jsonb, mono double precision) RETURNS json
+LANGUAGE sql
+SET search_path FROM CURRENT
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off
+AS $$
+    WITH slot AS MATERIALIZED (
+        SELECT o.tenant, o.pipeline, o.id FROM jsonb_array_elements(needs->'slots') AS s
+        JOIN open_runs o ON o.is_unique AND o.tenant = s->>0 AND o.pipeline = s->>1
+                        AND o.state IN ('queued', 'running', 'paused')
+        UNION
+        SELECT o.tenant, o.pipeline, o.id
+        FROM jsonb_array_elements_text(needs->'runs') AS run (id), LATERAL (
+            SELECT m.tenant, m.pipeline FROM open_runs m
+            WHERE m.id = run.id AND coalesce(m.is_unique) OFFSET 0) AS mine, LATERAL (
+            SELECT * FROM open_runs u
+            WHERE u.is_unique AND u.tenant = mine.tenant AND u.pipeline = mine.pipeline
+              AND u.state IN ('queued', 'running', 'paused') OFFSET 0) AS o
+    ), named AS MATERIALIZED (
+        SELECT q.tenant, q.key, q.id FROM jsonb_array_elements(needs->'keys') AS k
+        JOIN requests q ON q.tenant = k->>0 AND q.key = k->>1
+    ), wanted AS MATERIALIZED (
+        SELECT jsonb_array_elements_text(needs->'runs') AS id
+        UNION SELECT id FROM slot UNION SELECT id FROM named
+    )
+    SELECT json_build_object(
+        'now', mono,
+        'runs', (SELECT coalesce(json_agg(small(r)), '[]') FROM wanted w, LATERAL (
+            SELECT * FROM all_runs a WHERE a.id = w.id OFFSET 0) AS r),
+        'keys', (SELECT coalesce(json_agg(json_build_array(tenant, key, id)), '[]') FROM named),
+        'slots', (SELECT coalesce(json_agg(json_build_array(tenant, pipeline, id)), '[]') FROM slot),
+        'lanes', (SELECT coalesce(json_agg(json_build_array(name, "order", head)), '[]')
+            FROM lanes WHERE name > ''),
+        'locks', (SELECT coalesce(json_agg(json_build_array(
+            k.name, epoch, token, owner, acquired, lease_until, lease_ttl)), '[]')
+            FROM jsonb_array_elements_text(needs->'locks') AS l (name)
+            JOIN locks k ON k.name = l.name),
+        'letters', (SELECT coalesce(json_agg(json_build_array(d.id, run, closed)), '[]')
+            FROM jsonb_array_elements_text(needs->'letters') AS l (id)
+            JOIN dead_letters d ON d.id = l.id),
+        'checkpoints', (SELECT coalesce(json_agg(json_build_array(run, step, key, epoch)), '[]')
+            FROM jsonb_array_elements(needs->'checkpoints') AS w
+            JOIN checkpoints c ON c.run = w->>0 AND c.step = w->>1 AND c.key = w->>2),
+        'quarantined', (SELECT coalesce(json_agg(json_build_array(run, step, count)), '[]') FROM (
+            SELECT q.run, q.step, count(*) FROM jsonb_array_elements(needs->'checkpoints') AS w
+            JOIN quarantine q ON q.run = w->>0 AND q.step = w->>1
+            GROUP BY q.run, q.step, w) AS counted),
+        'records', (SELECT coalesce(json_agg(json_build_array(
+            r.key, value, version, updated, lease_until, lease_ttl)), '[]')
+            FROM jsonb_array_elements_text(needs->'records') AS l (key)
+            JOIN records r ON r.key = l.key))
+$$;
+
+-- Here and below, what somebody has locked is passed over.
+CREATE FUNCTION ended_leases(most bigint, mono double precision) RETURNS json
+LANGUAGE sql SET search_path FROM CURRENT SET enable_seqscan = off AS $$
+    SELECT coalesce(json_agg(id ORDER BY lease_until, seq), '[]') FROM (
+        SELECT id, lease_until, seq FROM open_runs
+        WHERE state = 'running' AND NOT lasts(lease_until, lease_ttl, mono)
+        ORDER BY lease_until, seq LIMIT most
+        FOR NO KEY UPDATE SKIP LOCKED) AS ended
+$$;
+
+-- `sent` is the position up to which events were sent; below 0: nobody sends any.
+CREATE FUNCTION expired(keep double precision, keep_failed double precision, sent bigint,
+                        most bigint, wall double precision) RETURNS json
+LANGUAGE sql SET search_path FROM CURRENT SET enable_seqscan = off AS $$
+    SELECT coalesce(json_agg(id ORDER BY finished, seq), '[]') FROM (
+        SELECT * FROM (
+            SELECT s.id, s.finished, s.position AS seq FROM results s
+            WHERE sent < 0 OR s.position <= sent ORDER BY s.position LIMIT most
+            FOR UPDATE SKIP LOCKED
+        ) AS succeeded WHERE finished <= wall - keep
+        UNION ALL
+        SELECT * FROM (
+            SELECT o.id, o.finished, o.seq FROM open_runs o
+            WHERE o.state IN ('failed', 'cancelled') AND NOT o.holds_lane
+              AND o.finished <= wall - CASE WHEN o.state = 'failed' THEN keep_failed ELSE keep END
+              AND NOT (sent >= 0 AND EXISTS (
+                  SELECT FROM events e WHERE e.run = o.id AND e.position > sent))
+            ORDER BY o.finished LIMIT most
+            FOR UPDATE SKIP LOCKED
+        ) AS others
+        ORDER BY finished, seq LIMIT most) AS old
+$$;

@@ -1,0 +1,199 @@
+"""Lists of runs: the narrowest sorted set that has all that match, read from its newest end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.adapters.redis import codec
+from holdfast.adapters.redis.codec import SMALL, WHOLE
+from holdfast.adapters.redis.facts import Ask
+from holdfast.model.commands import Prune
+from holdfast.model.machine.facts import RunFacts
+from holdfast.model.run import Run, RunState
+from holdfast.ports.store import RunFilter
+
+PAGE = 200
+"""Runs that are looked at in one go, where most may not match."""
+
+Numbered = tuple[int, str]
+"""A run's number and its id."""
+
+ASIDE = (RunState.PAUSED, RunState.FAILED, RunState.CANCELLED)
+
+
+async def runs(ask: Ask, where: RunFilter, limit: int, below: float) -> list[Run]:
+    """The newest runs with numbers below one."""
+    found: list[Run] = []
+    is_plain = where in (RunFilter(), RunFilter(tenant=where.tenant))
+    while len(found) < limit:
+        size = min(limit - len(found), 1000) if is_plain else PAGE
+        page = await _newest(ask, where, below, size)
+        rows = await _load(ask, [id for _, id in page], WHOLE if is_plain else SMALL)
+        ids = [run.id for run in rows if _matches(run, where)][: limit - len(found)]
+        matching = rows if is_plain else await _load(ask, ids, WHOLE)
+        found += [run.view() for run in matching]
+        if len(page) < size:
+            break
+        below = page[-1][0]
+    return found
+
+
+async def _load(ask: Ask, ids: Sequence[str], fields: Sequence[str]) -> list[RunFacts]:
+    rows = await ask([("HMGET", f"run:{id}", *fields) for id in ids]) if ids else []
+    loaded = [codec.run(id, row) for id, row in zip(ids, rows, strict=True)]
+    return [run for run in loaded if run is not None]  # some may have gone meanwhile
+
+
+def _matches(run: RunFacts, where: RunFilter) -> bool:
+    return (
+        where.tenant in (None, run.tenant)
+        and where.pipeline in (None, run.pipeline)
+        and where.state in (None, run.state)
+        and where.lane in (None, run.lane)
+        and where.key in (None, run.key)
+        and run.id.startswith(where.id_prefix or "")
+        and (not where.labels or where.labels.items() <= run.view().labels.items())
+    )
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+async def _newest(ask: Ask, where: RunFilter, below: float, size: int) -> list[Numbered]:
+    """The newest of all that may match: at most `size`, and fewer only if there are no more."""
+    if where.key is not None:
+        found = await _with_key(ask, where)
+    elif where.labels:
+        found = await _from_sets(ask, await _label_keys(ask, where), below, size)
+    elif where.state == RunState.RUNNING:
+        found = await _numbered(ask, await _members(ask, ["leases"]))
+    elif where.state == RunState.QUEUED:
+        found = await _queued(ask, where, below, size)
+    elif where.state in ASIDE:
+        found = await _from_sets(ask, [f"state:{where.state}"], below, size)
+    else:
+        key = "runs" if where.tenant is None else f"tenant:{where.tenant}"
+        found = await _from_sets(ask, [key], below, size)
+    return sorted((named for named in found if named[0] < below), reverse=True)[:size]
+
+
+async def _from_sets(ask: Ask, keys: Sequence[str], below: float, size: int) -> list[Numbered]:
+    """From sets whose scores are the numbers of runs."""
+    top = "+inf" if below == float("inf") else f"({below:.0f}"
+    wanted = ("-inf", "WITHSCORES", "LIMIT", 0, size)
+    answers = await ask([("ZREVRANGEBYSCORE", key, top, *wanted) for key in keys]) if keys else []
+    return [
+        (int(score), id.decode())
+        for flat in answers
+        for id, score in zip(flat[::2], flat[1::2], strict=True)
+    ]
+
+
+async def _members(ask: Ask, keys: Sequence[str]) -> list[str]:
+    answers = await ask([("ZRANGE", key, 0, -1) for key in keys]) if keys else []
+    return [id.decode() for members in answers for id in members]
+
+
+async def _numbered(ask: Ask, ids: Sequence[str]) -> list[Numbered]:
+    return [(run.seq, run.id) for run in await _load(ask, ids, SMALL)]
+
+
+async def tenants(ask: Ask, where: RunFilter) -> list[str]:
+    if where.tenant is not None:
+        return [where.tenant]
+    [members] = await ask([("SMEMBERS", "tenants")])
+    return sorted(name.decode() for name in members)
+
+
+async def _with_key(ask: Ask, where: RunFilter) -> list[Numbered]:
+    names = [f"{tenant}\0{where.key}" for tenant in await tenants(ask, where)]
+    answers = await ask([("HGET", "keys", name) for name in names]) if names else []
+    return await _numbered(ask, [id.decode() for id in answers if id is not None])
+
+
+async def _label_keys(ask: Ask, where: RunFilter) -> list[str]:
+    name, value = next(iter(where.labels.items()))
+    return [f"label:{tenant}\0{name}\0{value}" for tenant in await tenants(ask, where)]
+
+
+async def _queued(ask: Ask, where: RunFilter, below: float, size: int) -> list[Numbered]:
+    if where.lane is None:
+        lanes = sorted({lane for _, _, lane, _, _ in await counts(ask, RunFilter())})
+    else:
+        lanes = [where.lane]
+    names = await ask([("ZRANGE", f"queues:{lane}", 0, -1) for lane in lanes]) if lanes else []
+    queues = [
+        f"ready:{lane}\0{name.decode()}"
+        for lane, members in zip(lanes, names, strict=True)
+        for name in members
+    ]
+    fifo = [f"fifo:{lane}" for lane in lanes]
+    ready = await _from_sets(ask, [*queues, *fifo], below, size)
+    delayed = await _members(ask, [f"delayed:{lane}" for lane in lanes])
+    return ready + await _numbered(ask, delayed)
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+async def counts(ask: Ask, where: RunFilter) -> list[tuple[str, str, str, str, int]]:
+    """Tenant, pipeline, lane, state and number of runs."""
+    names = await tenants(ask, where)
+    answers = await ask([("HGETALL", f"counts:{tenant}") for tenant in names]) if names else []
+    rows: list[tuple[str, str, str, str, int]] = []
+    for tenant, flat in zip(names, answers, strict=True):
+        for name, number in zip(flat[::2], flat[1::2], strict=True):
+            pipeline, lane, state = name.decode().split("\0")
+            rows.append((tenant, pipeline, lane, state, int(number)))
+    return rows
+
+
+async def count(ask: Ask, where: RunFilter) -> dict[str, int]:
+    total: dict[str, int] = {}
+    if where.key is not None or where.id_prefix is not None or where.labels:
+        found: list[Any] = [(run.state, 1) for run in await runs(ask, where, 1 << 40, float("inf"))]
+    else:
+        found = [
+            (state, number)
+            for _, pipeline, lane, state, number in await counts(ask, where)
+            if where.pipeline in (None, pipeline)
+            and where.lane in (None, lane)
+            and where.state in (None, state)
+        ]
+    for state, number in found:
+        total[str(state)] = total.get(str(state), 0) + number
+    return total
+
+
+# --- what the sweeper looks for ------------------------------------------------------------------------------------
+
+
+async def ended_leases(ask: Ask, limit: int, mono: float) -> list[str]:
+    """Running runs whose lease has ended, the first that ended first."""
+    [ids] = await ask([("ZRANGEBYSCORE", "leases", "-inf", repr(mono), "LIMIT", 0, limit)])
+    runs = await _load(ask, [id.decode() for id in ids], SMALL)
+    return [run.id for run in sorted(runs, key=lambda run: (run.lease_until or 0.0, run.seq))]
+
+
+async def expired(ask: Ask, prune: Prune, now: float) -> list[str]:
+    """Finished runs that retention lets go, the oldest first. Twice as many are looked at: some may
+    have to stay."""
+    limits = {"failed": prune.keep_failed, "finished": prune.keep}
+    answers = await ask(
+        [
+            ("ZRANGEBYSCORE", key, "-inf", repr(now - keep), "LIMIT", 0, 2 * prune.limit)
+            for key, keep in limits.items()
+        ]
+    )
+    old = await _load(ask, [id.decode() for ids in answers for id in ids], SMALL)
+    fields = [("HGET", f"run:{run.id}", f"e{run.events}") for run in old]
+    events = await ask(fields) if old else []
+    kept = (1 << 62) if prune.sent is None else prune.sent
+    gone = [
+        run
+        for run, event in zip(old, events, strict=True)
+        if not run.holds_lane and event is not None and codec.unpack(4, event)[3] <= kept
+    ]
+    gone.sort(key=lambda run: (run.finished, run.seq))
+    return [run.id for run in gone[: prune.limit]]
