@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
 
 from holdfast.bootstrap.urls import missing_extra
-from holdfast.errors import ConfigurationError
 from holdfast.ports.analyst import Analyst
-from holdfast.ports.blobs import BlobStore
-from holdfast.settings.secrecy import redacted
+from holdfast.ports.health import Findings, found
+from holdfast.ports.language_model import LanguageModels
+from holdfast.settings.values import Settings
 
 LOCAL = ("", "local", "local:")
+LOCAL_NEEDS = ("numpy", "scipy", "safetensors", "tokenizers", "wordllama")
 
 
 class ShippedAnalysts:
     """The analysts that come with holdfast, each made when it is first asked for."""
 
-    def __init__(self, blobs: BlobStore | None) -> None:
-        self._blobs = blobs
+    def __init__(self, models: LanguageModels) -> None:
+        self._models = models
         self._made: dict[str, Analyst] = {}
 
     def named(self, name: str) -> Analyst:
@@ -25,26 +28,20 @@ class ShippedAnalysts:
             self._made[name] = self._make(name)
         return self._made[name]
 
+    def check(self, name: str) -> None:
+        if name not in LOCAL:
+            self._models.named(name).check_configuration()
+
     def _make(self, name: str) -> Analyst:
         if name in LOCAL:
             return _local_analyst()
-        return _llm_analyst(name, self._blobs)
+        from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
 
-    async def aclose(self) -> None:
-        for analyst in self._made.values():
-            if (close := getattr(analyst, "aclose", None)) is not None:
-                await close()
-        self._made.clear()
+        return LLMAnalyst(self._models.named(name))
 
 
-def check_analyst(name: str) -> None:
-    """Raise what is wrong with the name of an analyst, or with its key, before any work is
-    accepted."""
-    if name not in LOCAL:
-        from holdfast.adapters.llm.address import parse
-        from holdfast.adapters.llm.secret import read_key
-
-        read_key(parse(name), os.environ)
+def analysts(use: Callable[[type[Any]], Any]) -> ShippedAnalysts:
+    return ShippedAnalysts(use(LanguageModels))
 
 
 def _local_analyst() -> Analyst:
@@ -55,16 +52,16 @@ def _local_analyst() -> Analyst:
     return LocalAnalyst()
 
 
-def _llm_analyst(name: str, blobs: BlobStore | None) -> Analyst:
-    if blobs is None:
-        raise ConfigurationError(
-            "asking a model needs a blob store for its answers: set HOLDFAST_BLOBS=file:./folder"
-        )
-    try:
-        from holdfast.adapters.llm.address import parse
-        from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
-        from holdfast.adapters.llm.answers import Answers
-        from holdfast.adapters.llm.model import Model
-    except ModuleNotFoundError as error:
-        raise missing_extra(error, "llm", f"llm = {redacted(name)!r}") from error
-    return LLMAnalyst(Model(parse(name)), Answers(blobs))
+async def local_findings(settings: Settings) -> Findings:
+    if settings.llm not in LOCAL:
+        return
+    missing = [name for name in LOCAL_NEEDS if find_spec(name) is None]
+    yield found(
+        "analyst",
+        f"local:, which lacks {', '.join(missing)}"
+        if missing
+        else "local: works offline, without a key",
+        warn=bool(missing),
+        why="reports can't be made; other pipelines do not need it",
+        fix="pip install 'holdfast[report]'",
+    )

@@ -104,11 +104,11 @@ def build(
 async def _build(
     session: Session, file: str, folder: Path, tenant: str, wish: dict[str, Any]
 ) -> int:
-    from holdfast.bootstrap import check_analyst
     from holdfast.cli.logs import set_up
     from holdfast.cli.progress import progress_on
     from holdfast.cli.signals import StopSignal
     from holdfast.pipelines.report import report
+    from holdfast.ports.analyst import Analysts
     from holdfast.services.reports import Reports
 
     loaded = session.loaded
@@ -119,7 +119,7 @@ async def _build(
         try:
             await holdfast.open()
             request = await request_for(session, holdfast, file, tenant, wish)
-            check_analyst(request.model)
+            holdfast.use(Analysts).check(request.model)
             reports = Reports(holdfast.runtime, holdfast.operations)
             handle = await reports.build(request, tenant=tenant, actor=actor())
             if (await handle.info()).state == RunState.SUCCEEDED:
@@ -211,18 +211,16 @@ def estimate(session: Session, file: str, **wish: Any) -> None:
     Example:
       holdfast report estimate comments.csv --model openai:gpt-4o-mini --cruxes
     """
-    from holdfast.bootstrap import ShippedAnalysts, make_blobs
+    from holdfast.app import Holdfast
     from holdfast.cli.render.estimate import estimate_page
+    from holdfast.ports.analyst import Analysts
     from holdfast.services.reports import comments_in
 
     asked = asked_for(session, wish)
     with opened(file) as source:
         comments, brief = comments_in(file, source.read(), asked)
-    found = (
-        ShippedAnalysts(make_blobs("memory:"))
-        .named(asked["model"])
-        .estimate(comments, brief, asked["cruxes"])
-    )
+    analyst = Holdfast("memory:", worker=False).use(Analysts).named(asked["model"])
+    found = analyst.estimate(comments, brief, asked["cruxes"])
     session.out.value(found, lambda: estimate_page(found))
 
 

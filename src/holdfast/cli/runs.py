@@ -133,9 +133,9 @@ async def _find(store: Store, run: str) -> Run:
 
 
 async def _view(session: Session, store: Store, run: Run) -> RunView:
-    from holdfast.services.views import declared_steps, run_view
+    from holdfast.services.views import run_view
 
-    return await run_view(store, run, time.time(), declared_steps(session.known.pipelines, run))
+    return await run_view(store, run, time.time(), session.declared_steps(run))
 
 
 @command.command()

@@ -117,3 +117,8 @@ class Analysts(Protocol):
         """The analyst of that name; the same one every time. Raises ConfigurationError with what is
         known."""
         ...
+
+    def check(self, name: str) -> None:
+        """Raise ConfigurationError if that analyst could not work: unknown, or its key is missing.
+        Asks nobody."""
+        ...

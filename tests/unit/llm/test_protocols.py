@@ -11,12 +11,13 @@ import pytest
 from tests.unit.llm.scene import GOOD, Bill, Claims, Scene, over_loopback
 
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.failures import BadRequest, Declined
-from holdfast.adapters.llm.model import Model, Question
+from holdfast.adapters.llm.client import ModelClient
+from holdfast.adapters.llm.errors import BadRequest
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.protocol import Prompt
 from holdfast.adapters.llm.secret import Key
 from holdfast.errors import Fix, Transient
+from holdfast.ports.language_model import Declined, Question
 from holdfast.testing.fakellm import always, in_turn
 
 ANSWER = Claims.model_validate(GOOD)
@@ -43,7 +44,7 @@ def test_a_question_is_asked_and_answered(vendor):
 )
 def test_any_text_can_be_asked_about(vendor, text):
     async def story(scene: Scene) -> str:
-        await scene.ask(Question("claims", "s", f"|{text}|"))
+        await scene.ask(Question("s", f"|{text}|", "claims"))
         return scene.fake.calls[0].text
 
     assert over_loopback(story, vendor) == f"|{text}|".replace("\ud800", "?")
@@ -123,7 +124,7 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
 
         scene.model._protocol.reply = reply
         for _ in range(2):
-            await scene.ask(Question("claims", LONG, "text"))
+            await scene.ask(Question(LONG, "text", "claims"))
         return seen
 
     first, second = over_loopback(story, vendor)
@@ -136,12 +137,12 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
 def test_a_server_without_a_key_is_asked_without_one(vendor):
     async def story(scene: Scene) -> Claims:
         scene.fake._key = None
-        model = Model(
+        model = ModelClient(
             parse(scene.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"}
         )
         try:
             assert not model._key
-            return await model.ask(Question("claims", "s", "t"), Claims, Bill())
+            return await model.ask(Question("s", "t", "claims"), Claims, Bill())
         finally:
             await model.aclose()
 
@@ -162,7 +163,7 @@ def test_a_refusal_is_told_with_its_reason_and_paid(vendor):
 def test_a_task_has_a_plain_name(task):
     async def story(scene: Scene) -> None:
         with pytest.raises(Fix, match="can't name a task"):
-            await scene.ask(Question(task, "s", "t"))
+            await scene.ask(Question("s", "t", task))
 
     over_loopback(story)
 

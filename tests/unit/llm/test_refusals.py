@@ -5,11 +5,12 @@ import json
 import pytest
 
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.failures import BadRequest, SlowDown, TooLong
+from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.refusal import failure, retry_after
 from holdfast.adapters.llm.secret import Key
 from holdfast.adapters.llm.wire import Answer
 from holdfast.errors import ConfigurationError, Pause, Transient
+from holdfast.ports.language_model import TooLong
 
 ADDRESS = parse("openai:gpt-4o-mini")
 KEY = Key("sk-canary-123456", "OPENAI_API_KEY")
@@ -35,12 +36,12 @@ def meaning(status: int, message: str = "because", headers=None, **more):
         (418, BadRequest),
         (422, BadRequest),
         (425, Transient),
-        (429, SlowDown),
+        (429, RateLimited),
         (500, Transient),
         (502, Transient),
-        (503, SlowDown),
+        (503, RateLimited),
         (504, Transient),
-        (529, SlowDown),
+        (529, RateLimited),
         (599, Transient),
         (301, ConfigurationError),
         (204, ConfigurationError),

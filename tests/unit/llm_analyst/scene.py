@@ -13,9 +13,11 @@ from typing import Any
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
-from holdfast.adapters.llm.answers import Answers
-from holdfast.adapters.llm.model import Model
+from holdfast.adapters.llm.answer_cache import AnswerCache
+from holdfast.adapters.llm.client import ModelClient
+from holdfast.adapters.llm.language_model import HttpLanguageModel
 from holdfast.adapters.memory.blobs import MemoryBlobs
+from holdfast.model.clock import SystemClock
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Claim, Group, claim_id, group_id
 from holdfast.model.report.comment import Comment
@@ -101,6 +103,7 @@ class PaperContext:
 @dataclass
 class Scene:
     fake: FakeLLM
+    model: HttpLanguageModel
     analyst: LLMAnalyst
     blobs: MemoryBlobs
     ctx: Any = field(default_factory=PaperContext)
@@ -109,10 +112,14 @@ class Scene:
         """How many calls of each task were made."""
         return dict(Counter(call.task for call in self.fake.calls[since:]))
 
-    def another(self) -> LLMAnalyst:
-        """An analyst in a later process: it shares what is stored, and nothing else."""
-        model = Model(self.analyst._asker.model.address, environment=self.fake.environment)
-        return LLMAnalyst(model, Answers(self.blobs))
+    def another_model(self) -> HttpLanguageModel:
+        """The model in a later process: it shares what is stored, and nothing else."""
+        client = ModelClient(self.model._client.address, environment=self.fake.environment)
+        return language_model(client, self.blobs)
+
+
+def language_model(client: ModelClient, blobs: MemoryBlobs) -> HttpLanguageModel:
+    return HttpLanguageModel(client, AnswerCache(blobs, SystemClock(), 30 * 86_400))
 
 
 @asynccontextmanager
@@ -125,16 +132,16 @@ async def scene(
 ):
     prices = {"input_price": 0.15, "output_price": 0.6}
     async with FakeLLM(brain or ReportBrain(), **options) as fake:
-        model = Model(
+        client = ModelClient(
             parse(fake.address(vendor, **{**prices, **(address or {})})),
             environment=fake.environment,
         )
         blobs = MemoryBlobs()
-        analyst = LLMAnalyst(model, Answers(blobs))
+        model = language_model(client, blobs)
         try:
-            yield Scene(fake, analyst, blobs)
+            yield Scene(fake, model, LLMAnalyst(model), blobs)
         finally:
-            await analyst.aclose()
+            await model.aclose()
         assert not fake.errors, fake.errors
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.llm_analyst.scene import BRIEF, PaperContext, Scene, comment, comments, play
 
+from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
 from holdfast.model.report.brief import Brief, GivenTopic
 from holdfast.model.report.taxonomy import OTHER, Clustering
 from holdfast.testing.fakellm import Minimal, when
@@ -184,11 +185,12 @@ def again(second: Any, brief: Brief = BRIEF, later: Brief = BRIEF, tenant: str =
 
     async def story(scene: Scene) -> Any:
         first = await scene.analyst.cluster(comments(200), brief, scene.ctx)
-        await scene.analyst.aclose()
+        await scene.model.aclose()
         before = len(scene.fake.calls)
-        analyst = scene.another()
+        model = scene.another_model()
+        analyst = LLMAnalyst(model)
         found = await analyst.cluster(second, later, PaperContext(tenant=tenant, run="run-2"))
-        await analyst.aclose()
+        await model.aclose()
         return first, found, scene.asked(before)
 
     return play(story)
@@ -296,13 +298,14 @@ def test_topics_that_were_added_later_are_found_again():
 def test_a_damaged_memory_is_passed_over():
     async def story(scene: Scene) -> Any:
         await scene.analyst.cluster(SOME, BRIEF, scene.ctx)
-        await scene.analyst.aclose()
+        await scene.model.aclose()
         for key in scene.blobs._objects:
             scene.blobs._objects[key] = b"{"
         before = len(scene.fake.calls)
-        analyst = scene.another()
+        model = scene.another_model()
+        analyst = LLMAnalyst(model)
         found = await analyst.cluster(SOME, BRIEF, scene.ctx)
-        await analyst.aclose()
+        await model.aclose()
         return found, scene.asked(before)
 
     found, asked = play(story)

@@ -13,8 +13,8 @@ from tests.unit.llm_analyst.scene import PaperContext
 
 from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
 from holdfast.adapters.llm.analysis.sharing import SharedContext
-from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
 from holdfast.errors import Pause, StoreUnavailable, Transient
+from holdfast.ports.language_model import Declined, Malformed, TooLong
 
 SIZE = Size(pieces=10, tokens=1000)
 
@@ -35,7 +35,7 @@ class Echo:
         self.cancelled = 0
         self._answer = answer or (lambda identities: [f"answer to {each}" for each in identities])
 
-    async def recall(self, pile: Any, piece: Piece) -> str | None:
+    async def recall(self, pile: Any, piece: Piece, ctx: Any) -> str | None:
         await asyncio.sleep(0)
         if piece.identity == "out of reach":
             raise StoreUnavailable("the disk is gone")

@@ -18,6 +18,7 @@ from tests.unit.llm_analyst.scene import (
     whole,
 )
 
+from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
 from holdfast.adapters.llm.analysis.reading import COMMENTS_PER_CALL
 from holdfast.adapters.llm.analysis.words import clipped
 from holdfast.errors import Pause, Transient
@@ -145,9 +146,10 @@ def known(
 
     async def story(scene: Scene) -> Any:
         await read(scene, comments(40))
-        await scene.analyst.aclose()
+        await scene.model.aclose()
         before = len(scene.fake.calls)
-        analyst = scene.another()
+        model = scene.another_model()
+        analyst = LLMAnalyst(model)
         context = PaperContext(tenant=tenant, run="run-2")
         await asyncio.gather(
             *(
@@ -155,7 +157,7 @@ def known(
                 for each in later
             )  # type: ignore[arg-type]
         )
-        await analyst.aclose()
+        await model.aclose()
         return scene.asked(before)
 
     return play(story, HONEST)

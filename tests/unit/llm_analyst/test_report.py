@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.llm_analyst.scene import Scene, comment, comments, scene
+from tests.unit.llm_analyst.scene import Scene, comment, comments, language_model, scene
 
 from holdfast import Holdfast
 from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.analysis.analyst import LLMAnalyst
 from holdfast.adapters.llm.analysis.estimate import Estimate, estimate
-from holdfast.adapters.llm.model import Model
+from holdfast.adapters.llm.client import ModelClient
+from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.model.clock import SystemClock
 from holdfast.model.report.brief import Brief
@@ -50,7 +52,7 @@ class Office:
     def __init__(self, app: Holdfast, scene: Scene) -> None:
         self._app = app
         self.scene = scene
-        self.model = scene.analyst._asker.model
+        self.model = scene.model
         self.number = 0
 
     async def start(self, given: Sequence[Comment], **options: Any) -> Any:
@@ -212,8 +214,8 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
                 run = await Office(app, set_up).start(comments(200))
                 await enough.wait()
                 await app.close(grace=0)
-            later = set_up.another()
-            provide = {Analysts: Only(later)}
+            later = set_up.another_model()
+            provide = {Analysts: Only(LLMAnalyst(later))}
             async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
                 result = await (await app.run(run.id)).result()
             await later.aclose()
@@ -360,7 +362,8 @@ def test_an_estimate_counts_with_the_topics_that_were_asked_for():
 def test_an_estimate_knows_no_price_that_nobody_knows():
     async def story() -> Any:
         async with FakeLLM(ReportBrain()) as fake:
-            model = Model(parse(fake.address()), environment=fake.environment)
+            client = ModelClient(parse(fake.address()), environment=fake.environment)
+            model = language_model(client, MemoryBlobs())
             return estimate(comments(20), Brief(), model, cruxes=False), estimate(
                 [], Brief(), model, cruxes=True
             )

@@ -17,8 +17,8 @@ from holdfast.adapters.llm.analysis.taxonomy import (
     taxonomy,
     wishes,
 )
-from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief, GivenTopic
+from holdfast.model.tokens import estimate_tokens
 from holdfast.testing.fakellm.injections import injections
 
 
@@ -152,7 +152,7 @@ def test_a_large_set_is_sampled_by_content_and_fits():
     random.Random(3).shuffle(texts)
     assert samples(texts) == batches
     assert len(batches) == MOST_SAMPLES
-    assert all(sum(map(estimate, batch)) <= SAMPLE_TOKENS * 1.1 for batch in batches)
+    assert all(sum(map(estimate_tokens, batch)) <= SAMPLE_TOKENS * 1.1 for batch in batches)
     assert 1000 < sum(map(len, batches)) < len(texts)
 
 

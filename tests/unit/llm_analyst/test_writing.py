@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.llm_analyst.scene import BRIEF, TOPICS, PaperContext, Scene, group, play, text
 
-from holdfast.adapters.llm.failures import Malformed
 from holdfast.model.report.summary import Sentence, TopicSummary
+from holdfast.ports.language_model import Malformed
 from holdfast.testing.fakellm import Fixed, always, in_turn
 from holdfast.testing.fakellm.brain import HostileBrain
 from holdfast.testing.fakellm.injections import injections

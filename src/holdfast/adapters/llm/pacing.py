@@ -14,7 +14,7 @@ start one by one over the time that a call takes. Those who heard it in the same
 tell us the same thing: only the first shrinks the window. While nothing works at all, the window
 stays as it is: that is an outage, and says nothing about how much is too much.
 
-**Order.** First come, first served. A call that was turned away keeps its place: it goes first
+**Order.** First come, first served. A call that was turned away keeps its position: it goes first
 after the cool-down, so that nobody is turned away again and again.
 
 **Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands:
@@ -59,7 +59,7 @@ class Pacer:
         self._window = float(in_flight)
         self._requests = Rate(requests_per_minute, REQUESTS_EARLY)
         self._tokens = Rate(tokens_per_minute, TOKENS_EARLY)
-        self._places = itertools.count()
+        self._positions = itertools.count()
         self._queue: list[_Waiter] = []
         self._timer: asyncio.TimerHandle | None = None
         self._busy = 0
@@ -73,15 +73,15 @@ class Pacer:
         self._call_time = USUAL_CALL
         self._last_start = 0.0
 
-    def place(self) -> int:
-        """A place in the queue, to be kept for one call and all its repetitions."""
-        return next(self._places)
+    def position(self) -> int:
+        """A position in the queue, to be kept for one call and all its repetitions."""
+        return next(self._positions)
 
     @asynccontextmanager
-    async def turn(self, place: int, tokens: int) -> AsyncIterator[Turn]:
-        """Wait for the turn of a place. Say what came of it with `Turn.went_well` or
+    async def turn(self, position: int, tokens: int) -> AsyncIterator[Turn]:
+        """Wait for the turn of a position. Say what came of it with `Turn.went_well` or
         `Turn.turned_away`."""
-        started = await self._enter(place, tokens)
+        started = await self._enter(position, tokens)
         turn = Turn(self, started, tokens)
         try:
             yield turn
@@ -116,10 +116,10 @@ class Pacer:
 
     # --- the queue --------------------------------------------------------------------------------
 
-    async def _enter(self, place: int, tokens: int) -> float:
+    async def _enter(self, position: int, tokens: int) -> float:
         """When the turn began."""
         self._refuse_long_wait()
-        waiter = _Waiter(place, tokens, asyncio.get_running_loop().create_future())
+        waiter = _Waiter(position, tokens, asyncio.get_running_loop().create_future())
         heapq.heappush(self._queue, waiter)
         self._let_in()
         try:
@@ -224,7 +224,7 @@ class Rate:
 
 @dataclass(slots=True, order=True)
 class _Waiter:
-    place: int
+    position: int
     tokens: int = field(compare=False)
     future: asyncio.Future[float] = field(compare=False)
 

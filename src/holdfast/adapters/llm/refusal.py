@@ -4,7 +4,7 @@
   else is tried.
 - 402 and used-up credit: `Pause`. Whoever pays can put that right, and the run goes on where it
   was.
-- 429, 503, 529: `SlowDown`. The whole model pauses, see `pacing`.
+- 429, 503, 529: `RateLimited`. The whole model pauses, see `pacing`.
 - 408, 409, 425 and other 5xx: `Transient`. The engine tries again.
 - other 4xx: `BadRequest`, or `TooLong` if that is what is wrong. Trying again can't help.
 """
@@ -20,11 +20,12 @@ from typing import Any
 import msgspec
 
 from holdfast.adapters.llm.address import Address
-from holdfast.adapters.llm.failures import BadRequest, SlowDown, TooLong
+from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.protocol import at, text_at
 from holdfast.adapters.llm.secret import Key
 from holdfast.adapters.llm.wire import Answer
 from holdfast.errors import ConfigurationError, HoldfastError, Pause, Transient
+from holdfast.ports.language_model import TooLong
 
 OVERLOADED = (429, 503, 529)
 PASSING = (408, 409, 425)
@@ -55,7 +56,7 @@ def failure(answer: Answer, address: Address, key: Key, now: float) -> HoldfastE
             "top it up and resume the run"
         )
     if status in OVERLOADED:
-        return SlowDown(
+        return RateLimited(
             f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now)
         )
     if status in PASSING or status >= 500:

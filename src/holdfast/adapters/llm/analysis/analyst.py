@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from holdfast.adapters.llm.analysis import reading
-from holdfast.adapters.llm.analysis.asking import Asker
 from holdfast.adapters.llm.analysis.clustering import Clusterer
 from holdfast.adapters.llm.analysis.estimate import estimate
 from holdfast.adapters.llm.analysis.grouping import Grouper
 from holdfast.adapters.llm.analysis.prompts import prompts_used
 from holdfast.adapters.llm.analysis.reading import Reader
 from holdfast.adapters.llm.analysis.writing import Writer
-from holdfast.adapters.llm.answers import Answers
-from holdfast.adapters.llm.model import Model
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Claim, Draft, Group, Grouping
 from holdfast.model.report.comment import Comment
@@ -23,6 +20,7 @@ from holdfast.model.report.estimate import Estimate
 from holdfast.model.report.summary import Sentence, TopicSummary
 from holdfast.model.report.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import LanguageModel
 
 
 class LLMAnalyst:
@@ -31,15 +29,14 @@ class LLMAnalyst:
 
     generates = True
 
-    def __init__(self, model: Model, answers: Answers) -> None:
+    def __init__(self, model: LanguageModel) -> None:
         self.name = model.name
+        self.in_flight = reading.COMMENTS_PER_CALL.to_fill(model.in_flight)
         self._model = model
-        self.in_flight = reading.COMMENTS_PER_CALL.to_fill(model.address.in_flight)
-        self._asker = asker = Asker(model, answers)
-        self._clusterer = Clusterer(asker)
-        self._reader = Reader(asker)
-        self._grouper = Grouper(asker)
-        self._writer = Writer(asker)
+        self._clusterer = Clusterer(model)
+        self._reader = Reader(model)
+        self._grouper = Grouper(model)
+        self._writer = Writer(model)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         return await self._clusterer.cluster(comments, brief, ctx)
@@ -98,7 +95,3 @@ class LLMAnalyst:
             "Comments that look like instructions to a model were read on their own and are shown "
             "in their own words.",
         ]
-
-    async def aclose(self) -> None:
-        await self._asker.written()
-        await self._asker.model.aclose()

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from holdfast.adapters.llm.analysis.asking import Asker
 from holdfast.adapters.llm.analysis.earlier import Earlier, Known
 from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
 from holdfast.adapters.llm.analysis.questions import compact, data, digest, system, topics_part
@@ -30,13 +29,12 @@ from holdfast.adapters.llm.analysis.taxonomy import (
     taxonomy,
     wishes,
 )
-from holdfast.adapters.llm.failures import Declined, TooLong
-from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.taxonomy import OTHER, Clustering, Placement, Topic
+from holdfast.model.tokens import estimate_tokens
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import Declined, LanguageModel, Question, TooLong
 
 COMMENTS_PER_CALL = Size(pieces=40, tokens=6_000)
 MOST_PLACES = 3
@@ -67,10 +65,10 @@ class Assigning:
     """Asks where comments belong, several in one call. The answer is the ids that exist, at most
     three."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
 
-    async def recall(self, pile: Pile, piece: Piece) -> tuple[str, ...] | None:
+    async def recall(self, pile: Pile, piece: Piece, ctx: Context) -> tuple[str, ...] | None:
         return None  # where comments were placed is kept with the taxonomy
 
     async def ask(
@@ -78,10 +76,11 @@ class Assigning:
     ) -> list[tuple[str, ...] | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
         question = Question(
-            "assignment", pile.system, data({"comments": listed}), max_output=200 + 40 * len(pieces)
+            pile.system, data({"comments": listed}), "assignment", max_output=200 + 40 * len(pieces)
         )
-        brief = Brief(budget=pile.budget, fresh=pile.fresh)
-        answer = await self._asker.ask(question, AssignmentsShape, brief, ctx)
+        answer = await self._model.ask(
+            question, AssignmentsShape, ctx, budget=pile.budget, fresh=pile.fresh
+        )
         places = {
             each.id.strip(): each.subtopics for each in reversed(answer.comments)
         }  # the first one counts
@@ -94,11 +93,11 @@ class Assigning:
 class Clusterer:
     """Finds topics, and places comments."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
-        self._earlier = Earlier(asker.answers)
-        self._assigning = Packer(Assigning(asker), COMMENTS_PER_CALL, asker.model.address.in_flight)
-        self._at_once = COMMENTS_PER_CALL.to_fill(asker.model.address.in_flight)
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._earlier = Earlier(model)
+        self._assigning = Packer(Assigning(model), COMMENTS_PER_CALL, model.in_flight)
+        self._at_once = COMMENTS_PER_CALL.to_fill(model.in_flight)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         if not comments:
@@ -115,21 +114,19 @@ class Clusterer:
         if _too_many_left(new, places, texts):
             topics, places = await self._extend(topics, places, texts, brief, ctx)
         if new:
-            await self._earlier.keep(ctx.tenant, wanted, Known(topics, places))
+            await self._earlier.keep(wanted, Known(topics, places), ctx)
         return Clustering(topics, tuple(_placements(comments, places)), notes=tuple(notes))
 
     def _wanted(self, brief: Brief) -> str:
         """All that decides the topics, apart from the comments."""
         tasks = ("clustering", "merging", "extending", "assignment")
-        return digest(
-            self._asker.model.name, wishes(brief), *(system(brief, task) for task in tasks)
-        )
+        return digest(self._model.name, wishes(brief), *(system(brief, task) for task in tasks))
 
     def _look_back(
         self, wanted: str, texts: dict[str, str], brief: Brief
     ) -> Callable[..., Coroutine[Any, Any, Known]]:
         async def earlier(wanted: str, ctx: Context) -> Known:
-            found = None if brief.fresh else await self._earlier.find(ctx.tenant, wanted, texts)
+            found = None if brief.fresh else await self._earlier.find(wanted, texts, ctx)
             return Known(found.topics, found.among(texts)) if found else Known()
 
         return earlier
@@ -186,8 +183,10 @@ class Clusterer:
     async def _topics(
         self, task: str, text: str, brief: Brief, ctx: Context, *more: str
     ) -> TopicsShape:
-        question = Question(task, system(brief, task, *more), text, max_output=6_000)
-        return await self._asker.ask(question, TopicsShape, brief, ctx)
+        question = Question(system(brief, task, *more), text, task, max_output=6_000)
+        return await self._model.ask(
+            question, TopicsShape, ctx, budget=brief.budget, fresh=brief.fresh
+        )
 
     # --- places -----------------------------------------------------------------------------------
 
@@ -257,7 +256,7 @@ def _piece(text: str) -> Piece:
     return Piece(
         fingerprint(text),
         {"text": text},
-        estimate(compact(text)) + AROUND,
+        estimate_tokens(compact(text)) + AROUND,
         alone=is_suspicious(text),
     )
 

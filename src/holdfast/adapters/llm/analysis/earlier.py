@@ -4,15 +4,14 @@ new ones only."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import count
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass
-
 from holdfast.adapters.llm.analysis.questions import digest
-from holdfast.adapters.llm.answers import Answers
+from holdfast.model.codec import plain_json
 from holdfast.model.report.taxonomy import Topic
+from holdfast.ports.context import Context
+from holdfast.ports.language_model import CacheKey, LanguageModel
 
 ENOUGH = 0.8
 """The share of the present comments that an earlier report must have had."""
@@ -31,50 +30,39 @@ class Known:
         return {each: self.placed[each] for each in comments if each in self.placed}
 
 
-_known = TypeAdapter(Known)
-
-
 class Earlier:
     """What was found before for one tenant, oldest first, by what was asked for. Entries are never
     changed."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
 
-    async def find(self, tenant: str, wishes: str, comments: Collection[str]) -> Known | None:
+    async def find(self, wishes: str, comments: Collection[str], ctx: Context) -> Known | None:
         """The newest one that knows most of these comments."""
         if not comments:
             return None
-        for entry in reversed((await self._entries(tenant, wishes))[-LOOK_BACK:]):
-            known = await self._read(tenant, entry)
+        for entry in reversed((await self._entries(wishes, ctx))[-LOOK_BACK:]):
+            known = await self._model.recall(("taxonomy", entry), Known, ctx)
             if known is not None and len(known.among(comments)) >= ENOUGH * len(comments):
                 return known
         return None
 
-    async def keep(self, tenant: str, wishes: str, known: Known) -> None:
-        text = _known.dump_json(known).decode()
-        entry = digest(text)
-        entries = await self._entries(tenant, wishes)
+    async def keep(self, wishes: str, known: Known, ctx: Context) -> None:
+        entry = digest(plain_json(known))
+        entries = await self._entries(wishes, ctx)
         if entries[-1:] != [entry]:
-            await self._answers.put(tenant, ("taxonomy", entry), text)
-            await self._answers.put(tenant, _place(wishes, len(entries)), entry)
+            await self._model.remember(("taxonomy", entry), known, ctx)
+            await self._model.remember(_place(wishes, len(entries)), entry, ctx)
 
-    async def _entries(self, tenant: str, wishes: str) -> list[str]:
+    async def _entries(self, wishes: str, ctx: Context) -> list[str]:
         entries: list[str] = []
         for number in count():
-            entry = await self._answers.get(tenant, _place(wishes, number))
+            entry = await self._model.recall(_place(wishes, number), str, ctx)
             if entry is None:
                 break
             entries.append(entry)
         return entries
 
-    async def _read(self, tenant: str, entry: str) -> Known | None:
-        text = await self._answers.get(tenant, ("taxonomy", entry))
-        try:
-            return None if text is None else _known.validate_json(text)
-        except ValidationError:
-            return None
 
-
-def _place(wishes: str, number: int) -> tuple[str, ...]:
+def _place(wishes: str, number: int) -> CacheKey:
     return "taxonomies", wishes, str(number)

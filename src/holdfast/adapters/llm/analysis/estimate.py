@@ -7,7 +7,6 @@ subtracted, so this is rather too much."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,13 +17,11 @@ from holdfast.adapters.llm.analysis.packing import Size
 from holdfast.adapters.llm.analysis.questions import system
 from holdfast.adapters.llm.analysis.suspicion import is_suspicious
 from holdfast.adapters.llm.analysis.taxonomy import samples, wishes
-from holdfast.adapters.llm.model import Model
-from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.tokens import estimate as tokens
-from holdfast.adapters.llm.tokens import estimate_call
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.estimate import Estimate, StepEstimate
+from holdfast.model.tokens import estimate_tokens as tokens
+from holdfast.ports.language_model import LanguageModel, Question
 
 MOST_TOPICS = 10
 SUBTOPICS = 3
@@ -47,9 +44,11 @@ CRUX = 120
 SPEAKER = 12
 
 
-def estimate(comments: Sequence[Comment], brief: Brief, model: Model, cruxes: bool) -> Estimate:
+def estimate(
+    comments: Sequence[Comment], brief: Brief, model: LanguageModel, cruxes: bool
+) -> Estimate:
     """What every step will take, if nothing is known yet."""
-    guess = _Guess(comments, brief)
+    guess = _Guess(comments, brief, model)
     steps = {
         "clustering": guess.clustering(),
         "claims": guess.claims(),
@@ -76,7 +75,7 @@ class _Calls:
     answer: float
 
 
-def _priced(step: str, calls: Iterable[_Calls], model: Model) -> StepEstimate:
+def _priced(step: str, calls: Iterable[_Calls], model: LanguageModel) -> StepEstimate:
     listed = list(calls)
     read = round(sum(each.number * each.instructions + each.data for each in listed))
     said = round(sum(each.answer for each in listed))
@@ -86,8 +85,9 @@ def _priced(step: str, calls: Iterable[_Calls], model: Model) -> StepEstimate:
 
 
 class _Guess:
-    def __init__(self, comments: Sequence[Comment], brief: Brief) -> None:
+    def __init__(self, comments: Sequence[Comment], brief: Brief, model: LanguageModel) -> None:
         self._brief = brief
+        self._model = model
         self._texts = list(dict.fromkeys(comment.text for comment in comments))
         self._speakers = len({comment.speaker for comment in comments})
         usual = max(2, min(MOST_TOPICS, round(len(self._texts) ** 0.5 / 2)))
@@ -150,7 +150,8 @@ class _Guess:
         yield _Calls(self._subtopics, asked, told, self._subtopics * (CRUX + speakers))
 
     def _instructions(self, task: str, shape: type[BaseModel], *more: str) -> int:
-        return estimate_call(system(self._brief, task, *more), json.dumps(schema_of(shape, task)))
+        question = Question(system(self._brief, task, *more), "", task)
+        return self._model.input_tokens(question, shape)
 
     def _packed(self, sizes: Sequence[int], size: Size, long: int) -> int:
         """Calls that so many comments of such sizes come to."""

@@ -3,22 +3,24 @@ once."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from holdfast.adapters.llm.analysis.asking import Asker, together
 from holdfast.adapters.llm.analysis.questions import data, digest, system
 from holdfast.adapters.llm.analysis.shapes import GroupsShape
 from holdfast.adapters.llm.analysis.suspicion import is_told_apart
 from holdfast.adapters.llm.analysis.words import clipped
-from holdfast.adapters.llm.failures import Declined, TooLong
-from holdfast.adapters.llm.model import Question
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Claim, Grouping
 from holdfast.model.report.taxonomy import Subtopic
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import Declined, LanguageModel, Question, TooLong
+
+R = TypeVar("R")
 
 MOST = 60
 """Claims in one call."""
@@ -45,8 +47,8 @@ class Grouper:
     more, those that share an uncommon word go together; what stands for the groups is then grouped
     again, by other words, until that is no longer worth it."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
 
     async def group(
         self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
@@ -77,13 +79,16 @@ class Grouper:
             for number, bundle in enumerate(part, 1)
         ]
         question = Question(
-            "dedup",
             system(brief, "dedup"),
             data({"subtopic": about, "claims": listed}),
+            "dedup",
             max_output=600 + 60 * len(part),
         )
         try:
-            return regrouped(part, await self._asker.ask(question, GroupsShape, brief, ctx))
+            answer = await self._model.ask(
+                question, GroupsShape, ctx, budget=brief.budget, fresh=brief.fresh
+            )
+            return regrouped(part, answer)
         except (Declined, TooLong):  # half of them at a time; two that can't be compared stay apart
             if len(part) == 2:
                 return list(part)
@@ -161,3 +166,15 @@ def _ordered(bundles: Sequence[Bundle], turn: int) -> list[Bundle]:
         return shared[turn:] + shared[:turn], bundle.statement.casefold(), bundle.members
 
     return sorted(bundles, key=telling)
+
+
+async def together(calls: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
+    """All results in order. When one fails the others are stopped, and its error is raised."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from holdfast.adapters.llm.analysis.sharing import SharedContext
-from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
 from holdfast.errors import HoldfastError
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import Declined, Malformed, TooLong
 
 P = TypeVar("P", bound=Hashable)
 P_contra = TypeVar("P_contra", contravariant=True)
@@ -68,7 +68,7 @@ class Service(Protocol[P_contra, A_co]):
     """Who answers. A pile is what the pieces of one call have in common: run, instructions,
     taxonomy."""
 
-    async def recall(self, pile: P_contra, piece: Piece) -> A_co | None:
+    async def recall(self, pile: P_contra, piece: Piece, ctx: Context) -> A_co | None:
         """The answer from an earlier time."""
         ...
 
@@ -193,7 +193,7 @@ class Packer(Generic[P, A]):
         self._dispatch()
 
     async def _recall(self, waiting: Waiting[A]) -> A | None:
-        return await self._service.recall(cast(P, waiting.pile), waiting.piece)
+        return await self._service.recall(cast(P, waiting.pile), waiting.piece, waiting.ctx)
 
     # --- calling ----------------------------------------------------------------------------------
 

@@ -4,26 +4,24 @@ comments share a call."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
-from holdfast.adapters.llm.analysis.asking import Asker
 from holdfast.adapters.llm.analysis.packing import Packer, Piece, Size
 from holdfast.adapters.llm.analysis.questions import compact, data, digest, system, topics_part
 from holdfast.adapters.llm.analysis.shapes import ClaimShape, ExtractionShape, QuotesShape
 from holdfast.adapters.llm.analysis.suspicion import in_own_words, is_suspicious
 from holdfast.adapters.llm.analysis.words import clipped
-from holdfast.adapters.llm.failures import Declined, TooLong
-from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Draft
 from holdfast.model.report.comment import Comment
 from holdfast.model.report.taxonomy import OTHER, Placement, Subtopic, Topic
+from holdfast.model.tokens import estimate_tokens
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import CacheKey, Declined, LanguageModel, Question, TooLong
 
 S = TypeVar("S", bound=BaseModel)
 A = TypeVar("A")
@@ -65,37 +63,36 @@ class Reading(ABC, Generic[S, A]):
     """Asks one kind of question about several comments at once, and keeps the answer to each of
     them on its own."""
 
-    def __init__(self, asker: Asker, task: str, shape: type[S], answer: Any) -> None:
-        self._asker = asker
+    def __init__(self, model: LanguageModel, task: str, shape: type[S], answer: type[A]) -> None:
+        self._model = model
         self._task = task
         self._shape = shape
-        self._answer: TypeAdapter[A] = TypeAdapter(answer)
+        self._answer = answer
 
-    async def recall(self, pile: Pile, piece: Piece) -> A | None:
-        return (
-            None
-            if pile.fresh
-            else await self._asker.recall(pile.tenant, self._parts(pile, piece), self._answer)
-        )
+    async def recall(self, pile: Pile, piece: Piece, ctx: Context) -> A | None:
+        if pile.fresh:
+            return None
+        return await self._model.recall(self._key(pile, piece), self._answer, ctx)
 
     async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[A | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
         tokens = sum(piece.tokens for piece in pieces)
         question = Question(
-            self._task, pile.system, data({"comments": listed}), self.output(len(pieces), tokens)
+            pile.system, data({"comments": listed}), self._task, self.output(len(pieces), tokens)
         )
-        async with self._asker.place() as keep:
-            answer = await self._asker.model.ask(question, self._shape, ctx, budget=pile.budget)
-            found = self.read(answer, pieces)
-            for piece, own in zip(pieces, found, strict=True):
-                if own is not None:
-                    keep(
-                        pile.tenant, self._parts(pile, piece), self._answer.dump_json(own).decode()
-                    )
-        return found
 
-    def _parts(self, pile: Pile, piece: Piece) -> tuple[str, ...]:
-        return self._asker.model.name, self._task, pile.ground, piece.identity
+        def answered(answer: S) -> Iterator[tuple[CacheKey, A]]:
+            for piece, own in zip(pieces, self.read(answer, pieces), strict=True):
+                if own is not None:
+                    yield self._key(pile, piece), own
+
+        answer = await self._model.ask(
+            question, self._shape, ctx, budget=pile.budget, cache_parts=answered
+        )
+        return self.read(answer, pieces)
+
+    def _key(self, pile: Pile, piece: Piece) -> CacheKey:
+        return self._model.name, self._task, pile.ground, piece.identity
 
     @abstractmethod
     def output(self, pieces: int, tokens: int) -> int:
@@ -159,15 +156,12 @@ class Requoting(Reading[QuotesShape, str]):
 class Reader:
     """Takes one comment at a time from many callers, and reads several of them in one call."""
 
-    def __init__(self, asker: Asker) -> None:
-        calls = asker.model.address.in_flight
-        self._claims = Packer(
-            Extracting(asker, "extraction", ExtractionShape, list[Kept]), COMMENTS_PER_CALL, calls
-        )
+    def __init__(self, model: LanguageModel) -> None:
+        extracting = Extracting(model, "extraction", ExtractionShape, list[Kept])
+        self._claims = Packer(extracting, COMMENTS_PER_CALL, model.in_flight)
         self._last: tuple[tuple[object, ...], Pile] | None = None
-        self._quotes = Packer(
-            Requoting(asker, "requote", QuotesShape, str), COMMENTS_PER_CALL, calls
-        )
+        requoting = Requoting(model, "requote", QuotesShape, str)
+        self._quotes = Packer(requoting, COMMENTS_PER_CALL, model.in_flight)
 
     async def extract(
         self,
@@ -236,7 +230,7 @@ def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> Piece
 
 
 def _piece(body: dict[str, Any], text: str, *, identity: str = "", near: str = "") -> Piece:
-    tokens = estimate(compact(body)) + AROUND
+    tokens = estimate_tokens(compact(body)) + AROUND
     identity = identity or digest(compact(body))
     return Piece(identity, body, tokens, near, alone=tokens > LONG or is_suspicious(text))
 

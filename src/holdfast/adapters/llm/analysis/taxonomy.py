@@ -11,9 +11,9 @@ from holdfast.adapters.llm.analysis.questions import compact
 from holdfast.adapters.llm.analysis.shapes import SubtopicShape, TopicShape
 from holdfast.adapters.llm.analysis.suspicion import is_suspicious
 from holdfast.adapters.llm.analysis.words import clipped, clipped_words
-from holdfast.adapters.llm.tokens import estimate
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.taxonomy import Subtopic, Topic
+from holdfast.model.tokens import estimate_tokens
 
 NAME = 60
 TOPIC_WORDS = 50
@@ -50,7 +50,7 @@ def _fitting(texts: Iterable[str]) -> tuple[list[str], int]:
     chosen: list[str] = []
     size = 0
     for text in texts:
-        tokens = estimate(text[:EXCERPT]) + 4
+        tokens = estimate_tokens(text[:EXCERPT]) + 4
         if size + tokens > SAMPLE_TOKENS * MOST_SAMPLES:
             break
         chosen.append(text[:EXCERPT])

@@ -6,19 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from holdfast.adapters.llm.analysis.asking import Asker
 from holdfast.adapters.llm.analysis.questions import data, system
 from holdfast.adapters.llm.analysis.shapes import CruxShape, SentencesShape
 from holdfast.adapters.llm.analysis.suspicion import is_told_apart
 from holdfast.adapters.llm.analysis.words import clipped, sentence
-from holdfast.adapters.llm.failures import Declined, TooLong
-from holdfast.adapters.llm.model import Question
 from holdfast.model.report.brief import Brief
 from holdfast.model.report.claim import Group
 from holdfast.model.report.crux import CruxDraft
 from holdfast.model.report.summary import Sentence, TopicSummary
 from holdfast.model.report.taxonomy import Subtopic, Topic
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import Declined, LanguageModel, Question, TooLong
 
 MOST_GROUPS = 60
 GROUPS_OF_A_TOPIC = 8
@@ -34,8 +32,8 @@ class Writer:
     """Asks for sentences about groups. What looks as if it wanted to steer the model is not laid
     before it."""
 
-    def __init__(self, asker: Asker) -> None:
-        self._asker = asker
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
 
     async def summarise(
         self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
@@ -90,10 +88,15 @@ class Writer:
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
-        question = Question(task, system(brief, task), data(payload), max_output=2_000)
+        question = Question(system(brief, task), data(payload), task, max_output=2_000)
         try:
-            answer = await self._asker.ask(
-                question, SentencesShape, brief, ctx, check=_cites_something(len(told))
+            answer = await self._model.ask(
+                question,
+                SentencesShape,
+                ctx,
+                budget=brief.budget,
+                fresh=brief.fresh,
+                check=_cites_something(len(told)),
             )
         except (Declined, TooLong) as error:
             ctx.log.warning(f"the model wrote no {task}: {error}")
@@ -122,14 +125,18 @@ class Writer:
             "speakers": _what_they_said(speakers, told),
         }
         question = Question(
-            "crux", system(brief, "crux"), data(payload), max_output=1_200 + 10 * len(speakers)
+            system(brief, "crux"), data(payload), "crux", max_output=1_200 + 10 * len(speakers)
         )
         try:
-            return _crux(
-                await self._asker.ask(question, CruxShape, brief, ctx, check=_explains),
-                told,
-                speakers,
+            answer = await self._model.ask(
+                question,
+                CruxShape,
+                ctx,
+                budget=brief.budget,
+                fresh=brief.fresh,
+                check=_explains,
             )
+            return _crux(answer, told, speakers)
         except (Declined, TooLong) as error:
             ctx.log.warning(f"the model looked for no crux in {subtopic.name!r}: {error}")
             return None

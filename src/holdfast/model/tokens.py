@@ -21,7 +21,7 @@ OVERHEAD = 12
 """For roles, separators and the like around a call's text."""
 
 
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Tokens of a text."""
     if text.isascii():
         return _ceil(len(text) / LATIN_CHARACTERS)
@@ -33,7 +33,7 @@ def estimate(text: str) -> int:
 
 def estimate_call(*texts: str) -> int:
     """Tokens that a call's texts come to as input."""
-    return OVERHEAD + sum(estimate(text) for text in texts)
+    return OVERHEAD + sum(estimate_tokens(text) for text in texts)
 
 
 def _ceil(number: float) -> int:

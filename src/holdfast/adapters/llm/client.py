@@ -1,6 +1,6 @@
-"""A language model that is asked questions and gives validated answers.
+"""One model over HTTP: questions out, validated answers back, without a cache.
 
-Who retries: the engine. A model itself only does what the engine can't do well: it sends an answer
+Who retries: the engine. The client itself only does what the engine can't do well: it sends an answer
 back that can't be used (`repair`), says a request differently that a server does not understand
 (`protocol.Dialect`), and sends a call again that was turned away with "slow down", after the
 cool-down that all callers share (`pacing`): hundreds of items would otherwise burn their attempts
@@ -12,57 +12,44 @@ of nothing. Calls that were turned away or not understood are not counted: nothi
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
-from pydantic import BaseModel
 
 from holdfast.adapters.llm import repair
 from holdfast.adapters.llm.address import Address
+from holdfast.adapters.llm.answer_types import answer_type
 from holdfast.adapters.llm.anthropic import Anthropic
 from holdfast.adapters.llm.budget import Ledger
-from holdfast.adapters.llm.failures import BadRequest, SlowDown
+from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.google import Google
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.pacing import Pacer, Turn
 from holdfast.adapters.llm.prices import Prices
-from holdfast.adapters.llm.protocol import Prompt, Reply, Request, VendorProtocol, at, encode
+from holdfast.adapters.llm.protocol import Prompt, Reply, Request, VendorProtocol, at
 from holdfast.adapters.llm.refusal import failure
 from holdfast.adapters.llm.schema import schema_of
 from holdfast.adapters.llm.secret import Key, read_key
-from holdfast.adapters.llm.tokens import estimate, estimate_call
 from holdfast.adapters.llm.wire import Answer, CutShort, HttpTransport, Transport
 from holdfast.errors import Fix, Transient
+from holdfast.model.tokens import estimate_call, estimate_tokens
 from holdfast.ports.context import Context
+from holdfast.ports.language_model import Question
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T")
 
 RESENDS = 8
 """How often a call is sent again that was turned away, each time after a cool-down."""
 TASK = re.compile(r"[a-z_]{1,40}")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked. `system` is the part that many questions share: instructions and taxonomy,
-    cached by vendors."""
-
-    task: str
-    """The name of the answer's schema: `[a-z_]{1,40}`."""
-    system: str
-    text: str
-    """The data that the question is about: never followed, whatever it says."""
-    max_output: int = 4096
-    """Tokens."""
-
-
-class Model:
+class ModelClient:
     """One model at one address. Calls may overlap, hundreds of them: they are paced together."""
 
     def __init__(
@@ -110,19 +97,27 @@ class Model:
         async def send(prompt: Prompt) -> Reply:
             return await self._send(prompt, ctx, budget)
 
-        schema = schema_of(answer, question.task)
         prompt = Prompt(
             question.task,
             _sendable(question.system),
             (_sendable(question.text),),
-            schema,
+            schema_of(answer, question.task),
             question.max_output,
         )
-        return await repair.ask(send, prompt, answer, check)
+        return await repair.ask(send, prompt, answer_type(answer), check)
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         """US dollars; None if nobody knows."""
         return self._prices.of(input_tokens, output_tokens)
+
+    def input_tokens(self, question: Question, answer: type[Any]) -> int:
+        """About how many tokens a question takes with the schema of its answer."""
+        schema = schema_of(answer, question.task)
+        return _input_tokens((question.system, question.text), schema)
+
+    def check_key(self) -> None:
+        """Raise ConfigurationError if there is none and one is needed."""
+        _ = self._key
 
     async def aclose(self) -> None:
         transport, self._transport = self._transport, None
@@ -132,20 +127,20 @@ class Model:
     # --- one call ---------------------------------------------------------------------------------
 
     async def _send(self, prompt: Prompt, ctx: Context, budget: float | None) -> Reply:
-        expected = estimate_call(prompt.system, *prompt.turns, encode(prompt.schema).decode())
+        expected = _input_tokens((prompt.system, *prompt.turns), prompt.schema)
         most = None if budget is None else self.price(expected, prompt.max_output)
         async with self._ledger.reserved(ctx, budget, most, self.name):
             return await self._deliver(prompt, expected, ctx)
 
     async def _deliver(self, prompt: Prompt, expected: int, ctx: Context) -> Reply:
-        place = self._pacer.place()
+        position = self._pacer.position()
         resends = 0
         while True:
             request = self._protocol.request(prompt, self._key)
             try:
-                async with self._pacer.turn(place, expected + prompt.max_output) as turn:
+                async with self._pacer.turn(position, expected + prompt.max_output) as turn:
                     return await self._exchange(request, turn, expected, ctx)
-            except SlowDown:
+            except RateLimited:
                 resends += 1
                 if resends > RESENDS:
                     raise
@@ -156,7 +151,7 @@ class Model:
     async def _exchange(self, request: Request, turn: Turn, expected: int, ctx: Context) -> Reply:
         try:
             answer = await self._post(request)
-        except SlowDown as error:
+        except RateLimited as error:
             turn.turned_away(error.retry_after)
             raise
         except CutShort as error:
@@ -190,7 +185,9 @@ class Model:
     def _count(self, ctx: Context, reply: Reply, expected: int) -> int:
         """Put a call on the run's bill. Returns its tokens."""
         used = reply.input_tokens if reply.input_tokens is not None else expected
-        made = reply.output_tokens if reply.output_tokens is not None else estimate(reply.text)
+        made = (
+            reply.output_tokens if reply.output_tokens is not None else estimate_tokens(reply.text)
+        )
         ctx.usage(
             input_tokens=used, output_tokens=made, cost=self._prices.of_reply(reply, used, made)
         )
@@ -203,6 +200,10 @@ def _protocol(address: Address) -> VendorProtocol:
     if address.vendor == "google":
         return Google(address.model)
     return OpenAI(address.model, original=address.is_vendors_own)
+
+
+def _input_tokens(texts: Iterable[str], schema: dict[str, Any]) -> int:
+    return estimate_call(*texts, json.dumps(schema))
 
 
 def _sendable(text: str) -> str:
