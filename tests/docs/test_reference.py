@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
+from holdfast.apps.report.model import document
+from holdfast.cli.commands import global_options
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import global_options
 from holdfast.cli.main import all_commands, load_command
-from holdfast.model.report import document
 from holdfast.settings import CONFIG, FIELDS, SECRETS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="reports need holdfast[report]")
 
-from holdfast.pipelines.report import ReportRequest, report
+from holdfast.apps.report import ReportRequest, report
 from holdfast.testing import TestEngine, assert_crash_safe
 from holdfast.testing.faults import FAULTS
 

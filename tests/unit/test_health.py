@@ -16,7 +16,7 @@ from holdfast import bootstrap
 from holdfast.adapters import disk
 from holdfast.adapters.sqlite import health as sqlite
 from holdfast.adapters.sqlite.store import SqliteStore
-from holdfast.bootstrap.analysts import local_findings
+from holdfast.apps.report import checks
 from holdfast.settings import health as settings
 from holdfast.settings import load
 from holdfast.settings.values import Settings
@@ -238,9 +238,9 @@ def test_a_price_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_offline_analyst_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert troubles(look(local_findings(Settings()))) == {}
-    monkeypatch.setattr("holdfast.bootstrap.analysts.LOCAL_NEEDS", ("numpy", "no_such_package"))
-    found = look(local_findings(Settings()))
+    assert troubles(look(checks.local_analyst(Settings()))) == {}
+    monkeypatch.setattr("holdfast.apps.report.checks.NEEDS", ("numpy", "no_such_package"))
+    found = look(checks.local_analyst(Settings()))
     assert "no_such_package" in found["analyst"].seen
 
 

@@ -36,10 +36,12 @@ REPORT = App(
         "tokenizers",
         "wordllama",
     ),
-    commands="holdfast.cli.report:command",
-    pipelines={"report": "holdfast.pipelines.report:report"},
-    providers={"holdfast.ports.analyst:Analysts": "holdfast.bootstrap.analysts:analysts"},
-    checks={"llm": "holdfast.bootstrap.analysts:local_findings"},
+    commands="holdfast.apps.report.commands:command",
+    pipelines={"report": "holdfast.apps.report:report"},
+    providers={
+        "holdfast.apps.report.analyst:Analysts": "holdfast.apps.report.analysts:make_analysts"
+    },
+    checks={"llm": "holdfast.apps.report.checks:local_analyst"},
 )
 
 SHIPPED: Mapping[str, App] = {app.name: app for app in (REPORT,)}

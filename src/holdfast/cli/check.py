@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import click
 
+from holdfast.cli.commands import Command, session_of
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session
 from holdfast.errors import HoldfastError
 from holdfast.ports.health import Finding, found

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.cli.commands import Command, session_of
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session, wait_for
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from holdfast import __version__
+from holdfast.cli.commands import CommandGroup, global_options, write_options
 from holdfast.cli.exits import ExitCode, code_for
-from holdfast.cli.kit import Group, global_options, write_options
 from holdfast.errors import HoldfastError
 
 COMMANDS: dict[str, str] = {
@@ -43,7 +43,7 @@ def all_commands() -> dict[str, str]:
     return {**run, **shipped, **others, **COMMANDS}
 
 
-class Root(Group):
+class Root(CommandGroup):
     """The command itself: its commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

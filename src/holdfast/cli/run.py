@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from holdfast.cli.commands import DURATION, Command, pipeline_argument, session_of
 from holdfast.cli.exits import ExitCode, RunEnded, StillGoing
 from holdfast.cli.inputs import NOTHING, read_input
-from holdfast.cli.kit import DURATION, Command, pipeline_argument, session_of
 from holdfast.cli.session import Session, stored_text, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
 from holdfast.errors import Conflict, InvalidInput

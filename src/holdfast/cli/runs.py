@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from holdfast.cli.exits import RunEnded, StillGoing
-from holdfast.cli.kit import (
+from holdfast.cli.commands import (
     DURATION,
     STATES,
-    Group,
+    CommandGroup,
     cursor_option,
     limit_option,
     run_argument,
     session_of,
     yes_option,
 )
+from holdfast.cli.exits import RunEnded, StillGoing
 from holdfast.cli.prompts import confirm
 from holdfast.cli.session import Session, actor, stored_text, wait_for
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.services.views import RunView
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Look at runs, and change their course."""
 

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.report.claim import Claim, Draft, Grouping, Loss, Lost, claim_id
-from holdfast.model.report.comment import Comment
-from holdfast.model.report.summary import Sentence
-from holdfast.model.report.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
-from holdfast.pipelines.report.checking import (
+from holdfast.apps.report.checking import (
     check_clustering,
     check_draft,
     check_groups,
     check_sentences,
     without_repeats,
 )
+from holdfast.apps.report.model.claim import Claim, Draft, Grouping, Loss, Lost, claim_id
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.summary import Sentence
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 
 PARKS = Subtopic("t1.1", "Parks")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.model.report.opposites import contradict
+from holdfast.apps.report.model.contradiction import contradict
 
 OPPOSITES = [
     ("Parking should be free", "Parking should not be free"),

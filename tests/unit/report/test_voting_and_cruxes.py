@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.report.claim import Claim, Group, claim_id
-from holdfast.model.report.comment import Comment, Votes
-from holdfast.model.report.crux import Basis, CruxDraft, Stance, controversy, level
-from holdfast.pipelines.report.cruxes import from_draft, from_votes, gather
-from holdfast.pipelines.report.voting import ballot_of, ballots, most_divided
+from holdfast.apps.report.cruxes import from_draft, from_votes, gather
+from holdfast.apps.report.model.claim import Claim, Group, claim_id
+from holdfast.apps.report.model.comment import Comment, Votes
+from holdfast.apps.report.model.crux import Basis, CruxDraft, Stance, controversy, level
+from holdfast.apps.report.voting import ballot_of, ballots, most_divided
 
 
 def comment(id: str, text: str, agrees: int | None = None, disagrees: int | None = None) -> Comment:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.adapters.local.analyst import LocalAnalyst
-from holdfast.model.report.brief import Brief
-from holdfast.model.report.claim import Claim, Draft, Group, Grouping, claim_id, group_id
-from holdfast.model.report.comment import Comment
-from holdfast.model.report.crux import CruxDraft
-from holdfast.model.report.summary import Sentence
-from holdfast.model.report.taxonomy import OTHER, Clustering, Subtopic
+from holdfast.apps.report.local.analyst import LocalAnalyst
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.claim import Claim, Draft, Group, Grouping, claim_id, group_id
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.summary import Sentence
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Subtopic
 
 DATA = Path(__file__).parents[4] / ".." / "shared" / "data"
 FILES = {

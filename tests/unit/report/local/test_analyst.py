@@ -12,10 +12,10 @@ import pytest
 from tests.unit.report.local.scene import Analysis, Progress, analyse, comments
 from tests.unit.report.local.test_taxonomy import TOWN
 
-from holdfast.adapters.local.analyst import LocalAnalyst
-from holdfast.model.report.brief import Brief
-from holdfast.model.report.claim import Draft
-from holdfast.model.report.taxonomy import Placement
+from holdfast.apps.report.local.analyst import LocalAnalyst
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.claim import Draft
+from holdfast.apps.report.model.taxonomy import Placement
 
 CONTEXT: Any = Progress()
 

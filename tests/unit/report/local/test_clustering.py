@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 
-from holdfast.adapters.local import clustering
-from holdfast.adapters.local.clustering import NOWHERE, Tree, apart, divide, small_clusters, smooth
-from holdfast.adapters.local.embeddings import unit
-from holdfast.adapters.local.layout import positions
+from holdfast.apps.report.local import clustering
+from holdfast.apps.report.local.clustering import (
+    NOWHERE,
+    Tree,
+    apart,
+    divide,
+    small_clusters,
+    smooth,
+)
+from holdfast.apps.report.local.embeddings import unit
+from holdfast.apps.report.local.map_layout import positions
 
 
 def clouds(

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from holdfast.adapters.local import embeddings
-from holdfast.adapters.local.embeddings import lexical, represent, semantic
+from holdfast.apps.report.local import embeddings
+from holdfast.apps.report.local.embeddings import lexical, represent, semantic
 
 
 def test_similar_sentences_are_near_and_others_are_not():
@@ -63,7 +63,7 @@ def test_nothing_is_asked_of_the_network(monkeypatch: pytest.MonkeyPatch):
 
 def test_no_http_client_is_even_imported():
     code = (
-        "import sys; from holdfast.adapters.local.embeddings import semantic; semantic(['hello']); "
+        "import sys; from holdfast.apps.report.local.embeddings import semantic; semantic(['hello']); "
         "print([m for m in ('wordllama', 'requests', 'httpx', 'urllib3') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

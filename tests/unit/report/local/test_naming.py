@@ -2,9 +2,9 @@
 
 import pytest
 
-from holdfast.adapters.local.naming import candidates, compose
-from holdfast.adapters.local.phrases import collect, root
-from holdfast.adapters.local.words import language, languages, stop_words, units
+from holdfast.apps.report.local.phrases import collect, root
+from holdfast.apps.report.local.tokenizing import language, languages, stop_words, units
+from holdfast.apps.report.local.topic_names import candidates, compose
 
 ENGLISH = stop_words(("en",))
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.unit.report.local.scene import claims
 
-from holdfast.adapters.local.grouping import group
-from holdfast.adapters.local.stance import contradicts, opposed, stance
+from holdfast.apps.report.local.grouping import group
+from holdfast.apps.report.local.polarity import contradicts, opposed, stance
 
 OPPOSITES = """
 I need the Quay car park | The Quay car park should go

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.adapters.local.statements import shortened, statement
+from holdfast.apps.report.local.statements import shortened, statement
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import pytest
 from tests.unit.report.local.scene import groups
 
-from holdfast.adapters.local.summaries import leading, overview, summarise
-from holdfast.adapters.local.tensions import tension
-from holdfast.adapters.local.wording import say
-from holdfast.model.report.crux import Basis
-from holdfast.model.report.taxonomy import Subtopic, Topic
+from holdfast.apps.report.local.messages import say
+from holdfast.apps.report.local.summaries import leading, overview, summarise
+from holdfast.apps.report.local.tensions import tension
+from holdfast.apps.report.model.crux import Basis
+from holdfast.apps.report.model.taxonomy import Subtopic, Topic
 
 BUSES = groups(
     "Buses should run at night.",

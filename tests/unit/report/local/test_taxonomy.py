@@ -3,9 +3,9 @@
 import pytest
 from tests.unit.report.local.scene import analyse, comments
 
-from holdfast.adapters.local.taxonomy import parts
-from holdfast.model.report.brief import Brief, GivenTopic
-from holdfast.model.report.taxonomy import OTHER
+from holdfast.apps.report.local.topics import parts
+from holdfast.apps.report.model.brief import Brief, GivenTopic
+from holdfast.apps.report.model.taxonomy import OTHER
 
 TOWN = comments(
     "The buses are always late in the morning.",

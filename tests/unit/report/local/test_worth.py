@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.adapters.local.worth import is_filler, weight
+from holdfast.apps.report.local.sentence_value import is_filler, weight
 
 NOTHING = """Hello.|Thank you!|yes|No.|Ok|I agree|Yes I agree|maybe|idk|I don't get it|Really?|test 24234234|test aisdfj
 asdfasdf|iausdhfiuhsdf|dfsfdsgsdfgdfs dfg dfsg sdfgsdfg|test October 17

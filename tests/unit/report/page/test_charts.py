@@ -5,17 +5,17 @@ from itertools import combinations
 import pytest
 from tests.unit.report.page import samples
 
-from holdfast.model.report.document import Matrix, Stage
-from holdfast.pipelines.report.page.agreement import at_least
-from holdfast.pipelines.report.page.charts.dots import grid
-from holdfast.pipelines.report.page.charts.order import by_likeness
-from holdfast.pipelines.report.page.charts.swarm import HEIGHT, swarm
-from holdfast.pipelines.report.page.charts.treemap import Box, squarify
-from holdfast.pipelines.report.page.comments import marked
-from holdfast.pipelines.report.page.edition import Edition
-from holdfast.pipelines.report.page.glance import LONGEST, Glance
-from holdfast.pipelines.report.page.matrix import ROWS_SHOWN, table
-from holdfast.pipelines.report.page.method import funnel
+from holdfast.apps.report.model.document import Matrix, Stage
+from holdfast.apps.report.page.agreement import at_least
+from holdfast.apps.report.page.charts.dots import grid
+from holdfast.apps.report.page.charts.order import by_likeness
+from holdfast.apps.report.page.charts.swarm import HEIGHT, swarm
+from holdfast.apps.report.page.charts.treemap import Box, squarify
+from holdfast.apps.report.page.content import Edition
+from holdfast.apps.report.page.matrix import ROWS_SHOWN, table
+from holdfast.apps.report.page.method import funnel
+from holdfast.apps.report.page.overview_charts import LONGEST, Glance
+from holdfast.apps.report.page.quote_marks import marked
 
 VALUES = [[6, 6, 4, 3, 2, 2, 1], [1], [100, 1, 1], [5] * 30, [3, 2, 0]]
 

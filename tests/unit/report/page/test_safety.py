@@ -5,10 +5,10 @@ import json
 import pytest
 from tests.unit.report.page import dom, hostile
 
-from holdfast.pipelines.report.page import render_page
-from holdfast.pipelines.report.page.anchors import Anchors
-from holdfast.pipelines.report.page.assets import css_string
-from holdfast.pipelines.report.page.safety import cleaned, json_block, moment, web_link
+from holdfast.apps.report.page import render_page
+from holdfast.apps.report.page.anchors import Anchors
+from holdfast.apps.report.page.assets import css_string
+from holdfast.apps.report.page.escaping import cleaned, json_block, moment, web_link
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from holdfast.apps.report.model.comment import Fate
+from holdfast.apps.report.reading import json_tables
 from holdfast.errors import InvalidInput
-from holdfast.model.report.comment import Fate
-from holdfast.pipelines.report.reading import documents
 
 ROWS = [
     {"id": 1, "author": "ann", "comment": "First words", "age": 30, "x": {"deep": [1]}},
@@ -110,7 +110,7 @@ def test_lines_nested_too_deeply_are_broken(read):
 
 
 def test_a_document_that_is_too_large_names_the_way_out(read, monkeypatch):
-    monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 1000)
+    monkeypatch.setattr(json_tables, "LARGEST_DOCUMENT", 1000)
     with pytest.raises(InvalidInput, match="jsonl"):
         read(json.dumps(ROWS * 20), "x.json")
 

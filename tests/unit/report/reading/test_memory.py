@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.pipelines.report.reading import CommentReader, ReadingOptions
-from holdfast.pipelines.report.reading.seen import Seen
+from holdfast.apps.report.reading import CommentReader, ReadingOptions
+from holdfast.apps.report.reading.hash_set import Seen
 
 
 def rows(count: int) -> Iterator[bytes]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.apps.report.model.comment import Fate
+from holdfast.apps.report.reading import CommentReader, ReadingOptions
+from holdfast.apps.report.reading.dialect import ONE_COLUMN, dialect_of
+from holdfast.apps.report.reading.quote_repair import PATIENCE
 from holdfast.errors import InvalidInput
-from holdfast.model.report.comment import Fate
-from holdfast.pipelines.report.reading import CommentReader, ReadingOptions
-from holdfast.pipelines.report.reading.dialect import ONE_COLUMN, dialect_of
-from holdfast.pipelines.report.reading.repair import PATIENCE
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])

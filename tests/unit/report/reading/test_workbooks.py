@@ -10,9 +10,9 @@ from html import escape
 
 import pytest
 
+from holdfast.apps.report.model.comment import Fate
+from holdfast.apps.report.reading import xlsx_tables, zip_limits
 from holdfast.errors import InvalidInput
-from holdfast.model.report.comment import Fate
-from holdfast.pipelines.report.reading import archive, workbook
 
 TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -126,13 +126,13 @@ def changed(data: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
 
 
 def test_a_bomb_is_refused_before_it_is_opened(read, monkeypatch):
-    monkeypatch.setattr(archive, "LARGEST_CONTENT", 100_000)
+    monkeypatch.setattr(zip_limits, "LARGEST_CONTENT", 100_000)
     with pytest.raises(InvalidInput, match="unpacks to more than"):
         read(excel(Data=[["comment"], ["bang " * 100_000]]), "x.xlsx")
 
 
 def test_a_bomb_that_lies_about_its_size_is_refused(read, monkeypatch):
-    monkeypatch.setattr(archive, "LARGEST_CONTENT", 100_000)
+    monkeypatch.setattr(zip_limits, "LARGEST_CONTENT", 100_000)
     data = excel(Data=[["comment"], ["bang " * 100_000]])
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         size = file.getinfo("xl/worksheets/sheet1.xml").file_size
@@ -170,7 +170,7 @@ def test_a_long_text_that_is_named_often_is_refused(read, monkeypatch):
     with zipfile.ZipFile(file, "a") as more:
         more.writestr("xl/sharedStrings.xml", texts)
     assert read(file.getvalue(), "x.xlsx").texts == [long] * 28
-    monkeypatch.setattr(archive, "LARGEST_TEXT", 50_000)
+    monkeypatch.setattr(zip_limits, "LARGEST_TEXT", 50_000)
     with pytest.raises(InvalidInput, match="MB of text"):
         read(file.getvalue(), "x.xlsx")
 
@@ -190,7 +190,7 @@ def test_an_archive_that_is_no_workbook_is_refused(read):
 
 
 def test_a_large_workbook_names_the_way_out(read, monkeypatch):
-    monkeypatch.setattr(workbook, "LARGEST_FILE", 100)
+    monkeypatch.setattr(xlsx_tables, "LARGEST_FILE", 100)
     with pytest.raises(InvalidInput, match=r"save the sheet as \.csv"):
         read(excel(Data=COMMENTS), "x.xlsx")
 

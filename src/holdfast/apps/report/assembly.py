@@ -1,0 +1,319 @@
+"""Putting the report together: from the results of all steps to the one document that everything is
+printed from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from holdfast.apps.report.analyst import Analyst
+from holdfast.apps.report.funnel import funnel
+from holdfast.apps.report.model.claim import Claims, Group, quote_id
+from holdfast.apps.report.model.comment import Comment, CommentSet, Row
+from holdfast.apps.report.model.crux import Crux, Cruxes, level
+from holdfast.apps.report.model.document import (
+    SCHEMA,
+    Counts,
+    Coverage,
+    Facet,
+    Made,
+    Matrix,
+    Method,
+    Quote,
+    Report,
+    ReportClaim,
+    ReportCrux,
+    ReportSubtopic,
+    ReportTopic,
+    StepCost,
+)
+from holdfast.apps.report.model.summary import Summaries
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Subtopic, Topic
+from holdfast.apps.report.request import ReportRequest
+from holdfast.apps.report.sorting import Sorted
+from holdfast.apps.report.step_inputs import with_other
+from holdfast.apps.report.voting import Ballot, ballot_of
+from holdfast.model.run import StepRecord
+
+MOST_LEFT_OUT = 2_000
+"""Rows that were not analysed and are listed in the document; rows.csv has all of them."""
+FACET_VALUES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The results of all steps."""
+
+    request: ReportRequest
+    source: CommentSet
+    comments: dict[str, Comment]
+    clustering: Clustering
+    claims: Claims
+    sorted: Sorted
+    summaries: Summaries
+    cruxes: Cruxes
+    ballots: dict[str, Ballot]
+    left_out: tuple[Row, ...]
+
+
+def assemble(found: Findings, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
+    """The document. Everything in it is derived from what was checked and stored before."""
+    request, brief = found.request, found.request.brief(found.source.language)
+    cruxes = tuple(_crux(crux) for crux in found.cruxes.cruxes)
+    topics = _topics(found, cruxes)
+    return Report(
+        schema=SCHEMA,
+        id=request.report_id or request.digest,
+        title=request.title or _title(found.source),
+        question=request.question,
+        description=request.description,
+        language=brief.language,
+        counts=_counts(found, topics),
+        coverage=_coverage(found),
+        findings=found.summaries.findings,
+        topics=topics,
+        cruxes=cruxes,
+        matrix=Matrix(
+            found.cruxes.speakers, tuple(crux.id for crux in cruxes), found.cruxes.matrix
+        ),
+        facets=_facets(found.comments.values()),
+        funnel=funnel(
+            found.source, found.comments, found.left_out, found.claims, len(found.sorted.groups)
+        ),
+        comments=tuple(found.comments.values()),
+        left_out=found.left_out,
+        map=found.clustering.map,
+        source=found.source.source,
+        method=_method(found, analyst),
+        made=_made(steps),
+        warnings=found.source.warnings,
+    )
+
+
+def _title(source: CommentSet) -> str:
+    """A file's name, made readable, where nobody gave a title."""
+    stem = source.source.filename.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    words = stem.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:] or "Comments"
+
+
+# --- topics, claims, quotes -----------------------------------------------------------------------
+
+
+def _topics(found: Findings, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic, ...]:
+    language = found.request.brief(found.source.language).language
+    topics = {topic.id: topic for topic in with_other(found.clustering, language)}
+    groups: dict[str, list[Group]] = {}
+    for group in found.sorted.groups:
+        groups.setdefault(group.subtopic, []).append(group)
+    numbers = {group.id: number for number, group in enumerate(found.sorted.groups, 1)}
+    return tuple(
+        _topic(topics[each], groups, numbers, found, cruxes) for each in found.sorted.topics
+    )
+
+
+def _topic(
+    topic: Topic,
+    groups: dict[str, list[Group]],
+    numbers: dict[str, int],
+    found: Findings,
+    cruxes: Sequence[ReportCrux],
+) -> ReportTopic:
+    own = {one.id: one for one in topic.subtopics}
+    subtopics = [
+        _subtopic(own[each], groups[each], numbers, found)
+        for each in found.sorted.subtopics
+        if each in own
+    ]
+    summary = next((one.sentences for one in found.summaries.topics if one.topic == topic.id), ())
+    scores = [crux.controversy for crux in cruxes if crux.topic == topic.id]
+    return ReportTopic(
+        id=topic.id,
+        name=topic.name,
+        description=topic.description,
+        people=_people(group for one in subtopics for group in groups[one.id]),
+        claims=sum(len(one.claims) for one in subtopics),
+        comments=len({one.comment for one in found.clustering.placements if one.subtopic in own}),
+        summary=summary,
+        subtopics=tuple(subtopics),
+        controversy=round(sum(scores) / len(scores), 4) if scores else None,
+    )
+
+
+def _subtopic(
+    subtopic: Subtopic, groups: list[Group], numbers: dict[str, int], found: Findings
+) -> ReportSubtopic:
+    claims = tuple(_claim(group, numbers[group.id], found) for group in groups)
+    return ReportSubtopic(subtopic.id, subtopic.name, subtopic.description, _people(groups), claims)
+
+
+def _people(groups: Iterable[Group]) -> int:
+    return len({speaker for group in groups for speaker in group.speakers})
+
+
+def _claim(group: Group, number: int, found: Findings) -> ReportClaim:
+    ballot = ballot_of(group, found.ballots, found.comments)
+    quotes = tuple(
+        Quote(
+            quote_id(one.id),
+            one.id,
+            one.comment,
+            found.comments[one.comment].row,
+            one.speaker,
+            one.start,
+            one.end,
+            one.quote,
+            one.statement,
+        )
+        for one in group.members
+    )
+    return ReportClaim(
+        group.id,
+        number,
+        group.statement,
+        len(group.speakers),
+        quotes,
+        ballot.count if ballot else None,
+    )
+
+
+def _crux(crux: Crux) -> ReportCrux:
+    people = crux.people or 1
+    score = round(crux.controversy, 4)
+    return ReportCrux(
+        crux.id,
+        crux.topic,
+        crux.subtopic,
+        crux.statement,
+        crux.explanation,
+        str(crux.basis),
+        crux.agree,
+        crux.disagree,
+        crux.unclear,
+        crux.agreeing,
+        crux.disagreeing,
+        crux.undecided,
+        round(crux.agree / people, 4),
+        round(crux.disagree / people, 4),
+        score,
+        level(score),
+        crux.cites,
+    )
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _counts(found: Findings, topics: Sequence[ReportTopic]) -> Counts:
+    return Counts(
+        rows=found.source.rows,
+        comments=len(found.comments),
+        people=found.source.people,
+        claims=len(found.sorted.groups),
+        extracted=found.claims.claims,
+        quotes=sum(len(group.members) for group in found.sorted.groups),
+        topics=sum(topic.id != OTHER for topic in topics),
+        subtopics=sum(len(topic.subtopics) for topic in topics if topic.id != OTHER),
+    )
+
+
+def _coverage(found: Findings) -> Coverage:
+    all_ = len(found.comments) or 1
+    placed = {one.comment for one in found.clustering.placements if one.subtopic != OTHER}
+    speaking = {member.comment for group in found.sorted.groups for member in group.members}
+    return Coverage(
+        round(len(placed) / all_, 4), round(len(speaking) / all_, 4), round(_quoted(found), 4)
+    )
+
+
+def _quoted(found: Findings) -> float:
+    """The share of all characters that is inside a quote; what is quoted twice counts once."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for group in found.sorted.groups:
+        for one in group.members:
+            spans.setdefault(one.comment, []).append((one.start, one.end))
+    total = sum(len(comment.text) for comment in found.comments.values())
+    return sum(map(_covered, spans.values())) / total if total else 0.0
+
+
+def _covered(spans: list[tuple[int, int]]) -> int:
+    covered = reached = 0
+    for start, end in sorted(spans):
+        covered += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered
+
+
+def _facets(comments: Iterable[Comment]) -> tuple[Facet, ...]:
+    counts: dict[str, Counter[str]] = {}
+    for comment in comments:
+        for name, value in comment.facets.items():
+            if value:
+                counts.setdefault(name, Counter())[value] += 1
+    return tuple(
+        Facet(
+            name, tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES])
+        )
+        for name, found in counts.items()
+    )
+
+
+# --- how it was made ------------------------------------------------------------------------------
+
+
+def _method(found: Findings, analyst: Analyst) -> Method:
+    request = found.request
+    brief = request.brief(found.source.language)
+    notes = [*analyst.notes(found.source.language), *found.clustering.notes, *found.cruxes.notes]
+    return Method(
+        analyst=analyst.name,
+        generated=analyst.generates,
+        votes=bool(found.ballots),
+        sort=request.sort,
+        options=_options(request),
+        prompts=tuple(analyst.prompts(brief)),
+        notes=tuple(dict.fromkeys(notes)),
+        failed=tuple(found.claims.failed.items()),
+    )
+
+
+def _options(request: ReportRequest) -> dict[str, str]:
+    """What was asked for beyond the defaults, in words."""
+    hidden = {
+        "file",
+        "votes",
+        "rows",
+        "report_id",
+        "title",
+        "question",
+        "description",
+        "prompts",
+        "fresh",
+        "budget",
+    }
+    told = request.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
+    return {name: str(value) for name, value in told.items()}
+
+
+def _made(steps: Mapping[str, StepRecord]) -> Made:
+    costs = tuple(_step_cost(record) for name, record in steps.items() if name != "report")
+    known = [cost.cost for cost in costs if cost.cost is not None]
+    return Made(
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        software=f"holdfast {version('holdfast')}",
+        seconds=round(sum(cost.seconds for cost in costs), 3),
+        steps=costs,
+        cost=round(sum(known), 6) if len(known) == len(costs) else None,
+    )
+
+
+def _step_cost(record: StepRecord) -> StepCost:
+    usage = record.usage
+    cost = None if usage.unpriced else round(usage.cost, 6)
+    seconds = round(record.duration or 0.0, 3)
+    return StepCost(
+        record.step, seconds, usage.calls, usage.input_tokens, usage.output_tokens, cost
+    )

@@ -1,0 +1,168 @@
+"""What a report will cost, before it is made: arithmetic over the real comments and the real
+prompts.
+
+Comments are packed here as they will be packed then. What a model will say is not known: how much
+it usually says is below, in tokens. Answers that are kept already cost nothing and are not
+subtracted, so this is rather too much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from holdfast.apps.report.llm import answers, clustering, extraction, grouping, summaries
+from holdfast.apps.report.llm.batching import Size
+from holdfast.apps.report.llm.injection import is_suspicious
+from holdfast.apps.report.llm.proposed_topics import samples, wishes
+from holdfast.apps.report.llm.questions import system
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.estimate import Estimate, StepEstimate
+from holdfast.model.tokens import estimate_tokens as tokens
+from holdfast.ports.language_model import LanguageModel, Question
+
+MOST_TOPICS = 10
+SUBTOPICS = 3
+TOPIC, SUBTOPIC = 55, 60
+"""Name and description, as JSON."""
+PLACE = 18
+"""A comment's subtopics."""
+SENTENCE, MOST_CLAIMS = 28, 8
+"""Tokens of a comment for each claim that it makes, and how many a long one makes at most."""
+CLAIM = 28
+"""A claim without its quote."""
+STATEMENT = 28
+"""A claim in the lists that later steps are given."""
+MEMBER = 8
+MERGED = 0.75
+"""Groups for each claim."""
+LOST_QUOTES = 0.03
+SUMMARY = 250
+CRUX = 120
+SPEAKER = 12
+
+
+def estimate(
+    comments: Sequence[Comment], brief: Brief, model: LanguageModel, cruxes: bool
+) -> Estimate:
+    """What every step will take, if nothing is known yet."""
+    guess = _Guess(comments, brief, model)
+    steps = {
+        "clustering": guess.clustering(),
+        "claims": guess.claims(),
+        "sort_and_deduplicate": guess.groups(),
+        "summaries": guess.summaries(),
+    }
+    if cruxes:
+        steps["cruxes"] = guess.cruxes()
+    return Estimate(
+        model.name,
+        len(comments),
+        tuple(_priced(name, calls, model) for name, calls in steps.items()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """So many calls, each with instructions and data in, and an answer out."""
+
+    number: float
+    instructions: float
+    data: float
+    """Of all of them together, and so is the answer."""
+    answer: float
+
+
+def _priced(step: str, calls: Iterable[_Calls], model: LanguageModel) -> StepEstimate:
+    listed = list(calls)
+    read = round(sum(each.number * each.instructions + each.data for each in listed))
+    said = round(sum(each.answer for each in listed))
+    return StepEstimate(
+        step, round(sum(each.number for each in listed)), read, said, model.price(read, said)
+    )
+
+
+class _Guess:
+    def __init__(self, comments: Sequence[Comment], brief: Brief, model: LanguageModel) -> None:
+        self._brief = brief
+        self._model = model
+        self._texts = list(dict.fromkeys(comment.text for comment in comments))
+        self._speakers = len({comment.speaker for comment in comments})
+        usual = max(2, min(MOST_TOPICS, round(len(self._texts) ** 0.5 / 2)))
+        self._topics = brief.topics or max(usual, len(brief.given))
+        self._subtopics = self._topics * SUBTOPICS
+        self._taxonomy = self._topics * TOPIC + self._subtopics * SUBTOPIC
+        self._claims = sum(
+            max(1, min(MOST_CLAIMS, tokens(text) / SENTENCE)) for text in self._texts
+        )
+        self._groups = self._claims * MERGED
+
+    def clustering(self) -> Iterable[_Calls]:
+        batches = samples(self._texts)
+        read = sum(tokens(text) + 2 for batch in batches for text in batch)
+        asked = self._instructions("clustering", answers.TopicsShape, wishes(self._brief))
+        yield _Calls(len(batches), asked, read, len(batches) * self._taxonomy)
+        if len(batches) > 1:
+            asked = self._instructions("merging", answers.TopicsShape, wishes(self._brief))
+            yield _Calls(1, asked, len(batches) * self._taxonomy, self._taxonomy)
+        sizes = [tokens(text) + clustering.AROUND for text in self._texts]
+        asked = self._instructions("assignment", answers.AssignmentsShape) + self._taxonomy
+        calls = self._packed(
+            sizes, clustering.COMMENTS_PER_CALL, clustering.COMMENTS_PER_CALL.tokens
+        )
+        yield _Calls(calls, asked, sum(sizes), len(sizes) * PLACE)
+
+    def claims(self) -> Iterable[_Calls]:
+        sizes = [tokens(text) + extraction.AROUND for text in self._texts]
+        usual = sum(sizes) / max(1, len(sizes))
+        asked = self._instructions("extraction", answers.ExtractionShape) + self._taxonomy
+        calls = self._packed(sizes, extraction.COMMENTS_PER_CALL, extraction.LONG)
+        yield _Calls(calls, asked, sum(sizes), self._claims * (CLAIM + min(SENTENCE, usual)))
+        lost = self._claims * LOST_QUOTES
+        asked = self._instructions("requote", answers.QuotesShape)
+        yield _Calls(lost / 3, asked, lost * (usual + 2 * STATEMENT), lost * STATEMENT)
+
+    def groups(self) -> Iterable[_Calls]:
+        each = self._claims / self._subtopics
+        parts = 1 if each <= grouping.MOST else 1 + each / ((grouping.MOST + grouping.LEAST) / 2)
+        calls = self._subtopics * parts if each >= 2 else self._subtopics * each / 2
+        listed = self._claims + (self._groups if parts > 1 else 0)
+        answer = listed * MEMBER + self._groups * CLAIM
+        yield _Calls(
+            calls, self._instructions("dedup", answers.GroupsShape), listed * STATEMENT, answer
+        )
+
+    def summaries(self) -> Iterable[_Calls]:
+        told = self._topics * min(summaries.MOST_GROUPS, self._groups / self._topics)
+        asked = self._instructions("summaries", answers.SentencesShape)
+        yield _Calls(self._topics, asked, told * (STATEMENT + MEMBER), self._topics * SUMMARY)
+        told = self._topics * min(summaries.GROUPS_OF_A_TOPIC, self._groups / self._topics)
+        asked = self._instructions("overview", answers.SentencesShape)
+        yield _Calls(1, asked, told * STATEMENT + self._topics * SUMMARY, 2 * SUMMARY)
+
+    def cruxes(self) -> Iterable[_Calls]:
+        each = min(summaries.MOST_GROUPS, self._groups / self._subtopics)
+        speakers = min(summaries.MOST_SPEAKERS, self._speakers / self._topics)
+        asked = self._instructions("crux", answers.CruxShape)
+        told = self._subtopics * (each * STATEMENT + speakers * SPEAKER)
+        yield _Calls(self._subtopics, asked, told, self._subtopics * (CRUX + speakers))
+
+    def _instructions(self, task: str, shape: type[BaseModel], *more: str) -> int:
+        question = Question(system(self._brief, task, *more), "", task)
+        return self._model.input_tokens(question, shape)
+
+    def _packed(self, sizes: Sequence[int], size: Size, long: int) -> int:
+        """Calls that so many comments of such sizes come to."""
+        alone = sum(
+            own > long or is_suspicious(text) for own, text in zip(sizes, self._texts, strict=True)
+        )
+        calls, pieces, room = alone, size.pieces, 0
+        for own, text in zip(sizes, self._texts, strict=True):
+            if own > long or is_suspicious(text):
+                continue
+            if pieces == size.pieces or own > room:
+                calls, pieces, room = calls + 1, 0, size.tokens
+            pieces, room = pieces + 1, room - own
+        return calls

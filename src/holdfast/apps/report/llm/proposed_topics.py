@@ -1,0 +1,184 @@
+"""Topics: what a model proposes becomes a taxonomy whose names, ids and limits are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from holdfast.apps.report.llm.answers import SubtopicShape, TopicShape
+from holdfast.apps.report.llm.injection import is_suspicious
+from holdfast.apps.report.llm.questions import compact
+from holdfast.apps.report.llm.text_cleaning import clipped, clipped_words
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.taxonomy import Subtopic, Topic
+from holdfast.model.tokens import estimate_tokens
+
+NAME = 60
+TOPIC_WORDS = 50
+SUBTOPIC_WORDS = 90
+"""A model is asked for 25 to 35 and for up to 70 words; a few more are no reason to cut a sentence
+in two."""
+MOST_TOPICS = 24
+MOST_SUBTOPICS = 12
+SAMPLE_TOKENS = 10_000
+MOST_SAMPLES = 8
+EXCERPT = 1_500
+"""Characters of a long comment that are enough to see what it is about."""
+
+
+# --- samples --------------------------------------------------------------------------------------
+
+
+def samples(texts: Iterable[str]) -> list[list[str]]:
+    """Different texts in batches that fit a call each, all of them if they fit into a few calls.
+
+    Which ones, and in which batch, depends on nothing but their content. Texts that look as if they
+    wanted to steer the model have no say in what the topics are, unless there are no others."""
+    different = sorted(set(texts), key=fingerprint)
+    chosen, size = _fitting(text for text in different if not is_suspicious(text))
+    if not chosen:
+        chosen, size = _fitting(different)
+    batches = -(-size // SAMPLE_TOKENS)
+    return [chosen[batch::batches] for batch in range(batches)]
+
+
+def _fitting(texts: Iterable[str]) -> tuple[list[str], int]:
+    """As many excerpts as all samples together hold, and their size. No text is looked at that is
+    not needed."""
+    chosen: list[str] = []
+    size = 0
+    for text in texts:
+        tokens = estimate_tokens(text[:EXCERPT]) + 4
+        if size + tokens > SAMPLE_TOKENS * MOST_SAMPLES:
+            break
+        chosen.append(text[:EXCERPT])
+        size += tokens
+    return chosen, size
+
+
+def fingerprint(text: str) -> str:
+    """Eight bytes that stand for a text, as hex."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+# --- wishes ---------------------------------------------------------------------------------------
+
+
+def wishes(brief: Brief) -> str:
+    """What was asked for about the topics, in words for the model."""
+    number = (
+        f"exactly {brief.topics} topics"
+        if brief.topics
+        else "as many topics as the comments need, usually 4 to 12"
+    )
+    lines = [f"Propose {number}."]
+    if brief.given:
+        wanted = [
+            {"name": given.name, "description": given.description, "subtopics": given.subtopics}
+            for given in brief.given
+        ]
+        lines.append(
+            "These topics are wanted, come first and keep exactly these names; they count. Propose "
+            "others only for "
+            f"comments that fit none of them:\n<wanted>\n{compact(wanted)}\n</wanted>"
+        )
+    return "\n".join(lines)
+
+
+# --- from proposals to topics ---------------------------------------------------------------------
+
+
+def taxonomy(proposed: Sequence[TopicShape], brief: Brief) -> tuple[Topic, ...]:
+    """Topics with ids of ours: those that were given, then those proposed, each name once, as many
+    as wanted."""
+    shapes = _merged([*map(_as_shape, brief.given), *proposed])
+    most = max(brief.topics or MOST_TOPICS, len(brief.given))
+    return tuple(_topic(f"t{number}", shape) for number, shape in enumerate(shapes[:most], 1))
+
+
+def extended(
+    topics: Sequence[Topic], proposed: Sequence[TopicShape], brief: Brief
+) -> tuple[Topic, ...]:
+    """The topics there are, which stay as they are, and what is proposed beside them."""
+    grown = list(topics)
+    most = max(brief.topics or MOST_TOPICS, len(grown))
+    for shape in _merged(proposed):
+        known = next(
+            (index for index, topic in enumerate(grown) if _same(topic.name, shape.name)), None
+        )
+        if known is not None:
+            grown[known] = _with_more(grown[known], shape)
+        elif len(grown) < most:
+            grown.append(_topic(f"t{len(grown) + 1}", shape))
+    return tuple(grown)
+
+
+def proposal(shapes: Sequence[TopicShape], weight: int) -> dict[str, Any]:
+    """A proposal as it is laid before the one who merges: descriptions shortened, that is enough to
+    compare."""
+    topics = [
+        {
+            "name": clipped(shape.name, NAME),
+            "description": clipped_words(shape.description, 30),
+            "subtopics": [
+                {"name": clipped(one.name, NAME), "description": clipped_words(one.description, 30)}
+                for one in shape.subtopics[:MOST_SUBTOPICS]
+            ],
+        }
+        for shape in shapes[:MOST_TOPICS]
+    ]
+    return {"weight": weight, "topics": topics}
+
+
+def _as_shape(given: Any) -> TopicShape:
+    subtopics = [SubtopicShape(name=name, description="") for name in given.subtopics]
+    return TopicShape.model_construct(
+        name=given.name, description=given.description, subtopics=subtopics
+    )
+
+
+def _merged(shapes: Iterable[TopicShape]) -> list[TopicShape]:
+    """Topics of the same name become one; those without a name are nothing."""
+    merged: dict[str, TopicShape] = {}
+    for shape in shapes:
+        name = clipped(shape.name, NAME)
+        if not any(map(str.isalnum, name)):
+            continue
+        before = merged.get(name.casefold())
+        merged[name.casefold()] = TopicShape.model_construct(
+            name=before.name if before else name,
+            description=(before.description if before else "") or shape.description,
+            subtopics=[*(before.subtopics if before else ()), *shape.subtopics],
+        )
+    return list(merged.values())
+
+
+def _topic(id_: str, shape: TopicShape) -> Topic:
+    topic = Topic(id_, clipped(shape.name, NAME), clipped_words(shape.description, TOPIC_WORDS), ())
+    topic = _with_more(topic, shape)
+    if topic.subtopics:
+        return topic
+    return replace(topic, subtopics=(Subtopic(f"{id_}.1", topic.name, topic.description),))
+
+
+def _with_more(topic: Topic, shape: TopicShape) -> Topic:
+    """The topic with the subtopics that it does not have yet."""
+    subtopics = {one.name.casefold(): one for one in topic.subtopics}
+    for one in shape.subtopics:
+        name = clipped(one.name, NAME)
+        if (
+            any(map(str.isalnum, name))
+            and name.casefold() not in subtopics
+            and len(subtopics) < MOST_SUBTOPICS
+        ):
+            id_ = f"{topic.id}.{len(subtopics) + 1}"
+            subtopics[name.casefold()] = Subtopic(
+                id_, name, clipped_words(one.description, SUBTOPIC_WORDS)
+            )
+    return replace(topic, subtopics=tuple(subtopics.values()))
+
+
+def _same(one: str, other: str) -> bool:
+    return clipped(one, NAME).casefold() == clipped(other, NAME).casefold()

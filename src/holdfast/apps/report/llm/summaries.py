@@ -1,0 +1,196 @@
+"""Summaries, findings and cruxes: sentences that cite by number, and speakers who are numbers, not
+names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from holdfast.apps.report.llm.answers import CruxShape, SentencesShape
+from holdfast.apps.report.llm.injection import is_told_apart
+from holdfast.apps.report.llm.questions import data, system
+from holdfast.apps.report.llm.text_cleaning import clipped, sentence
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.claim import Group
+from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.summary import Sentence, TopicSummary
+from holdfast.apps.report.model.taxonomy import Subtopic, Topic
+from holdfast.ports.context import Context
+from holdfast.ports.language_model import Declined, LanguageModel, Question, TooLong
+
+MOST_GROUPS = 60
+GROUPS_OF_A_TOPIC = 8
+"""In the overview, where the summaries of the topics are given as well."""
+MOST_SENTENCES = 12
+MOST_FINDINGS = 8
+MOST_SPEAKERS = 150
+SENTENCE = 600
+EXPLANATION = (30, 500)
+
+
+class Writer:
+    """Asks for sentences about groups. What looks as if it wanted to steer the model is not laid
+    before it."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    async def summarise(
+        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> list[Sentence]:
+        told = _harmless(groups)[:MOST_GROUPS]
+        if not told:
+            return []
+        names = {subtopic.id: subtopic.name for subtopic in topic.subtopics}
+        listed = [
+            {**_numbered(n, group), "subtopic": names.get(group.subtopic, "")}
+            for n, group in enumerate(told, 1)
+        ]
+        payload = {
+            "topic": {"name": topic.name, "description": topic.description},
+            "claims": listed,
+        }
+        return await self._sentences("summaries", payload, told, MOST_SENTENCES, brief, ctx)
+
+    async def overview(
+        self,
+        topics: Sequence[Topic],
+        summaries: Sequence[TopicSummary],
+        groups: Mapping[str, Sequence[Group]],
+        brief: Brief,
+        ctx: Context,
+    ) -> list[Sentence]:
+        written = {
+            summary.topic: " ".join(each.text for each in summary.sentences)
+            for summary in summaries
+        }
+        told: list[Group] = []
+        listed = []
+        for topic in topics:
+            own = _harmless(groups.get(topic.id, ()))[:GROUPS_OF_A_TOPIC]
+            claims = [_numbered(number, group) for number, group in enumerate(own, len(told) + 1)]
+            listed.append(
+                {"topic": topic.name, "summary": written.get(topic.id, ""), "claims": claims}
+            )
+            told += own
+        if not told:
+            return []
+        return await self._sentences(
+            "overview", {"topics": listed}, told, MOST_FINDINGS, brief, ctx
+        )
+
+    async def _sentences(
+        self,
+        task: str,
+        payload: dict[str, Any],
+        told: Sequence[Group],
+        most: int,
+        brief: Brief,
+        ctx: Context,
+    ) -> list[Sentence]:
+        question = Question(system(brief, task), data(payload), task, max_output=2_000)
+        try:
+            answer = await self._model.ask(
+                question,
+                SentencesShape,
+                ctx,
+                budget=brief.budget,
+                fresh=brief.fresh,
+                check=_cites_something(len(told)),
+            )
+        except (Declined, TooLong) as error:
+            ctx.log.warning(f"the model wrote no {task}: {error}")
+            return []
+        sentences = [
+            Sentence(clipped(sentence(each.text), SENTENCE), _known(each.claims, told))
+            for each in answer.sentences
+        ]
+        return [each for each in sentences if each.text][:most]
+
+    async def crux(
+        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+    ) -> CruxDraft | None:
+        told = _harmless(groups)[:MOST_GROUPS]
+        speakers = list(dict.fromkeys(speaker for group in told for speaker in group.speakers))[
+            :MOST_SPEAKERS
+        ]
+        if len(told) < 2 or len(speakers) < 2:
+            return None
+        payload = {
+            "subtopic": {"name": subtopic.name, "description": subtopic.description},
+            "claims": [
+                {"number": number, "statement": group.statement}
+                for number, group in enumerate(told, 1)
+            ],
+            "speakers": _what_they_said(speakers, told),
+        }
+        question = Question(
+            system(brief, "crux"), data(payload), "crux", max_output=1_200 + 10 * len(speakers)
+        )
+        try:
+            answer = await self._model.ask(
+                question,
+                CruxShape,
+                ctx,
+                budget=brief.budget,
+                fresh=brief.fresh,
+                check=_explains,
+            )
+            return _crux(answer, told, speakers)
+        except (Declined, TooLong) as error:
+            ctx.log.warning(f"the model looked for no crux in {subtopic.name!r}: {error}")
+            return None
+
+
+def _harmless(groups: Iterable[Group]) -> list[Group]:
+    return [group for group in groups if not any(map(is_told_apart, group.members))]
+
+
+def _numbered(number: int, group: Group) -> dict[str, Any]:
+    return {"number": number, "people": len(group.speakers), "statement": group.statement}
+
+
+def _known(numbers: Iterable[int], told: Sequence[Group]) -> tuple[str, ...]:
+    """The groups behind the numbers; those that were never given are nothing."""
+    return tuple(
+        dict.fromkeys(told[number - 1].id for number in numbers if 1 <= number <= len(told))
+    )
+
+
+def _cites_something(claims: int) -> Callable[[SentencesShape], str | None]:
+    def check(answer: SentencesShape) -> str | None:
+        if any(1 <= number <= claims for each in answer.sentences for number in each.claims):
+            return None
+        return f"no sentence lists the number of a claim that it rests on; numbers run from 1 to {claims}"
+
+    return check
+
+
+def _what_they_said(speakers: Sequence[str], told: Sequence[Group]) -> list[dict[str, Any]]:
+    numbers = {speaker: number for number, speaker in enumerate(speakers, 1)}
+    said: dict[int, list[int]] = {number: [] for number in numbers.values()}
+    for claim, group in enumerate(told, 1):
+        for speaker in group.speakers:
+            if speaker in numbers:
+                said[numbers[speaker]].append(claim)
+    return [{"number": number, "claims": claims} for number, claims in said.items()]
+
+
+def _explains(answer: CruxShape) -> str | None:
+    if not answer.divided or len(sentence(answer.explanation)) >= EXPLANATION[0]:
+        return None
+    return f"the explanation has to have {EXPLANATION[0]} to {EXPLANATION[1]} characters"
+
+
+def _crux(answer: CruxShape, told: Sequence[Group], speakers: Sequence[str]) -> CruxDraft | None:
+    def named(numbers: Iterable[int], others: Iterable[int]) -> tuple[str, ...]:
+        """Speakers by number; who is put on both sides is on none."""
+        chosen = dict.fromkeys(number for number in numbers if 1 <= number <= len(speakers))
+        return tuple(speakers[number - 1] for number in chosen if number not in set(others))
+
+    agree, disagree = named(answer.agree, answer.disagree), named(answer.disagree, answer.agree)
+    statement = clipped(sentence(answer.statement), 300)
+    if not (answer.divided and statement and agree and disagree):
+        return None
+    explanation = clipped(sentence(answer.explanation), EXPLANATION[1])
+    return CruxDraft(statement, explanation, agree, disagree, _known(answer.claims, told))

@@ -1,0 +1,195 @@
+"""Names and descriptions of topics and subtopics, in words that people used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+
+import numpy as np
+
+from holdfast.apps.report.local.clustering import NOWHERE, Division, Labels
+from holdfast.apps.report.local.embeddings import Vectors, unit
+from holdfast.apps.report.local.given_topics import Given
+from holdfast.apps.report.local.messages import listed, say
+from holdfast.apps.report.local.phrases import Phrases, collect
+from holdfast.apps.report.local.statements import shortened, statement
+from holdfast.apps.report.local.tokenizing import UNKNOWN, languages, stop_words
+from holdfast.apps.report.local.topic_names import (
+    Candidate,
+    candidates,
+    capitalised,
+    compose,
+    distinct,
+    join,
+)
+from holdfast.apps.report.model.brief import GivenTopic
+
+_TELLING = {True: 0.07, False: 0.05}
+"""The least score of a single word, and of a phrase, that tells what sentences are about."""
+_NAMING = 0.08
+"""The least score of what can name a whole topic."""
+_HELD = 40
+"""A topic has at least one subtopic for so many sentences, named well or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A topic by its number, with its subtopics by theirs; ids come later."""
+
+    number: int
+    name: str
+    description: str
+    subtopics: tuple[tuple[int, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """A subtopic that is still without a name: its sentences, and the phrases that could name
+    it."""
+
+    number: int
+    rows: list[int]
+    best: Sequence[Candidate]
+
+    def tells(self) -> bool:
+        """Whether a phrase says what it is about: a single word must do so for more of it."""
+        return bool(self.best) and self.best[0].score >= _TELLING[self.best[0].is_word]
+
+
+class Describer:
+    """Names and descriptions for the topics of a division."""
+
+    def __init__(
+        self, texts: Sequence[str], speakers: Sequence[str], vectors: Vectors, report: str
+    ) -> None:
+        self._texts = texts
+        self._speakers = speakers
+        self._vectors = vectors
+        self._report = report
+        """The language of the report; names are in the language of the comments."""
+        spoken = languages(self._texts)
+        self._language = spoken[0] if spoken else UNKNOWN
+        self._phrases: Phrases = collect(self._texts, stop_words(tuple(spoken)))
+
+    def describe(self, division: Division, given: Given) -> list[Described]:
+        """The topics of a division, and those that were given and that nobody speaks about."""
+        inside = members(division.topics)
+        best = {
+            number: candidates(self._phrases, rows, self._speakers, breadth=0.85)
+            for number, rows in inside.items()
+        }
+        clearest = sorted(
+            inside, key=lambda number: (-best[number][0].score if best[number] else 0.0, number)
+        )
+        taken = {topic.name for topic in given.topics}
+        described = []
+        for number in clearest:
+            below = self._nameable(inside[number], division.subtopics, given)
+            wanted = given.topics[number] if number < len(given.topics) else None
+            name, used = (
+                (wanted.name, [])
+                if wanted
+                else self._named(inside[number], best[number], below, taken)
+            )
+            taken |= {capitalised(self._phrases.written(candidate.phrase)) for candidate in used}
+            about = (wanted.description if wanted else "") or self._about(
+                inside[number], best[number]
+            )
+            described.append(
+                Described(number, name, about, tuple(self._subtopics(below, name, used, given)))
+            )
+        absent = [number for number in range(len(given.topics)) if number not in inside]
+        return described + [_absent(number, given.topics[number], given) for number in absent]
+
+    def _nameable(self, inside: list[int], subtopics: Labels, given: Given) -> list[_Below]:
+        """The subtopics of a topic, largest first. One whose sentences share no telling phrase
+        joins the nearest."""
+        while True:
+            rows = members(subtopics, inside)
+            below = [
+                _Below(sub, held, candidates(self._phrases, held, self._speakers))
+                for sub, held in rows.items()
+            ]
+            below.sort(key=lambda each: (-len(each.rows), each.number))
+            poor = [each for each in below if each.number not in given.names and not each.tells()]
+            if len(below) <= max(1, len(inside) // _HELD) or not poor:
+                return below
+            self._join(poor[-1], [each for each in below if each is not poor[-1]], subtopics)
+
+    def _join(self, small: _Below, others: Sequence[_Below], subtopics: Labels) -> None:
+        middles = unit(
+            np.stack([self._vectors[each.rows].sum(axis=0) for each in [small, *others]])
+        )
+        subtopics[small.rows] = others[int(np.argmax(np.round(middles[1:] @ middles[0], 4)))].number
+
+    def _named(
+        self, inside: list[int], best: Sequence[Candidate], below: Sequence[_Below], taken: set[str]
+    ) -> tuple[str, list[Candidate]]:
+        """The name of a topic; if its sentences share too little, what its two largest parts are
+        about."""
+        if not best or best[0].score < _NAMING:
+            parts = distinct([each.best[0] for each in below if each.best], 2)
+            if len(parts) > 1 and (name := join(self._phrases, parts, self._language)) not in taken:
+                taken.add(name)
+                return name, parts
+        name, used = compose(self._phrases, best, len(inside), self._language, taken)
+        return (name, used) if name else (self._unnamed(inside, taken), [])
+
+    def _about(self, inside: list[int], best: Sequence[Candidate]) -> str:
+        about = [self._phrases.written(candidate.phrase) for candidate in distinct(best, 3)]
+        if not about:
+            return self._central(inside)
+        return say(self._report, "about", phrases=listed(self._report, about))
+
+    def _subtopics(
+        self, below: Sequence[_Below], topic: str, used: Sequence[Candidate], given: Given
+    ) -> Iterator[tuple[int, str, str]]:
+        taken = {topic, *given.names.values()}
+        for each in below:
+            name = given.names.get(each.number) or (
+                topic if len(below) == 1 else self._below(each, taken, used)
+            )
+            yield each.number, name, self._central(each.rows)
+
+    def _below(self, each: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
+        name, _ = compose(self._phrases, each.best, len(each.rows), self._language, taken, above)
+        return name or self._unnamed(each.rows, taken)
+
+    def _unnamed(self, rows: list[int], taken: set[str]) -> str:
+        """The beginning of the most central sentence, where no phrase is shared."""
+        name = shortened(self._central(rows), 40).rstrip(" .。!")
+        numbered = (f"{name} ({number})" for number in count(2))
+        free = next(each for each in chain([name], numbered) if each not in taken)
+        taken.add(free)
+        return free
+
+    def _central(self, rows: list[int]) -> str:
+        """The sentence that is most like all the others; among nearly equals a short one."""
+        middle = unit(self._vectors[rows].sum(axis=0, keepdims=True))[0]
+        likeness = np.round(self._vectors[rows] @ middle, 3)
+        scores = [
+            float(likeness[at]) - max(0, len(self._texts[row]) - 120) / 600
+            for at, row in enumerate(rows)
+        ]
+        return shortened(statement(self._texts[rows[int(np.argmax(scores))]]), 160)
+
+
+def members(labels: Labels, among: Sequence[int] | None = None) -> dict[int, list[int]]:
+    """The rows of each cluster; clusters in order of their numbers."""
+    found: dict[int, list[int]] = {}
+    for row in range(len(labels)) if among is None else among:
+        label = int(labels[row])
+        if label != NOWHERE:
+            found.setdefault(label, []).append(row)
+    return dict(sorted(found.items()))
+
+
+def _absent(number: int, topic: GivenTopic, given: Given) -> Described:
+    """A topic that was asked for and that nobody speaks about."""
+    below = tuple(
+        (sub, name, "") for sub, name in given.names.items() if given.topic_of[sub] == number
+    )
+    return Described(
+        number, topic.name, topic.description, below or ((-1 - number, topic.name, ""),)
+    )

@@ -1,0 +1,211 @@
+"""From comments to topics: sentences, their vectors, the division, names, and a place for every
+comment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.apps.report.local import clustering, map_layout
+from holdfast.apps.report.local.clustering import NOWHERE, Division, Labels
+from holdfast.apps.report.local.embeddings import Vectors, represent, unit
+from holdfast.apps.report.local.given_topics import Given, assign
+from holdfast.apps.report.local.messages import base, say
+from holdfast.apps.report.local.sentence_value import is_filler, weight
+from holdfast.apps.report.local.sentences import spans
+from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
+from holdfast.apps.report.local.topic_descriptions import Described, Describer, members
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
+
+_ALL, _CHOSEN, _MORE = 5, 3, 5
+"""Up to so many sentences of a comment are all kept; of more, three and every fifth, those that
+claim most."""
+_FEW = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence of a comment that is worth a claim."""
+
+    comment: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What was kept of some comments, and how many sentences of theirs say anything."""
+
+    kept: tuple[Part, ...]
+    sentences: int
+
+
+def parts(comments: Sequence[Comment], first: int = 0) -> Parts:
+    """The sentences of comments that are worth a claim. `first` is the number of the first
+    comment."""
+    kept: list[Part] = []
+    sentences = 0
+    for number, comment in enumerate(comments, first):
+        whole = [
+            Part(number, start, end, comment.text[start:end]) for start, end in spans(comment.text)
+        ]
+        telling = [part for part in whole if not is_filler(part.text)]
+        sentences += len(telling)
+        kept += chosen(telling)
+    return Parts(tuple(kept), sentences)
+
+
+def chosen(found: Sequence[Part]) -> Sequence[Part]:
+    """The sentences of one comment to keep, in their order."""
+    if len(found) <= _ALL:
+        return found
+    best = sorted(found, key=lambda part: (-round(weight(part.text), 3), part.start))[
+        : _CHOSEN + len(found) // _MORE
+    ]
+    return sorted(best, key=lambda part: part.start)
+
+
+def build(comments: Sequence[Comment], found: Parts, brief: Brief) -> Clustering:
+    """The taxonomy of all comments, and where each of their parts belongs."""
+    if not found.kept:
+        return Clustering(
+            (), tuple(_whole(comment) for comment in comments), notes=_notes(found, 0, brief)
+        )
+    owners = np.array([part.comment for part in found.kept], np.intp)
+    given = Given.of(brief.given)
+    vectors = represent([part.text for part in found.kept] + given.texts)
+    mixed = _with_comments(vectors[: len(owners)], owners)
+    division, assigned = _divided(mixed, vectors[len(owners) :], owners, found, given, brief)
+    speakers = [comments[part.comment].speaker for part in found.kept]
+    described = Describer(
+        [part.text for part in found.kept], speakers, mixed, brief.language
+    ).describe(division, given)
+    names, places = _ordered(described, division, owners)
+    return Clustering(
+        topics=names,
+        placements=tuple(_placements(comments, found.kept, division.subtopics, places)),
+        map=_map(comments, mixed, owners, division.topics),
+        notes=_notes(found, assigned, brief),
+    )
+
+
+def _whole(comment: Comment) -> Placement:
+    return Placement(comment.id, OTHER, 0, len(comment.text))
+
+
+def _with_comments(vectors: Vectors, owners: NDArray[np.intp]) -> Vectors:
+    """Half what a sentence says, half what its comment says: a sentence is understood with those
+    around it."""
+    sums = np.zeros((int(owners.max()) + 1, vectors.shape[1]), np.float32)
+    np.add.at(sums, owners, vectors)
+    return unit(vectors + unit(sums)[owners])
+
+
+def _divided(
+    vectors: Vectors,
+    wanted: Vectors,
+    owners: NDArray[np.intp],
+    found: Parts,
+    given: Given,
+    brief: Brief,
+) -> tuple[Division, int]:
+    """The division of all parts. Given topics come first; what they do not take is divided as it
+    falls."""
+    if not given.topics:
+        return clustering.divide(vectors, owners, brief.topics), 0
+    division = assign(vectors, wanted, [part.text for part in found.kept], given)
+    rest = np.flatnonzero(division.topics == NOWHERE)
+    asked = max(1, brief.topics - len(given.topics)) if brief.topics else 0
+    if len(rest):
+        other = clustering.divide(vectors[rest], owners[rest], asked)
+        inside = other.topics != NOWHERE
+        first, next_free = len(given.topics), int(division.subtopics.max(initial=-1)) + 1
+        division.topics[rest[inside]] = other.topics[inside] + first
+        division.subtopics[rest[inside]] = other.subtopics[inside] + max(next_free, given.subtopics)
+    return division, len(np.unique(owners[np.setdiff1d(np.arange(len(owners)), rest)]))
+
+
+def _ordered(
+    described: Sequence[Described], division: Division, owners: Labels
+) -> tuple[tuple[Topic, ...], dict[int, str]]:
+    """Topics with their ids, most comments first, and the id of each subtopic by its number."""
+    size = {
+        number: len(np.unique(owners[rows])) for number, rows in members(division.topics).items()
+    }
+    part = {
+        number: len(np.unique(owners[rows])) for number, rows in members(division.subtopics).items()
+    }
+    topics, ids = [], {}
+    for at, each in enumerate(
+        sorted(described, key=lambda d: (-size.get(d.number, 0), d.number)), 1
+    ):
+        below = []
+        for within, (sub, name, about) in enumerate(
+            sorted(each.subtopics, key=lambda s: (-part.get(s[0], 0), s[0])), 1
+        ):
+            ids[sub] = f"t{at}.{within}"
+            below.append(Subtopic(ids[sub], name, about))
+        topics.append(Topic(f"t{at}", each.name, each.description, tuple(below)))
+    return tuple(topics), ids
+
+
+def _placements(
+    comments: Sequence[Comment], kept: Sequence[Part], subtopics: Labels, ids: dict[int, str]
+) -> Iterator[Placement]:
+    """In the order of the comments. One that says nothing is placed as a whole."""
+    by_comment: dict[int, list[Placement]] = {}
+    for part, subtopic in zip(kept, subtopics.tolist(), strict=True):
+        placement = Placement(
+            comments[part.comment].id, ids.get(subtopic, OTHER), part.start, part.end
+        )
+        by_comment.setdefault(part.comment, []).append(placement)
+    for number, comment in enumerate(comments):
+        yield from by_comment.get(number) or [_whole(comment)]
+
+
+def _map(
+    comments: Sequence[Comment], vectors: Vectors, owners: NDArray[np.intp], topics: Labels
+) -> tuple[tuple[str, float, float], ...]:
+    """A point for each comment, on the island of the topic it speaks about most."""
+    sums = np.zeros((len(comments), vectors.shape[1]), np.float32)
+    np.add.at(sums, owners, vectors)
+    most = np.full(len(comments), NOWHERE, np.intp)
+    for comment, labels in _by_owner(owners, topics):
+        counts = Counter(label for label in labels if label != NOWHERE)
+        if counts:
+            most[comment] = min(counts, key=lambda label: (-counts[label], label))
+    islands = np.unique(most, return_inverse=True)[1]
+    points = map_layout.positions(unit(sums), islands)
+    return tuple(
+        (comment.id, float(x), float(y)) for comment, (x, y) in zip(comments, points, strict=True)
+    )
+
+
+def _by_owner(owners: NDArray[np.intp], topics: Labels) -> Iterable[tuple[int, list[int]]]:
+    grouped: dict[int, list[int]] = {}
+    for owner, topic in zip(owners.tolist(), topics.tolist(), strict=True):
+        grouped.setdefault(owner, []).append(topic)
+    return grouped.items()
+
+
+def _notes(found: Parts, assigned: int, brief: Brief) -> tuple[str, ...]:
+    """What was weaker than usual, in the language of the report."""
+    speaking = len({part.comment for part in found.kept})
+    spoken = languages(part.text for part in found.kept)
+    notes = []
+    if speaking < _FEW:
+        notes.append(say(brief.language, "few", count=speaking))
+    if spoken and spoken[0] != "en" and base(brief.language) in ("en", UNKNOWN):
+        notes.append(say(brief.language, "foreign"))
+    if len(found.kept) * 2 < found.sentences:
+        notes.append(say(brief.language, "selected", kept=len(found.kept), all=found.sentences))
+    if brief.given:
+        notes.append(say(brief.language, "given", count=assigned))
+    return tuple(notes)

@@ -1,0 +1,67 @@
+"""Puts the page together: what to show, the words for it, and the style and script that are let in
+by their hashes."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.page.agreement import NARROW, WIDE, Agreement
+from holdfast.apps.report.page.assets import Assets
+from holdfast.apps.report.page.content import CARDS_SHOWN, Edition, alike
+from holdfast.apps.report.page.escaping import cleaned, moment
+from holdfast.apps.report.page.matrix import GLYPHS, table
+from holdfast.apps.report.page.method import funnel
+from holdfast.apps.report.page.overview_charts import UNITS, Glance
+from holdfast.apps.report.page.people import FEWEST, codes, groups
+from holdfast.apps.report.page.quote_marks import marked
+from holdfast.apps.report.page.script_data import block
+
+
+def render_page(report: Report) -> str:
+    """The report as HTML. Every text in it is taken as untrusted."""
+    edition = Edition(report)
+    chart, traits = Glance(edition), groups(edition)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            e=edition,
+            t=edition.words,
+            report=report,
+            assets=Assets.of(edition.title),
+            glance=chart,
+            traits=traits,
+            agreement=Agreement(edition),
+            matrix=table(report.matrix, edition),
+            data=block(edition, chart, traits),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__ or "", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=cleaned,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals |= {
+        "alike": alike,
+        "codes": codes,
+        "funnel": funnel,
+        "marked": marked,
+        "moment": moment,
+        "CARDS_SHOWN": CARDS_SHOWN,
+        "FEWEST": FEWEST,
+        "GLYPHS": GLYPHS,
+        "UNITS": UNITS,
+        "WIDTHS": {"wide": WIDE, "narrow": NARROW},
+    }
+    return environment

@@ -1,0 +1,100 @@
+"""From claims that arrive one comment at a time to groups in the order in which people read
+them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.apps.report.model.claim import Claim, Extraction, Group
+from holdfast.apps.report.model.taxonomy import OTHER, Placement, Subtopic, Topic
+from holdfast.model.items import Items
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A subtopic all of whose comments have been read, and its claims in the order of the file."""
+
+    subtopic: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """All groups, in the order of the report: topics, subtopics and claims with the most behind
+    them first."""
+
+    topics: tuple[str, ...]
+    """Topic ids, in order."""
+    subtopics: tuple[str, ...]
+    """Subtopic ids, in order."""
+    groups: tuple[Group, ...]
+
+
+class Filling:
+    """Tells which subtopics are complete while claims still come in, so that nobody waits for the
+    last comment."""
+
+    def __init__(self, placements: Sequence[Placement]) -> None:
+        self._order: dict[str, int] = {}
+        self._waiting: dict[str, set[str]] = {}
+        self._subtopics: dict[str, list[str]] = {}
+        self._claims: dict[str, list[Claim]] = {}
+        for one in placements:
+            self._order.setdefault(one.comment, len(self._order))
+            self._waiting.setdefault(one.subtopic, set()).add(one.comment)
+            self._subtopics.setdefault(one.comment, []).append(one.subtopic)
+
+    async def of(self, extractions: Items[Extraction]) -> AsyncIterator[Filled]:
+        async for comment, extraction in extractions:
+            for claim in extraction.claims:
+                self._claims.setdefault(claim.subtopic, []).append(claim)
+            for subtopic in dict.fromkeys(self._subtopics.get(comment, ())):
+                self._waiting[subtopic].discard(comment)
+                if not self._waiting[subtopic] and subtopic in self._claims:
+                    yield self._filled(subtopic)
+        for subtopic in sorted(
+            self._claims
+        ):  # comments that failed never come: the others need not wait for them
+            yield self._filled(subtopic)
+
+    def _filled(self, subtopic: str) -> Filled:
+        claims = self._claims.pop(subtopic)
+        claims.sort(key=lambda claim: (self._order[claim.comment], claim.start, claim.id))
+        return Filled(subtopic, tuple(claims))
+
+
+def sort(topics: Sequence[Topic], groups: Iterable[Group], by: str) -> Sorted:
+    """Topics, subtopics and groups ordered by people or by claims; the topic for the rest is
+    last."""
+    found: dict[str, list[Group]] = {}
+    for group in groups:
+        found.setdefault(group.subtopic, []).append(group)
+    for members in found.values():
+        members.sort(key=lambda group: (*_weight([group], by), group.id))
+    alive = [topic for topic in topics if any(one.id in found for one in topic.subtopics)]
+    alive.sort(
+        key=lambda topic: (topic.id == OTHER, *_weight(_of_topic(topic, found), by), topic.id)
+    )
+    subtopics = [one.id for topic in alive for one in _subtopics(topic, found, by)]
+    return Sorted(
+        tuple(topic.id for topic in alive),
+        tuple(subtopics),
+        tuple(group for subtopic in subtopics for group in found[subtopic]),
+    )
+
+
+def _subtopics(topic: Topic, found: dict[str, list[Group]], by: str) -> list[Subtopic]:
+    used = [one for one in topic.subtopics if one.id in found]
+    return sorted(used, key=lambda one: (*_weight(found[one.id], by), one.id))
+
+
+def _of_topic(topic: Topic, found: dict[str, list[Group]]) -> list[Group]:
+    return [group for one in topic.subtopics for group in found.get(one.id, ())]
+
+
+def _weight(groups: Sequence[Group], by: str) -> tuple[int, int]:
+    """The heaviest sorts first."""
+    people = len({speaker for group in groups for speaker in group.speakers})
+    claims = sum(len(group.members) for group in groups)
+    return (-people, -claims) if by == "people" else (-claims, -people)
