@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Claim, Draft, Group, Grouping
+from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.crux import CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
@@ -51,25 +51,25 @@ class Analyst(Protocol):
         topics: Sequence[Topic],
         brief: Brief,
         ctx: Context,
-    ) -> list[Draft]:
+    ) -> list[ClaimDraft]:
         """The claims that a comment makes, each with a quote from it, in one of the subtopics it
         was placed in."""
         ...
 
-    async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
+    async def requote(self, comment: Comment, draft: ClaimDraft, brief: Brief, ctx: Context) -> str:
         """The words of the comment that a claim rests on, asked once more because they were not
         found. May be empty."""
         ...
 
     async def group(
-        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
-    ) -> list[Grouping]:
+        self, subtopic: Subtopic, claims: Sequence[QuotedClaim], brief: Brief, ctx: Context
+    ) -> list[ProposedGroup]:
         """Put claims that say the same together; opposites never. Two or more claims of one
         subtopic are given."""
         ...
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> list[Sentence]:
         """A topic in a few sentences, each citing the groups it rests on. The most supported groups
         come first."""
@@ -79,7 +79,7 @@ class Analyst(Protocol):
         self,
         topics: Sequence[Topic],
         summaries: Sequence[TopicSummary],
-        groups: Mapping[str, Sequence[Group]],
+        groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
@@ -88,7 +88,7 @@ class Analyst(Protocol):
         ...
 
     async def crux(
-        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> CruxDraft | None:
         """The statement that divides the speakers of a subtopic most, or None if nothing does."""
         ...

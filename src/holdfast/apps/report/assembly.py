@@ -11,7 +11,7 @@ from importlib.metadata import version
 
 from holdfast.apps.report.analyst import Analyst
 from holdfast.apps.report.funnel import funnel
-from holdfast.apps.report.model.claim import Claims, Group, quote_id
+from holdfast.apps.report.model.claim import ClaimGroup, Claims, quote_id
 from holdfast.apps.report.model.comment import Comment, CommentSet, Row
 from holdfast.apps.report.model.crux import Crux, Cruxes, level
 from holdfast.apps.report.model.document import (
@@ -44,7 +44,7 @@ FACET_VALUES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class StepResults:
     """The results of all steps."""
 
     request: ReportRequest
@@ -59,7 +59,7 @@ class Findings:
     left_out: tuple[Row, ...]
 
 
-def assemble(found: Findings, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
+def assemble(found: StepResults, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
     """The document. Everything in it is derived from what was checked and stored before."""
     request, brief = found.request, found.request.brief(found.source.language)
     cruxes = tuple(_crux(crux) for crux in found.cruxes.cruxes)
@@ -103,10 +103,10 @@ def _title(source: CommentSet) -> str:
 # --- topics, claims, quotes -----------------------------------------------------------------------
 
 
-def _topics(found: Findings, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic, ...]:
+def _topics(found: StepResults, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic, ...]:
     language = found.request.brief(found.source.language).language
     topics = {topic.id: topic for topic in with_other(found.clustering, language)}
-    groups: dict[str, list[Group]] = {}
+    groups: dict[str, list[ClaimGroup]] = {}
     for group in found.sorted.groups:
         groups.setdefault(group.subtopic, []).append(group)
     numbers = {group.id: number for number, group in enumerate(found.sorted.groups, 1)}
@@ -117,9 +117,9 @@ def _topics(found: Findings, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic,
 
 def _topic(
     topic: Topic,
-    groups: dict[str, list[Group]],
+    groups: dict[str, list[ClaimGroup]],
     numbers: dict[str, int],
-    found: Findings,
+    found: StepResults,
     cruxes: Sequence[ReportCrux],
 ) -> ReportTopic:
     own = {one.id: one for one in topic.subtopics}
@@ -144,17 +144,17 @@ def _topic(
 
 
 def _subtopic(
-    subtopic: Subtopic, groups: list[Group], numbers: dict[str, int], found: Findings
+    subtopic: Subtopic, groups: list[ClaimGroup], numbers: dict[str, int], found: StepResults
 ) -> ReportSubtopic:
     claims = tuple(_claim(group, numbers[group.id], found) for group in groups)
     return ReportSubtopic(subtopic.id, subtopic.name, subtopic.description, _people(groups), claims)
 
 
-def _people(groups: Iterable[Group]) -> int:
+def _people(groups: Iterable[ClaimGroup]) -> int:
     return len({speaker for group in groups for speaker in group.speakers})
 
 
-def _claim(group: Group, number: int, found: Findings) -> ReportClaim:
+def _claim(group: ClaimGroup, number: int, found: StepResults) -> ReportClaim:
     ballot = ballot_of(group, found.ballots, found.comments)
     quotes = tuple(
         Quote(
@@ -207,7 +207,7 @@ def _crux(crux: Crux) -> ReportCrux:
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _counts(found: Findings, topics: Sequence[ReportTopic]) -> Counts:
+def _counts(found: StepResults, topics: Sequence[ReportTopic]) -> Counts:
     return Counts(
         rows=found.source.rows,
         comments=len(found.comments),
@@ -220,7 +220,7 @@ def _counts(found: Findings, topics: Sequence[ReportTopic]) -> Counts:
     )
 
 
-def _coverage(found: Findings) -> Coverage:
+def _coverage(found: StepResults) -> Coverage:
     all_ = len(found.comments) or 1
     placed = {one.comment for one in found.clustering.placements if one.subtopic != OTHER}
     speaking = {member.comment for group in found.sorted.groups for member in group.members}
@@ -229,7 +229,7 @@ def _coverage(found: Findings) -> Coverage:
     )
 
 
-def _quoted(found: Findings) -> float:
+def _quoted(found: StepResults) -> float:
     """The share of all characters that is inside a quote; what is quoted twice counts once."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for group in found.sorted.groups:
@@ -264,7 +264,7 @@ def _facets(comments: Iterable[Comment]) -> tuple[Facet, ...]:
 # --- how it was made ------------------------------------------------------------------------------
 
 
-def _method(found: Findings, analyst: Analyst) -> Method:
+def _method(found: StepResults, analyst: Analyst) -> Method:
     request = found.request
     brief = request.brief(found.source.language)
     notes = [*analyst.notes(found.source.language), *found.clustering.notes, *found.cruxes.notes]

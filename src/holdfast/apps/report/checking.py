@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.apps.report.model.claim import (
-    Claim,
-    Draft,
-    Group,
-    Grouping,
-    Loss,
-    Lost,
+    ClaimDraft,
+    ClaimGroup,
+    DroppedDraft,
+    DropReason,
+    ProposedGroup,
+    QuotedClaim,
     claim_id,
     group_id,
 )
@@ -60,18 +60,20 @@ def _used(topics: Iterable[Topic], placements: Sequence[Placement]) -> tuple[Top
     return tuple(topic for topic in kept if topic.subtopics)
 
 
-def check_draft(draft: Draft, comment: Comment, allowed: Sequence[str]) -> Claim | Lost:
+def check_draft(
+    draft: ClaimDraft, comment: Comment, allowed: Sequence[str]
+) -> QuotedClaim | DroppedDraft:
     """The claim behind a draft, or why it is none."""
     statement = " ".join(draft.statement.split())[:LONGEST_STATEMENT]
     if not any(character.isalnum() for character in statement):
-        return Lost(comment.id, statement, draft.quote, Loss.NO_STATEMENT)
+        return DroppedDraft(comment.id, statement, draft.quote, DropReason.NO_STATEMENT)
     if draft.subtopic not in allowed:
-        return Lost(comment.id, statement, draft.quote, Loss.UNKNOWN_SUBTOPIC)
+        return DroppedDraft(comment.id, statement, draft.quote, DropReason.UNKNOWN_SUBTOPIC)
     span = locate(draft.quote, comment.text, draft.start)
     if span is None:
-        return Lost(comment.id, statement, draft.quote, Loss.QUOTE_NOT_FOUND)
+        return DroppedDraft(comment.id, statement, draft.quote, DropReason.QUOTE_NOT_FOUND)
     start, end = span
-    return Claim(
+    return QuotedClaim(
         claim_id(comment.id, start, end, statement),
         comment.id,
         comment.speaker,
@@ -83,27 +85,29 @@ def check_draft(draft: Draft, comment: Comment, allowed: Sequence[str]) -> Claim
     )
 
 
-def without_repeats(checked: Iterable[Claim | Lost]) -> tuple[list[Claim], list[Lost]]:
+def without_repeats(
+    checked: Iterable[QuotedClaim | DroppedDraft],
+) -> tuple[list[QuotedClaim], list[DroppedDraft]]:
     """Claims and losses apart; the second of two equal claims is a loss."""
-    claims: dict[str, Claim] = {}
-    lost: list[Lost] = []
+    claims: dict[str, QuotedClaim] = {}
+    lost: list[DroppedDraft] = []
     for one in checked:
-        if isinstance(one, Lost):
+        if isinstance(one, DroppedDraft):
             lost.append(one)
         elif one.id in claims:
-            lost.append(Lost(one.comment, one.statement, one.quote, Loss.REPEATED))
+            lost.append(DroppedDraft(one.comment, one.statement, one.quote, DropReason.REPEATED))
         else:
             claims[one.id] = one
     return list(claims.values()), lost
 
 
 def check_groups(
-    subtopic: Subtopic, claims: Sequence[Claim], proposed: Sequence[Grouping]
-) -> list[Group]:
+    subtopic: Subtopic, claims: Sequence[QuotedClaim], proposed: Sequence[ProposedGroup]
+) -> list[ClaimGroup]:
     """Every claim in exactly one group, whatever was proposed; those left over stand for
     themselves."""
     left = {claim.id: claim for claim in claims}
-    groups: list[Group] = []
+    groups: list[ClaimGroup] = []
     for grouping in proposed:
         members = [left.pop(each) for each in dict.fromkeys(grouping.members) if each in left]
         if members:
@@ -112,7 +116,7 @@ def check_groups(
     return groups
 
 
-def _consistent(subtopic: Subtopic, statement: str, members: list[Claim]) -> list[Group]:
+def _consistent(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) -> list[ClaimGroup]:
     """The group, without those who say the opposite of its most typical claim: they form groups of
     their own."""
     leader = members[0]
@@ -126,8 +130,8 @@ def _consistent(subtopic: Subtopic, statement: str, members: list[Claim]) -> lis
     return [_group(subtopic, told, same), *(_consistent(subtopic, "", rest) if rest else [])]
 
 
-def _group(subtopic: Subtopic, statement: str, members: list[Claim]) -> Group:
-    return Group(group_id(tuple(members)), subtopic.id, statement, tuple(members))
+def _group(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) -> ClaimGroup:
+    return ClaimGroup(group_id(tuple(members)), subtopic.id, statement, tuple(members))
 
 
 def check_sentences(

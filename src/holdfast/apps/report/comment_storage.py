@@ -23,7 +23,7 @@ _votes = msgspec.json.Decoder(Votes)
 def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
     """Every row read, judged and stored, and the file described."""
     reader = CommentReader(_opener(request, ctx), _filename(request), reading_options(request))
-    kept, rows = Parts("comments", ctx), Parts("rows", ctx)
+    kept, rows = PartWriter("comments", ctx), PartWriter("rows", ctx)
     ids: set[str] = set()
     for row, comment in reader:
         rows.add(row)
@@ -52,7 +52,7 @@ def read_ballots(
     return ballots(comments.values(), _votes.decode(ctx.read(found.votes)) if found.votes else None)
 
 
-class Parts:
+class PartWriter:
     """A long list on its way to the blob store."""
 
     def __init__(self, name: str, ctx: BlockingContext) -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from holdfast.apps.report.model.claim import Group
+from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft, Cruxes, Stance
 from holdfast.apps.report.voting import Ballot
 
 
-def from_votes(topic: str, group: Group, ballot: Ballot) -> Crux:
+def from_votes(topic: str, group: ClaimGroup, ballot: Ballot) -> Crux:
     """A claim that people voted on, as a crux."""
     of = {
         stance: tuple(who for who, said in ballot.stances.items() if said == stance)
@@ -34,7 +34,9 @@ def from_votes(topic: str, group: Group, ballot: Ballot) -> Crux:
     )
 
 
-def from_draft(topic: str, subtopic: str, draft: CruxDraft, groups: Sequence[Group]) -> Crux | None:
+def from_draft(
+    topic: str, subtopic: str, draft: CruxDraft, groups: Sequence[ClaimGroup]
+) -> Crux | None:
     """A proposed crux with its speakers put in order, or None if it does not divide anybody.
 
     Only speakers of the subtopic count. Who is on both sides is undecided, and so is everybody not

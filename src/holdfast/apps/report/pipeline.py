@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.apps.report.analyst import Analysts
-from holdfast.apps.report.assembly import Findings, assemble
+from holdfast.apps.report.assembly import StepResults, assemble
 from holdfast.apps.report.checking import (
     check_clustering,
     check_draft,
@@ -21,15 +21,21 @@ from holdfast.apps.report.checking import (
     without_repeats,
 )
 from holdfast.apps.report.cruxes import from_draft, from_votes, gather
-from holdfast.apps.report.model.claim import Claims, Extraction, Group, Loss, Lost
+from holdfast.apps.report.model.claim import (
+    ClaimGroup,
+    Claims,
+    DroppedDraft,
+    DropReason,
+    Extraction,
+)
 from holdfast.apps.report.model.comment import Comment, CommentSet
 from holdfast.apps.report.model.crux import Crux, Cruxes
 from holdfast.apps.report.model.summary import Sentence, Summaries, TopicSummary
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 from holdfast.apps.report.request import ReportRequest
-from holdfast.apps.report.sorting import Filled, Filling, Sorted, sort
+from holdfast.apps.report.sorting import CompleteSubtopic, Sorted, SubtopicCollector, sort
 from holdfast.apps.report.step_inputs import (
-    Desk,
+    StepInputs,
     all_rows,
     by_comment,
     desk,
@@ -119,19 +125,23 @@ async def claims(
 
 
 async def _extraction(
-    on: Desk, comment: Comment, placements: list[Placement], topics: tuple[Topic, ...], ctx: Context
+    on: StepInputs,
+    comment: Comment,
+    placements: list[Placement],
+    topics: tuple[Topic, ...],
+    ctx: Context,
 ) -> Extraction:
     drafts = await on.analyst.extract(comment, placements, topics, on.brief, ctx)
     allowed = [one.subtopic for one in placements]
     checked, repaired = [], 0
     for draft in drafts:
         one = check_draft(draft, comment, allowed)
-        if isinstance(one, Lost) and one.reason == Loss.QUOTE_NOT_FOUND:
+        if isinstance(one, DroppedDraft) and one.reason == DropReason.QUOTE_NOT_FOUND:
             words = await on.analyst.requote(comment, draft, on.brief, ctx)
             one = check_draft(
                 type(draft)(draft.statement, words or draft.quote, draft.subtopic), comment, allowed
             )
-            repaired += not isinstance(one, Lost)
+            repaired += not isinstance(one, DroppedDraft)
         checked.append(one)
     kept, lost = without_repeats(checked)
     return Extraction(comment.id, tuple(kept), tuple(lost), repaired)
@@ -166,19 +176,21 @@ async def sort_and_deduplicate(
     topics = with_other(clustering, on.brief.language)
     subtopics = {one.id: one for topic in topics for one in topic.subtopics}
 
-    async def group(filled: Filled, ctx: Context) -> list[Group]:
+    async def group(filled: CompleteSubtopic, ctx: Context) -> list[ClaimGroup]:
         return await _grouped(on, subtopics[filled.subtopic], filled, ctx)
 
-    found: list[list[Group]] = await ctx.map(
+    found: list[list[ClaimGroup]] = await ctx.map(
         group,
-        Filling(clustering.placements).of(claims),
+        SubtopicCollector(clustering.placements).of(claims),
         key=lambda filled: filled.subtopic,
         concurrency=64,
     )
     return sort(topics, [one for groups in found for one in groups], request.sort)
 
 
-async def _grouped(on: Desk, subtopic: Subtopic, filled: Filled, ctx: Context) -> list[Group]:
+async def _grouped(
+    on: StepInputs, subtopic: Subtopic, filled: CompleteSubtopic, ctx: Context
+) -> list[ClaimGroup]:
     proposed = (
         await on.analyst.group(subtopic, filled.claims, on.brief, ctx)
         if len(filled.claims) > 1
@@ -280,7 +292,7 @@ def report_(
 
     kept = {comment.id: comment for comment in kept_comments(comments, ctx)}
     left_out = [row for row in all_rows(comments, ctx) if row.fate != "kept"]
-    found = Findings(
+    found = StepResults(
         request,
         comments,
         kept,
@@ -317,14 +329,14 @@ def _in_order(topics: tuple[Topic, ...], found: Sorted) -> list[Topic]:
     return [known[each] for each in found.topics]
 
 
-def _by_subtopic(found: Sorted) -> dict[str, list[Group]]:
-    groups: dict[str, list[Group]] = {each: [] for each in found.subtopics}
+def _by_subtopic(found: Sorted) -> dict[str, list[ClaimGroup]]:
+    groups: dict[str, list[ClaimGroup]] = {each: [] for each in found.subtopics}
     for group in found.groups:
         groups[group.subtopic].append(group)
     return groups
 
 
-def _by_topic(topics: list[Topic], found: Sorted) -> dict[str, list[Group]]:
+def _by_topic(topics: list[Topic], found: Sorted) -> dict[str, list[ClaimGroup]]:
     """The groups of each topic, those with the most people first."""
     of = _by_subtopic(found)
     gathered = {

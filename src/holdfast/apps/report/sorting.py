@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.apps.report.model.claim import Claim, Extraction, Group
+from holdfast.apps.report.model.claim import ClaimGroup, Extraction, QuotedClaim
 from holdfast.apps.report.model.taxonomy import OTHER, Placement, Subtopic, Topic
 from holdfast.model.items import Items
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class CompleteSubtopic:
     """A subtopic all of whose comments have been read, and its claims in the order of the file."""
 
     subtopic: str
-    claims: tuple[Claim, ...]
+    claims: tuple[QuotedClaim, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Sorted:
     """Topic ids, in order."""
     subtopics: tuple[str, ...]
     """Subtopic ids, in order."""
-    groups: tuple[Group, ...]
+    groups: tuple[ClaimGroup, ...]
 
 
-class Filling:
+class SubtopicCollector:
     """Tells which subtopics are complete while claims still come in, so that nobody waits for the
     last comment."""
 
@@ -39,13 +39,13 @@ class Filling:
         self._order: dict[str, int] = {}
         self._waiting: dict[str, set[str]] = {}
         self._subtopics: dict[str, list[str]] = {}
-        self._claims: dict[str, list[Claim]] = {}
+        self._claims: dict[str, list[QuotedClaim]] = {}
         for one in placements:
             self._order.setdefault(one.comment, len(self._order))
             self._waiting.setdefault(one.subtopic, set()).add(one.comment)
             self._subtopics.setdefault(one.comment, []).append(one.subtopic)
 
-    async def of(self, extractions: Items[Extraction]) -> AsyncIterator[Filled]:
+    async def of(self, extractions: Items[Extraction]) -> AsyncIterator[CompleteSubtopic]:
         async for comment, extraction in extractions:
             for claim in extraction.claims:
                 self._claims.setdefault(claim.subtopic, []).append(claim)
@@ -58,16 +58,16 @@ class Filling:
         ):  # comments that failed never come: the others need not wait for them
             yield self._filled(subtopic)
 
-    def _filled(self, subtopic: str) -> Filled:
+    def _filled(self, subtopic: str) -> CompleteSubtopic:
         claims = self._claims.pop(subtopic)
         claims.sort(key=lambda claim: (self._order[claim.comment], claim.start, claim.id))
-        return Filled(subtopic, tuple(claims))
+        return CompleteSubtopic(subtopic, tuple(claims))
 
 
-def sort(topics: Sequence[Topic], groups: Iterable[Group], by: str) -> Sorted:
+def sort(topics: Sequence[Topic], groups: Iterable[ClaimGroup], by: str) -> Sorted:
     """Topics, subtopics and groups ordered by people or by claims; the topic for the rest is
     last."""
-    found: dict[str, list[Group]] = {}
+    found: dict[str, list[ClaimGroup]] = {}
     for group in groups:
         found.setdefault(group.subtopic, []).append(group)
     for members in found.values():
@@ -84,16 +84,16 @@ def sort(topics: Sequence[Topic], groups: Iterable[Group], by: str) -> Sorted:
     )
 
 
-def _subtopics(topic: Topic, found: dict[str, list[Group]], by: str) -> list[Subtopic]:
+def _subtopics(topic: Topic, found: dict[str, list[ClaimGroup]], by: str) -> list[Subtopic]:
     used = [one for one in topic.subtopics if one.id in found]
     return sorted(used, key=lambda one: (*_weight(found[one.id], by), one.id))
 
 
-def _of_topic(topic: Topic, found: dict[str, list[Group]]) -> list[Group]:
+def _of_topic(topic: Topic, found: dict[str, list[ClaimGroup]]) -> list[ClaimGroup]:
     return [group for one in topic.subtopics for group in found.get(one.id, ())]
 
 
-def _weight(groups: Sequence[Group], by: str) -> tuple[int, int]:
+def _weight(groups: Sequence[ClaimGroup], by: str) -> tuple[int, int]:
     """The heaviest sorts first."""
     people = len({speaker for group in groups for speaker in group.speakers})
     claims = sum(len(group.members) for group in groups)

@@ -34,21 +34,21 @@ OTHER_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class StepInputs:
     analyst: Analyst
     brief: Brief
     comments: dict[str, Comment]
     """By id, in the order of the file."""
 
 
-async def desk(request: ReportRequest, found: CommentSet, ctx: Context) -> Desk:
+async def desk(request: ReportRequest, found: CommentSet, ctx: Context) -> StepInputs:
     """Everything a step needs, read anew: nothing is kept between steps but what is stored."""
     comments: dict[str, Comment] = {}
     for part in found.kept_parts:
         for comment in _comments.decode(await ctx.read(part)):
             comments[comment.id] = comment
     brief = replace(request.brief(found.language), budget=await budget(request, ctx))
-    return Desk(ctx.use(Analysts).named(request.model), brief, comments)
+    return StepInputs(ctx.use(Analysts).named(request.model), brief, comments)
 
 
 async def budget(request: ReportRequest, ctx: Context) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.apps.report.model.claim import Claim, Group
+from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment, Votes
 from holdfast.apps.report.model.crux import PRIOR, Stance, controversy
 from holdfast.apps.report.model.document import VoteCount
@@ -72,7 +72,7 @@ def _ballot(stances: dict[str, Stance]) -> Ballot:
 
 
 def ballot_of(
-    group: Group, given: Mapping[str, Ballot], comments: Mapping[str, Comment]
+    group: ClaimGroup, given: Mapping[str, Ballot], comments: Mapping[str, Comment]
 ) -> Ballot | None:
     """The votes on a claim of the report: those on the most voted comment that says just this."""
     on = [
@@ -83,13 +83,13 @@ def ballot_of(
     return max(on, key=lambda ballot: ballot.cast, default=None)
 
 
-def _is_most_of(claim: Claim, comments: Mapping[str, Comment]) -> bool:
+def _is_most_of(claim: QuotedClaim, comments: Mapping[str, Comment]) -> bool:
     return claim.end - claim.start >= MOST * len(comments[claim.comment].text.strip())
 
 
 def most_divided(
-    groups: Sequence[Group], given: Mapping[str, Ballot], comments: Mapping[str, Comment]
-) -> tuple[Group, Ballot] | None:
+    groups: Sequence[ClaimGroup], given: Mapping[str, Ballot], comments: Mapping[str, Comment]
+) -> tuple[ClaimGroup, Ballot] | None:
     """The claim that divides voters most; many votes weigh more than few."""
     voted = [(group, ballot) for group in groups if (ballot := ballot_of(group, given, comments))]
     worthy = [

@@ -18,7 +18,7 @@ from holdfast.adapters.llm.language_model import HttpLanguageModel
 from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Claim, Group, claim_id, group_id
+from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim, claim_id, group_id
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import Placement, Subtopic, Topic
 from holdfast.model.clock import SystemClock
@@ -177,12 +177,14 @@ def whole(comment: Comment, *subtopics: str) -> list[Placement]:
     return [Placement(comment.id, subtopic, 0, len(comment.text)) for subtopic in subtopics]
 
 
-def claim(statement: str, speaker: str = "ann", quote: str = "") -> Claim:
+def claim(statement: str, speaker: str = "ann", quote: str = "") -> QuotedClaim:
     quote = quote or statement
     id_ = claim_id(speaker, 0, len(quote), statement)
-    return Claim(id_, f"comment of {speaker}", speaker, "t1.1", statement, quote, 0, len(quote))
+    return QuotedClaim(
+        id_, f"comment of {speaker}", speaker, "t1.1", statement, quote, 0, len(quote)
+    )
 
 
-def group(statement: str, *speakers: str) -> Group:
+def group(statement: str, *speakers: str) -> ClaimGroup:
     members = tuple(claim(statement, speaker) for speaker in speakers or ("ann",))
-    return Group(group_id(members), "t1.1", statement, members)
+    return ClaimGroup(group_id(members), "t1.1", statement, members)

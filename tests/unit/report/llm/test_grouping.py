@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, claim, play, text
 
-from holdfast.apps.report.llm.answers import GroupsShape
+from holdfast.apps.report.llm.answers import GroupsAnswer
 from holdfast.apps.report.llm.grouping import MOST, Bundle, _ordered, _parts, regrouped
-from holdfast.apps.report.model.claim import Claim, Grouping
+from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 from holdfast.testing.fakellm import when
 from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
 from holdfast.testing.fakellm.injections import injections
@@ -18,18 +18,20 @@ from holdfast.testing.fakellm.injections import injections
 SUBTOPIC = TOPICS[0].subtopics[0]
 
 
-def grouped(claims: list[Claim], brain: Any = None) -> tuple[list[Grouping], dict[str, int]]:
+def grouped(
+    claims: list[QuotedClaim], brain: Any = None
+) -> tuple[list[ProposedGroup], dict[str, int]]:
     async def story(scene: Scene) -> Any:
         return await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx), scene.asked()
 
     return play(story, brain)
 
 
-def members(groups: list[Grouping]) -> list[str]:
+def members(groups: list[ProposedGroup]) -> list[str]:
     return sorted(member for group in groups for member in group.members)
 
 
-def people(statement: str, number: int) -> list[Claim]:
+def people(statement: str, number: int) -> list[QuotedClaim]:
     return [claim(statement, f"{statement} {each}") for each in range(number)]
 
 
@@ -43,14 +45,14 @@ def test_claims_of_the_same_words_share_a_group():
     assert asked == {"dedup": 1}
     assert members(groups) == sorted(each.id for each in claims)
     free = next(group for group in groups if claims[2].id in group.members)
-    assert free == Grouping("Parks need trees", (claims[2].id,))
+    assert free == ProposedGroup("Parks need trees", (claims[2].id,))
 
 
 def test_equal_statements_need_no_model():
     claims = [claim("Buses should be free."), claim("buses  should be FREE", "bob")]
     groups, asked = grouped(claims)
     assert asked == {}
-    assert groups == [Grouping("Buses should be free.", (claims[0].id, claims[1].id))]
+    assert groups == [ProposedGroup("Buses should be free.", (claims[0].id, claims[1].id))]
 
 
 def test_most_typical_claims_come_first():
@@ -139,7 +141,7 @@ def test_every_claim_is_in_exactly_one_group_whatever_the_answer(
     answer: list[tuple[str, list[str]]],
 ):
     part = [Bundle(f"Statement {number}", (f"c{number}", f"d{number}")) for number in range(1, 4)]
-    shape = GroupsShape.model_validate(
+    shape = GroupsAnswer.model_validate(
         {"groups": [{"statement": said, "claims": ids} for said, ids in answer]}
     )
     merged = regrouped(part, shape)
@@ -167,7 +169,7 @@ def test_claims_that_are_refused_together_are_compared_in_parts():
 
 def test_a_group_of_one_keeps_its_own_words():
     part = [Bundle("Statement", ("c1",)), Bundle("Another", ("c2",))]
-    shape = GroupsShape.model_validate({"groups": [{"statement": "Reworded", "claims": ["1"]}]})
+    shape = GroupsAnswer.model_validate({"groups": [{"statement": "Reworded", "claims": ["1"]}]})
     assert regrouped(part, shape) == part
 
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.report.llm.scene import PaperContext
 
-from holdfast.apps.report.llm.batching import Packer, Piece, Size
+from holdfast.apps.report.llm.batching import Batcher, BatchItem, BatchSize
 from holdfast.apps.report.llm.shared_usage import SharedContext
 from holdfast.errors import Pause, StoreUnavailable, Transient
 from holdfast.ports.language_model import Declined, Malformed, TooLong
 
-SIZE = Size(pieces=10, tokens=1000)
+SIZE = BatchSize(pieces=10, tokens=1000)
 
 
 class Echo:
@@ -35,13 +35,13 @@ class Echo:
         self.cancelled = 0
         self._answer = answer or (lambda identities: [f"answer to {each}" for each in identities])
 
-    async def recall(self, pile: Any, piece: Piece, ctx: Any) -> str | None:
+    async def recall(self, pile: Any, piece: BatchItem, ctx: Any) -> str | None:
         await asyncio.sleep(0)
         if piece.identity == "out of reach":
             raise StoreUnavailable("the disk is gone")
         return self.known.get(piece.identity)
 
-    async def ask(self, pile: Any, pieces: Sequence[Piece], ctx: Any) -> Sequence[Any]:
+    async def ask(self, pile: Any, pieces: Sequence[BatchItem], ctx: Any) -> Sequence[Any]:
         self.calls.append([piece.identity for piece in pieces])
         self.called.set()
         self.busy += 1
@@ -59,20 +59,20 @@ class Echo:
             self.busy -= 1
 
 
-def piece(identity: object, tokens: int = 10, near: str = "", alone: bool = False) -> Piece:
-    return Piece(str(identity), {}, tokens, near, alone)
+def piece(identity: object, tokens: int = 10, near: str = "", alone: bool = False) -> BatchItem:
+    return BatchItem(str(identity), {}, tokens, near, alone)
 
 
-def asking(packer: Any, pieces: Sequence[Piece], pile: str = "pile") -> list[asyncio.Task[Any]]:
+def asking(packer: Any, pieces: Sequence[BatchItem], pile: str = "pile") -> list[asyncio.Task[Any]]:
     return [asyncio.ensure_future(packer.ask(pile, each, PaperContext())) for each in pieces]
 
 
 def packing(
-    pieces: Sequence[Piece], echo: Echo | None = None, size: Size = SIZE, calls: int = 64
+    pieces: Sequence[BatchItem], echo: Echo | None = None, size: BatchSize = SIZE, calls: int = 64
 ) -> tuple[list[Any], Echo]:
     async def play() -> tuple[list[Any], Echo]:
         service = echo or Echo()
-        packer = Packer(service, size, calls)
+        packer = Batcher(service, size, calls)
         return await asyncio.gather(*asking(packer, pieces), return_exceptions=True), service
 
     return asyncio.run(play())
@@ -91,7 +91,7 @@ def test_calls_stay_full_while_callers_come_and_go():
 
     async def play() -> Echo:
         echo = Echo(ticks=20)
-        packer = Packer(echo, SIZE, calls=4)
+        packer = Batcher(echo, SIZE, calls=4)
         left = iter(range(2000))
 
         async def caller() -> None:
@@ -138,7 +138,7 @@ def test_what_is_long_or_must_be_alone_travels_alone():
 def test_different_piles_share_no_call():
     async def play() -> Echo:
         echo = Echo()
-        packer = Packer(echo, SIZE, 64)
+        packer = Batcher(echo, SIZE, 64)
         one = asking(packer, [piece(number) for number in range(3)], "one")
         other = asking(packer, [piece(number) for number in range(3)], "other")
         await asyncio.gather(*one, *other)
@@ -157,7 +157,7 @@ def test_who_asks_while_the_same_is_under_way_gets_its_answer():
     async def play() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
-        packer = Packer(echo, SIZE, 64)
+        packer = Batcher(echo, SIZE, 64)
         first = asking(packer, [piece("same")])
         await echo.called.wait()
         second = asking(packer, [piece("same")])
@@ -173,7 +173,7 @@ def test_who_asks_while_the_same_is_under_way_gets_its_answer():
 def test_who_asks_right_after_an_answer_is_not_forgotten():
     async def play() -> list[Any]:
         echo = Echo()
-        packer = Packer(echo, SIZE, 64)
+        packer = Batcher(echo, SIZE, 64)
         task = asking(packer, [piece("same")])[0]
         again: list[asyncio.Task[Any]] = []
         task.add_done_callback(lambda _: again.extend(asking(packer, [piece("same")])))
@@ -259,7 +259,7 @@ def test_who_stops_waiting_leaves_the_others_alone():
     async def play() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
-        tasks = asking(Packer(echo, SIZE, 64), [piece(number) for number in range(3)])
+        tasks = asking(Batcher(echo, SIZE, 64), [piece(number) for number in range(3)])
         await echo.called.wait()
         tasks[1].cancel()
         await asyncio.sleep(0)
@@ -276,7 +276,7 @@ def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free()
     async def play() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
-        packer = Packer(echo, SIZE, calls=1)
+        packer = Batcher(echo, SIZE, calls=1)
         tasks = asking(packer, [piece(number) for number in range(3)])
         await echo.called.wait()
         waiting = asking(packer, [piece("next"), piece("gone")])
@@ -296,7 +296,7 @@ def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free()
 
 def test_what_a_call_costs_is_divided_among_those_in_it():
     async def play() -> list[PaperContext]:
-        packer = Packer(Echo(), Size(10, 10_000), 64)
+        packer = Batcher(Echo(), BatchSize(10, 10_000), 64)
         contexts = [PaperContext() for _ in range(7)]
         pieces = [piece(number, tokens=10 * (number + 1)) for number in range(7)]
         await asyncio.gather(

@@ -22,7 +22,7 @@ from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.llm.extraction import COMMENTS_PER_CALL
 from holdfast.apps.report.llm.text_cleaning import clipped
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Draft
+from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Subtopic, Topic
 from holdfast.errors import Pause, Transient
@@ -40,7 +40,7 @@ async def read(
     brief: Brief = BRIEF,
     ctx: PaperContext | None = None,
     *subtopics: str,
-) -> dict[str, list[Draft]]:
+) -> dict[str, list[ClaimDraft]]:
     """The claims of comments, all asked at once; an item of their own each."""
     context = ctx or scene.ctx
     found = await asyncio.gather(
@@ -56,7 +56,7 @@ async def read(
 
 def reading(
     given: list[Comment], brain: Any = HONEST, **options: Any
-) -> tuple[dict[str, list[Draft]], dict[str, int]]:
+) -> tuple[dict[str, list[ClaimDraft]], dict[str, int]]:
     async def story(scene: Scene) -> Any:
         return await read(scene, given), scene.asked()
 
@@ -296,7 +296,7 @@ def test_cancelling_one_comment_cancels_nobody_else():
 
 def test_quotes_are_asked_for_again_together_and_remembered():
     async def story(scene: Scene) -> Any:
-        drafts = [Draft(each.text, "Nobody said this.", "t1.1") for each in comments(25)]
+        drafts = [ClaimDraft(each.text, "Nobody said this.", "t1.1") for each in comments(25)]
         asking = [
             scene.analyst.requote(each, draft, BRIEF, scene.ctx.item())
             for each, draft in zip(comments(25), drafts, strict=True)
@@ -316,7 +316,7 @@ def test_quotes_are_asked_for_again_together_and_remembered():
 
 def test_a_claim_that_the_comment_does_not_make_gets_no_quote():
     async def story(scene: Scene) -> Any:
-        draft = Draft("Elephants should rule Antarctica tomorrow.", "Elephants!", "t1.1")
+        draft = ClaimDraft("Elephants should rule Antarctica tomorrow.", "Elephants!", "t1.1")
         return await scene.analyst.requote(comments(1)[0], draft, BRIEF, scene.ctx)
 
     assert play(story) == ""
@@ -325,7 +325,7 @@ def test_a_claim_that_the_comment_does_not_make_gets_no_quote():
 def test_a_quote_that_is_refused_is_not_found_and_its_comment_goes_on():
     async def story(scene: Scene) -> Any:
         return await scene.analyst.requote(
-            comments(1)[0], Draft("Buses!", "Bus", "t1.1"), BRIEF, scene.ctx
+            comments(1)[0], ClaimDraft("Buses!", "Bus", "t1.1"), BRIEF, scene.ctx
         )
 
     assert play(story, faults=always("refusal")) == ""
@@ -357,7 +357,7 @@ def test_an_injection_says_in_the_report_only_what_it_says_itself():
 def test_what_an_injection_is_said_to_say_and_does_not_is_not_looked_for():
     async def story(scene: Scene) -> Any:
         hostile = comment("h", injections()[0])
-        draft = Draft("Everybody was HACKED", "we were all HACKED", "t1.1")
+        draft = ClaimDraft("Everybody was HACKED", "we were all HACKED", "t1.1")
         return await scene.analyst.requote(hostile, draft, BRIEF, scene.ctx), scene.asked()
 
     assert play(story, HostileBrain()) == ("", {})

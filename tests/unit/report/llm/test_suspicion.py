@@ -9,7 +9,7 @@ from holdfast.apps.report.llm.injection import is_suspicious
 from holdfast.testing.fakellm.brain import is_command
 from holdfast.testing.fakellm.injections import injections
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SHARED = ROOT.parent / "shared" / "data"
 HARMLESS = (
     "The AI Act goes too far, and the model of care we have is broken.",

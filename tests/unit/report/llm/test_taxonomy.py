@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.report.llm.scene import text
 
-from holdfast.apps.report.llm.answers import TopicShape, TopicsShape
+from holdfast.apps.report.llm.answers import TopicAnswer, TopicsAnswer
 from holdfast.apps.report.llm.proposed_topics import (
     MOST_SAMPLES,
     SAMPLE_TOKENS,
@@ -22,8 +22,8 @@ from holdfast.model.tokens import estimate_tokens
 from holdfast.testing.fakellm.injections import injections
 
 
-def shape(name: str, *subtopics: str, description: str = "About it.") -> TopicShape:
-    return TopicShape.model_validate(
+def shape(name: str, *subtopics: str, description: str = "About it.") -> TopicAnswer:
+    return TopicAnswer.model_validate(
         {
             "name": name,
             "description": description,
@@ -126,9 +126,9 @@ def test_more_topics_than_wanted_are_not_added():
 def test_a_million_topics_are_no_answer():
     topic = {"name": "Buses", "description": "", "subtopics": []}
     with pytest.raises(ValidationError):
-        TopicsShape.model_validate({"topics": [topic] * 1_000_000})
+        TopicsAnswer.model_validate({"topics": [topic] * 1_000_000})
     with pytest.raises(ValidationError):
-        TopicsShape.model_validate({"topics": [{**topic, "name": "x" * 10_000}]})
+        TopicsAnswer.model_validate({"topics": [{**topic, "name": "x" * 10_000}]})
 
 
 def test_wishes_name_number_and_wanted_topics():

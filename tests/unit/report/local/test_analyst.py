@@ -14,7 +14,7 @@ from tests.unit.report.local.test_taxonomy import TOWN
 
 from holdfast.apps.report.local.analyst import LocalAnalyst
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Draft
+from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.taxonomy import Placement
 
 CONTEXT: Any = Progress()
@@ -87,12 +87,14 @@ def test_a_quote_is_cut_from_the_comment_and_the_statement_is_tidied():
     (comment,) = comments("Well, I think that the bus is late.  And the tram?")
     placement = Placement(comment.id, "t1.1", 0, 35)
     drafts = asyncio.run(LocalAnalyst().extract(comment, [placement], (), Brief(), CONTEXT))
-    assert drafts == [Draft("The bus is late.", "Well, I think that the bus is late.", "t1.1", 0)]
+    assert drafts == [
+        ClaimDraft("The bus is late.", "Well, I think that the bus is late.", "t1.1", 0)
+    ]
 
 
 def test_there_is_nothing_to_ask_again():
     (comment,) = comments("The bus is late.")
-    draft = Draft("The bus is late.", "The tram is late.", "t1.1")
+    draft = ClaimDraft("The bus is late.", "The tram is late.", "t1.1")
     assert asyncio.run(LocalAnalyst().requote(comment, draft, Brief(), CONTEXT)) == ""
 
 

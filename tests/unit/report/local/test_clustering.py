@@ -5,7 +5,7 @@ import pytest
 
 from holdfast.apps.report.local import clustering
 from holdfast.apps.report.local.clustering import (
-    NOWHERE,
+    UNASSIGNED,
     Tree,
     apart,
     divide,
@@ -48,7 +48,7 @@ def test_a_subtopic_lies_in_one_topic():
 def test_as_many_topics_as_asked_for(topics):
     points, _ = clouds([60, 60, 60, 60, 60, 60, 60])
     division = divide(points, np.arange(len(points)), topics)
-    assert len(set(division.topics.tolist()) - {NOWHERE}) == topics
+    assert len(set(division.topics.tolist()) - {UNASSIGNED}) == topics
 
 
 def test_few_rows_are_one_topic():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.apps.report import page
-from holdfast.apps.report.page.translations import LANGUAGES, Words
+from holdfast.apps.report.page.translations import LANGUAGES, Translations
 
 HOME = Path(str(files(page)))
 every_language = pytest.mark.parametrize("code", LANGUAGES)
@@ -74,7 +74,7 @@ def test_no_word_is_left_unused() -> None:
 def test_numbers_are_written_as_people_write_them(
     code: str, thousand: str, million: str, share: str
 ) -> None:
-    say = Words(code)
+    say = Translations(code)
     assert (say.number(1234), say.number(1_234_567), say.percent(0.1234)) == (
         thousand,
         million,
@@ -94,11 +94,11 @@ def test_numbers_are_written_as_people_write_them(
     ],
 )
 def test_dates_are_written_as_people_write_them(code: str, date: str) -> None:
-    assert Words(code).date("2026-05-03T16:05:31+02:00") == date
+    assert Translations(code).date("2026-05-03T16:05:31+02:00") == date
 
 
 def test_what_is_no_date_is_shown_as_it_is() -> None:
-    assert Words("en").date("last spring") == "last spring"
+    assert Translations("en").date("last spring") == "last spring"
 
 
 @pytest.mark.parametrize(
@@ -122,25 +122,25 @@ def test_what_is_no_date_is_shown_as_it_is() -> None:
     ],
 )
 def test_plurals_follow_the_language(code: str, counted: dict[int, str]) -> None:
-    assert {n: Words(code)("n.people", n=n) for n in counted} == counted
+    assert {n: Translations(code)("n.people", n=n) for n in counted} == counted
 
 
 def test_an_unknown_language_is_served_in_english() -> None:
-    assert Words("zh-TW").code == "en"
-    assert Words("").code == "en"
+    assert Translations("zh-TW").code == "en"
+    assert Translations("").code == "en"
 
 
 def test_what_a_dictionary_lacks_is_said_in_english_with_english_plurals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    say = Words("ja")
+    say = Translations("ja")
     monkeypatch.setattr(say, "_own", say._own | {"words": {}})
     assert (say("findings"), say("n.people", n=1)) == ("Key findings", "1 person")
 
 
 def test_names_that_we_have_no_word_for_stay_as_they_are() -> None:
-    assert Words("de").named("loss", "empty") == "leer"
-    assert Words("de").named("loss", "struck by lightning") == "struck by lightning"
+    assert Translations("de").named("loss", "empty") == "leer"
+    assert Translations("de").named("loss", "struck by lightning") == "struck by lightning"
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_names_that_we_have_no_word_for_stay_as_they_are() -> None:
     [(0.42, "0.4 s"), (12.3, "12 s"), (103.4, "1 min 43 s"), (7384, "2 h 3 min")],
 )
 def test_durations_are_as_exact_as_people_need(seconds: float, said: str) -> None:
-    assert Words("en").duration(seconds) == said
+    assert Translations("en").duration(seconds) == said
 
 
 def test_values_are_never_taken_for_placeholders() -> None:
-    assert Words("en")("method.generated", analyst="{0.__class__} {n}").startswith(
+    assert Translations("en")("method.generated", analyst="{0.__class__} {n}").startswith(
         "{0.__class__} {n} read"
     )

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from holdfast.apps.report.llm import extraction
 from holdfast.apps.report.llm.clustering import Clusterer
 from holdfast.apps.report.llm.cost_estimate import estimate
-from holdfast.apps.report.llm.extraction import Reader
+from holdfast.apps.report.llm.extraction import ClaimExtractor
 from holdfast.apps.report.llm.grouping import Grouper
 from holdfast.apps.report.llm.prompts import prompts_used
-from holdfast.apps.report.llm.summaries import Writer
+from holdfast.apps.report.llm.summaries import Summariser
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Claim, Draft, Group, Grouping
+from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.crux import CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
@@ -34,9 +34,9 @@ class LLMAnalyst:
         self.in_flight = extraction.COMMENTS_PER_CALL.to_fill(model.in_flight)
         self._model = model
         self._clusterer = Clusterer(model)
-        self._reader = Reader(model)
+        self._reader = ClaimExtractor(model)
         self._grouper = Grouper(model)
-        self._writer = Writer(model)
+        self._writer = Summariser(model)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         return await self._clusterer.cluster(comments, brief, ctx)
@@ -48,19 +48,19 @@ class LLMAnalyst:
         topics: Sequence[Topic],
         brief: Brief,
         ctx: Context,
-    ) -> list[Draft]:
+    ) -> list[ClaimDraft]:
         return await self._reader.extract(comment, placements, topics, brief, ctx)
 
-    async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
+    async def requote(self, comment: Comment, draft: ClaimDraft, brief: Brief, ctx: Context) -> str:
         return await self._reader.requote(comment, draft, brief, ctx)
 
     async def group(
-        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
-    ) -> list[Grouping]:
+        self, subtopic: Subtopic, claims: Sequence[QuotedClaim], brief: Brief, ctx: Context
+    ) -> list[ProposedGroup]:
         return await self._grouper.group(subtopic, claims, brief, ctx)
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> list[Sentence]:
         return await self._writer.summarise(topic, groups, brief, ctx)
 
@@ -68,14 +68,14 @@ class LLMAnalyst:
         self,
         topics: Sequence[Topic],
         summaries: Sequence[TopicSummary],
-        groups: Mapping[str, Sequence[Group]],
+        groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
         return await self._writer.overview(topics, summaries, groups, brief, ctx)
 
     async def crux(
-        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> CruxDraft | None:
         return await self._writer.crux(subtopic, groups, brief, ctx)
 

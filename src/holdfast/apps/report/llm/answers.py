@@ -15,35 +15,35 @@ Id = Annotated[str, Field(max_length=40)]
 Number = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class SubtopicShape(BaseModel):
+class SubtopicAnswer(BaseModel):
     name: Name
     description: Text = Field(description="What belongs here, in at most 70 words.")
 
 
-class TopicShape(BaseModel):
+class TopicAnswer(BaseModel):
     name: Name
     description: Text = Field(description="25 to 35 words.")
-    subtopics: list[SubtopicShape] = Field(max_length=30)
+    subtopics: list[SubtopicAnswer] = Field(max_length=30)
 
 
-class TopicsShape(BaseModel):
+class TopicsAnswer(BaseModel):
     """Topics, the most important first."""
 
-    topics: list[TopicShape] = Field(max_length=60)
+    topics: list[TopicAnswer] = Field(max_length=60)
 
 
-class AssignmentShape(BaseModel):
+class AssignmentAnswer(BaseModel):
     id: Id = Field(description="The comment's id.")
     subtopics: list[Id] = Field(
         max_length=12, description='Ids of one to three subtopics, or "other" alone.'
     )
 
 
-class AssignmentsShape(BaseModel):
-    comments: list[AssignmentShape] = Field(max_length=200)
+class AssignmentsAnswer(BaseModel):
+    comments: list[AssignmentAnswer] = Field(max_length=200)
 
 
-class ClaimShape(BaseModel):
+class ClaimAnswer(BaseModel):
     statement: Text
     quote: Annotated[str, Field(max_length=12_000)] = Field(
         description="Copied letter for letter from the comment."
@@ -51,47 +51,47 @@ class ClaimShape(BaseModel):
     subtopic: Id = Field(description="The id of one of the comment's own subtopics.")
 
 
-class CommentShape(BaseModel):
+class CommentAnswer(BaseModel):
     id: Id = Field(description="The comment's id.")
-    claims: list[ClaimShape] = Field(max_length=60)
+    claims: list[ClaimAnswer] = Field(max_length=60)
 
 
-class ExtractionShape(BaseModel):
-    comments: list[CommentShape] = Field(max_length=100)
+class ExtractionAnswer(BaseModel):
+    comments: list[CommentAnswer] = Field(max_length=100)
 
 
-class QuoteShape(BaseModel):
+class QuoteAnswer(BaseModel):
     id: Id = Field(description="The entry's id.")
     quote: Annotated[str, Field(max_length=12_000)] = Field(
         description="Copied letter for letter, or empty."
     )
 
 
-class QuotesShape(BaseModel):
-    quotes: list[QuoteShape] = Field(max_length=100)
+class QuotesAnswer(BaseModel):
+    quotes: list[QuoteAnswer] = Field(max_length=100)
 
 
-class GroupShape(BaseModel):
+class GroupAnswer(BaseModel):
     statement: Text
     claims: list[Id] = Field(max_length=200, description="Ids of the claims in this group.")
 
 
-class GroupsShape(BaseModel):
-    groups: list[GroupShape] = Field(max_length=200)
+class GroupsAnswer(BaseModel):
+    groups: list[GroupAnswer] = Field(max_length=200)
 
 
-class SentenceShape(BaseModel):
+class SentenceAnswer(BaseModel):
     text: Text
     claims: list[Number] = Field(
         max_length=60, description="Numbers of the claims that the sentence rests on."
     )
 
 
-class SentencesShape(BaseModel):
-    sentences: list[SentenceShape] = Field(max_length=30)
+class SentencesAnswer(BaseModel):
+    sentences: list[SentenceAnswer] = Field(max_length=30)
 
 
-class CruxShape(BaseModel):
+class CruxAnswer(BaseModel):
     divided: bool = Field(description="Whether these people disagree about something that matters.")
     statement: Text = Field(description="Empty if nothing divides them.")
     explanation: Text = Field(description="30 to 500 characters; empty if nothing divides them.")

@@ -35,7 +35,7 @@ A_co = TypeVar("A_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BatchItem:
     """One question that can share a call with others."""
 
     identity: str
@@ -50,7 +50,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class BatchSize:
     """How much one call takes."""
 
     pieces: int
@@ -64,16 +64,16 @@ class Size:
         return calls * self.pieces
 
 
-class Service(Protocol[P_contra, A_co]):
+class BatchHandler(Protocol[P_contra, A_co]):
     """Who answers. A pile is what the pieces of one call have in common: run, instructions,
     taxonomy."""
 
-    async def recall(self, pile: P_contra, piece: Piece, ctx: Context) -> A_co | None:
+    async def recall(self, pile: P_contra, piece: BatchItem, ctx: Context) -> A_co | None:
         """The answer from an earlier time."""
         ...
 
     async def ask(
-        self, pile: P_contra, pieces: Sequence[Piece], ctx: Context
+        self, pile: P_contra, pieces: Sequence[BatchItem], ctx: Context
     ) -> Sequence[A_co | None]:
         """One call about all of them: their answers in their order, None for what was not
         answered."""
@@ -81,16 +81,16 @@ class Service(Protocol[P_contra, A_co]):
 
 
 @dataclass(slots=True, eq=False)
-class Waiting(Generic[A]):
+class PendingItem(Generic[A]):
     """A piece on its way, and everybody who waits for it. The first one's context pays."""
 
     pile: Hashable
-    piece: Piece
+    piece: BatchItem
     ctx: Context
     alone: bool
     callers: list[asyncio.Future[A | None]] = field(default_factory=list)
     call: asyncio.Task[None] | None = None
-    pack: Sequence[Waiting[A]] = ()
+    pack: Sequence[PendingItem[A]] = ()
     """Those that share its call."""
 
     @property
@@ -113,21 +113,21 @@ class Waiting(Generic[A]):
                 caller.set_exception(_fresh(error))
 
 
-class Packer(Generic[P, A]):
+class Batcher(Generic[P, A]):
     """Collects questions and asks them together."""
 
-    def __init__(self, service: Service[P, A], size: Size, calls: int) -> None:
+    def __init__(self, service: BatchHandler[P, A], size: BatchSize, calls: int) -> None:
         self._service = service
         self._size = size
         self._most_calls = calls
-        self._waiting: dict[tuple[Hashable, str], Waiting[A]] = {}
-        self._arrived: list[Waiting[A]] = []
-        self._ready: list[Waiting[A]] = []
+        self._waiting: dict[tuple[Hashable, str], PendingItem[A]] = {}
+        self._arrived: list[PendingItem[A]] = []
+        self._ready: list[PendingItem[A]] = []
         self._calls: set[asyncio.Task[None]] = set()
         self._lookups: set[asyncio.Task[None]] = set()
         self._collecting = False
 
-    async def ask(self, pile: P, piece: Piece, ctx: Context) -> A | None:
+    async def ask(self, pile: P, piece: BatchItem, ctx: Context) -> A | None:
         """The answer to one question; None if the model gave none, asked twice."""
         waiting = self._waiting.get((pile, piece.identity)) or self._arrive(pile, piece, ctx)
         caller = asyncio.get_running_loop().create_future()
@@ -138,30 +138,30 @@ class Packer(Generic[P, A]):
             self._leave(waiting)
             raise
 
-    def _arrive(self, pile: P, piece: Piece, ctx: Context) -> Waiting[A]:
-        waiting = Waiting[A](pile, piece, ctx, piece.alone or piece.tokens > self._size.tokens)
+    def _arrive(self, pile: P, piece: BatchItem, ctx: Context) -> PendingItem[A]:
+        waiting = PendingItem[A](pile, piece, ctx, piece.alone or piece.tokens > self._size.tokens)
         self._waiting[pile, piece.identity] = waiting
         self._arrived.append(waiting)
         self._collect_soon()
         return waiting
 
-    def _leave(self, waiting: Waiting[A]) -> None:
+    def _leave(self, waiting: PendingItem[A]) -> None:
         if waiting.deserted:
             self._remove(waiting)
             if waiting.call is not None and all(other.deserted for other in waiting.pack):
                 waiting.call.cancel()
 
-    def _remove(self, waiting: Waiting[A]) -> None:
+    def _remove(self, waiting: PendingItem[A]) -> None:
         """From now on, whoever asks the same asks anew."""
         key = (waiting.pile, waiting.piece.identity)
         if self._waiting.get(key) is waiting:
             del self._waiting[key]
 
-    def _settle(self, waiting: Waiting[A], answer: A | None) -> None:
+    def _settle(self, waiting: PendingItem[A], answer: A | None) -> None:
         self._remove(waiting)
         waiting.settle(answer)
 
-    def _fail(self, waiting: Waiting[A], error: BaseException) -> None:
+    def _fail(self, waiting: PendingItem[A], error: BaseException) -> None:
         self._remove(waiting)
         waiting.fail(error)
 
@@ -179,7 +179,7 @@ class Packer(Generic[P, A]):
         arrived, self._arrived = self._arrived, []
         _start(self._look_up(arrived), self._lookups)
 
-    async def _look_up(self, arrived: list[Waiting[A]]) -> None:
+    async def _look_up(self, arrived: list[PendingItem[A]]) -> None:
         answers = await asyncio.gather(
             *(self._recall(waiting) for waiting in arrived), return_exceptions=True
         )
@@ -192,7 +192,7 @@ class Packer(Generic[P, A]):
                 self._ready.append(waiting)
         self._dispatch()
 
-    async def _recall(self, waiting: Waiting[A]) -> A | None:
+    async def _recall(self, waiting: PendingItem[A]) -> A | None:
         return await self._service.recall(cast(P, waiting.pile), waiting.piece, waiting.ctx)
 
     # --- calling ----------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Packer(Generic[P, A]):
             for waiting in pack:
                 waiting.call, waiting.pack = call, pack
 
-    async def _call(self, pack: list[Waiting[A]]) -> None:
+    async def _call(self, pack: list[PendingItem[A]]) -> None:
         try:
             self._hand_out(pack, await self._answers(pack))
         except (Declined, Malformed, TooLong) as error:
@@ -219,33 +219,33 @@ class Packer(Generic[P, A]):
             if not isinstance(error, Exception):
                 raise
 
-    async def _answers(self, pack: list[Waiting[A]]) -> Sequence[A | None]:
+    async def _answers(self, pack: list[PendingItem[A]]) -> Sequence[A | None]:
         ctx = SharedContext(
             [waiting.ctx for waiting in pack], [waiting.piece.tokens for waiting in pack]
         )
         pieces = [waiting.piece for waiting in pack]
         return await self._service.ask(cast(P, pack[0].pile), pieces, cast(Context, ctx))
 
-    def _hand_out(self, pack: list[Waiting[A]], answers: Sequence[A | None]) -> None:
+    def _hand_out(self, pack: list[PendingItem[A]], answers: Sequence[A | None]) -> None:
         for waiting, answer in zip(pack, answers, strict=True):
             if answer is not None or waiting.alone:
                 self._settle(waiting, answer)
             else:
                 self._again(waiting)
 
-    def _ask_alone(self, pack: list[Waiting[A]], error: HoldfastError) -> None:
+    def _ask_alone(self, pack: list[PendingItem[A]], error: HoldfastError) -> None:
         for waiting in pack:
             if waiting.alone:
                 self._fail(waiting, error)
             else:
                 self._again(waiting)
 
-    def _again(self, waiting: Waiting[A]) -> None:
+    def _again(self, waiting: PendingItem[A]) -> None:
         waiting.alone, waiting.call, waiting.pack = True, None, ()
         self._ready.append(waiting)
 
 
-def packed(ready: Sequence[Waiting[Any]], size: Size) -> list[Waiting[Any]]:
+def packed(ready: Sequence[PendingItem[Any]], size: BatchSize) -> list[PendingItem[Any]]:
     """The next call: whoever has waited longest, those nearest to it, and others of its pile while
     there is room."""
     first = ready[0]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from holdfast.apps.report.llm.answers import AssignmentsShape, TopicsShape
-from holdfast.apps.report.llm.batching import Packer, Piece, Size
+from holdfast.apps.report.llm.answers import AssignmentsAnswer, TopicsAnswer
+from holdfast.apps.report.llm.batching import Batcher, BatchItem, BatchSize
 from holdfast.apps.report.llm.injection import is_suspicious
 from holdfast.apps.report.llm.proposed_topics import (
     extended,
@@ -28,7 +28,7 @@ from holdfast.apps.report.llm.proposed_topics import (
     wishes,
 )
 from holdfast.apps.report.llm.questions import compact, data, digest, system, topics_part
-from holdfast.apps.report.llm.taxonomy_cache import Earlier, Known
+from holdfast.apps.report.llm.taxonomy_cache import KnownTaxonomy, TaxonomyCache
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Topic
@@ -36,7 +36,7 @@ from holdfast.model.tokens import estimate_tokens
 from holdfast.ports.context import Context
 from holdfast.ports.language_model import Declined, LanguageModel, Question, TooLong
 
-COMMENTS_PER_CALL = Size(pieces=40, tokens=6_000)
+COMMENTS_PER_CALL = BatchSize(pieces=40, tokens=6_000)
 MOST_PLACES = 3
 AROUND = 8
 """Tokens that the JSON around a comment takes."""
@@ -50,7 +50,7 @@ Places = dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pile:
+class AssignmentKey:
     """What comments must have in common to be placed in one call."""
 
     tenant: str
@@ -61,25 +61,27 @@ class Pile:
     subtopics: frozenset[str]
 
 
-class Assigning:
+class AssignmentHandler:
     """Asks where comments belong, several in one call. The answer is the ids that exist, at most
     three."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
-    async def recall(self, pile: Pile, piece: Piece, ctx: Context) -> tuple[str, ...] | None:
+    async def recall(
+        self, pile: AssignmentKey, piece: BatchItem, ctx: Context
+    ) -> tuple[str, ...] | None:
         return None  # where comments were placed is kept with the taxonomy
 
     async def ask(
-        self, pile: Pile, pieces: Sequence[Piece], ctx: Context
+        self, pile: AssignmentKey, pieces: Sequence[BatchItem], ctx: Context
     ) -> list[tuple[str, ...] | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
         question = Question(
             pile.system, data({"comments": listed}), "assignment", max_output=200 + 40 * len(pieces)
         )
         answer = await self._model.ask(
-            question, AssignmentsShape, ctx, budget=pile.budget, fresh=pile.fresh
+            question, AssignmentsAnswer, ctx, budget=pile.budget, fresh=pile.fresh
         )
         places = {
             each.id.strip(): each.subtopics for each in reversed(answer.comments)
@@ -95,8 +97,8 @@ class Clusterer:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._earlier = Earlier(model)
-        self._assigning = Packer(Assigning(model), COMMENTS_PER_CALL, model.in_flight)
+        self._earlier = TaxonomyCache(model)
+        self._assigning = Batcher(AssignmentHandler(model), COMMENTS_PER_CALL, model.in_flight)
         self._at_once = COMMENTS_PER_CALL.to_fill(model.in_flight)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
@@ -114,7 +116,7 @@ class Clusterer:
         if _too_many_left(new, places, texts):
             topics, places = await self._extend(topics, places, texts, brief, ctx)
         if new:
-            await self._earlier.keep(wanted, Known(topics, places), ctx)
+            await self._earlier.keep(wanted, KnownTaxonomy(topics, places), ctx)
         return Clustering(topics, tuple(_placements(comments, places)), notes=tuple(notes))
 
     def _wanted(self, brief: Brief) -> str:
@@ -124,10 +126,10 @@ class Clusterer:
 
     def _look_back(
         self, wanted: str, texts: dict[str, str], brief: Brief
-    ) -> Callable[..., Coroutine[Any, Any, Known]]:
-        async def earlier(wanted: str, ctx: Context) -> Known:
+    ) -> Callable[..., Coroutine[Any, Any, KnownTaxonomy]]:
+        async def earlier(wanted: str, ctx: Context) -> KnownTaxonomy:
             found = None if brief.fresh else await self._earlier.find(wanted, texts, ctx)
-            return Known(found.topics, found.among(texts)) if found else Known()
+            return KnownTaxonomy(found.topics, found.among(texts)) if found else KnownTaxonomy()
 
         return earlier
 
@@ -139,10 +141,10 @@ class Clusterer:
         batches = samples(texts.values())
         read = sum(map(len, batches))
 
-        async def propose(batch: int, ctx: Context) -> TopicsShape:
+        async def propose(batch: int, ctx: Context) -> TopicsAnswer:
             return await self._propose(batches[batch], brief, ctx)
 
-        async def merge(ctx: Context) -> TopicsShape:
+        async def merge(ctx: Context) -> TopicsAnswer:
             listed = [
                 proposal(each.topics, len(batch))
                 for each, batch in zip(proposed, batches, strict=True)
@@ -154,7 +156,7 @@ class Clusterer:
             except (Declined, TooLong):
                 return _put_together(proposed)
 
-        proposed: list[TopicsShape] = await ctx.map(
+        proposed: list[TopicsAnswer] = await ctx.map(
             propose,
             list(range(len(batches))),
             key=lambda batch: f"sample {batch + 1}",
@@ -167,7 +169,7 @@ class Clusterer:
         ]
         return taxonomy(agreed.topics, brief), notes if read < len(texts) else []
 
-    async def _propose(self, batch: Sequence[str], brief: Brief, ctx: Context) -> TopicsShape:
+    async def _propose(self, batch: Sequence[str], brief: Brief, ctx: Context) -> TopicsAnswer:
         """Topics for a sample. What a model refuses to read as a whole it is given in halves, but
         not to the last."""
         try:
@@ -176,16 +178,16 @@ class Clusterer:
             )
         except (Declined, TooLong):
             if len(batch) < A_FEW:
-                return TopicsShape(topics=[])
+                return TopicsAnswer(topics=[])
             halves = [await self._propose(half, brief, ctx) for half in (batch[::2], batch[1::2])]
             return _put_together(halves)
 
     async def _topics(
         self, task: str, text: str, brief: Brief, ctx: Context, *more: str
-    ) -> TopicsShape:
+    ) -> TopicsAnswer:
         question = Question(system(brief, task, *more), text, task, max_output=6_000)
         return await self._model.ask(
-            question, TopicsShape, ctx, budget=brief.budget, fresh=brief.fresh
+            question, TopicsAnswer, ctx, budget=brief.budget, fresh=brief.fresh
         )
 
     # --- places -----------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ class Clusterer:
             return dict.fromkeys(which, (OTHER,))
         ids = frozenset(one.id for topic in topics for one in topic.subtopics) | {OTHER}
         instructions = system(brief, "assignment", topics_part(topics))
-        pile = Pile(ctx.tenant, ctx.run_id, instructions, brief.budget, brief.fresh, ids)
+        pile = AssignmentKey(ctx.tenant, ctx.run_id, instructions, brief.budget, brief.fresh, ids)
 
         async def place(which: str, ctx: Context) -> tuple[str, ...]:
             try:
@@ -230,12 +232,12 @@ class Clusterer:
         left = [each for each, where in places.items() if where == (OTHER,)]
         batches = samples(texts[each] for each in left if not is_suspicious(texts[each]))[:1]
 
-        async def extend(ctx: Context) -> TopicsShape:
+        async def extend(ctx: Context) -> TopicsAnswer:
             text = data({"comments": batches[0]})
             try:
                 return await self._topics("extending", text, brief, ctx, topics_part(topics))
             except (Declined, TooLong):
-                return TopicsShape(topics=[])
+                return TopicsAnswer(topics=[])
 
         proposed = await ctx.step("extending", extend)
         grown = extended(topics, proposed.topics, brief)
@@ -244,16 +246,16 @@ class Clusterer:
         return grown, places | await self._place(left, texts, grown, brief, ctx, again="again ")
 
 
-def _put_together(proposed: Sequence[TopicsShape]) -> TopicsShape:
+def _put_together(proposed: Sequence[TopicsAnswer]) -> TopicsAnswer:
     """All proposals, one topic of each in turn: topics of the same name become one later."""
     turns = zip_longest(*(each.topics for each in proposed))
-    return TopicsShape(
+    return TopicsAnswer(
         topics=[topic for turn in turns for topic in turn if topic is not None][:MOST_PROPOSED]
     )
 
 
-def _piece(text: str) -> Piece:
-    return Piece(
+def _piece(text: str) -> BatchItem:
+    return BatchItem(
         fingerprint(text),
         {"text": text},
         estimate_tokens(compact(text)) + AROUND,
@@ -280,7 +282,7 @@ def _placements(comments: Sequence[Comment], places: Places) -> Iterable[Placeme
             yield Placement(comment.id, subtopic, 0, len(comment.text))
 
 
-def _taken_over(known: Known, texts: dict[str, str]) -> list[str]:
+def _taken_over(known: KnownTaxonomy, texts: dict[str, str]) -> list[str]:
     seen = len(known.among(texts))
     if not known.topics or seen == len(texts):
         return []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from holdfast.apps.report.llm import answers, clustering, extraction, grouping, summaries
-from holdfast.apps.report.llm.batching import Size
+from holdfast.apps.report.llm.batching import BatchSize
 from holdfast.apps.report.llm.injection import is_suspicious
 from holdfast.apps.report.llm.proposed_topics import samples, wishes
 from holdfast.apps.report.llm.questions import system
@@ -102,13 +102,13 @@ class _Guess:
     def clustering(self) -> Iterable[_Calls]:
         batches = samples(self._texts)
         read = sum(tokens(text) + 2 for batch in batches for text in batch)
-        asked = self._instructions("clustering", answers.TopicsShape, wishes(self._brief))
+        asked = self._instructions("clustering", answers.TopicsAnswer, wishes(self._brief))
         yield _Calls(len(batches), asked, read, len(batches) * self._taxonomy)
         if len(batches) > 1:
-            asked = self._instructions("merging", answers.TopicsShape, wishes(self._brief))
+            asked = self._instructions("merging", answers.TopicsAnswer, wishes(self._brief))
             yield _Calls(1, asked, len(batches) * self._taxonomy, self._taxonomy)
         sizes = [tokens(text) + clustering.AROUND for text in self._texts]
-        asked = self._instructions("assignment", answers.AssignmentsShape) + self._taxonomy
+        asked = self._instructions("assignment", answers.AssignmentsAnswer) + self._taxonomy
         calls = self._packed(
             sizes, clustering.COMMENTS_PER_CALL, clustering.COMMENTS_PER_CALL.tokens
         )
@@ -117,11 +117,11 @@ class _Guess:
     def claims(self) -> Iterable[_Calls]:
         sizes = [tokens(text) + extraction.AROUND for text in self._texts]
         usual = sum(sizes) / max(1, len(sizes))
-        asked = self._instructions("extraction", answers.ExtractionShape) + self._taxonomy
+        asked = self._instructions("extraction", answers.ExtractionAnswer) + self._taxonomy
         calls = self._packed(sizes, extraction.COMMENTS_PER_CALL, extraction.LONG)
         yield _Calls(calls, asked, sum(sizes), self._claims * (CLAIM + min(SENTENCE, usual)))
         lost = self._claims * LOST_QUOTES
-        asked = self._instructions("requote", answers.QuotesShape)
+        asked = self._instructions("requote", answers.QuotesAnswer)
         yield _Calls(lost / 3, asked, lost * (usual + 2 * STATEMENT), lost * STATEMENT)
 
     def groups(self) -> Iterable[_Calls]:
@@ -131,21 +131,21 @@ class _Guess:
         listed = self._claims + (self._groups if parts > 1 else 0)
         answer = listed * MEMBER + self._groups * CLAIM
         yield _Calls(
-            calls, self._instructions("dedup", answers.GroupsShape), listed * STATEMENT, answer
+            calls, self._instructions("dedup", answers.GroupsAnswer), listed * STATEMENT, answer
         )
 
     def summaries(self) -> Iterable[_Calls]:
         told = self._topics * min(summaries.MOST_GROUPS, self._groups / self._topics)
-        asked = self._instructions("summaries", answers.SentencesShape)
+        asked = self._instructions("summaries", answers.SentencesAnswer)
         yield _Calls(self._topics, asked, told * (STATEMENT + MEMBER), self._topics * SUMMARY)
         told = self._topics * min(summaries.GROUPS_OF_A_TOPIC, self._groups / self._topics)
-        asked = self._instructions("overview", answers.SentencesShape)
+        asked = self._instructions("overview", answers.SentencesAnswer)
         yield _Calls(1, asked, told * STATEMENT + self._topics * SUMMARY, 2 * SUMMARY)
 
     def cruxes(self) -> Iterable[_Calls]:
         each = min(summaries.MOST_GROUPS, self._groups / self._subtopics)
         speakers = min(summaries.MOST_SPEAKERS, self._speakers / self._topics)
-        asked = self._instructions("crux", answers.CruxShape)
+        asked = self._instructions("crux", answers.CruxAnswer)
         told = self._subtopics * (each * STATEMENT + speakers * SPEAKER)
         yield _Calls(self._subtopics, asked, told, self._subtopics * (CRUX + speakers))
 
@@ -153,7 +153,7 @@ class _Guess:
         question = Question(system(self._brief, task, *more), "", task)
         return self._model.input_tokens(question, shape)
 
-    def _packed(self, sizes: Sequence[int], size: Size, long: int) -> int:
+    def _packed(self, sizes: Sequence[int], size: BatchSize, long: int) -> int:
         """Calls that so many comments of such sizes come to."""
         alone = sum(
             own > long or is_suspicious(text) for own, text in zip(sizes, self._texts, strict=True)

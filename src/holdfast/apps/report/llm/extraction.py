@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from holdfast.apps.report.llm.answers import ClaimShape, ExtractionShape, QuotesShape
-from holdfast.apps.report.llm.batching import Packer, Piece, Size
+from holdfast.apps.report.llm.answers import ClaimAnswer, ExtractionAnswer, QuotesAnswer
+from holdfast.apps.report.llm.batching import Batcher, BatchItem, BatchSize
 from holdfast.apps.report.llm.injection import in_own_words, is_suspicious
 from holdfast.apps.report.llm.questions import compact, data, digest, system, topics_part
 from holdfast.apps.report.llm.text_cleaning import clipped
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Draft
+from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Placement, Subtopic, Topic
 from holdfast.model.tokens import estimate_tokens
@@ -26,7 +26,7 @@ from holdfast.ports.language_model import CacheKey, Declined, LanguageModel, Que
 S = TypeVar("S", bound=BaseModel)
 A = TypeVar("A")
 
-COMMENTS_PER_CALL = Size(pieces=10, tokens=3_000)
+COMMENTS_PER_CALL = BatchSize(pieces=10, tokens=3_000)
 LONG = 1_500
 """Tokens of a comment that is enough for a call of its own."""
 AROUND = 12
@@ -38,7 +38,7 @@ MOST_CLAIMS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Pile:
+class ExtractionKey:
     """What comments must have in common to share a call."""
 
     tenant: str
@@ -51,7 +51,7 @@ class Pile:
     fresh: bool
 
 
-class Kept(BaseModel):
+class CachedClaim(BaseModel):
     """A claim as it is kept: the subtopic is its place among those that the comment could use."""
 
     statement: str
@@ -59,7 +59,7 @@ class Kept(BaseModel):
     subtopic: int
 
 
-class Reading(ABC, Generic[S, A]):
+class CommentHandler(ABC, Generic[S, A]):
     """Asks one kind of question about several comments at once, and keeps the answer to each of
     them on its own."""
 
@@ -69,12 +69,14 @@ class Reading(ABC, Generic[S, A]):
         self._shape = shape
         self._answer = answer
 
-    async def recall(self, pile: Pile, piece: Piece, ctx: Context) -> A | None:
+    async def recall(self, pile: ExtractionKey, piece: BatchItem, ctx: Context) -> A | None:
         if pile.fresh:
             return None
         return await self._model.recall(self._key(pile, piece), self._answer, ctx)
 
-    async def ask(self, pile: Pile, pieces: Sequence[Piece], ctx: Context) -> list[A | None]:
+    async def ask(
+        self, pile: ExtractionKey, pieces: Sequence[BatchItem], ctx: Context
+    ) -> list[A | None]:
         listed = [{"id": str(number), **piece.body} for number, piece in enumerate(pieces, 1)]
         tokens = sum(piece.tokens for piece in pieces)
         question = Question(
@@ -91,7 +93,7 @@ class Reading(ABC, Generic[S, A]):
         )
         return self.read(answer, pieces)
 
-    def _key(self, pile: Pile, piece: Piece) -> CacheKey:
+    def _key(self, pile: ExtractionKey, piece: BatchItem) -> CacheKey:
         return self._model.name, self._task, pile.ground, piece.identity
 
     @abstractmethod
@@ -99,15 +101,17 @@ class Reading(ABC, Generic[S, A]):
         """The most tokens that an honest answer takes."""
 
     @abstractmethod
-    def read(self, answer: S, pieces: Sequence[Piece]) -> list[A | None]:
+    def read(self, answer: S, pieces: Sequence[BatchItem]) -> list[A | None]:
         """The answers in the order of the pieces; None for those that were passed over."""
 
 
-class Extracting(Reading[ExtractionShape, list[Kept]]):
+class ExtractionHandler(CommentHandler[ExtractionAnswer, list[CachedClaim]]):
     def output(self, pieces: int, tokens: int) -> int:
         return min(MOST_OUTPUT, 300 + 100 * pieces + 3 * tokens)
 
-    def read(self, answer: ExtractionShape, pieces: Sequence[Piece]) -> list[list[Kept] | None]:
+    def read(
+        self, answer: ExtractionAnswer, pieces: Sequence[BatchItem]
+    ) -> list[list[CachedClaim] | None]:
         """Comment by comment; if most of them are said to say what they do not, nothing in the
         answer is believed."""
         claims = {
@@ -119,12 +123,12 @@ class Extracting(Reading[ExtractionShape, list[Kept]]):
         return [None] * len(pieces) if foreign >= max(2, len(spoken) / 2) else found
 
 
-def _kept(claims: Sequence[ClaimShape] | None, piece: Piece) -> list[Kept] | None:
+def _kept(claims: Sequence[ClaimAnswer] | None, piece: BatchItem) -> list[CachedClaim] | None:
     if claims is None:
         return None
     ids: list[str] = piece.body["subtopics"]
     return [
-        Kept(
+        CachedClaim(
             statement=clipped(claim.statement, STATEMENT).strip("“”"),
             quote=claim.quote,
             subtopic=ids.index(claim.subtopic) if claim.subtopic in ids else 0,
@@ -133,7 +137,7 @@ def _kept(claims: Sequence[ClaimShape] | None, piece: Piece) -> list[Kept] | Non
     ]
 
 
-def _quotes_any(claims: Sequence[Kept], text: str) -> bool:
+def _quotes_any(claims: Sequence[CachedClaim], text: str) -> bool:
     """Whether at least one quote is the comment's own, spaces and case aside. The pipeline looks
     more closely."""
     own = _letters(text)
@@ -144,24 +148,24 @@ def _letters(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-class Requoting(Reading[QuotesShape, str]):
+class RequoteHandler(CommentHandler[QuotesAnswer, str]):
     def output(self, pieces: int, tokens: int) -> int:
         return min(MOST_OUTPUT, 200 + 30 * pieces + 2 * tokens)
 
-    def read(self, answer: QuotesShape, pieces: Sequence[Piece]) -> list[str | None]:
+    def read(self, answer: QuotesAnswer, pieces: Sequence[BatchItem]) -> list[str | None]:
         quotes = {each.id.strip(): each.quote for each in reversed(answer.quotes)}
         return [quotes.get(str(number)) for number in range(1, len(pieces) + 1)]
 
 
-class Reader:
+class ClaimExtractor:
     """Takes one comment at a time from many callers, and reads several of them in one call."""
 
     def __init__(self, model: LanguageModel) -> None:
-        extracting = Extracting(model, "extraction", ExtractionShape, list[Kept])
-        self._claims = Packer(extracting, COMMENTS_PER_CALL, model.in_flight)
-        self._last: tuple[tuple[object, ...], Pile] | None = None
-        requoting = Requoting(model, "requote", QuotesShape, str)
-        self._quotes = Packer(requoting, COMMENTS_PER_CALL, model.in_flight)
+        extracting = ExtractionHandler(model, "extraction", ExtractionAnswer, list[CachedClaim])
+        self._claims = Batcher(extracting, COMMENTS_PER_CALL, model.in_flight)
+        self._last: tuple[tuple[object, ...], ExtractionKey] | None = None
+        requoting = RequoteHandler(model, "requote", QuotesAnswer, str)
+        self._quotes = Batcher(requoting, COMMENTS_PER_CALL, model.in_flight)
 
     async def extract(
         self,
@@ -170,17 +174,17 @@ class Reader:
         topics: Sequence[Topic],
         brief: Brief,
         ctx: Context,
-    ) -> list[Draft]:
+    ) -> list[ClaimDraft]:
         ids = list(dict.fromkeys(placement.subtopic for placement in placements)) or [OTHER]
         piece = _to_extract(comment.text, ids, topics)
         kept = await self._claims.ask(self._pile(topics, brief, ctx), piece, ctx)
         drafts = [
-            Draft(one.statement, one.quote, ids[min(one.subtopic, len(ids) - 1)])
+            ClaimDraft(one.statement, one.quote, ids[min(one.subtopic, len(ids) - 1)])
             for one in kept or ()
         ]
         return _in_own_words(drafts) if is_suspicious(comment.text) else drafts
 
-    def _pile(self, topics: Sequence[Topic], brief: Brief, ctx: Context) -> Pile:
+    def _pile(self, topics: Sequence[Topic], brief: Brief, ctx: Context) -> ExtractionKey:
         """Thousands of comments in a row share theirs: writing it anew for each takes longer than
         all the rest."""
         for_whom = (topics, brief, ctx.run_id, ctx.step_name)
@@ -190,7 +194,7 @@ class Reader:
             self._last = for_whom, _pile(brief, "extraction", ctx, topics_part(topics))
         return self._last[1]
 
-    async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
+    async def requote(self, comment: Comment, draft: ClaimDraft, brief: Brief, ctx: Context) -> str:
         if is_suspicious(comment.text):
             return ""
         body = {"text": comment.text, "claim": draft.statement, "quote": draft.quote}
@@ -205,9 +209,9 @@ class Reader:
             return ""  # one claim less, and its comment is not lost with it
 
 
-def _pile(brief: Brief, task: str, ctx: Context, *more: str) -> Pile:
+def _pile(brief: Brief, task: str, ctx: Context, *more: str) -> ExtractionKey:
     ground = digest(system(brief, task))
-    return Pile(
+    return ExtractionKey(
         ctx.tenant,
         ctx.run_id,
         ctx.step_name,
@@ -218,7 +222,7 @@ def _pile(brief: Brief, task: str, ctx: Context, *more: str) -> Pile:
     )
 
 
-def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> Piece:
+def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> BatchItem:
     """What is asked depends on the comment's words and on what its subtopics are about, not on who
     says it or where."""
     known = {one.id: (topic, one) for topic in topics for one in topic.subtopics}
@@ -229,19 +233,19 @@ def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> Piece
     return _piece(body, text, identity=digest(compact(described), text), near=about[0][0].id)
 
 
-def _piece(body: dict[str, Any], text: str, *, identity: str = "", near: str = "") -> Piece:
+def _piece(body: dict[str, Any], text: str, *, identity: str = "", near: str = "") -> BatchItem:
     tokens = estimate_tokens(compact(body)) + AROUND
     identity = identity or digest(compact(body))
-    return Piece(identity, body, tokens, near, alone=tokens > LONG or is_suspicious(text))
+    return BatchItem(identity, body, tokens, near, alone=tokens > LONG or is_suspicious(text))
 
 
-def _in_own_words(drafts: Sequence[Draft]) -> list[Draft]:
+def _in_own_words(drafts: Sequence[ClaimDraft]) -> list[ClaimDraft]:
     """A comment that seems to steer the model is given no words but its own: its statements are its
     quotes.
 
     If those are not in the comment, they are not looked for again, and the claim is lost.
     """
     return [
-        Draft(in_own_words(clipped(each.quote, STATEMENT)), each.quote, each.subtopic)
+        ClaimDraft(in_own_words(clipped(each.quote, STATEMENT)), each.quote, each.subtopic)
         for each in drafts
     ]

@@ -10,12 +10,12 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from holdfast.apps.report.llm.answers import GroupsShape
+from holdfast.apps.report.llm.answers import GroupsAnswer
 from holdfast.apps.report.llm.injection import is_told_apart
 from holdfast.apps.report.llm.questions import data, digest, system
 from holdfast.apps.report.llm.text_cleaning import clipped
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Claim, Grouping
+from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.taxonomy import Subtopic
 from holdfast.ports.context import Context
 from holdfast.ports.language_model import Declined, LanguageModel, Question, TooLong
@@ -51,8 +51,8 @@ class Grouper:
         self._model = model
 
     async def group(
-        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
-    ) -> list[Grouping]:
+        self, subtopic: Subtopic, claims: Sequence[QuotedClaim], brief: Brief, ctx: Context
+    ) -> list[ProposedGroup]:
         apart = [claim for claim in claims if is_told_apart(claim)]
         bundles = _equal([claim for claim in claims if not is_told_apart(claim)])
         for turn in range(ROUNDS):
@@ -66,7 +66,7 @@ class Grouper:
         inorder = sorted(
             [*bundles, *own], key=lambda bundle: min(place[member] for member in bundle.members)
         )
-        return [Grouping(bundle.statement, bundle.members) for bundle in inorder]
+        return [ProposedGroup(bundle.statement, bundle.members) for bundle in inorder]
 
     async def _merged(
         self, subtopic: Subtopic, part: Sequence[Bundle], brief: Brief, ctx: Context
@@ -86,7 +86,7 @@ class Grouper:
         )
         try:
             answer = await self._model.ask(
-                question, GroupsShape, ctx, budget=brief.budget, fresh=brief.fresh
+                question, GroupsAnswer, ctx, budget=brief.budget, fresh=brief.fresh
             )
             return regrouped(part, answer)
         except (Declined, TooLong):  # half of them at a time; two that can't be compared stay apart
@@ -100,7 +100,7 @@ class Grouper:
             ]
 
 
-def regrouped(part: Sequence[Bundle], answer: GroupsShape) -> list[Bundle]:
+def regrouped(part: Sequence[Bundle], answer: GroupsAnswer) -> list[Bundle]:
     """The bundles merged as the answer says. Unknown ids are nothing, the first place counts, the
     rest stand alone."""
     left = {str(number): bundle for number, bundle in enumerate(part, 1)}
@@ -120,9 +120,9 @@ def _one(bundles: Sequence[Bundle], statement: str) -> Bundle:
     return Bundle(statement if statement and len(bundles) > 1 else typical.statement, members)
 
 
-def _equal(claims: Sequence[Claim]) -> list[Bundle]:
+def _equal(claims: Sequence[QuotedClaim]) -> list[Bundle]:
     """Claims whose statements differ in nothing but case, spaces and the last full stop."""
-    same: dict[str, list[Claim]] = {}
+    same: dict[str, list[QuotedClaim]] = {}
     for claim in claims:
         same.setdefault(" ".join(claim.statement.split()).casefold().rstrip(".!。"), []).append(
             claim

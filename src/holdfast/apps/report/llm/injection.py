@@ -16,7 +16,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from holdfast.apps.report.model.claim import Claim
+from holdfast.apps.report.model.claim import QuotedClaim
 
 _RULES = (
     # Telling a model what to do with what it was told. First what must be in the text at all: that
@@ -157,7 +157,7 @@ def in_own_words(quote: str) -> str:
     return f"“{quote.strip('“”')}”"
 
 
-def is_told_apart(claim: Claim) -> bool:
+def is_told_apart(claim: QuotedClaim) -> bool:
     """Whether a claim should not be laid before a model together with others."""
     return (
         _is_in_own_words(claim.statement)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from holdfast.apps.report.llm.answers import SubtopicShape, TopicShape
+from holdfast.apps.report.llm.answers import SubtopicAnswer, TopicAnswer
 from holdfast.apps.report.llm.injection import is_suspicious
 from holdfast.apps.report.llm.questions import compact
 from holdfast.apps.report.llm.text_cleaning import clipped, clipped_words
@@ -90,7 +90,7 @@ def wishes(brief: Brief) -> str:
 # --- from proposals to topics ---------------------------------------------------------------------
 
 
-def taxonomy(proposed: Sequence[TopicShape], brief: Brief) -> tuple[Topic, ...]:
+def taxonomy(proposed: Sequence[TopicAnswer], brief: Brief) -> tuple[Topic, ...]:
     """Topics with ids of ours: those that were given, then those proposed, each name once, as many
     as wanted."""
     shapes = _merged([*map(_as_shape, brief.given), *proposed])
@@ -99,7 +99,7 @@ def taxonomy(proposed: Sequence[TopicShape], brief: Brief) -> tuple[Topic, ...]:
 
 
 def extended(
-    topics: Sequence[Topic], proposed: Sequence[TopicShape], brief: Brief
+    topics: Sequence[Topic], proposed: Sequence[TopicAnswer], brief: Brief
 ) -> tuple[Topic, ...]:
     """The topics there are, which stay as they are, and what is proposed beside them."""
     grown = list(topics)
@@ -115,7 +115,7 @@ def extended(
     return tuple(grown)
 
 
-def proposal(shapes: Sequence[TopicShape], weight: int) -> dict[str, Any]:
+def proposal(shapes: Sequence[TopicAnswer], weight: int) -> dict[str, Any]:
     """A proposal as it is laid before the one who merges: descriptions shortened, that is enough to
     compare."""
     topics = [
@@ -132,22 +132,22 @@ def proposal(shapes: Sequence[TopicShape], weight: int) -> dict[str, Any]:
     return {"weight": weight, "topics": topics}
 
 
-def _as_shape(given: Any) -> TopicShape:
-    subtopics = [SubtopicShape(name=name, description="") for name in given.subtopics]
-    return TopicShape.model_construct(
+def _as_shape(given: Any) -> TopicAnswer:
+    subtopics = [SubtopicAnswer(name=name, description="") for name in given.subtopics]
+    return TopicAnswer.model_construct(
         name=given.name, description=given.description, subtopics=subtopics
     )
 
 
-def _merged(shapes: Iterable[TopicShape]) -> list[TopicShape]:
+def _merged(shapes: Iterable[TopicAnswer]) -> list[TopicAnswer]:
     """Topics of the same name become one; those without a name are nothing."""
-    merged: dict[str, TopicShape] = {}
+    merged: dict[str, TopicAnswer] = {}
     for shape in shapes:
         name = clipped(shape.name, NAME)
         if not any(map(str.isalnum, name)):
             continue
         before = merged.get(name.casefold())
-        merged[name.casefold()] = TopicShape.model_construct(
+        merged[name.casefold()] = TopicAnswer.model_construct(
             name=before.name if before else name,
             description=(before.description if before else "") or shape.description,
             subtopics=[*(before.subtopics if before else ()), *shape.subtopics],
@@ -155,7 +155,7 @@ def _merged(shapes: Iterable[TopicShape]) -> list[TopicShape]:
     return list(merged.values())
 
 
-def _topic(id_: str, shape: TopicShape) -> Topic:
+def _topic(id_: str, shape: TopicAnswer) -> Topic:
     topic = Topic(id_, clipped(shape.name, NAME), clipped_words(shape.description, TOPIC_WORDS), ())
     topic = _with_more(topic, shape)
     if topic.subtopics:
@@ -163,7 +163,7 @@ def _topic(id_: str, shape: TopicShape) -> Topic:
     return replace(topic, subtopics=(Subtopic(f"{id_}.1", topic.name, topic.description),))
 
 
-def _with_more(topic: Topic, shape: TopicShape) -> Topic:
+def _with_more(topic: Topic, shape: TopicAnswer) -> Topic:
     """The topic with the subtopics that it does not have yet."""
     subtopics = {one.name.casefold(): one for one in topic.subtopics}
     for one in shape.subtopics:

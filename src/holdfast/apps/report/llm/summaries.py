@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from holdfast.apps.report.llm.answers import CruxShape, SentencesShape
+from holdfast.apps.report.llm.answers import CruxAnswer, SentencesAnswer
 from holdfast.apps.report.llm.injection import is_told_apart
 from holdfast.apps.report.llm.questions import data, system
 from holdfast.apps.report.llm.text_cleaning import clipped, sentence
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Group
+from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import CruxDraft
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Subtopic, Topic
@@ -28,7 +28,7 @@ SENTENCE = 600
 EXPLANATION = (30, 500)
 
 
-class Writer:
+class Summariser:
     """Asks for sentences about groups. What looks as if it wanted to steer the model is not laid
     before it."""
 
@@ -36,7 +36,7 @@ class Writer:
         self._model = model
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> list[Sentence]:
         told = _harmless(groups)[:MOST_GROUPS]
         if not told:
@@ -56,7 +56,7 @@ class Writer:
         self,
         topics: Sequence[Topic],
         summaries: Sequence[TopicSummary],
-        groups: Mapping[str, Sequence[Group]],
+        groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
@@ -64,7 +64,7 @@ class Writer:
             summary.topic: " ".join(each.text for each in summary.sentences)
             for summary in summaries
         }
-        told: list[Group] = []
+        told: list[ClaimGroup] = []
         listed = []
         for topic in topics:
             own = _harmless(groups.get(topic.id, ()))[:GROUPS_OF_A_TOPIC]
@@ -83,7 +83,7 @@ class Writer:
         self,
         task: str,
         payload: dict[str, Any],
-        told: Sequence[Group],
+        told: Sequence[ClaimGroup],
         most: int,
         brief: Brief,
         ctx: Context,
@@ -92,7 +92,7 @@ class Writer:
         try:
             answer = await self._model.ask(
                 question,
-                SentencesShape,
+                SentencesAnswer,
                 ctx,
                 budget=brief.budget,
                 fresh=brief.fresh,
@@ -108,7 +108,7 @@ class Writer:
         return [each for each in sentences if each.text][:most]
 
     async def crux(
-        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> CruxDraft | None:
         told = _harmless(groups)[:MOST_GROUPS]
         speakers = list(dict.fromkeys(speaker for group in told for speaker in group.speakers))[
@@ -130,7 +130,7 @@ class Writer:
         try:
             answer = await self._model.ask(
                 question,
-                CruxShape,
+                CruxAnswer,
                 ctx,
                 budget=brief.budget,
                 fresh=brief.fresh,
@@ -142,23 +142,23 @@ class Writer:
             return None
 
 
-def _harmless(groups: Iterable[Group]) -> list[Group]:
+def _harmless(groups: Iterable[ClaimGroup]) -> list[ClaimGroup]:
     return [group for group in groups if not any(map(is_told_apart, group.members))]
 
 
-def _numbered(number: int, group: Group) -> dict[str, Any]:
+def _numbered(number: int, group: ClaimGroup) -> dict[str, Any]:
     return {"number": number, "people": len(group.speakers), "statement": group.statement}
 
 
-def _known(numbers: Iterable[int], told: Sequence[Group]) -> tuple[str, ...]:
+def _known(numbers: Iterable[int], told: Sequence[ClaimGroup]) -> tuple[str, ...]:
     """The groups behind the numbers; those that were never given are nothing."""
     return tuple(
         dict.fromkeys(told[number - 1].id for number in numbers if 1 <= number <= len(told))
     )
 
 
-def _cites_something(claims: int) -> Callable[[SentencesShape], str | None]:
-    def check(answer: SentencesShape) -> str | None:
+def _cites_something(claims: int) -> Callable[[SentencesAnswer], str | None]:
+    def check(answer: SentencesAnswer) -> str | None:
         if any(1 <= number <= claims for each in answer.sentences for number in each.claims):
             return None
         return f"no sentence lists the number of a claim that it rests on; numbers run from 1 to {claims}"
@@ -166,7 +166,7 @@ def _cites_something(claims: int) -> Callable[[SentencesShape], str | None]:
     return check
 
 
-def _what_they_said(speakers: Sequence[str], told: Sequence[Group]) -> list[dict[str, Any]]:
+def _what_they_said(speakers: Sequence[str], told: Sequence[ClaimGroup]) -> list[dict[str, Any]]:
     numbers = {speaker: number for number, speaker in enumerate(speakers, 1)}
     said: dict[int, list[int]] = {number: [] for number in numbers.values()}
     for claim, group in enumerate(told, 1):
@@ -176,13 +176,15 @@ def _what_they_said(speakers: Sequence[str], told: Sequence[Group]) -> list[dict
     return [{"number": number, "claims": claims} for number, claims in said.items()]
 
 
-def _explains(answer: CruxShape) -> str | None:
+def _explains(answer: CruxAnswer) -> str | None:
     if not answer.divided or len(sentence(answer.explanation)) >= EXPLANATION[0]:
         return None
     return f"the explanation has to have {EXPLANATION[0]} to {EXPLANATION[1]} characters"
 
 
-def _crux(answer: CruxShape, told: Sequence[Group], speakers: Sequence[str]) -> CruxDraft | None:
+def _crux(
+    answer: CruxAnswer, told: Sequence[ClaimGroup], speakers: Sequence[str]
+) -> CruxDraft | None:
     def named(numbers: Iterable[int], others: Iterable[int]) -> tuple[str, ...]:
         """Speakers by number; who is put on both sides is on none."""
         chosen = dict.fromkeys(number for number in numbers if 1 <= number <= len(speakers))

@@ -19,7 +19,7 @@ LOOK_BACK = 20
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTaxonomy:
     """Topics, and where each comment was placed: fingerprint of the text → ids of subtopics."""
 
     topics: tuple[Topic, ...] = ()
@@ -30,24 +30,26 @@ class Known:
         return {each: self.placed[each] for each in comments if each in self.placed}
 
 
-class Earlier:
+class TaxonomyCache:
     """What was found before for one tenant, oldest first, by what was asked for. Entries are never
     changed."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
-    async def find(self, wishes: str, comments: Collection[str], ctx: Context) -> Known | None:
+    async def find(
+        self, wishes: str, comments: Collection[str], ctx: Context
+    ) -> KnownTaxonomy | None:
         """The newest one that knows most of these comments."""
         if not comments:
             return None
         for entry in reversed((await self._entries(wishes, ctx))[-LOOK_BACK:]):
-            known = await self._model.recall(("taxonomy", entry), Known, ctx)
+            known = await self._model.recall(("taxonomy", entry), KnownTaxonomy, ctx)
             if known is not None and len(known.among(comments)) >= ENOUGH * len(comments):
                 return known
         return None
 
-    async def keep(self, wishes: str, known: Known, ctx: Context) -> None:
+    async def keep(self, wishes: str, known: KnownTaxonomy, ctx: Context) -> None:
         entry = digest(plain_json(known))
         entries = await self._entries(wishes, ctx)
         if entries[-1:] != [entry]:

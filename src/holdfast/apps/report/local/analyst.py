@@ -10,9 +10,9 @@ from holdfast.apps.report.local import summaries as writing
 from holdfast.apps.report.local.messages import base, say
 from holdfast.apps.report.local.sentence_value import is_filler
 from holdfast.apps.report.local.statements import statement
-from holdfast.apps.report.local.topics import Parts
+from holdfast.apps.report.local.topics import SentenceParts
 from holdfast.apps.report.model.brief import Brief
-from holdfast.apps.report.model.claim import Claim, Draft, Group, Grouping
+from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.crux import CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
@@ -46,7 +46,7 @@ class LocalAnalyst:
             sentences += found.sentences
             ctx.progress(min(start + _CHUNK, len(comments)) // 2, len(comments))
         clustering = await asyncio.to_thread(
-            topics.build, comments, Parts(tuple(kept), sentences), brief
+            topics.build, comments, SentenceParts(tuple(kept), sentences), brief
         )
         ctx.progress(len(comments), len(comments))
         return clustering
@@ -58,26 +58,26 @@ class LocalAnalyst:
         topics: Sequence[Topic],
         brief: Brief,
         ctx: Context,
-    ) -> list[Draft]:
+    ) -> list[ClaimDraft]:
         """Each placed part is a claim, unless it says nothing: then the comment makes none."""
         quotes = [(comment.text[p.start : p.end], p) for p in placements]
         return [
-            Draft(statement(quote), quote, p.subtopic, p.start)
+            ClaimDraft(statement(quote), quote, p.subtopic, p.start)
             for quote, p in quotes
             if not is_filler(quote)
         ]
 
-    async def requote(self, comment: Comment, draft: Draft, brief: Brief, ctx: Context) -> str:
+    async def requote(self, comment: Comment, draft: ClaimDraft, brief: Brief, ctx: Context) -> str:
         """Nothing to ask again: its quotes are cut from the comment."""
         return ""
 
     async def group(
-        self, subtopic: Subtopic, claims: Sequence[Claim], brief: Brief, ctx: Context
-    ) -> list[Grouping]:
+        self, subtopic: Subtopic, claims: Sequence[QuotedClaim], brief: Brief, ctx: Context
+    ) -> list[ProposedGroup]:
         return await asyncio.to_thread(grouping.group, claims)
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> list[Sentence]:
         return await asyncio.to_thread(writing.summarise, topic, groups, brief.language)
 
@@ -85,14 +85,14 @@ class LocalAnalyst:
         self,
         topics: Sequence[Topic],
         summaries: Sequence[TopicSummary],
-        groups: Mapping[str, Sequence[Group]],
+        groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
         return await asyncio.to_thread(writing.overview, topics, groups, brief.language)
 
     async def crux(
-        self, subtopic: Subtopic, groups: Sequence[Group], brief: Brief, ctx: Context
+        self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> CruxDraft | None:
         return await asyncio.to_thread(tensions.tension, groups, brief.language)
 

@@ -19,7 +19,7 @@ from holdfast.apps.report.local.embeddings import Vectors, centre, unit
 
 Labels = NDArray[np.intp]
 """The number of its cluster for each row; NOWHERE if it fits in none."""
-NOWHERE = -1
+UNASSIGNED = -1
 
 FEWEST, MOST = 4, 12
 """How many topics are tried when nobody said how many there should be."""
@@ -92,7 +92,7 @@ class Tree:
 
     def labels(self, nodes: list[int]) -> Labels:
         """The number of the node that each leaf is under."""
-        labels = np.full(self.leaves, NOWHERE, np.intp)
+        labels = np.full(self.leaves, UNASSIGNED, np.intp)
         for number, node in enumerate(nodes):
             labels[self.below(node)] = number
         return labels
@@ -103,7 +103,7 @@ def divide(vectors: Vectors, owners: NDArray[np.intp], topics: int = 0) -> Divis
     asked for."""
     kept = np.flatnonzero(~apart(vectors, owners))
     division = Division(
-        np.full(len(vectors), NOWHERE, np.intp), np.full(len(vectors), NOWHERE, np.intp)
+        np.full(len(vectors), UNASSIGNED, np.intp), np.full(len(vectors), UNASSIGNED, np.intp)
     )
     if not len(kept):
         return division
@@ -192,7 +192,7 @@ def nearest(vectors: Vectors, targets: Vectors) -> Labels:
 def middles(vectors: Vectors, labels: Labels) -> Vectors:
     """The middle of each cluster, with length 1. Labels are 0, 1, 2 … without a gap; NOWHERE does
     not count."""
-    inside = labels != NOWHERE
+    inside = labels != UNASSIGNED
     sums = np.zeros((int(labels.max(initial=-1)) + 1, vectors.shape[1]), np.float32)
     np.add.at(sums, labels[inside], vectors[inside])
     return unit(sums)
@@ -317,8 +317,8 @@ def _tightened(vectors: Vectors, division: Division, room: int) -> Division:
     nearness = similar.max(axis=1)
     order = np.argsort(nearness, kind="stable")
     nowhere = [row for row in order[: max(0, room)] if nearness[row] < _NEAR]
-    goes_to[nowhere] = NOWHERE
+    goes_to[nowhere] = UNASSIGNED
     subtopics = subtopics.copy()
     subtopics[loose] = goes_to
-    topics = np.where(subtopics == NOWHERE, NOWHERE, topic_of[subtopics])
-    return Division(topics, np.where(subtopics == NOWHERE, NOWHERE, subtopics))
+    topics = np.where(subtopics == UNASSIGNED, UNASSIGNED, topic_of[subtopics])
+    return Division(topics, np.where(subtopics == UNASSIGNED, UNASSIGNED, subtopics))

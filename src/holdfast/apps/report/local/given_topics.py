@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.apps.report.local.clustering import NOWHERE, Division, Labels, subdivide
+from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels, subdivide
 from holdfast.apps.report.local.embeddings import Vectors, unit
 from holdfast.apps.report.local.grouping import stem
 from holdfast.apps.report.local.tokenizing import languages, stop_words, units
@@ -19,7 +19,7 @@ name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenTopics:
     """The given topics with their given subtopics, numbered through all of them."""
 
     topics: tuple[GivenTopic, ...]
@@ -27,7 +27,7 @@ class Given:
     topic_of: dict[int, int]
 
     @classmethod
-    def of(cls, topics: Sequence[GivenTopic]) -> Given:
+    def of(cls, topics: Sequence[GivenTopic]) -> GivenTopics:
         below = [
             (number, name)
             for number, topic in enumerate(topics)
@@ -50,7 +50,7 @@ class Given:
         return whole + list(self.names.values())
 
 
-def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: Given) -> Division:
+def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: GivenTopics) -> Division:
     """The sentences that speak about a given topic, in its given subtopics or in such as are found
     in it."""
     middle = vectors.mean(axis=0, keepdims=True)
@@ -62,7 +62,7 @@ def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: Given
         rows @ targets[:count].T,
         _naming(said, [_stems(topic.name, stop) for topic in given.topics]),
     )
-    subtopics = np.full(len(rows), NOWHERE, np.intp)
+    subtopics = np.full(len(rows), UNASSIGNED, np.intp)
     next_free = given.subtopics
     for number, topic in enumerate(given.topics):
         inside = np.flatnonzero(topics == number)
@@ -71,8 +71,8 @@ def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: Given
             own = [_stems(given.names[at], stop) - _stems(topic.name, stop) for at in below]
             similar = rows[inside] @ targets[[count + at for at in below]].T
             labels = _nearest(similar, _naming([said[int(row)] for row in inside], own))
-            subtopics[inside] = np.where(labels == NOWHERE, NOWHERE, np.array(below)[labels])
-        rest = inside[subtopics[inside] == NOWHERE]
+            subtopics[inside] = np.where(labels == UNASSIGNED, UNASSIGNED, np.array(below)[labels])
+        rest = inside[subtopics[inside] == UNASSIGNED]
         if len(rest):
             labels = subdivide(rows[rest])
             subtopics[rest] = labels + next_free
@@ -90,7 +90,7 @@ def _nearest(similar: Vectors, named: Vectors) -> Labels:
     rows = np.arange(len(best))
     words = named[rows, best]
     needed = np.where(words > 0.9, _WITH_ALL, np.where(words >= 0.5, _WITH_SOME, _NEAR))
-    return np.where(similar[rows, best] >= needed, best, NOWHERE)
+    return np.where(similar[rows, best] >= needed, best, UNASSIGNED)
 
 
 def _naming(said: Sequence[frozenset[str]], names: Sequence[frozenset[str]]) -> Vectors:

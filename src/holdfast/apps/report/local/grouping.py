@@ -18,7 +18,7 @@ import numpy as np
 from holdfast.apps.report.local.embeddings import Vectors, semantic, unit
 from holdfast.apps.report.local.polarity import opposed, stance, without_cues
 from holdfast.apps.report.local.tokenizing import WORD, fold, is_unspaced, stop_words, units
-from holdfast.apps.report.model.claim import Claim, Grouping
+from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 
 SURE, LIKELY = 0.86, 0.74
 """Cosines: above the first, sharing a good third of what is said is enough; between the two,
@@ -62,10 +62,10 @@ class _Text:
     about_oneself: bool
 
 
-def group(claims: Sequence[Claim]) -> list[Grouping]:
+def group(claims: Sequence[QuotedClaim]) -> list[ProposedGroup]:
     """Every claim in exactly one group: the largest first, and among equals the most typical of
     all."""
-    same: dict[str, list[Claim]] = {}
+    same: dict[str, list[QuotedClaim]] = {}
     for claim in claims:
         same.setdefault(_bare(claim.statement), []).append(claim)
     members = list(same.values())
@@ -188,6 +188,6 @@ def _opposes(text: _Text, members: Iterable[_Text]) -> bool:
     return any(opposed(stance(text.statement), stance(member.statement)) for member in members)
 
 
-def _grouping(star: Sequence[Sequence[Claim]]) -> Grouping:
+def _grouping(star: Sequence[Sequence[QuotedClaim]]) -> ProposedGroup:
     leader = star[0][0]
-    return Grouping(leader.statement, tuple(claim.id for same in star for claim in same))
+    return ProposedGroup(leader.statement, tuple(claim.id for same in star for claim in same))

@@ -24,7 +24,7 @@ _DENSE = re.compile(rf"[{UNSPACED}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Stance:
+class Polarity:
     """What turns a statement one way or the other."""
 
     sign: int
@@ -43,14 +43,14 @@ class Stance:
 
 
 @lru_cache(maxsize=32_768)
-def stance(text: str) -> Stance:
+def stance(text: str) -> Polarity:
     """What a statement stands for, as far as its words show."""
     plain, idioms = IDIOMS.subn(" ", text.replace("’", "'"))
     cues = turning(plain)
     axes: dict[str, tuple[int, ...]] = {}
     for axis, sign in (cue.label for cue in cues if cue.label[0] != NEGATION):
         axes[axis] = (*axes.get(axis, ()), sign)
-    return Stance(
+    return Polarity(
         sign=-1 if sum(cue.label[1] < 0 for cue in cues) % 2 else 1,
         negations=sum(cue.label[0] == NEGATION for cue in cues),
         idioms=idioms,
@@ -82,7 +82,7 @@ def without_cues(text: str) -> str:
     return text
 
 
-def opposed(one: Stance, other: Stance) -> bool:
+def opposed(one: Polarity, other: Polarity) -> bool:
     """Whether two statements must not be taken for the same: to speak of women is not to speak of
     everybody."""
     return (
@@ -126,7 +126,7 @@ def _turned_about(words: list[str], others: list[str]) -> bool:
     return len(words) > 3 and any(words[at:] + words[:at] == others for at in range(1, len(words)))
 
 
-def contradicts(one: Stance, other: Stance) -> bool:
+def contradicts(one: Polarity, other: Polarity) -> bool:
     """Whether two statements about the same thing say opposite things of it: exactly one thing
     turns one of them round.
 

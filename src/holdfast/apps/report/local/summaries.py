@@ -13,7 +13,7 @@ from holdfast.apps.report.local.messages import counted, say
 from holdfast.apps.report.local.sentence_value import is_filler, weight
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced
-from holdfast.apps.report.model.claim import Group
+from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER, Topic
 
@@ -26,19 +26,19 @@ _LONGEST = 170
 _END = tuple(".!?…。！？؟")
 
 
-def summarise(topic: Topic, groups: Sequence[Group], language: str) -> list[Sentence]:
+def summarise(topic: Topic, groups: Sequence[ClaimGroup], language: str) -> list[Sentence]:
     """A topic in a few of its claims, each from another subtopic as far as possible."""
     names = {subtopic.id: subtopic.name for subtopic in topic.subtopics}
     return [_of_subtopic(group, names, language) for group in leading(groups, _SENTENCES)]
 
 
-def _of_subtopic(group: Group, names: Mapping[str, str], language: str) -> Sentence:
+def _of_subtopic(group: ClaimGroup, names: Mapping[str, str], language: str) -> Sentence:
     name = names.get(group.subtopic, "") if len(names) > 1 else ""
     lead = name + say(language, "colon") if name else ""
     return Sentence(lead + _claim(group, language), (group.id,))
 
 
-def _claim(group: Group, language: str, always: bool = False) -> str:
+def _claim(group: ClaimGroup, language: str, always: bool = False) -> str:
     """A claim, with how many people make it if they are several, ending like a sentence."""
     people = len(group.speakers)
     said = shortened(group.statement, _LONGEST)
@@ -53,7 +53,7 @@ def _stop(text: str) -> str:
 
 
 def overview(
-    topics: Sequence[Topic], groups: Mapping[str, Sequence[Group]], language: str
+    topics: Sequence[Topic], groups: Mapping[str, Sequence[ClaimGroup]], language: str
 ) -> list[Sentence]:
     """The topics most people speak about, each with the claim most of them make; then further
     claims up to five."""
@@ -74,13 +74,13 @@ def overview(
     return findings + further[: max(0, FEWEST - len(findings))]
 
 
-def _finding(topic: Topic, group: Group, people: int, language: str) -> Sentence:
+def _finding(topic: Topic, group: ClaimGroup, people: int, language: str) -> Sentence:
     key = "raised by one" if people == 1 else "raised" if len(group.speakers) > 1 else "example"
     claim = _claim(group, language)
     return Sentence(say(language, key, topic=topic.name, people=people, claim=claim), (group.id,))
 
 
-def leading(groups: Sequence[Group], count: int) -> list[Group]:
+def leading(groups: Sequence[ClaimGroup], count: int) -> list[ClaimGroup]:
     """The groups that tell most about all of them: well supported, typical, worded as a claim,
     unlike one another."""
     considered = [
@@ -106,7 +106,7 @@ def leading(groups: Sequence[Group], count: int) -> list[Group]:
     return [considered[at] for at in chosen]
 
 
-def _standing(group: Group) -> float:
+def _standing(group: ClaimGroup) -> float:
     """How much the number of people counts: less for a slogan, which many happen to write alike."""
     slogan = len(group.statement) < 18 and weight(group.statement) < 1
     return (0.5 if slogan else 1.6) * log1p(len(group.speakers))
@@ -116,7 +116,7 @@ def _marginal(
     at: int,
     merit: Sequence[float],
     vectors: np.ndarray,
-    groups: Sequence[Group],
+    groups: Sequence[ClaimGroup],
     chosen: Sequence[int],
 ) -> float:
     """What one more group would add: less if it is like one that is chosen or from the same

@@ -16,7 +16,7 @@ from holdfast.apps.report.local.messages import plainly, say
 from holdfast.apps.report.local.polarity import contradicts, stance, without_cues
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced, stop_words, units
-from holdfast.apps.report.model.claim import Group
+from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import Basis, CruxDraft
 
 _NEAR = 0.62
@@ -28,7 +28,7 @@ _LONGEST = 160
 """Long claims say several things; what contradicts what can't be told."""
 
 
-def tension(groups: Sequence[Group], language: str) -> CruxDraft | None:
+def tension(groups: Sequence[ClaimGroup], language: str) -> CruxDraft | None:
     """The most convincing pair of opposite claims, if there is one with different people on both
     sides."""
     considered = [group for group in groups[:_CONSIDERED] if len(group.statement) <= _LONGEST]
@@ -44,7 +44,7 @@ def tension(groups: Sequence[Group], language: str) -> CruxDraft | None:
     return None
 
 
-def _pairs(groups: Sequence[Group]) -> Iterator[tuple[float, int, int]]:
+def _pairs(groups: Sequence[ClaimGroup]) -> Iterator[tuple[float, int, int]]:
     """Pairs that contradict, with how convincing they are."""
     if len(groups) < 2:
         return
@@ -71,7 +71,7 @@ def _subject(statement: str) -> frozenset[str]:
 
 
 def _draft(
-    one: Group, two: Group, agree: list[str], disagree: list[str], language: str
+    one: ClaimGroup, two: ClaimGroup, agree: list[str], disagree: list[str], language: str
 ) -> CruxDraft:
     explanation = say(
         language,

@@ -8,9 +8,9 @@ from itertools import chain, count
 
 import numpy as np
 
-from holdfast.apps.report.local.clustering import NOWHERE, Division, Labels
+from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
 from holdfast.apps.report.local.embeddings import Vectors, unit
-from holdfast.apps.report.local.given_topics import Given
+from holdfast.apps.report.local.given_topics import GivenTopics
 from holdfast.apps.report.local.messages import listed, say
 from holdfast.apps.report.local.phrases import Phrases, collect
 from holdfast.apps.report.local.statements import shortened, statement
@@ -34,7 +34,7 @@ _HELD = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedTopic:
     """A topic by its number, with its subtopics by theirs; ids come later."""
 
     number: int
@@ -72,7 +72,7 @@ class Describer:
         self._language = spoken[0] if spoken else UNKNOWN
         self._phrases: Phrases = collect(self._texts, stop_words(tuple(spoken)))
 
-    def describe(self, division: Division, given: Given) -> list[Described]:
+    def describe(self, division: Division, given: GivenTopics) -> list[DescribedTopic]:
         """The topics of a division, and those that were given and that nobody speaks about."""
         inside = members(division.topics)
         best = {
@@ -97,12 +97,14 @@ class Describer:
                 inside[number], best[number]
             )
             described.append(
-                Described(number, name, about, tuple(self._subtopics(below, name, used, given)))
+                DescribedTopic(
+                    number, name, about, tuple(self._subtopics(below, name, used, given))
+                )
             )
         absent = [number for number in range(len(given.topics)) if number not in inside]
         return described + [_absent(number, given.topics[number], given) for number in absent]
 
-    def _nameable(self, inside: list[int], subtopics: Labels, given: Given) -> list[_Below]:
+    def _nameable(self, inside: list[int], subtopics: Labels, given: GivenTopics) -> list[_Below]:
         """The subtopics of a topic, largest first. One whose sentences share no telling phrase
         joins the nearest."""
         while True:
@@ -143,7 +145,7 @@ class Describer:
         return say(self._report, "about", phrases=listed(self._report, about))
 
     def _subtopics(
-        self, below: Sequence[_Below], topic: str, used: Sequence[Candidate], given: Given
+        self, below: Sequence[_Below], topic: str, used: Sequence[Candidate], given: GivenTopics
     ) -> Iterator[tuple[int, str, str]]:
         taken = {topic, *given.names.values()}
         for each in below:
@@ -180,16 +182,16 @@ def members(labels: Labels, among: Sequence[int] | None = None) -> dict[int, lis
     found: dict[int, list[int]] = {}
     for row in range(len(labels)) if among is None else among:
         label = int(labels[row])
-        if label != NOWHERE:
+        if label != UNASSIGNED:
             found.setdefault(label, []).append(row)
     return dict(sorted(found.items()))
 
 
-def _absent(number: int, topic: GivenTopic, given: Given) -> Described:
+def _absent(number: int, topic: GivenTopic, given: GivenTopics) -> DescribedTopic:
     """A topic that was asked for and that nobody speaks about."""
     below = tuple(
         (sub, name, "") for sub, name in given.names.items() if given.topic_of[sub] == number
     )
-    return Described(
+    return DescribedTopic(
         number, topic.name, topic.description, below or ((-1 - number, topic.name, ""),)
     )

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.apps.report.local import clustering, map_layout
-from holdfast.apps.report.local.clustering import NOWHERE, Division, Labels
+from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
 from holdfast.apps.report.local.embeddings import Vectors, represent, unit
-from holdfast.apps.report.local.given_topics import Given, assign
+from holdfast.apps.report.local.given_topics import GivenTopics, assign
 from holdfast.apps.report.local.messages import base, say
 from holdfast.apps.report.local.sentence_value import is_filler, weight
 from holdfast.apps.report.local.sentences import spans
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
-from holdfast.apps.report.local.topic_descriptions import Described, Describer, members
+from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, members
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
@@ -30,7 +30,7 @@ _FEW = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SentencePart:
     """A sentence of a comment that is worth a claim."""
 
     comment: int
@@ -40,29 +40,30 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SentenceParts:
     """What was kept of some comments, and how many sentences of theirs say anything."""
 
-    kept: tuple[Part, ...]
+    kept: tuple[SentencePart, ...]
     sentences: int
 
 
-def parts(comments: Sequence[Comment], first: int = 0) -> Parts:
+def parts(comments: Sequence[Comment], first: int = 0) -> SentenceParts:
     """The sentences of comments that are worth a claim. `first` is the number of the first
     comment."""
-    kept: list[Part] = []
+    kept: list[SentencePart] = []
     sentences = 0
     for number, comment in enumerate(comments, first):
         whole = [
-            Part(number, start, end, comment.text[start:end]) for start, end in spans(comment.text)
+            SentencePart(number, start, end, comment.text[start:end])
+            for start, end in spans(comment.text)
         ]
         telling = [part for part in whole if not is_filler(part.text)]
         sentences += len(telling)
         kept += chosen(telling)
-    return Parts(tuple(kept), sentences)
+    return SentenceParts(tuple(kept), sentences)
 
 
-def chosen(found: Sequence[Part]) -> Sequence[Part]:
+def chosen(found: Sequence[SentencePart]) -> Sequence[SentencePart]:
     """The sentences of one comment to keep, in their order."""
     if len(found) <= _ALL:
         return found
@@ -72,14 +73,14 @@ def chosen(found: Sequence[Part]) -> Sequence[Part]:
     return sorted(best, key=lambda part: part.start)
 
 
-def build(comments: Sequence[Comment], found: Parts, brief: Brief) -> Clustering:
+def build(comments: Sequence[Comment], found: SentenceParts, brief: Brief) -> Clustering:
     """The taxonomy of all comments, and where each of their parts belongs."""
     if not found.kept:
         return Clustering(
             (), tuple(_whole(comment) for comment in comments), notes=_notes(found, 0, brief)
         )
     owners = np.array([part.comment for part in found.kept], np.intp)
-    given = Given.of(brief.given)
+    given = GivenTopics.of(brief.given)
     vectors = represent([part.text for part in found.kept] + given.texts)
     mixed = _with_comments(vectors[: len(owners)], owners)
     division, assigned = _divided(mixed, vectors[len(owners) :], owners, found, given, brief)
@@ -112,8 +113,8 @@ def _divided(
     vectors: Vectors,
     wanted: Vectors,
     owners: NDArray[np.intp],
-    found: Parts,
-    given: Given,
+    found: SentenceParts,
+    given: GivenTopics,
     brief: Brief,
 ) -> tuple[Division, int]:
     """The division of all parts. Given topics come first; what they do not take is divided as it
@@ -121,11 +122,11 @@ def _divided(
     if not given.topics:
         return clustering.divide(vectors, owners, brief.topics), 0
     division = assign(vectors, wanted, [part.text for part in found.kept], given)
-    rest = np.flatnonzero(division.topics == NOWHERE)
+    rest = np.flatnonzero(division.topics == UNASSIGNED)
     asked = max(1, brief.topics - len(given.topics)) if brief.topics else 0
     if len(rest):
         other = clustering.divide(vectors[rest], owners[rest], asked)
-        inside = other.topics != NOWHERE
+        inside = other.topics != UNASSIGNED
         first, next_free = len(given.topics), int(division.subtopics.max(initial=-1)) + 1
         division.topics[rest[inside]] = other.topics[inside] + first
         division.subtopics[rest[inside]] = other.subtopics[inside] + max(next_free, given.subtopics)
@@ -133,7 +134,7 @@ def _divided(
 
 
 def _ordered(
-    described: Sequence[Described], division: Division, owners: Labels
+    described: Sequence[DescribedTopic], division: Division, owners: Labels
 ) -> tuple[tuple[Topic, ...], dict[int, str]]:
     """Topics with their ids, most comments first, and the id of each subtopic by its number."""
     size = {
@@ -157,7 +158,10 @@ def _ordered(
 
 
 def _placements(
-    comments: Sequence[Comment], kept: Sequence[Part], subtopics: Labels, ids: dict[int, str]
+    comments: Sequence[Comment],
+    kept: Sequence[SentencePart],
+    subtopics: Labels,
+    ids: dict[int, str],
 ) -> Iterator[Placement]:
     """In the order of the comments. One that says nothing is placed as a whole."""
     by_comment: dict[int, list[Placement]] = {}
@@ -176,9 +180,9 @@ def _map(
     """A point for each comment, on the island of the topic it speaks about most."""
     sums = np.zeros((len(comments), vectors.shape[1]), np.float32)
     np.add.at(sums, owners, vectors)
-    most = np.full(len(comments), NOWHERE, np.intp)
+    most = np.full(len(comments), UNASSIGNED, np.intp)
     for comment, labels in _by_owner(owners, topics):
-        counts = Counter(label for label in labels if label != NOWHERE)
+        counts = Counter(label for label in labels if label != UNASSIGNED)
         if counts:
             most[comment] = min(counts, key=lambda label: (-counts[label], label))
     islands = np.unique(most, return_inverse=True)[1]
@@ -195,7 +199,7 @@ def _by_owner(owners: NDArray[np.intp], topics: Labels) -> Iterable[tuple[int, l
     return grouped.items()
 
 
-def _notes(found: Parts, assigned: int, brief: Brief) -> tuple[str, ...]:
+def _notes(found: SentenceParts, assigned: int, brief: Brief) -> tuple[str, ...]:
     """What was weaker than usual, in the language of the report."""
     speaking = len({part.comment for part in found.kept})
     spoken = languages(part.text for part in found.kept)

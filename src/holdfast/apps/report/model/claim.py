@@ -9,7 +9,7 @@ from hashlib import sha256
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ClaimDraft:
     """A claim as an analyst proposes it: not checked yet."""
 
     statement: str
@@ -20,7 +20,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class QuotedClaim:
     """A claim with its verified quote: `comment.text[start:end] == quote`, always."""
 
     id: str
@@ -33,7 +33,7 @@ class Claim:
     end: int
 
 
-class Loss(StrEnum):
+class DropReason(StrEnum):
     """Why a draft did not become a claim."""
 
     QUOTE_NOT_FOUND = "quote not found"
@@ -44,13 +44,13 @@ class Loss(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class DroppedDraft:
     """A draft that was dropped, kept for the record."""
 
     comment: str
     statement: str
     quote: str
-    reason: Loss
+    reason: DropReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Extraction:
     """All that came out of one comment. `repaired` quotes were asked for again and then found."""
 
     comment: str
-    claims: tuple[Claim, ...]
-    lost: tuple[Lost, ...] = ()
+    claims: tuple[QuotedClaim, ...]
+    lost: tuple[DroppedDraft, ...] = ()
     repaired: int = 0
 
 
@@ -70,7 +70,7 @@ class Claims:
     comments: int
     claims: int
     repaired: int
-    lost: tuple[Lost, ...]
+    lost: tuple[DroppedDraft, ...]
     silent: tuple[str, ...]
     """Comments that make no claim, by id."""
     failed: dict[str, str]
@@ -79,7 +79,7 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class ProposedGroup:
     """Claims that say the same, as an analyst proposes it: the statement for all of them, and their
     ids."""
 
@@ -88,14 +88,14 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ClaimGroup:
     """A claim of the report: one statement, and everybody who made it. `members` begins with the
     most typical one."""
 
     id: str
     subtopic: str
     statement: str
-    members: tuple[Claim, ...]
+    members: tuple[QuotedClaim, ...]
 
     @property
     def speakers(self) -> list[str]:
@@ -113,7 +113,7 @@ def quote_id(claim: str) -> str:
     return "q-" + claim.removeprefix("c-")
 
 
-def group_id(members: tuple[Claim, ...]) -> str:
+def group_id(members: tuple[QuotedClaim, ...]) -> str:
     """A group keeps its id, and its links, for as long as its most typical claim leads it."""
     return "g-" + members[0].id.removeprefix("c-")
 

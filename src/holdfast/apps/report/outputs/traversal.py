@@ -15,7 +15,7 @@ from holdfast.apps.report.model.document import (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClaimPosition:
     """A claim and where it stands."""
 
     topic: ReportTopic
@@ -23,12 +23,12 @@ class Place:
     claim: ReportClaim
 
 
-def places(report: Report) -> Iterator[Place]:
+def places(report: Report) -> Iterator[ClaimPosition]:
     """All claims, in the order of the report."""
     for topic in report.topics:
         for subtopic in topic.subtopics:
             for claim in subtopic.claims:
-                yield Place(topic, subtopic, claim)
+                yield ClaimPosition(topic, subtopic, claim)
 
 
 def quotes(report: Report) -> Iterator[Quote]:

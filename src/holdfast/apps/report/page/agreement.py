@@ -9,7 +9,7 @@ from math import sqrt
 from holdfast.apps.report.model.crux import Basis
 from holdfast.apps.report.model.document import ReportCrux
 from holdfast.apps.report.page.charts.swarm import Swarm, swarm
-from holdfast.apps.report.page.content import Edition, Placed
+from holdfast.apps.report.page.content import PageContent, PlacedClaim
 
 LOW = 30
 """Fewer votes than this are drawn hollow: chance alone could have made the figure."""
@@ -45,7 +45,7 @@ class Opinion:
 
 
 class Agreement:
-    def __init__(self, edition: Edition) -> None:
+    def __init__(self, edition: PageContent) -> None:
         claims = [_of_claim(placed) for placed in edition.claims.values() if placed.claim.votes]
         cruxes = [
             _of_crux(crux, edition) for crux in edition.report.cruxes if crux.basis != Basis.TENSION
@@ -95,7 +95,7 @@ def at_least(count: int, people: int) -> float:
     return max(0.0, (share + weight / 2 - spread) / (1 + weight))
 
 
-def _of_claim(placed: Placed) -> Opinion:
+def _of_claim(placed: PlacedClaim) -> Opinion:
     claim, votes = placed.claim, placed.claim.votes
     assert votes is not None
     return Opinion(
@@ -110,7 +110,7 @@ def _of_claim(placed: Placed) -> Opinion:
     )
 
 
-def _of_crux(crux: ReportCrux, edition: Edition) -> Opinion:
+def _of_crux(crux: ReportCrux, edition: PageContent) -> Opinion:
     return Opinion(
         edition.anchor("x", crux.id),
         "",

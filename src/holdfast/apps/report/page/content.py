@@ -23,7 +23,7 @@ from holdfast.apps.report.model.document import (
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER
 from holdfast.apps.report.page.anchors import Anchors
-from holdfast.apps.report.page.translations import Words
+from holdfast.apps.report.page.translations import Translations
 
 COLOURS = 12
 QUOTES_INLINE = 6_000
@@ -47,7 +47,7 @@ _SPACE = re.compile(r"\W+")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedClaim:
     """A claim and where it stands."""
 
     claim: ReportClaim
@@ -57,12 +57,12 @@ class Placed:
     colour: int
 
 
-class Edition:
+class PageContent:
     """What the templates ask about a report."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.words = Words(report.language)
+        self.words = Translations(report.language)
         self.anchor = Anchors()
         self.comments = {comment.id: comment for comment in report.comments}
         self.topics = report.topics
@@ -113,10 +113,10 @@ class Edition:
         """1 to 12 for topics, by their order; 0 for what fits nowhere."""
         return self._colours.get(topic, 0)
 
-    def cited(self, claims: Iterable[str]) -> list[Placed]:
+    def cited(self, claims: Iterable[str]) -> list[PlacedClaim]:
         return [self.claims[id] for id in dict.fromkeys(claims) if id in self.claims]
 
-    def beside(self, finding: Sentence) -> list[Placed]:
+    def beside(self, finding: Sentence) -> list[PlacedClaim]:
         """The claims that are shown beside a finding: the first ones it rests on and does not
         repeat itself."""
         cited = (
@@ -186,11 +186,11 @@ class Edition:
         named = [topic.id for topic in self.topics if topic.id != OTHER]
         return {id: at % COLOURS + 1 for at, id in enumerate(named)}
 
-    def _placed(self) -> Iterable[Placed]:
+    def _placed(self) -> Iterable[PlacedClaim]:
         for topic in self.topics:
             for part in topic.subtopics:
                 for claim in part.claims:
-                    yield Placed(
+                    yield PlacedClaim(
                         claim, part, topic, self.anchor("g", claim.id), self.colour(topic.id)
                     )
 

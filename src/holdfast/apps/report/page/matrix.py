@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from holdfast.apps.report.model.crux import Stance
 from holdfast.apps.report.model.document import Matrix, ReportCrux
 from holdfast.apps.report.page.charts.order import by_likeness
-from holdfast.apps.report.page.content import Edition
+from holdfast.apps.report.page.content import PageContent
 
 ROWS_SHOWN = 200
 GLYPHS = {Stance.AGREE: "✓", Stance.DISAGREE: "✗", Stance.UNCLEAR: "·"}
@@ -25,7 +25,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MatrixTable:
     cruxes: list[ReportCrux]
     people: list[Person]
     left: int
@@ -36,7 +36,7 @@ class Table:
         return sum(not person.positions for person in self.people)
 
 
-def table(matrix: Matrix, edition: Edition) -> Table | None:
+def table(matrix: Matrix, edition: PageContent) -> MatrixTable | None:
     """What is shown of the matrix: everybody, or the people with most positions if there are very
     many."""
     known = {crux.id: crux for crux in edition.report.cruxes}
@@ -53,4 +53,6 @@ def table(matrix: Matrix, edition: Edition) -> Table | None:
         for person in most
     ]
     ordered = [most[at] for at in by_likeness(values)]
-    return Table([known[matrix.cruxes[at]] for at in columns], ordered, len(people) - len(ordered))
+    return MatrixTable(
+        [known[matrix.cruxes[at]] for at in columns], ordered, len(people) - len(ordered)
+    )

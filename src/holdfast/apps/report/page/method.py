@@ -11,7 +11,7 @@ _OF_COMMENTS = ("rows", "comments", "speaking")
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class FunnelLevel:
     stage: Stage
     width: float
     """In percent of the widest level of the same kind."""
@@ -19,7 +19,7 @@ class Level:
     """How wide the level before was: what is between the two was lost."""
 
 
-def funnel(stages: Sequence[Stage]) -> list[tuple[str, list[Level]]]:
+def funnel(stages: Sequence[Stage]) -> list[tuple[str, list[FunnelLevel]]]:
     """Comments and claims apart: one comment can make many claims, so one scale would mislead."""
     comments = [stage for stage in stages if stage.name in _OF_COMMENTS]
     claims = [stage for stage in stages if stage.name not in _OF_COMMENTS]
@@ -28,10 +28,10 @@ def funnel(stages: Sequence[Stage]) -> list[tuple[str, list[Level]]]:
     ]
 
 
-def _levels(stages: Sequence[Stage]) -> list[Level]:
+def _levels(stages: Sequence[Stage]) -> list[FunnelLevel]:
     most = max(stage.count for stage in stages) or 1
     widths = [100 * stage.count / most for stage in stages]
     return [
-        Level(stage, width, before)
+        FunnelLevel(stage, width, before)
         for stage, width, before in zip(stages, widths, [100.0, *widths], strict=False)
     ]

@@ -10,7 +10,7 @@ from statistics import median
 from holdfast.apps.report.model.document import ReportSubtopic, ReportTopic
 from holdfast.apps.report.page.charts.dots import STEP, grid, path
 from holdfast.apps.report.page.charts.treemap import Box, squarify
-from holdfast.apps.report.page.content import Edition
+from holdfast.apps.report.page.content import PageContent
 
 UNITS = ("people", "claims")
 COLUMNS = 40
@@ -34,7 +34,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class TopicBar:
     topic: ReportTopic
     value: int
     segments: list[Segment]
@@ -45,7 +45,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TreemapCell:
     topic: ReportTopic
     subtopic: ReportSubtopic
     value: int
@@ -56,14 +56,14 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Dots:
+class TopicDots:
     topic: ReportTopic
     paths: list[tuple[ReportSubtopic, str]]
     height: int
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud:
+class CommentCloud:
     """The comments of one topic on the map."""
 
     name: str
@@ -74,16 +74,16 @@ class Cloud:
     y: float
 
 
-class Glance:
-    def __init__(self, edition: Edition) -> None:
+class OverviewCharts:
+    def __init__(self, edition: PageContent) -> None:
         self._edition = edition
         self.topics = [topic for topic in edition.topics if topic.claims]
 
-    def bars(self, unit: str) -> list[Bar]:
+    def bars(self, unit: str) -> list[TopicBar]:
         most = max((_value(topic, unit) for topic in self.topics), default=0) or 1
         return [_bar(topic, unit, most) for topic in self.topics]
 
-    def treemap(self, unit: str) -> list[Cell]:
+    def treemap(self, unit: str) -> list[TreemapCell]:
         topics = sorted(self.topics, key=lambda topic: -_value(topic, unit))
         boxes = squarify([_value(topic, unit) for topic in topics], TREEMAP)
         return [
@@ -92,7 +92,7 @@ class Glance:
             for cell in _cells(topic, unit, box)
         ]
 
-    def dots(self, unit: str) -> list[Dots]:
+    def dots(self, unit: str) -> list[TopicDots]:
         return [self._dots(topic, unit) for topic in self.topics]
 
     def each_dot(self, unit: str) -> int:
@@ -105,7 +105,7 @@ class Glance:
         return COLUMNS * STEP
 
     @cached_property
-    def map(self) -> list[Cloud]:
+    def map(self) -> list[CommentCloud]:
         """Clouds of comments, one for each topic, and one for all that belong to none."""
         homes = {
             quote.comment: placed
@@ -119,11 +119,11 @@ class Glance:
             spots.setdefault(key, []).append((comment, x, y))
         return _labelled([_cloud(name, colour, held) for (name, colour), held in spots.items()])
 
-    def _dots(self, topic: ReportTopic, unit: str) -> Dots:
+    def _dots(self, topic: ReportTopic, unit: str) -> TopicDots:
         each = self.each_dot(unit)
         parts = [part for part in topic.subtopics if part.claims]
         paths, rows = grid([max(1, round(_value(part, unit) / each)) for part in parts], COLUMNS)
-        return Dots(topic, list(zip(parts, paths, strict=True)), rows * STEP)
+        return TopicDots(topic, list(zip(parts, paths, strict=True)), rows * STEP)
 
 
 def _value(part: ReportTopic | ReportSubtopic, unit: str) -> int:
@@ -132,7 +132,7 @@ def _value(part: ReportTopic | ReportSubtopic, unit: str) -> int:
     return part.claims if isinstance(part, ReportTopic) else len(part.claims)
 
 
-def _bar(topic: ReportTopic, unit: str, most: int) -> Bar:
+def _bar(topic: ReportTopic, unit: str, most: int) -> TopicBar:
     """People who speak about several subtopics count once in the bar's length, which the subtopics
     share."""
     value = _value(topic, unit)
@@ -142,17 +142,17 @@ def _bar(topic: ReportTopic, unit: str, most: int) -> Bar:
         width = LONGEST * value / most * share / total
         segments.append(Segment(part, share, at, width))
         at += width
-    return Bar(topic, value, segments)
+    return TopicBar(topic, value, segments)
 
 
-def _cells(topic: ReportTopic, unit: str, box: Box) -> list[Cell]:
+def _cells(topic: ReportTopic, unit: str, box: Box) -> list[TreemapCell]:
     parts = sorted(
         (part for part in topic.subtopics if part.claims), key=lambda part: -_value(part, unit)
     )
     inner = Box(box.x, box.y, max(box.width - GAP, 0.1), max(box.height - GAP, 0.1))
     boxes = squarify([_value(part, unit) for part in parts], inner)
     return [
-        Cell(topic, part, _value(part, unit), at == 0, _percent(place))
+        TreemapCell(topic, part, _value(part, unit), at == 0, _percent(place))
         for at, (part, place) in enumerate(zip(parts, boxes, strict=True))
     ]
 
@@ -174,15 +174,15 @@ def _framed(spots: Sequence[tuple[str, float, float]]) -> list[tuple[str, float,
     ]
 
 
-def _cloud(name: str, colour: int, spots: list[tuple[str, float, float]]) -> Cloud:
+def _cloud(name: str, colour: int, spots: list[tuple[str, float, float]]) -> CommentCloud:
     drawn = path((round(x * 10), round(y * 10)) for _, x, y in spots)
     x, y = median(x for _, x, _ in spots), sorted(y for _, _, y in spots)[len(spots) // 10] - 2
-    return Cloud(name, colour, drawn, [comment for comment, _, _ in spots], x, y)
+    return CommentCloud(name, colour, drawn, [comment for comment, _, _ in spots], x, y)
 
 
-def _labelled(clouds: list[Cloud]) -> list[Cloud]:
+def _labelled(clouds: list[CommentCloud]) -> list[CommentCloud]:
     """Labels moved down until none is written over another."""
-    settled: list[Cloud] = []
+    settled: list[CommentCloud] = []
     for cloud in sorted(clouds, key=lambda cloud: cloud.y):
         y = cloud.y
         while any(
@@ -190,5 +190,7 @@ def _labelled(clouds: list[Cloud]) -> list[Cloud]:
         ):
             y += 1
         x = min(max(cloud.x, 14), 86)
-        settled.append(Cloud(cloud.name, cloud.colour, cloud.path, cloud.comments, x, min(y, 97)))
+        settled.append(
+            CommentCloud(cloud.name, cloud.colour, cloud.path, cloud.comments, x, min(y, 97))
+        )
     return settled

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.page.content import Edition
+from holdfast.apps.report.page.content import PageContent
 
 FEWEST = 5
 """Groups of fewer people are not shown, nor offered as a filter."""
@@ -22,7 +22,7 @@ _TOO_DIVERSE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TraitGroup:
     value: str
     people: int
     width: float
@@ -47,13 +47,13 @@ class Trait:
     """A column of the file, with the groups it makes."""
 
     name: str
-    groups: list[Group]
+    groups: list[TraitGroup]
     hidden: int
     """Groups that are too small to be shown."""
     interests: list[Interest]
 
     @property
-    def compared(self) -> list[Group]:
+    def compared(self) -> list[TraitGroup]:
         return self.groups[:GROUPS_COMPARED]
 
     def code(self, comment: Comment) -> str:
@@ -62,7 +62,7 @@ class Trait:
         return next((str(at) for at, group in enumerate(self.groups) if group.value == value), "")
 
 
-def groups(edition: Edition) -> list[Trait]:
+def groups(edition: PageContent) -> list[Trait]:
     """The columns worth showing."""
     named = (facet.name for facet in edition.report.facets)
     made = (_trait(name, edition) for name in named)
@@ -73,7 +73,7 @@ def codes(traits: Iterable[Trait], comment: Comment) -> str:
     return ".".join(trait.code(comment) for trait in traits)
 
 
-def _trait(name: str, edition: Edition) -> Trait | None:
+def _trait(name: str, edition: PageContent) -> Trait | None:
     values = [
         comment.facets[name] for comment in edition.comments.values() if comment.facets.get(name)
     ]
@@ -84,13 +84,15 @@ def _trait(name: str, edition: Edition) -> Trait | None:
     large = [(value, size) for value, size in sizes.most_common() if size >= FEWEST]
     if len(large) < 2:
         return None
-    shown = [Group(value, size, 100 * size / large[0][1]) for value, size in large[:GROUPS_SHOWN]]
+    shown = [
+        TraitGroup(value, size, 100 * size / large[0][1]) for value, size in large[:GROUPS_SHOWN]
+    ]
     return Trait(
         name, shown, len(sizes) - len(shown), _interests(shown[:GROUPS_COMPARED], belongs, edition)
     )
 
 
-def _belonging(name: str, edition: Edition) -> dict[str, str]:
+def _belonging(name: str, edition: PageContent) -> dict[str, str]:
     """Everybody's group: what the first of their comments says."""
     found: dict[str, str] = {}
     for comment in edition.comments.values():
@@ -99,7 +101,9 @@ def _belonging(name: str, edition: Edition) -> dict[str, str]:
     return found
 
 
-def _interests(compared: list[Group], belongs: dict[str, str], edition: Edition) -> list[Interest]:
+def _interests(
+    compared: list[TraitGroup], belongs: dict[str, str], edition: PageContent
+) -> list[Interest]:
     told = []
     for topic in edition.topics:
         quotes = (

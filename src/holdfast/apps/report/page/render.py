@@ -10,11 +10,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from holdfast.apps.report.model.document import Report
 from holdfast.apps.report.page.agreement import NARROW, WIDE, Agreement
 from holdfast.apps.report.page.assets import Assets
-from holdfast.apps.report.page.content import CARDS_SHOWN, Edition, alike
+from holdfast.apps.report.page.content import CARDS_SHOWN, PageContent, alike
 from holdfast.apps.report.page.escaping import cleaned, moment
 from holdfast.apps.report.page.matrix import GLYPHS, table
 from holdfast.apps.report.page.method import funnel
-from holdfast.apps.report.page.overview_charts import UNITS, Glance
+from holdfast.apps.report.page.overview_charts import UNITS, OverviewCharts
 from holdfast.apps.report.page.people import FEWEST, codes, groups
 from holdfast.apps.report.page.quote_marks import marked
 from holdfast.apps.report.page.script_data import block
@@ -22,8 +22,8 @@ from holdfast.apps.report.page.script_data import block
 
 def render_page(report: Report) -> str:
     """The report as HTML. Every text in it is taken as untrusted."""
-    edition = Edition(report)
-    chart, traits = Glance(edition), groups(edition)
+    edition = PageContent(report)
+    chart, traits = OverviewCharts(edition), groups(edition)
     return (
         _environment()
         .get_template("page.html")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from holdfast.apps.report.page.content import Edition
+from holdfast.apps.report.page.content import PageContent
 from holdfast.apps.report.page.escaping import json_block
-from holdfast.apps.report.page.overview_charts import Glance
+from holdfast.apps.report.page.overview_charts import OverviewCharts
 from holdfast.apps.report.page.people import Trait
 
 
-def block(edition: Edition, glance: Glance, traits: Sequence[Trait]) -> Markup:
+def block(edition: PageContent, glance: OverviewCharts, traits: Sequence[Trait]) -> Markup:
     """One JSON object. No comment or quote is repeated in it."""
     told = {comment.id for comment in edition.told}
     return json_block(

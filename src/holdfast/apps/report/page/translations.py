@@ -29,7 +29,7 @@ _PLURALS: dict[str, Callable[[float], str]] = {
 }
 
 
-class Words:
+class Translations:
     """The dictionary of one language. What it lacks is said in English."""
 
     def __init__(self, language: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.apps.report.reading.notes import Note, Notes
-from holdfast.apps.report.reading.table import Broken
+from holdfast.apps.report.reading.table import UnreadableRow
 from holdfast.errors import InvalidInput
 
 MOST_FACETS = 30
@@ -155,7 +155,7 @@ class Columns:
     passes: int | None
     moderated: int | None
 
-    def fit(self, cells: list[str], notes: Notes) -> list[str] | Broken:
+    def fit(self, cells: list[str], notes: Notes) -> list[str] | UnreadableRow:
         """A row as wide as the header. Where a comment in the last column was cut at its commas,
         put it together."""
         if len(cells) < self.width:
@@ -164,9 +164,9 @@ class Columns:
             del cells[-1]
         return self._shortened(cells, notes) if len(cells) > self.width else cells
 
-    def _lengthened(self, cells: list[str], notes: Notes) -> list[str] | Broken:
+    def _lengthened(self, cells: list[str], notes: Notes) -> list[str] | UnreadableRow:
         if len(cells) <= self.comment:
-            return Broken(
+            return UnreadableRow(
                 f"the row has {len(cells)} of {self.width} cells and ends before the comment",
                 " ".join(cells),
             )

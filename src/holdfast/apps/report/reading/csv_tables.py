@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from holdfast.apps.report.reading.dialect import ONE_COLUMN, Dialect, dialect_of
 from holdfast.apps.report.reading.encoding import text_of
 from holdfast.apps.report.reading.formats import CSV, TSV
-from holdfast.apps.report.reading.lines import Lines, RecordTooLong
+from holdfast.apps.report.reading.lines import RecordTooLong, RewindableLines
 from holdfast.apps.report.reading.notes import Note, Notes
-from holdfast.apps.report.reading.quote_repair import Repair
-from holdfast.apps.report.reading.survey import Survey
-from holdfast.apps.report.reading.table import MOST_COLUMNS, Broken, Table, column_names
+from holdfast.apps.report.reading.quote_repair import QuoteRepair
+from holdfast.apps.report.reading.survey import FileSurvey
+from holdfast.apps.report.reading.table import MOST_COLUMNS, Table, UnreadableRow, column_names
 from holdfast.errors import InvalidInput
 
 
@@ -33,29 +33,35 @@ class DelimitedFile:
                 return row
         raise InvalidInput(f"{filename} is empty: it has no row that names the columns.")
 
-    def rows(self, notes: Notes, width: int) -> Iterator[list[str] | Broken]:
+    def rows(self, notes: Notes, width: int) -> Iterator[list[str] | UnreadableRow]:
         records = self._records(notes, width)
         next(records, None)
         return records
 
-    def _records(self, notes: Notes, width: int | None) -> Iterator[list[str] | Broken]:
+    def _records(self, notes: Notes, width: int | None) -> Iterator[list[str] | UnreadableRow]:
         """All rows, the header among them; lines without anything on them are none."""
         with text_of(self._open(), self._encoding) as text:
             if self._dialect.hint:
                 text.readline()
-            lines = Lines(text, notes)
+            lines = RewindableLines(text, notes)
             reader = csv.reader(
                 lines,
                 delimiter=self._dialect.separator,
                 strict=True,
                 skipinitialspace=self._dialect.padded,
             )
-            yield from _records(lines, reader, Repair(lines, self._dialect.separator), width, notes)
+            yield from _records(
+                lines, reader, QuoteRepair(lines, self._dialect.separator), width, notes
+            )
 
 
 def _records(
-    lines: Lines, reader: Iterator[list[str]], repair: Repair, width: int | None, notes: Notes
-) -> Iterator[list[str] | Broken]:
+    lines: RewindableLines,
+    reader: Iterator[list[str]],
+    repair: QuoteRepair,
+    width: int | None,
+    notes: Notes,
+) -> Iterator[list[str] | UnreadableRow]:
     while True:
         lines.begin()
         try:
@@ -72,7 +78,7 @@ def _records(
 def delimited_table(
     opener: Callable[[], Iterable[bytes]],
     filename: str,
-    survey: Survey,
+    survey: FileSurvey,
     encoding: str,
     head: str,
     is_table: Callable[[list[str]], bool],

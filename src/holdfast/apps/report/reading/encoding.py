@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-from holdfast.apps.report.reading.survey import Survey
+from holdfast.apps.report.reading.survey import FileSurvey
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -33,7 +33,7 @@ _STRUCTURE = re.compile(r"[\r\n\[{]")
 _MARK_IN_WORD = re.compile("(?<=[a-z])[¡-¶¸-¿](?=[a-z])")
 
 
-def encoding_of(survey: Survey) -> str:
+def encoding_of(survey: FileSurvey) -> str:
     """The name of the codec that reads the file."""
     for mark, name in _MARKS:
         if survey.head.startswith(mark):
@@ -53,7 +53,7 @@ def text_of(chunks: Iterable[bytes], encoding: str) -> io.TextIOWrapper:
     )
 
 
-def _by_zero_bytes(survey: Survey) -> str | None:
+def _by_zero_bytes(survey: FileSurvey) -> str | None:
     """UTF-16 without a mark: ASCII characters, of which every table has some, leave every other
     byte zero.
 
@@ -67,7 +67,7 @@ def _by_zero_bytes(survey: Survey) -> str | None:
     return name if _STRUCTURE.search(survey.head.decode(name, "replace")) else None
 
 
-def _by_validity(survey: Survey) -> str | None:
+def _by_validity(survey: FileSurvey) -> str | None:
     return "utf-8" if survey.multibyte >= survey.invalid else None
 
 

@@ -10,7 +10,7 @@ _START = 1 << 10
 _MASK = (1 << 60) - 1  # fits into two digits of a Python integer, and leaves zero for "free"
 
 
-class Seen:
+class HashSet:
     """A set of 60-bit numbers in an open-addressed table, a quarter of the size of Python's own."""
 
     __slots__ = ("_limit", "_mask", "_table", "count")

@@ -10,10 +10,10 @@ from typing import Any
 
 from holdfast.apps.report.reading.encoding import text_of
 from holdfast.apps.report.reading.formats import JSON, JSONL
-from holdfast.apps.report.reading.lines import Lines
+from holdfast.apps.report.reading.lines import RewindableLines
 from holdfast.apps.report.reading.notes import Note, Notes
-from holdfast.apps.report.reading.survey import Survey
-from holdfast.apps.report.reading.table import Broken, Table, column_names
+from holdfast.apps.report.reading.survey import FileSurvey
+from holdfast.apps.report.reading.table import Table, UnreadableRow, column_names
 from holdfast.errors import InvalidInput
 
 LARGEST_DOCUMENT = 200_000_000
@@ -25,11 +25,11 @@ _LOOK = 1_000
 _LISTS = ("data", "comments", "rows", "items", "responses")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
-Record = dict[str, Any] | str | Broken
+Record = dict[str, Any] | str | UnreadableRow
 
 
 def document_table(
-    opener: Callable[[], Iterable[bytes]], filename: str, survey: Survey, encoding: str
+    opener: Callable[[], Iterable[bytes]], filename: str, survey: FileSurvey, encoding: str
 ) -> Table:
     """The rows of a JSON document: a list, or an object that holds one."""
     if survey.bytes > LARGEST_DOCUMENT:
@@ -49,13 +49,13 @@ def document_table(
 
 
 def lines_table(
-    opener: Callable[[], Iterable[bytes]], filename: str, survey: Survey, encoding: str
+    opener: Callable[[], Iterable[bytes]], filename: str, survey: FileSurvey, encoding: str
 ) -> Table:
     """Rows as JSON, one on each line. Their first thousand say which columns there are."""
 
     def records(notes: Notes) -> Iterator[Record]:
         with text_of(opener(), encoding) as text:
-            lines = Lines(text, notes)
+            lines = RewindableLines(text, notes)
             for line in lines:
                 lines.begin()
                 if line.strip():
@@ -112,15 +112,15 @@ def _record_on(line: str) -> Record:
     try:
         return _record(json.loads(line))
     except RecursionError:
-        return Broken("this line is JSON nested too deeply", line.strip())
+        return UnreadableRow("this line is JSON nested too deeply", line.strip())
     except ValueError as error:
-        return Broken(f"this line is not valid JSON: {error}", line.strip())
+        return UnreadableRow(f"this line is not valid JSON: {error}", line.strip())
 
 
 def _record(value: Any) -> Record:
     if isinstance(value, dict | str):
         return value
-    return Broken("neither an object nor a string", _string(value))
+    return UnreadableRow("neither an object nor a string", _string(value))
 
 
 def _keys(records: Iterable[Record]) -> list[str]:
@@ -137,10 +137,12 @@ def _names(keys: list[str], filename: str) -> tuple[str, ...]:
     return column_names([_UNSTORABLE.sub("\ufffd", key) for key in keys], filename)
 
 
-def _rows(records: Iterable[Record], keys: list[str], notes: Notes) -> Iterator[list[str] | Broken]:
+def _rows(
+    records: Iterable[Record], keys: list[str], notes: Notes
+) -> Iterator[list[str] | UnreadableRow]:
     known = frozenset(keys)
     for record in records:
-        if isinstance(record, Broken):
+        if isinstance(record, UnreadableRow):
             yield record
             continue
         given = {STRING_COLUMN: record} if isinstance(record, str) else record

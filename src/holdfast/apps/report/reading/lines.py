@@ -18,7 +18,7 @@ class RecordTooLong(Exception):
     """The record in progress goes on and on."""
 
 
-class Lines(Iterator[str]):
+class RewindableLines(Iterator[str]):
     """Lines with their ends. `record` holds the ones since `begin`, so that they can be looked at
     again."""
 

@@ -8,7 +8,7 @@ from holdfast.apps.report.reading.csv_tables import delimited_table
 from holdfast.apps.report.reading.encoding import encoding_of, text_of
 from holdfast.apps.report.reading.formats import format_of, is_workbook
 from holdfast.apps.report.reading.json_tables import document_table, lines_table
-from holdfast.apps.report.reading.survey import Survey
+from holdfast.apps.report.reading.survey import FileSurvey
 from holdfast.apps.report.reading.table import MOST_COLUMNS, Table
 from holdfast.apps.report.reading.xlsx_tables import workbook_table
 from holdfast.errors import InvalidInput
@@ -19,7 +19,7 @@ Opener = Callable[[], Iterable[bytes]]
 def open_table(
     opener: Opener,
     filename: str,
-    survey: Survey,
+    survey: FileSurvey,
     is_table: Callable[[Sequence[str]], bool],
     most_columns: int = MOST_COLUMNS,
 ) -> Table:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
-from holdfast.apps.report.reading.lines import Lines, RecordTooLong
-from holdfast.apps.report.reading.table import Broken
+from holdfast.apps.report.reading.lines import RecordTooLong, RewindableLines
+from holdfast.apps.report.reading.table import UnreadableRow
 
 PATIENCE = 20
 """How often a closing quote is looked for in vain before a file is read line by line, …"""
@@ -24,13 +24,13 @@ ROWS = 3
 _QUOTES = re.compile('"+')
 
 
-class Repair:
-    def __init__(self, lines: Lines, separator: str) -> None:
+class QuoteRepair:
+    def __init__(self, lines: RewindableLines, separator: str) -> None:
         self._lines = lines
         self._separator = separator
         self._patience = PATIENCE
 
-    def cells(self, width: int | None) -> list[str] | Broken:
+    def cells(self, width: int | None) -> list[str] | UnreadableRow:
         """The row that begins with the first line of the record; lines that do not belong to it are
         put back.
 
@@ -43,7 +43,7 @@ class Repair:
             or self._over_lines(first, width)
             or self._without_quotes(first, width)
         )
-        return cells or Broken(
+        return cells or UnreadableRow(
             "a quote is opened in this row and not closed properly", first.strip()
         )
 

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from holdfast.apps.report.model.comment import Comment, Fate, Row, Source
 from holdfast.apps.report.reading.columns import Columns, find_columns, has_comments
 from holdfast.apps.report.reading.encoding import is_guess
-from holdfast.apps.report.reading.hash_set import Seen
+from holdfast.apps.report.reading.hash_set import HashSet
 from holdfast.apps.report.reading.language import LanguageSample
 from holdfast.apps.report.reading.masking import masked
 from holdfast.apps.report.reading.notes import Note, Notes
@@ -22,8 +22,8 @@ from holdfast.apps.report.reading.opening import open_table
 from holdfast.apps.report.reading.rows import Ids, comment_of, is_moderated_out, speaker_of
 from holdfast.apps.report.reading.sampling import largest_kept
 from holdfast.apps.report.reading.screening import Screen, Verdict
-from holdfast.apps.report.reading.survey import Survey, survey
-from holdfast.apps.report.reading.table import Broken, Table
+from holdfast.apps.report.reading.survey import FileSurvey, survey
+from holdfast.apps.report.reading.table import Table, UnreadableRow
 
 BEGINNING = 120
 """Characters of a comment that are shown where it was left out."""
@@ -99,7 +99,7 @@ class CommentReader:
         return {fate.value: counts[fate] for fate in Fate if counts.get(fate)}
 
     @cached_property
-    def _survey(self) -> Survey:
+    def _survey(self) -> FileSurvey:
         return survey(self._open())
 
     @cached_property
@@ -150,23 +150,23 @@ class _Pass:
         self._screen = Screen(options.max_characters, self.notes)
         self._heeds_moderators = columns.moderated is not None and not options.keep_moderated
         self._ids = Ids(columns, self.notes)
-        self.people = Seen()
+        self.people = HashSet()
         self.anonymous = self.kept = 0
         self.left_out: Counter[Fate] = Counter()
         self.sample = LanguageSample()
 
-    def weight(self, cells: list[str] | Broken) -> int | None:
+    def weight(self, cells: list[str] | UnreadableRow) -> int | None:
         """What decides whether a row is taken when there are too many; None for a row that is left
         out anyway."""
         cells = self._fitted(cells)
-        if isinstance(cells, Broken):
+        if isinstance(cells, UnreadableRow):
             return None
         verdict = self._judge(cells, speaker_of(cells, self._columns))
         return verdict.weight if verdict.fate is Fate.KEPT else None
 
-    def read(self, number: int, cells: list[str] | Broken) -> tuple[Row, Comment | None]:
+    def read(self, number: int, cells: list[str] | UnreadableRow) -> tuple[Row, Comment | None]:
         cells = self._fitted(cells)
-        if isinstance(cells, Broken):
+        if isinstance(cells, UnreadableRow):
             broken = Verdict(Fate.BROKEN, cells.reason)
             return self._left_out(number, self._ids.of(None, number), broken, cells.text), None
         id, text = self._ids.of(cells, number), cells[self._columns.comment]
@@ -182,8 +182,8 @@ class _Pass:
             id, number, shown, speaker, cells, self._columns
         )
 
-    def _fitted(self, cells: list[str] | Broken) -> list[str] | Broken:
-        if isinstance(cells, Broken) or len(cells) == self._columns.width:
+    def _fitted(self, cells: list[str] | UnreadableRow) -> list[str] | UnreadableRow:
+        if isinstance(cells, UnreadableRow) or len(cells) == self._columns.width:
             return cells
         return self._columns.fit(cells, self.notes)
 

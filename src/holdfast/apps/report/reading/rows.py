@@ -7,7 +7,7 @@ import re
 
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.reading.columns import LONGEST_FACET, Columns
-from holdfast.apps.report.reading.hash_set import Seen
+from holdfast.apps.report.reading.hash_set import HashSet
 from holdfast.apps.report.reading.notes import Note, Notes
 
 LONGEST_ID = 200
@@ -26,7 +26,7 @@ class Ids:
     def __init__(self, columns: Columns, notes: Notes) -> None:
         self._at = columns.id
         self._notes = notes
-        self._taken = Seen()
+        self._taken = HashSet()
         self._repeats: dict[str, int] = {}
 
     def of(self, cells: list[str] | None, row: int) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from unicodedata import category
 
 from holdfast.apps.report.model.comment import Fate
-from holdfast.apps.report.reading.hash_set import Seen, content_hash
+from holdfast.apps.report.reading.hash_set import HashSet, content_hash
 from holdfast.apps.report.reading.notes import Note, Notes
 
 LONGEST_FIGURE = 6
@@ -52,7 +52,7 @@ class Screen:
     def __init__(self, longest: int, notes: Notes) -> None:
         self._longest = longest
         self._notes = notes
-        self._said = Seen()
+        self._said = HashSet()
         self._echoes: dict[int, int] = {}
 
     def judge(self, text: str, speaker: str, moderated: bool) -> Verdict:

@@ -12,7 +12,7 @@ SAMPLE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class FileSurvey:
     sha256: str
     bytes: int
     breaks: int
@@ -26,7 +26,7 @@ class Survey:
     """Bytes that are there because characters outside ASCII take several in UTF-8."""
 
 
-def survey(chunks: Iterable[bytes]) -> Survey:
+def survey(chunks: Iterable[bytes]) -> FileSurvey:
     """Read everything once, in the memory of a chunk."""
     look = _Look()
     for chunk in chunks:
@@ -52,9 +52,9 @@ class _Look:
             self._sample += _foreign_lines(chunk)[: SAMPLE - len(self._sample)]
         self._count(self._decoder.decode(chunk))
 
-    def result(self) -> Survey:
+    def result(self) -> FileSurvey:
         self._count(self._decoder.decode(b"", final=True))
-        return Survey(
+        return FileSurvey(
             sha256=self._digest.hexdigest(),
             bytes=self._bytes,
             breaks=self._breaks,

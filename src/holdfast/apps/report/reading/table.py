@@ -12,7 +12,7 @@ MOST_COLUMNS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class UnreadableRow:
     """A row that could not be read, and why."""
 
     reason: str
@@ -28,7 +28,7 @@ class Table:
     """Names as in the file, made unique, with names for the nameless."""
     bound: int
     """There are no more rows than this."""
-    rows: Callable[[Notes], Iterator[list[str] | Broken]]
+    rows: Callable[[Notes], Iterator[list[str] | UnreadableRow]]
     """All rows from the start. A list may be longer or shorter than `columns` where the file's row
     is."""
 
@@ -42,13 +42,13 @@ def column_names(header: list[str], filename: str, most: int = MOST_COLUMNS) -> 
             "comments, one on each row? "
             "Leave out the columns that are not needed."
         )
-    names = Numbered("{} ({})")
+    names = UniqueNames("{} ({})")
     return tuple(
         names.unused(_tidied(cell) or f"column {number}") for number, cell in enumerate(header, 1)
     )
 
 
-class Numbered:
+class UniqueNames:
     """Names that are unique: the second of a kind gets a number, in the manner of `pattern`."""
 
     def __init__(self, pattern: str) -> None:

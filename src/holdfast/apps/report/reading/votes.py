@@ -9,7 +9,7 @@ from holdfast.apps.report.reading.columns import listed
 from holdfast.apps.report.reading.notes import Notes
 from holdfast.apps.report.reading.opening import open_table
 from holdfast.apps.report.reading.survey import survey
-from holdfast.apps.report.reading.table import Numbered, Table
+from holdfast.apps.report.reading.table import Table, UniqueNames
 from holdfast.errors import InvalidInput
 
 LARGEST_MATRIX = 200_000_000
@@ -42,7 +42,7 @@ def _votes(table: Table, voter: int, comment_ids: Container[str], filename: str)
             "row for each participant and a column for each comment id. Columns found: "
             f"{listed(table.columns)}."
         )
-    names, people = Numbered("{}#{}"), []
+    names, people = UniqueNames("{}#{}"), []
     cells: list[tuple[int, int, int]] = []
     for row in table.rows(Notes()):
         if isinstance(row, list):

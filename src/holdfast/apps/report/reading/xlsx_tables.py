@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.apps.report.reading.formats import XLSX
 from holdfast.apps.report.reading.json_tables import plain_number
-from holdfast.apps.report.reading.table import Broken, Table, column_names
+from holdfast.apps.report.reading.table import Table, UnreadableRow, column_names
 from holdfast.apps.report.reading.zip_limits import refuse_bombs
 from holdfast.errors import InvalidInput
 
@@ -39,7 +39,9 @@ def workbook_table(
         )
 
 
-def _rows_below(sheet: CalamineSheet, width: int, filename: str) -> Iterator[list[str] | Broken]:
+def _rows_below(
+    sheet: CalamineSheet, width: int, filename: str
+) -> Iterator[list[str] | UnreadableRow]:
     with _understood(filename):
         rows = _rows(sheet)
         next(rows)

@@ -29,7 +29,7 @@ _TEXT_END = re.compile(rb"</(?:\w+:)?si\s*>|<(?:\w+:)?si\s*/>")
 _SHARED = "xl/sharedstrings.xml"
 
 
-class TooMuch(Exception):
+class LimitExceeded(Exception):
     """The file takes more than it may. Says what."""
 
 
@@ -38,7 +38,7 @@ def refuse_bombs(data: bytes, filename: str) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _Inspection(archive).run()
-    except TooMuch as excess:
+    except LimitExceeded as excess:
         raise InvalidInput(
             f"{filename} is not opened: {excess}. Save the sheet with the comments as .csv."
         ) from None
@@ -82,7 +82,7 @@ class _Inspection:
                 size = 0
             size += begun
             if len(self._texts) > MOST_CELLS:
-                raise TooMuch(f"it holds more than {MOST_CELLS:,} texts")
+                raise LimitExceeded(f"it holds more than {MOST_CELLS:,} texts")
 
     def _measure_sheet(self, member: zipfile.ZipInfo) -> None:
         cells, width, height = 0, 1, 1
@@ -92,7 +92,7 @@ class _Inspection:
             width = max(width, *map(_column, {letters for letters, _ in places}), 1)
             height = max(height, *(int(digits) for _, digits in places if digits), 1)
             if max(cells, width * height) > MOST_CELLS:
-                raise TooMuch(
+                raise LimitExceeded(
                     f"a sheet of it takes more than {MOST_CELLS:,} cells, empty ones between "
                     "others counted"
                 )
@@ -103,7 +103,7 @@ class _Inspection:
         for index in map(int, _NAMED.findall(block)):
             self._named += self._texts[index] if index < known else 0
         if self._named > LARGEST_TEXT:
-            raise TooMuch(f"its cells hold more than {LARGEST_TEXT / 1e6:,.0f} MB of text")
+            raise LimitExceeded(f"its cells hold more than {LARGEST_TEXT / 1e6:,.0f} MB of text")
 
     def _blocks(self, member: zipfile.ZipInfo, mark: bytes) -> Iterator[bytes]:
         """The content in blocks that end before a mark, so that nothing that begins with it is cut
@@ -132,8 +132,8 @@ class _Inspection:
                 yield block
 
 
-def _too_large() -> TooMuch:
-    return TooMuch(f"it unpacks to more than {LARGEST_CONTENT / 1e6:,.0f} MB")
+def _too_large() -> LimitExceeded:
+    return LimitExceeded(f"it unpacks to more than {LARGEST_CONTENT / 1e6:,.0f} MB")
 
 
 def _column(letters: bytes) -> int:
