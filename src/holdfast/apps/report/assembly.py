@@ -4,7 +4,7 @@ printed from."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -59,37 +59,41 @@ class StepResults:
     left_out: tuple[Row, ...]
 
 
-def assemble(found: StepResults, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
+def assemble(results: StepResults, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
     """The document. Everything in it is derived from what was checked and stored before."""
-    request, brief = found.request, found.request.brief(found.source.language)
-    cruxes = tuple(_crux(crux) for crux in found.cruxes.cruxes)
-    topics = _topics(found, cruxes)
+    request, brief = results.request, results.request.brief(results.source.language)
+    cruxes = tuple(_crux(crux) for crux in results.cruxes.cruxes)
+    topics = _topics(results, cruxes)
     return Report(
         schema=SCHEMA,
         id=request.report_id or request.digest,
-        title=request.title or _title(found.source),
+        title=request.title or _title(results.source),
         question=request.question,
         description=request.description,
         language=brief.language,
-        counts=_counts(found, topics),
-        coverage=_coverage(found),
-        findings=found.summaries.findings,
+        counts=_counts(results, topics),
+        coverage=_coverage(results),
+        findings=results.summaries.findings,
         topics=topics,
         cruxes=cruxes,
         matrix=Matrix(
-            found.cruxes.speakers, tuple(crux.id for crux in cruxes), found.cruxes.matrix
+            results.cruxes.speakers, tuple(crux.id for crux in cruxes), results.cruxes.matrix
         ),
-        facets=_facets(found.comments.values()),
+        facets=_facets(results.comments.values()),
         funnel=funnel(
-            found.source, found.comments, found.left_out, found.claims, len(found.sorted.groups)
+            results.source,
+            results.comments,
+            results.left_out,
+            results.claims,
+            len(results.sorted.groups),
         ),
-        comments=tuple(found.comments.values()),
-        left_out=found.left_out,
-        map=found.clustering.map,
-        source=found.source.source,
-        method=_method(found, analyst),
+        comments=tuple(results.comments.values()),
+        left_out=results.left_out,
+        map=results.clustering.map,
+        source=results.source.source,
+        method=_method(results, analyst),
         made=_made(steps),
-        warnings=found.source.warnings,
+        warnings=results.source.warnings,
     )
 
 
@@ -103,15 +107,15 @@ def _title(source: CommentSet) -> str:
 # --- topics, claims, quotes -----------------------------------------------------------------------
 
 
-def _topics(found: StepResults, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic, ...]:
-    language = found.request.brief(found.source.language).language
-    topics = {topic.id: topic for topic in with_other(found.clustering, language)}
+def _topics(results: StepResults, cruxes: Sequence[ReportCrux]) -> tuple[ReportTopic, ...]:
+    language = results.request.brief(results.source.language).language
+    topics = {topic.id: topic for topic in with_other(results.clustering, language)}
     groups: dict[str, list[ClaimGroup]] = {}
-    for group in found.sorted.groups:
+    for group in results.sorted.groups:
         groups.setdefault(group.subtopic, []).append(group)
-    numbers = {group.id: number for number, group in enumerate(found.sorted.groups, 1)}
+    numbers = {group.id: number for number, group in enumerate(results.sorted.groups, 1)}
     return tuple(
-        _topic(topics[each], groups, numbers, found, cruxes) for each in found.sorted.topics
+        _topic(topics[id], groups, numbers, results, cruxes) for id in results.sorted.topics
     )
 
 
@@ -119,56 +123,61 @@ def _topic(
     topic: Topic,
     groups: dict[str, list[ClaimGroup]],
     numbers: dict[str, int],
-    found: StepResults,
+    results: StepResults,
     cruxes: Sequence[ReportCrux],
 ) -> ReportTopic:
-    own = {one.id: one for one in topic.subtopics}
+    by_id = {subtopic.id: subtopic for subtopic in topic.subtopics}
     subtopics = [
-        _subtopic(own[each], groups[each], numbers, found)
-        for each in found.sorted.subtopics
-        if each in own
+        _subtopic(by_id[id], groups[id], numbers, results)
+        for id in results.sorted.subtopics
+        if id in by_id
     ]
-    summary = next((one.sentences for one in found.summaries.topics if one.topic == topic.id), ())
+    summaries = {summary.topic: summary.sentences for summary in results.summaries.topics}
     scores = [crux.controversy for crux in cruxes if crux.topic == topic.id]
     return ReportTopic(
         id=topic.id,
         name=topic.name,
         description=topic.description,
-        people=_people(group for one in subtopics for group in groups[one.id]),
-        claims=sum(len(one.claims) for one in subtopics),
-        comments=len({one.comment for one in found.clustering.placements if one.subtopic in own}),
-        summary=summary,
+        people=_people(group for subtopic in subtopics for group in groups[subtopic.id]),
+        claims=sum(len(subtopic.claims) for subtopic in subtopics),
+        comments=_comments_in(by_id, results.clustering),
+        summary=summaries.get(topic.id, ()),
         subtopics=tuple(subtopics),
         controversy=round(sum(scores) / len(scores), 4) if scores else None,
     )
 
 
 def _subtopic(
-    subtopic: Subtopic, groups: list[ClaimGroup], numbers: dict[str, int], found: StepResults
+    subtopic: Subtopic, groups: list[ClaimGroup], numbers: dict[str, int], results: StepResults
 ) -> ReportSubtopic:
-    claims = tuple(_claim(group, numbers[group.id], found) for group in groups)
+    claims = tuple(_claim(group, numbers[group.id], results) for group in groups)
     return ReportSubtopic(subtopic.id, subtopic.name, subtopic.description, _people(groups), claims)
+
+
+def _comments_in(subtopics: Collection[str], clustering: Clustering) -> int:
+    placements = clustering.placements
+    return len({place.comment for place in placements if place.subtopic in subtopics})
 
 
 def _people(groups: Iterable[ClaimGroup]) -> int:
     return len({speaker for group in groups for speaker in group.speakers})
 
 
-def _claim(group: ClaimGroup, number: int, found: StepResults) -> ReportClaim:
-    ballot = ballot_of(group, found.ballots, found.comments)
+def _claim(group: ClaimGroup, number: int, results: StepResults) -> ReportClaim:
+    ballot = ballot_of(group, results.ballots, results.comments)
     quotes = tuple(
         Quote(
-            quote_id(one.id),
-            one.id,
-            one.comment,
-            found.comments[one.comment].row,
-            one.speaker,
-            one.start,
-            one.end,
-            one.quote,
-            one.statement,
+            quote_id(claim.id),
+            claim.id,
+            claim.comment,
+            results.comments[claim.comment].row,
+            claim.speaker,
+            claim.start,
+            claim.end,
+            claim.quote,
+            claim.statement,
         )
-        for one in group.members
+        for claim in group.members
     )
     return ReportClaim(
         group.id,
@@ -207,35 +216,39 @@ def _crux(crux: Crux) -> ReportCrux:
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _counts(found: StepResults, topics: Sequence[ReportTopic]) -> Counts:
+def _counts(results: StepResults, topics: Sequence[ReportTopic]) -> Counts:
     return Counts(
-        rows=found.source.rows,
-        comments=len(found.comments),
-        people=found.source.people,
-        claims=len(found.sorted.groups),
-        extracted=found.claims.claims,
-        quotes=sum(len(group.members) for group in found.sorted.groups),
+        rows=results.source.rows,
+        comments=len(results.comments),
+        people=results.source.people,
+        claims=len(results.sorted.groups),
+        extracted=results.claims.claims,
+        quotes=sum(len(group.members) for group in results.sorted.groups),
         topics=sum(topic.id != OTHER for topic in topics),
         subtopics=sum(len(topic.subtopics) for topic in topics if topic.id != OTHER),
     )
 
 
-def _coverage(found: StepResults) -> Coverage:
-    all_ = len(found.comments) or 1
-    placed = {one.comment for one in found.clustering.placements if one.subtopic != OTHER}
-    speaking = {member.comment for group in found.sorted.groups for member in group.members}
+def _coverage(results: StepResults) -> Coverage:
+    total = len(results.comments) or 1
+    placed = {
+        placement.comment
+        for placement in results.clustering.placements
+        if placement.subtopic != OTHER
+    }
+    speaking = {member.comment for group in results.sorted.groups for member in group.members}
     return Coverage(
-        round(len(placed) / all_, 4), round(len(speaking) / all_, 4), round(_quoted(found), 4)
+        round(len(placed) / total, 4), round(len(speaking) / total, 4), round(_quoted(results), 4)
     )
 
 
-def _quoted(found: StepResults) -> float:
+def _quoted(results: StepResults) -> float:
     """The share of all characters that is inside a quote; what is quoted twice counts once."""
     spans: dict[str, list[tuple[int, int]]] = {}
-    for group in found.sorted.groups:
-        for one in group.members:
-            spans.setdefault(one.comment, []).append((one.start, one.end))
-    total = sum(len(comment.text) for comment in found.comments.values())
+    for group in results.sorted.groups:
+        for claim in group.members:
+            spans.setdefault(claim.comment, []).append((claim.start, claim.end))
+    total = sum(len(comment.text) for comment in results.comments.values())
     return sum(map(_covered, spans.values())) / total if total else 0.0
 
 
@@ -248,35 +261,42 @@ def _covered(spans: list[tuple[int, int]]) -> int:
 
 
 def _facets(comments: Iterable[Comment]) -> tuple[Facet, ...]:
-    counts: dict[str, Counter[str]] = {}
+    counts_by_facet: dict[str, Counter[str]] = {}
     for comment in comments:
         for name, value in comment.facets.items():
             if value:
-                counts.setdefault(name, Counter())[value] += 1
+                counts_by_facet.setdefault(name, Counter())[value] += 1
     return tuple(
         Facet(
-            name, tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES])
+            name,
+            tuple(
+                sorted(value_counts.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES]
+            ),
         )
-        for name, found in counts.items()
+        for name, value_counts in counts_by_facet.items()
     )
 
 
 # --- how it was made ------------------------------------------------------------------------------
 
 
-def _method(found: StepResults, analyst: Analyst) -> Method:
-    request = found.request
-    brief = request.brief(found.source.language)
-    notes = [*analyst.notes(found.source.language), *found.clustering.notes, *found.cruxes.notes]
+def _method(results: StepResults, analyst: Analyst) -> Method:
+    request = results.request
+    brief = request.brief(results.source.language)
+    notes = [
+        *analyst.notes(results.source.language),
+        *results.clustering.notes,
+        *results.cruxes.notes,
+    ]
     return Method(
         analyst=analyst.name,
         generated=analyst.generates,
-        votes=bool(found.ballots),
+        votes=bool(results.ballots),
         sort=request.sort,
         options=_options(request),
         prompts=tuple(analyst.prompts(brief)),
         notes=tuple(dict.fromkeys(notes)),
-        failed=tuple(found.claims.failed.items()),
+        failed=tuple(results.claims.failed.items()),
     )
 
 
@@ -294,8 +314,8 @@ def _options(request: ReportRequest) -> dict[str, str]:
         "fresh",
         "budget",
     }
-    told = request.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
-    return {name: str(value) for name, value in told.items()}
+    options = request.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
+    return {name: str(value) for name, value in options.items()}
 
 
 def _made(steps: Mapping[str, StepRecord]) -> Made:

@@ -27,37 +27,43 @@ from holdfast.apps.report.quotes import locate
 LONGEST_STATEMENT = 500
 
 
-def check_clustering(found: Clustering, comments: Sequence[Comment]) -> Clustering:
+def check_clustering(proposed: Clustering, comments: Sequence[Comment]) -> Clustering:
     """Every comment in at least one existing subtopic, in `OTHER` if need be; empty subtopics and
     topics are gone."""
     lengths = {comment.id: len(comment.text) for comment in comments}
-    known = {subtopic.id for topic in found.topics for subtopic in topic.subtopics} | {OTHER}
+    known = {subtopic.id for topic in proposed.topics for subtopic in topic.subtopics} | {OTHER}
     placements = [
-        Placement(one.comment, one.subtopic, max(0, one.start), min(one.end, lengths[one.comment]))
-        for one in dict.fromkeys(found.placements)
-        if one.comment in lengths and one.subtopic in known
+        Placement(
+            part.comment, part.subtopic, max(0, part.start), min(part.end, lengths[part.comment])
+        )
+        for part in dict.fromkeys(proposed.placements)
+        if part.comment in lengths and part.subtopic in known
     ]
-    placed = {one.comment for one in placements}
+    placed = {part.comment for part in placements}
     placements += [
-        Placement(one.id, OTHER, 0, len(one.text)) for one in comments if one.id not in placed
+        Placement(comment.id, OTHER, 0, len(comment.text))
+        for comment in comments
+        if comment.id not in placed
     ]
     order = {comment.id: index for index, comment in enumerate(comments)}
-    placements.sort(key=lambda one: (order[one.comment], one.start, one.end, one.subtopic))
-    return Clustering(_used(found.topics, placements), tuple(placements), found.map, found.notes)
+    placements.sort(key=lambda part: (order[part.comment], part.start, part.end, part.subtopic))
+    return Clustering(
+        _used(proposed.topics, placements), tuple(placements), proposed.map, proposed.notes
+    )
 
 
 def _used(topics: Iterable[Topic], placements: Sequence[Placement]) -> tuple[Topic, ...]:
-    used = {one.subtopic for one in placements}
-    kept = [
+    used = {placement.subtopic for placement in placements}
+    with_used_subtopics = [
         Topic(
             topic.id,
             topic.name,
             topic.description,
-            tuple(one for one in topic.subtopics if one.id in used),
+            tuple(subtopic for subtopic in topic.subtopics if subtopic.id in used),
         )
         for topic in topics
     ]
-    return tuple(topic for topic in kept if topic.subtopics)
+    return tuple(topic for topic in with_used_subtopics if topic.subtopics)
 
 
 def check_draft(
@@ -90,15 +96,17 @@ def without_repeats(
 ) -> tuple[list[QuotedClaim], list[DroppedDraft]]:
     """Claims and losses apart; the second of two equal claims is a loss."""
     claims: dict[str, QuotedClaim] = {}
-    lost: list[DroppedDraft] = []
-    for one in checked:
-        if isinstance(one, DroppedDraft):
-            lost.append(one)
-        elif one.id in claims:
-            lost.append(DroppedDraft(one.comment, one.statement, one.quote, DropReason.REPEATED))
+    dropped: list[DroppedDraft] = []
+    for outcome in checked:
+        if isinstance(outcome, DroppedDraft):
+            dropped.append(outcome)
+        elif outcome.id in claims:
+            dropped.append(
+                DroppedDraft(outcome.comment, outcome.statement, outcome.quote, DropReason.REPEATED)
+            )
         else:
-            claims[one.id] = one
-    return list(claims.values()), lost
+            claims[outcome.id] = outcome
+    return list(claims.values()), dropped
 
 
 def check_groups(
@@ -106,13 +114,13 @@ def check_groups(
 ) -> list[ClaimGroup]:
     """Every claim in exactly one group, whatever was proposed; those left over stand for
     themselves."""
-    left = {claim.id: claim for claim in claims}
+    ungrouped = {claim.id: claim for claim in claims}
     groups: list[ClaimGroup] = []
     for grouping in proposed:
-        members = [left.pop(each) for each in dict.fromkeys(grouping.members) if each in left]
+        members = [ungrouped.pop(id) for id in dict.fromkeys(grouping.members) if id in ungrouped]
         if members:
             groups += _consistent(subtopic, grouping.statement, members)
-    groups += [_group(subtopic, claim.statement, [claim]) for claim in left.values()]
+    groups += [_group(subtopic, claim.statement, [claim]) for claim in ungrouped.values()]
     return groups
 
 
@@ -121,13 +129,15 @@ def _consistent(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) 
     their own."""
     leader = members[0]
     same = [
-        one for one in members if one is leader or not contradict(leader.statement, one.statement)
+        claim
+        for claim in members
+        if claim is leader or not contradict(leader.statement, claim.statement)
     ]
-    rest = [one for one in members if one not in same]
-    told = " ".join(statement.split())[:LONGEST_STATEMENT]
-    if not told or contradict(leader.statement, told):
-        told = leader.statement
-    return [_group(subtopic, told, same), *(_consistent(subtopic, "", rest) if rest else [])]
+    rest = [claim for claim in members if claim not in same]
+    shown = " ".join(statement.split())[:LONGEST_STATEMENT]
+    if not shown or contradict(leader.statement, shown):
+        shown = leader.statement
+    return [_group(subtopic, shown, same), *(_consistent(subtopic, "", rest) if rest else [])]
 
 
 def _group(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) -> ClaimGroup:
@@ -142,7 +152,7 @@ def check_sentences(
     kept: list[Sentence] = []
     unfounded = 0
     for sentence in proposed:
-        cites = tuple(dict.fromkeys(each for each in sentence.cites if each in ids))
+        cites = tuple(dict.fromkeys(id for id in sentence.cites if id in ids))
         text = " ".join(sentence.text.split())
         if cites and text:
             kept.append(Sentence(text, cites))

@@ -23,12 +23,12 @@ _votes = msgspec.json.Decoder(Votes)
 def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
     """Every row read, judged and stored, and the file described."""
     reader = CommentReader(_opener(request, ctx), _filename(request), reading_options(request))
-    kept, rows = PartWriter("comments", ctx), PartWriter("rows", ctx)
+    comments, rows = PartWriter("comments", ctx), PartWriter("rows", ctx)
     ids: set[str] = set()
     for row, comment in reader:
         rows.add(row)
         if comment is not None:
-            kept.add(comment)
+            comments.add(comment)
             ids.add(comment.id)
         if row.row % PART == 0:
             ctx.progress(row.row)
@@ -37,7 +37,7 @@ def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
         rows=sum(reader.fates.values()),
         fates=reader.fates,
         people=reader.people,
-        kept_parts=kept.close(),
+        kept_parts=comments.close(),
         row_parts=rows.close(),
         votes=_stored_votes(request.votes, ids, ctx),
         language=reader.language,
@@ -46,10 +46,12 @@ def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
 
 
 def read_ballots(
-    found: CommentSet, comments: Mapping[str, Comment], ctx: BlockingContext
+    comment_set: CommentSet, comments: Mapping[str, Comment], ctx: BlockingContext
 ) -> dict[str, Ballot]:
     """The votes on each comment, as far as there are any."""
-    return ballots(comments.values(), _votes.decode(ctx.read(found.votes)) if found.votes else None)
+    return ballots(
+        comments.values(), _votes.decode(ctx.read(comment_set.votes)) if comment_set.votes else None
+    )
 
 
 class PartWriter:
@@ -61,8 +63,8 @@ class PartWriter:
         self._open: list[Comment | Row] = []
         self._stored: list[str] = []
 
-    def add(self, one: Comment | Row) -> None:
-        self._open.append(one)
+    def add(self, record: Comment | Row) -> None:
+        self._open.append(record)
         if len(self._open) == PART:
             self._store()
 
@@ -112,5 +114,5 @@ def reading_options(request: ReportRequest) -> ReadingOptions:
 def _stored_votes(upload: Upload | None, ids: set[str], ctx: BlockingContext) -> str:
     if upload is None:
         return ""
-    found = read_votes(_chunks(upload, ctx), upload.filename, ids)
-    return ctx.artifact("votes.json", msgspec.json.encode(found))
+    votes = read_votes(_chunks(upload, ctx), upload.filename, ids)
+    return ctx.artifact("votes.json", msgspec.json.encode(votes))

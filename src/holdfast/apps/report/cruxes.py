@@ -13,8 +13,8 @@ from holdfast.apps.report.voting import Ballot
 
 def from_votes(topic: str, group: ClaimGroup, ballot: Ballot) -> Crux:
     """A claim that people voted on, as a crux."""
-    of = {
-        stance: tuple(who for who, said in ballot.stances.items() if said == stance)
+    voters = {
+        stance: tuple(voter for voter, vote in ballot.stances.items() if vote == stance)
         for stance in Stance
     }
     return Crux(
@@ -27,9 +27,9 @@ def from_votes(topic: str, group: ClaimGroup, ballot: Ballot) -> Crux:
         ballot.agrees,
         ballot.disagrees,
         ballot.passes,
-        of[Stance.AGREE],
-        of[Stance.DISAGREE],
-        of[Stance.UNCLEAR],
+        voters[Stance.AGREE],
+        voters[Stance.DISAGREE],
+        voters[Stance.UNCLEAR],
         (group.id,),
     )
 
@@ -42,12 +42,16 @@ def from_draft(
     Only speakers of the subtopic count. Who is on both sides is undecided, and so is everybody not
     mentioned."""
     speakers = dict.fromkeys(speaker for group in groups for speaker in group.speakers)
-    agree = [one for one in speakers if one in draft.agree and one not in draft.disagree]
-    disagree = [one for one in speakers if one in draft.disagree and one not in draft.agree]
+    agree = [
+        speaker for speaker in speakers if speaker in draft.agree and speaker not in draft.disagree
+    ]
+    disagree = [
+        speaker for speaker in speakers if speaker in draft.disagree and speaker not in draft.agree
+    ]
     statement = " ".join(draft.statement.split())
     if not agree or not disagree or not statement:
         return None
-    unclear = [one for one in speakers if one not in agree and one not in disagree]
+    unclear = [speaker for speaker in speakers if speaker not in agree and speaker not in disagree]
     known = {group.id for group in groups}
     return Crux(
         crux_id(subtopic, statement),
@@ -62,16 +66,18 @@ def from_draft(
         tuple(agree),
         tuple(disagree),
         tuple(unclear),
-        tuple(each for each in dict.fromkeys(draft.cites) if each in known),
+        tuple(id for id in dict.fromkeys(draft.cites) if id in known),
     )
 
 
-def gather(found: Iterable[Crux], notes: Sequence[str] = ()) -> Cruxes:
+def gather(proposed: Iterable[Crux], notes: Sequence[str] = ()) -> Cruxes:
     """All cruxes, those that divide most people most first, and the matrix of who stands where."""
-    cruxes = sorted(found, key=lambda crux: (-crux.weight, crux.id))
+    cruxes = sorted(proposed, key=lambda crux: (-crux.weight, crux.id))
     stances = [_stances(crux) for crux in cruxes]
-    speakers = list(dict.fromkeys(speaker for one in stances for speaker in one))
-    matrix = tuple(tuple(one.get(speaker, "") for one in stances) for speaker in speakers)
+    speakers = list(dict.fromkeys(speaker for by_speaker in stances for speaker in by_speaker))
+    matrix = tuple(
+        tuple(by_speaker.get(speaker, "") for by_speaker in stances) for speaker in speakers
+    )
     return Cruxes(tuple(cruxes), tuple(speakers), matrix, tuple(notes))
 
 

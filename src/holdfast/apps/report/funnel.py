@@ -53,8 +53,8 @@ def _fates(source: CommentSet, left_out: Sequence[Row]) -> tuple[LossReason, ...
 
 
 def _unspoken(claims: Claims, comments: Mapping[str, Comment]) -> tuple[LossReason, ...]:
-    silent = _examples((f"row {comments[each].row}", comments[each].text) for each in claims.silent)
-    failed = _examples((f"row {comments[each].row}", why) for each, why in claims.failed.items())
+    silent = _examples((f"row {comments[id].row}", comments[id].text) for id in claims.silent)
+    failed = _examples((f"row {comments[id].row}", why) for id, why in claims.failed.items())
     return (
         *_counted(NO_CLAIM, len(claims.silent), silent),
         *_counted(FAILED, len(claims.failed), failed),
@@ -62,15 +62,15 @@ def _unspoken(claims: Claims, comments: Mapping[str, Comment]) -> tuple[LossReas
 
 
 def _dropped(claims: Claims) -> tuple[LossReason, ...]:
-    counts = Counter(str(one.reason) for one in claims.lost)
+    counts = Counter(str(draft.reason) for draft in claims.lost)
     return tuple(
         LossReason(
             reason,
             count,
             _examples(
-                (f"comment {one.comment}", one.quote or one.statement)
-                for one in claims.lost
-                if one.reason == reason
+                (f"comment {draft.comment}", draft.quote or draft.statement)
+                for draft in claims.lost
+                if draft.reason == reason
             ),
         )
         for reason, count in sorted(counts.items())
@@ -83,10 +83,10 @@ def _counted(
     return (LossReason(reason, count, examples),) if count else ()
 
 
-def _examples(found: Iterable[tuple[str, str]]) -> tuple[LossExample, ...]:
+def _examples(cases: Iterable[tuple[str, str]]) -> tuple[LossExample, ...]:
     examples: list[LossExample] = []
-    for where, text in found:
-        examples.append(LossExample(where, text[:LENGTH] + ("…" if len(text) > LENGTH else "")))
+    for position, text in cases:
+        examples.append(LossExample(position, text[:LENGTH] + ("…" if len(text) > LENGTH else "")))
         if len(examples) == EXAMPLES:
             break
     return tuple(examples)

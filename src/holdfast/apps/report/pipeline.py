@@ -3,13 +3,14 @@
     comments ─► clustering ─► claims ┄┄► sort_and_deduplicate ─► summaries ─┬─► report
                                   (streams)                  └─► cruxes ────┘
 
-The names and the order are those of seed 000. Every comment's claims, every subtopic's groups,
+The names and the order are those of the earlier report worker. Every comment's claims, every subtopic's groups,
 every topic's summary and every crux is a checkpoint of its own: a crash costs at most what was in
 flight."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from holdfast.apps.report.analyst import Analysts
 from holdfast.apps.report.assembly import StepResults, assemble
@@ -22,6 +23,7 @@ from holdfast.apps.report.checking import (
 )
 from holdfast.apps.report.cruxes import from_draft, from_votes, gather
 from holdfast.apps.report.model.claim import (
+    ClaimDraft,
     ClaimGroup,
     Claims,
     DroppedDraft,
@@ -38,9 +40,9 @@ from holdfast.apps.report.step_inputs import (
     StepInputs,
     all_rows,
     by_comment,
-    desk,
     kept_comments,
-    votes,
+    load_inputs,
+    load_votes,
     with_other,
 )
 from holdfast.apps.report.voting import ballots, most_divided
@@ -90,11 +92,11 @@ def comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
 @report.step(timeout=LONG)
 async def clustering(request: ReportRequest, comments: CommentSet, ctx: Context) -> Clustering:
     """Topics and subtopics over all comments, and every comment in at least one of them."""
-    on = await desk(request, comments, ctx)
-    if not on.comments:
+    inputs = await load_inputs(request, comments, ctx)
+    if not inputs.comments:
         return Clustering((), ())
-    everything = list(on.comments.values())
-    return check_clustering(await on.analyst.cluster(everything, on.brief, ctx), everything)
+    everything = list(inputs.comments.values())
+    return check_clustering(await inputs.analyst.cluster(everything, inputs.brief, ctx), everything)
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -105,57 +107,60 @@ async def claims(
     request: ReportRequest, comments: CommentSet, clustering: Clustering, ctx: Context
 ) -> Claims:
     """What each comment says, one thought at a time, each with words that are really there."""
-    on = await desk(request, comments, ctx)
+    inputs = await load_inputs(request, comments, ctx)
     placed = by_comment(clustering.placements)
 
     async def extract(comment: str, ctx: Context) -> Extraction:
-        return await _extraction(on, on.comments[comment], placed[comment], clustering.topics, ctx)
+        return await _extraction(
+            inputs, inputs.comments[comment], placed[comment], clustering.topics, ctx
+        )
 
-    together = sorted(
-        placed, key=lambda each: placed[each][0].subtopic
-    )  # subtopics fill one after the other
-    found = await ctx.map(
+    # Subtopic by subtopic, so that they are complete one after the other.
+    order = sorted(placed, key=lambda id: placed[id][0].subtopic)
+    extractions = await ctx.map(
         extract,
-        together,
-        concurrency=on.analyst.in_flight,
+        order,
+        concurrency=inputs.analyst.in_flight,
         on_error="collect",
-        max_failures=max(3, int(TOLERATED * len(together))),
+        max_failures=max(3, int(TOLERATED * len(order))),
     )
-    return _tally(dict(zip(together, found, strict=True)), list(on.comments))
+    return _tally(dict(zip(order, extractions, strict=True)), list(inputs.comments))
 
 
 async def _extraction(
-    on: StepInputs,
+    inputs: StepInputs,
     comment: Comment,
     placements: list[Placement],
     topics: tuple[Topic, ...],
     ctx: Context,
 ) -> Extraction:
-    drafts = await on.analyst.extract(comment, placements, topics, on.brief, ctx)
-    allowed = [one.subtopic for one in placements]
+    drafts = await inputs.analyst.extract(comment, placements, topics, inputs.brief, ctx)
+    allowed = [placement.subtopic for placement in placements]
     checked, repaired = [], 0
     for draft in drafts:
-        one = check_draft(draft, comment, allowed)
-        if isinstance(one, DroppedDraft) and one.reason == DropReason.QUOTE_NOT_FOUND:
-            words = await on.analyst.requote(comment, draft, on.brief, ctx)
-            one = check_draft(
-                type(draft)(draft.statement, words or draft.quote, draft.subtopic), comment, allowed
+        outcome = check_draft(draft, comment, allowed)
+        if isinstance(outcome, DroppedDraft) and outcome.reason == DropReason.QUOTE_NOT_FOUND:
+            quote = await inputs.analyst.requote(comment, draft, inputs.brief, ctx)
+            outcome = check_draft(
+                ClaimDraft(draft.statement, quote or draft.quote, draft.subtopic), comment, allowed
             )
-            repaired += not isinstance(one, DroppedDraft)
-        checked.append(one)
-    kept, lost = without_repeats(checked)
-    return Extraction(comment.id, tuple(kept), tuple(lost), repaired)
+            repaired += not isinstance(outcome, DroppedDraft)
+        checked.append(outcome)
+    claims, dropped = without_repeats(checked)
+    return Extraction(comment.id, tuple(claims), tuple(dropped), repaired)
 
 
-def _tally(found: dict[str, Extraction | Failure], order: list[str]) -> Claims:
-    done = [one for each in order if isinstance(one := found[each], Extraction)]
+def _tally(outcomes: dict[str, Extraction | Failure], order: list[str]) -> Claims:
+    done = [outcome for id in order if isinstance(outcome := outcomes[id], Extraction)]
     return Claims(
         comments=len(order),
-        claims=sum(len(one.claims) for one in done),
-        repaired=sum(one.repaired for one in done),
-        lost=tuple(lost for one in done for lost in one.lost),
-        silent=tuple(one.comment for one in done if not one.claims),
-        failed={each: str(one.error) for each in order if isinstance(one := found[each], Failure)},
+        claims=sum(len(extraction.claims) for extraction in done),
+        repaired=sum(extraction.repaired for extraction in done),
+        lost=tuple(draft for extraction in done for draft in extraction.lost),
+        silent=tuple(extraction.comment for extraction in done if not extraction.claims),
+        failed={
+            id: str(outcome.error) for id in order if isinstance(outcome := outcomes[id], Failure)
+        },
     )
 
 
@@ -172,31 +177,31 @@ async def sort_and_deduplicate(
 ) -> Sorted:
     """The same claim made by several people becomes one, subtopic by subtopic, while others are
     still being read."""
-    on = await desk(request, comments, ctx)
-    topics = with_other(clustering, on.brief.language)
-    subtopics = {one.id: one for topic in topics for one in topic.subtopics}
+    inputs = await load_inputs(request, comments, ctx)
+    topics = with_other(clustering, inputs.brief.language)
+    subtopics = {subtopic.id: subtopic for topic in topics for subtopic in topic.subtopics}
 
-    async def group(filled: CompleteSubtopic, ctx: Context) -> list[ClaimGroup]:
-        return await _grouped(on, subtopics[filled.subtopic], filled, ctx)
+    async def group(complete: CompleteSubtopic, ctx: Context) -> list[ClaimGroup]:
+        return await _grouped(inputs, subtopics[complete.subtopic], complete, ctx)
 
-    found: list[list[ClaimGroup]] = await ctx.map(
+    groups: list[list[ClaimGroup]] = await ctx.map(
         group,
-        SubtopicCollector(clustering.placements).of(claims),
-        key=lambda filled: filled.subtopic,
+        SubtopicCollector(clustering.placements).collect(claims),
+        key=lambda complete: complete.subtopic,
         concurrency=64,
     )
-    return sort(topics, [one for groups in found for one in groups], request.sort)
+    return sort(topics, chain.from_iterable(groups), request.sort)
 
 
 async def _grouped(
-    on: StepInputs, subtopic: Subtopic, filled: CompleteSubtopic, ctx: Context
+    inputs: StepInputs, subtopic: Subtopic, complete: CompleteSubtopic, ctx: Context
 ) -> list[ClaimGroup]:
     proposed = (
-        await on.analyst.group(subtopic, filled.claims, on.brief, ctx)
-        if len(filled.claims) > 1
+        await inputs.analyst.group(subtopic, complete.claims, inputs.brief, ctx)
+        if len(complete.claims) > 1
         else []
     )
-    return check_groups(subtopic, filled.claims, proposed)
+    return check_groups(subtopic, complete.claims, proposed)
 
 
 # --- summaries and cruxes, side by side -----------------------------------------------------------
@@ -211,25 +216,23 @@ async def summaries(
     ctx: Context,
 ) -> Summaries:
     """Each topic, then everything, in sentences that cite the claims they rest on."""
-    on = await desk(request, comments, ctx)
-    topics = _in_order(with_other(clustering, on.brief.language), sort_and_deduplicate)
+    inputs = await load_inputs(request, comments, ctx)
+    topics = _in_order(with_other(clustering, inputs.brief.language), sort_and_deduplicate)
     groups = _by_topic(topics, sort_and_deduplicate)
-    told = {topic.id: topic for topic in topics if topic.id != OTHER}
+    named = {topic.id: topic for topic in topics if topic.id != OTHER}
 
     async def summarise(topic: str, ctx: Context) -> tuple[TopicSummary, int]:
-        proposed = await on.analyst.summarise(told[topic], groups[topic], on.brief, ctx)
+        proposed = await inputs.analyst.summarise(named[topic], groups[topic], inputs.brief, ctx)
         kept, unfounded = check_sentences(proposed, (group.id for group in groups[topic]))
         return TopicSummary(topic, tuple(kept)), unfounded
 
-    written: list[tuple[TopicSummary, int]] = await ctx.map(summarise, list(told), concurrency=64)
+    written: list[tuple[TopicSummary, int]] = await ctx.map(summarise, list(named), concurrency=64)
     about = tuple(summary for summary, _ in written)
 
     async def overview(ctx: Context) -> list[Sentence]:
-        return (
-            await on.analyst.overview(list(told.values()), about, groups, on.brief, ctx)
-            if told
-            else []
-        )
+        if not named:
+            return []
+        return await inputs.analyst.overview(list(named.values()), about, groups, inputs.brief, ctx)
 
     proposed = await ctx.step("overview", overview)
     findings, unfounded = check_sentences(
@@ -248,27 +251,29 @@ async def cruxes(
 ) -> Cruxes:
     """For each subtopic the statement that divides most: from votes where people voted, else from
     what they said."""
-    on = await desk(request, comments, ctx)
-    given = ballots(on.comments.values(), await votes(comments, ctx))
-    subtopics = {one.id: (topic.id, one) for topic in clustering.topics for one in topic.subtopics}
+    inputs = await load_inputs(request, comments, ctx)
+    votes = ballots(inputs.comments.values(), await load_votes(comments, ctx))
+    subtopics = {
+        subtopic.id: (topic.id, subtopic)
+        for topic in clustering.topics
+        for subtopic in topic.subtopics
+    }
     groups = _by_subtopic(sort_and_deduplicate)
 
-    async def find(subtopic: str, ctx: Context) -> Crux | None:
-        topic, own = subtopics[subtopic]
-        if (voted := most_divided(groups[subtopic], given, on.comments)) is not None:
+    async def find(id: str, ctx: Context) -> Crux | None:
+        topic, subtopic = subtopics[id]
+        if (voted := most_divided(groups[id], votes, inputs.comments)) is not None:
             return from_votes(topic, *voted)
-        if len({speaker for group in groups[subtopic] for speaker in group.speakers}) < 2:
+        if len({speaker for group in groups[id] for speaker in group.speakers}) < 2:
             return None
-        draft = await on.analyst.crux(own, groups[subtopic], on.brief, ctx)
-        return from_draft(topic, subtopic, draft, groups[subtopic]) if draft else None
+        draft = await inputs.analyst.crux(subtopic, groups[id], inputs.brief, ctx)
+        return from_draft(topic, id, draft, groups[id]) if draft else None
 
-    asked = [
-        each
-        for each in sort_and_deduplicate.subtopics
-        if each in subtopics and len(groups[each]) > 1
+    candidates = [
+        id for id in sort_and_deduplicate.subtopics if id in subtopics and len(groups[id]) > 1
     ]
-    found: list[Crux | None] = await ctx.map(find, asked, concurrency=64)
-    return gather(crux for crux in found if crux is not None)
+    cruxes: list[Crux | None] = await ctx.map(find, candidates, concurrency=64)
+    return gather(crux for crux in cruxes if crux is not None)
 
 
 # --- the report -----------------------------------------------------------------------------------
@@ -292,7 +297,7 @@ def report_(
 
     kept = {comment.id: comment for comment in kept_comments(comments, ctx)}
     left_out = [row for row in all_rows(comments, ctx) if row.fate != "kept"]
-    found = StepResults(
+    results = StepResults(
         request,
         comments,
         kept,
@@ -304,7 +309,7 @@ def report_(
         read_ballots(comments, kept, ctx),
         tuple(left_out[:MOST_LEFT_OUT]),
     )
-    document = assemble(found, ctx.use(Analysts).named(request.model), ctx.steps)
+    document = assemble(results, ctx.use(Analysts).named(request.model), ctx.steps)
     files = {
         name: ctx.artifact(name, data)
         for name, data in render_files(document, all_rows(comments, ctx)).items()
@@ -324,25 +329,27 @@ def report_(
     )
 
 
-def _in_order(topics: tuple[Topic, ...], found: Sorted) -> list[Topic]:
+def _in_order(topics: tuple[Topic, ...], sorted_claims: Sorted) -> list[Topic]:
     known = {topic.id: topic for topic in topics}
-    return [known[each] for each in found.topics]
+    return [known[id] for id in sorted_claims.topics]
 
 
-def _by_subtopic(found: Sorted) -> dict[str, list[ClaimGroup]]:
-    groups: dict[str, list[ClaimGroup]] = {each: [] for each in found.subtopics}
-    for group in found.groups:
+def _by_subtopic(sorted_claims: Sorted) -> dict[str, list[ClaimGroup]]:
+    groups: dict[str, list[ClaimGroup]] = {id: [] for id in sorted_claims.subtopics}
+    for group in sorted_claims.groups:
         groups[group.subtopic].append(group)
     return groups
 
 
-def _by_topic(topics: list[Topic], found: Sorted) -> dict[str, list[ClaimGroup]]:
+def _by_topic(topics: list[Topic], sorted_claims: Sorted) -> dict[str, list[ClaimGroup]]:
     """The groups of each topic, those with the most people first."""
-    of = _by_subtopic(found)
-    gathered = {
-        topic.id: [group for one in topic.subtopics for group in of.get(one.id, ())]
+    by_subtopic = _by_subtopic(sorted_claims)
+    by_topic = {
+        topic.id: [
+            group for subtopic in topic.subtopics for group in by_subtopic.get(subtopic.id, ())
+        ]
         for topic in topics
     }
-    for groups in gathered.values():
+    for groups in by_topic.values():
         groups.sort(key=lambda group: (-len(group.speakers), -len(group.members), group.id))
-    return gathered
+    return by_topic

@@ -40,25 +40,24 @@ class SubtopicCollector:
         self._waiting: dict[str, set[str]] = {}
         self._subtopics: dict[str, list[str]] = {}
         self._claims: dict[str, list[QuotedClaim]] = {}
-        for one in placements:
-            self._order.setdefault(one.comment, len(self._order))
-            self._waiting.setdefault(one.subtopic, set()).add(one.comment)
-            self._subtopics.setdefault(one.comment, []).append(one.subtopic)
+        for placement in placements:
+            self._order.setdefault(placement.comment, len(self._order))
+            self._waiting.setdefault(placement.subtopic, set()).add(placement.comment)
+            self._subtopics.setdefault(placement.comment, []).append(placement.subtopic)
 
-    async def of(self, extractions: Items[Extraction]) -> AsyncIterator[CompleteSubtopic]:
+    async def collect(self, extractions: Items[Extraction]) -> AsyncIterator[CompleteSubtopic]:
         async for comment, extraction in extractions:
             for claim in extraction.claims:
                 self._claims.setdefault(claim.subtopic, []).append(claim)
             for subtopic in dict.fromkeys(self._subtopics.get(comment, ())):
                 self._waiting[subtopic].discard(comment)
                 if not self._waiting[subtopic] and subtopic in self._claims:
-                    yield self._filled(subtopic)
-        for subtopic in sorted(
-            self._claims
-        ):  # comments that failed never come: the others need not wait for them
-            yield self._filled(subtopic)
+                    yield self._complete(subtopic)
+        # Comments that failed never come: the others need not wait for them.
+        for subtopic in sorted(self._claims):
+            yield self._complete(subtopic)
 
-    def _filled(self, subtopic: str) -> CompleteSubtopic:
+    def _complete(self, subtopic: str) -> CompleteSubtopic:
         claims = self._claims.pop(subtopic)
         claims.sort(key=lambda claim: (self._order[claim.comment], claim.start, claim.id))
         return CompleteSubtopic(subtopic, tuple(claims))
@@ -67,30 +66,34 @@ class SubtopicCollector:
 def sort(topics: Sequence[Topic], groups: Iterable[ClaimGroup], by: str) -> Sorted:
     """Topics, subtopics and groups ordered by people or by claims; the topic for the rest is
     last."""
-    found: dict[str, list[ClaimGroup]] = {}
+    by_subtopic: dict[str, list[ClaimGroup]] = {}
     for group in groups:
-        found.setdefault(group.subtopic, []).append(group)
-    for members in found.values():
+        by_subtopic.setdefault(group.subtopic, []).append(group)
+    for members in by_subtopic.values():
         members.sort(key=lambda group: (*_weight([group], by), group.id))
-    alive = [topic for topic in topics if any(one.id in found for one in topic.subtopics)]
-    alive.sort(
-        key=lambda topic: (topic.id == OTHER, *_weight(_of_topic(topic, found), by), topic.id)
+    used = [topic for topic in topics if _of_topic(topic, by_subtopic)]
+    used.sort(
+        key=lambda topic: (
+            topic.id == OTHER,
+            *_weight(_of_topic(topic, by_subtopic), by),
+            topic.id,
+        )
     )
-    subtopics = [one.id for topic in alive for one in _subtopics(topic, found, by)]
+    ids = [subtopic.id for topic in used for subtopic in _subtopics(topic, by_subtopic, by)]
     return Sorted(
-        tuple(topic.id for topic in alive),
-        tuple(subtopics),
-        tuple(group for subtopic in subtopics for group in found[subtopic]),
+        tuple(topic.id for topic in used),
+        tuple(ids),
+        tuple(group for id in ids for group in by_subtopic[id]),
     )
 
 
-def _subtopics(topic: Topic, found: dict[str, list[ClaimGroup]], by: str) -> list[Subtopic]:
-    used = [one for one in topic.subtopics if one.id in found]
-    return sorted(used, key=lambda one: (*_weight(found[one.id], by), one.id))
+def _subtopics(topic: Topic, groups: dict[str, list[ClaimGroup]], by: str) -> list[Subtopic]:
+    used = [subtopic for subtopic in topic.subtopics if subtopic.id in groups]
+    return sorted(used, key=lambda subtopic: (*_weight(groups[subtopic.id], by), subtopic.id))
 
 
-def _of_topic(topic: Topic, found: dict[str, list[ClaimGroup]]) -> list[ClaimGroup]:
-    return [group for one in topic.subtopics for group in found.get(one.id, ())]
+def _of_topic(topic: Topic, groups: dict[str, list[ClaimGroup]]) -> list[ClaimGroup]:
+    return [group for subtopic in topic.subtopics for group in groups.get(subtopic.id, ())]
 
 
 def _weight(groups: Sequence[ClaimGroup], by: str) -> tuple[int, int]:

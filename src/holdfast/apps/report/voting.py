@@ -48,12 +48,12 @@ class Ballot:
 def ballots(comments: Iterable[Comment], votes: Votes | None) -> dict[str, Ballot]:
     """The votes on each comment: from the matrix where there is one, else from the counts in the
     file."""
-    found = {
+    counted = {
         comment.id: Ballot(comment.agrees or 0, comment.disagrees or 0, comment.passes or 0, {})
         for comment in comments
         if (comment.agrees or 0) + (comment.disagrees or 0) > 0
     }
-    return {**found, **_from_matrix(votes)} if votes else found
+    return {**counted, **_from_matrix(votes)} if votes else counted
 
 
 def _from_matrix(votes: Votes) -> dict[str, Ballot]:
@@ -61,26 +61,29 @@ def _from_matrix(votes: Votes) -> dict[str, Ballot]:
     for participant, comment, vote in votes.cells:
         of_comment = stances.setdefault(votes.comments[comment], {})
         of_comment[votes.participants[participant]] = STANCES[vote]
-    return {comment: _ballot(given) for comment, given in stances.items()}
+    return {comment: _ballot(by_participant) for comment, by_participant in stances.items()}
 
 
 def _ballot(stances: dict[str, Stance]) -> Ballot:
-    said = list(stances.values())
+    votes = list(stances.values())
     return Ballot(
-        said.count(Stance.AGREE), said.count(Stance.DISAGREE), said.count(Stance.UNCLEAR), stances
+        votes.count(Stance.AGREE),
+        votes.count(Stance.DISAGREE),
+        votes.count(Stance.UNCLEAR),
+        stances,
     )
 
 
 def ballot_of(
-    group: ClaimGroup, given: Mapping[str, Ballot], comments: Mapping[str, Comment]
+    group: ClaimGroup, votes: Mapping[str, Ballot], comments: Mapping[str, Comment]
 ) -> Ballot | None:
     """The votes on a claim of the report: those on the most voted comment that says just this."""
-    on = [
-        given[one.comment]
-        for one in group.members
-        if one.comment in given and _is_most_of(one, comments)
+    ballots_on_claim = [
+        votes[claim.comment]
+        for claim in group.members
+        if claim.comment in votes and _is_most_of(claim, comments)
     ]
-    return max(on, key=lambda ballot: ballot.cast, default=None)
+    return max(ballots_on_claim, key=lambda ballot: ballot.cast, default=None)
 
 
 def _is_most_of(claim: QuotedClaim, comments: Mapping[str, Comment]) -> bool:
@@ -88,16 +91,16 @@ def _is_most_of(claim: QuotedClaim, comments: Mapping[str, Comment]) -> bool:
 
 
 def most_divided(
-    groups: Sequence[ClaimGroup], given: Mapping[str, Ballot], comments: Mapping[str, Comment]
+    groups: Sequence[ClaimGroup], votes: Mapping[str, Ballot], comments: Mapping[str, Comment]
 ) -> tuple[ClaimGroup, Ballot] | None:
     """The claim that divides voters most; many votes weigh more than few."""
-    voted = [(group, ballot) for group in groups if (ballot := ballot_of(group, given, comments))]
-    worthy = [
+    voted = [(group, ballot) for group in groups if (ballot := ballot_of(group, votes, comments))]
+    divided = [
         (group, ballot)
         for group, ballot in voted
         if ballot.cast >= FEWEST and ballot.count.controversy > 0
     ]
-    return max(worthy, key=lambda pair: (_division(pair[1]), pair[0].id), default=None)
+    return max(divided, key=lambda pair: (_division(pair[1]), pair[0].id), default=None)
 
 
 def _division(ballot: Ballot) -> float:

@@ -14,14 +14,16 @@ from holdfast.apps.report.llm.answers import (
     GroupsAnswer,
     TopicsAnswer,
 )
-from holdfast.apps.report.llm.questions import data, system, topics_part
+from holdfast.apps.report.llm.questions import data_block, system_prompt, taxonomy_block
 from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
 
 TEXTS = [text(number) for number in range(60)]
 
 
 def ask(brain: ReportBrain, task: str, payload: Any, shape: Any, *more: str) -> Any:
-    return brain.answer(task, system(BRIEF, task, *more), data(payload), schema_of(shape, task))
+    return brain.answer(
+        task, system_prompt(BRIEF, task, *more), data_block(payload), schema_of(shape, task)
+    )
 
 
 def comments(texts: list[str], **more: Any) -> dict[str, Any]:
@@ -44,8 +46,8 @@ def comments(texts: list[str], **more: Any) -> dict[str, Any]:
     ],
 )
 def test_answers_fit_and_are_the_same_every_time(task: str, payload: Any, shape: Any):
-    one = ask(ReportBrain(), task, payload, shape, topics_part(TOPICS))
-    other = ask(ReportBrain(), task, payload, shape, topics_part(TOPICS))
+    one = ask(ReportBrain(), task, payload, shape, taxonomy_block(TOPICS))
+    other = ask(ReportBrain(), task, payload, shape, taxonomy_block(TOPICS))
     assert one == other
     shape.model_validate(one)
 
@@ -72,9 +74,9 @@ def test_some_quotes_are_spoiled_and_as_many_as_wanted():
 
 
 def test_a_question_that_it_was_not_taught_gets_the_smallest_answer():
-    assert ReportBrain().answer("weather", "", data({}), schema_of(TopicsAnswer, "weather")) == {
-        "topics": []
-    }
+    assert ReportBrain().answer(
+        "weather", "", data_block({}), schema_of(TopicsAnswer, "weather")
+    ) == {"topics": []}
 
 
 def test_a_hostile_brain_obeys_and_an_honest_one_does_not():

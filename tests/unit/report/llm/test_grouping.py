@@ -9,7 +9,7 @@ import pytest
 from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, claim, play, text
 
 from holdfast.apps.report.llm.answers import GroupsAnswer
-from holdfast.apps.report.llm.grouping import MOST, Bundle, _ordered, _parts, regrouped
+from holdfast.apps.report.llm.grouping import MOST, Bundle, _ordered, _parts, merge_as_answered
 from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 from holdfast.testing.fakellm import when
 from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
@@ -144,7 +144,7 @@ def test_every_claim_is_in_exactly_one_group_whatever_the_answer(
     shape = GroupsAnswer.model_validate(
         {"groups": [{"statement": said, "claims": ids} for said, ids in answer]}
     )
-    merged = regrouped(part, shape)
+    merged = merge_as_answered(part, shape)
     assert sorted(member for bundle in merged for member in bundle.members) == [
         "c1",
         "c2",
@@ -170,7 +170,7 @@ def test_claims_that_are_refused_together_are_compared_in_parts():
 def test_a_group_of_one_keeps_its_own_words():
     part = [Bundle("Statement", ("c1",)), Bundle("Another", ("c2",))]
     shape = GroupsAnswer.model_validate({"groups": [{"statement": "Reworded", "claims": ["1"]}]})
-    assert regrouped(part, shape) == part
+    assert merge_as_answered(part, shape) == part
 
 
 def test_parts_cover_everything_once_and_an_addition_changes_few():

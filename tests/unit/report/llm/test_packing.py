@@ -16,7 +16,7 @@ from holdfast.apps.report.llm.shared_usage import SharedContext
 from holdfast.errors import Pause, StoreUnavailable, Transient
 from holdfast.ports.language_model import Declined, Malformed, TooLong
 
-SIZE = BatchSize(pieces=10, tokens=1000)
+SIZE = BatchSize(items=10, tokens=1000)
 
 
 class Echo:
@@ -35,14 +35,14 @@ class Echo:
         self.cancelled = 0
         self._answer = answer or (lambda identities: [f"answer to {each}" for each in identities])
 
-    async def recall(self, pile: Any, piece: BatchItem, ctx: Any) -> str | None:
+    async def recall(self, batch_key: Any, item: BatchItem, ctx: Any) -> str | None:
         await asyncio.sleep(0)
-        if piece.identity == "out of reach":
+        if item.identity == "out of reach":
             raise StoreUnavailable("the disk is gone")
-        return self.known.get(piece.identity)
+        return self.known.get(item.identity)
 
-    async def ask(self, pile: Any, pieces: Sequence[BatchItem], ctx: Any) -> Sequence[Any]:
-        self.calls.append([piece.identity for piece in pieces])
+    async def ask(self, batch_key: Any, items: Sequence[BatchItem], ctx: Any) -> Sequence[Any]:
+        self.calls.append([item.identity for item in items])
         self.called.set()
         self.busy += 1
         self.most = max(self.most, self.busy)
@@ -51,7 +51,7 @@ class Echo:
             for _ in range(self.ticks):
                 await asyncio.sleep(0)
             ctx.usage(input_tokens=1000, output_tokens=100, cost=0.01)
-            return self._answer([piece.identity for piece in pieces])
+            return self._answer([item.identity for item in items])
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
@@ -59,27 +59,29 @@ class Echo:
             self.busy -= 1
 
 
-def piece(identity: object, tokens: int = 10, near: str = "", alone: bool = False) -> BatchItem:
-    return BatchItem(str(identity), {}, tokens, near, alone)
+def item(identity: object, tokens: int = 10, affinity: str = "", alone: bool = False) -> BatchItem:
+    return BatchItem(str(identity), {}, tokens, affinity, alone)
 
 
-def asking(packer: Any, pieces: Sequence[BatchItem], pile: str = "pile") -> list[asyncio.Task[Any]]:
-    return [asyncio.ensure_future(packer.ask(pile, each, PaperContext())) for each in pieces]
+def asking(
+    packer: Any, items: Sequence[BatchItem], batch_key: str = "pile"
+) -> list[asyncio.Task[Any]]:
+    return [asyncio.ensure_future(packer.ask(batch_key, each, PaperContext())) for each in items]
 
 
 def packing(
-    pieces: Sequence[BatchItem], echo: Echo | None = None, size: BatchSize = SIZE, calls: int = 64
+    items: Sequence[BatchItem], echo: Echo | None = None, size: BatchSize = SIZE, calls: int = 64
 ) -> tuple[list[Any], Echo]:
     async def play() -> tuple[list[Any], Echo]:
-        service = echo or Echo()
-        packer = Batcher(service, size, calls)
-        return await asyncio.gather(*asking(packer, pieces), return_exceptions=True), service
+        handler = echo or Echo()
+        packer = Batcher(handler, size, calls)
+        return await asyncio.gather(*asking(packer, items), return_exceptions=True), handler
 
     return asyncio.run(play())
 
 
 def test_two_thousand_questions_are_two_hundred_calls():
-    answers, echo = packing([piece(number) for number in range(2000)])
+    answers, echo = packing([item(number) for number in range(2000)])
     assert answers == [f"answer to {number}" for number in range(2000)]
     assert len(echo.calls) == 200
     assert all(len(call) == 10 for call in echo.calls)
@@ -96,40 +98,40 @@ def test_calls_stay_full_while_callers_come_and_go():
 
         async def caller() -> None:
             for number in left:
-                await packer.ask("pile", piece(number), PaperContext())
+                await packer.ask("pile", item(number), PaperContext())
                 for _ in range(5):
                     await asyncio.sleep(0)
 
-        await asyncio.gather(*(caller() for _ in range(SIZE.to_fill(4))))
+        await asyncio.gather(*(caller() for _ in range(SIZE.callers_for(4))))
         return echo
 
     assert len(asyncio.run(play()).calls) <= 210
 
 
 def test_no_more_calls_are_under_way_than_the_model_takes():
-    _, echo = packing([piece(number) for number in range(300)], calls=3)
+    _, echo = packing([item(number) for number in range(300)], calls=3)
     assert echo.most == 3
 
 
 def test_what_belongs_together_travels_together():
-    pieces = [piece(f"{number % 5}:{number}", near=str(number % 5)) for number in range(50)]
-    _, echo = packing(pieces)
+    items = [item(f"{number % 5}:{number}", affinity=str(number % 5)) for number in range(50)]
+    _, echo = packing(items)
     assert len(echo.calls) == 5
     assert all(len({identity[0] for identity in call}) == 1 for call in echo.calls)
 
 
 def test_a_call_holds_only_so_many_tokens():
-    _, echo = packing([piece(number, tokens=300) for number in range(9)])
+    _, echo = packing([item(number, tokens=300) for number in range(9)])
     assert [len(call) for call in echo.calls] == [3, 3, 3]
 
 
 def test_what_is_long_or_must_be_alone_travels_alone():
-    pieces = [
-        piece("long", tokens=5000),
-        piece("alone", alone=True),
-        *(piece(number) for number in range(5)),
+    items = [
+        item("long", tokens=5000),
+        item("alone", alone=True),
+        *(item(number) for number in range(5)),
     ]
-    _, echo = packing(pieces)
+    _, echo = packing(items)
     assert sorted(map(len, echo.calls)) == [1, 1, 5]
     assert ["long"] in echo.calls
     assert ["alone"] in echo.calls
@@ -139,8 +141,8 @@ def test_different_piles_share_no_call():
     async def play() -> Echo:
         echo = Echo()
         packer = Batcher(echo, SIZE, 64)
-        one = asking(packer, [piece(number) for number in range(3)], "one")
-        other = asking(packer, [piece(number) for number in range(3)], "other")
+        one = asking(packer, [item(number) for number in range(3)], "one")
+        other = asking(packer, [item(number) for number in range(3)], "other")
         await asyncio.gather(*one, *other)
         return echo
 
@@ -148,7 +150,7 @@ def test_different_piles_share_no_call():
 
 
 def test_the_same_question_is_asked_once_and_everybody_gets_the_answer():
-    answers, echo = packing([piece("same"), piece("other"), piece("same"), piece("same")])
+    answers, echo = packing([item("same"), item("other"), item("same"), item("same")])
     assert answers == ["answer to same", "answer to other", "answer to same", "answer to same"]
     assert echo.calls == [["same", "other"]]
 
@@ -158,9 +160,9 @@ def test_who_asks_while_the_same_is_under_way_gets_its_answer():
         echo = Echo()
         echo.gate.clear()
         packer = Batcher(echo, SIZE, 64)
-        first = asking(packer, [piece("same")])
+        first = asking(packer, [item("same")])
         await echo.called.wait()
-        second = asking(packer, [piece("same")])
+        second = asking(packer, [item("same")])
         await asyncio.sleep(0)
         echo.gate.set()
         return await asyncio.gather(*first, *second), echo
@@ -174,9 +176,9 @@ def test_who_asks_right_after_an_answer_is_not_forgotten():
     async def play() -> list[Any]:
         echo = Echo()
         packer = Batcher(echo, SIZE, 64)
-        task = asking(packer, [piece("same")])[0]
+        task = asking(packer, [item("same")])[0]
         again: list[asyncio.Task[Any]] = []
-        task.add_done_callback(lambda _: again.extend(asking(packer, [piece("same")])))
+        task.add_done_callback(lambda _: again.extend(asking(packer, [item("same")])))
         await task
         await asyncio.sleep(0)
         return await asyncio.wait_for(asyncio.gather(*again), 5)
@@ -187,27 +189,27 @@ def test_who_asks_right_after_an_answer_is_not_forgotten():
 def test_what_is_known_is_not_asked():
     echo = Echo()
     echo.known["7"] = "known"
-    answers, _ = packing([piece(number) for number in range(10)], echo)
+    answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers[7] == "known"
     assert echo.calls == [[str(number) for number in range(10) if number != 7]]
 
 
 def test_a_look_up_that_fails_is_its_callers_affair_alone():
-    answers, _ = packing([piece("out of reach"), piece("fine")])
+    answers, _ = packing([item("out of reach"), item("fine")])
     assert isinstance(answers[0], StoreUnavailable)
     assert answers[1] == "answer to fine"
 
 
 def test_what_an_answer_passes_over_is_asked_once_more_alone():
     echo = Echo(lambda asked: [None if each == "3" and len(asked) > 1 else each for each in asked])
-    answers, _ = packing([piece(number) for number in range(10)], echo)
+    answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers == [str(number) for number in range(10)]
     assert [len(call) for call in echo.calls] == [10, 1]
 
 
 def test_what_is_passed_over_twice_has_no_answer():
     echo = Echo(lambda asked: [None if each == "3" else each for each in asked])
-    answers, _ = packing([piece(number) for number in range(10)], echo)
+    answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers[3] is None
     assert [len(call) for call in echo.calls] == [10, 1]
 
@@ -233,7 +235,7 @@ def test_an_error_reaches_everybody_in_the_call(error: Exception):
     def fail(asked: list[str]) -> Any:
         raise error
 
-    answers, echo = packing([piece(number) for number in range(10)], Echo(fail))
+    answers, echo = packing([item(number) for number in range(10)], Echo(fail))
     assert {type(answer) for answer in answers} == {type(error)}
     assert len(echo.calls) == 1
     if isinstance(error, Transient):
@@ -249,7 +251,7 @@ def test_one_comment_that_can_not_be_answered_does_not_spoil_the_others(kind: ty
             raise kind("not this one")
         return asked
 
-    answers, echo = packing([piece(number) for number in range(10)], Echo(answer))
+    answers, echo = packing([item(number) for number in range(10)], Echo(answer))
     assert isinstance(answers.pop(3), kind)
     assert answers == [str(number) for number in range(10) if number != 3]
     assert len(echo.calls) == 11
@@ -259,7 +261,7 @@ def test_who_stops_waiting_leaves_the_others_alone():
     async def play() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
-        tasks = asking(Batcher(echo, SIZE, 64), [piece(number) for number in range(3)])
+        tasks = asking(Batcher(echo, SIZE, 64), [item(number) for number in range(3)])
         await echo.called.wait()
         tasks[1].cancel()
         await asyncio.sleep(0)
@@ -277,16 +279,16 @@ def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free()
         echo = Echo()
         echo.gate.clear()
         packer = Batcher(echo, SIZE, calls=1)
-        tasks = asking(packer, [piece(number) for number in range(3)])
+        tasks = asking(packer, [item(number) for number in range(3)])
         await echo.called.wait()
-        waiting = asking(packer, [piece("next"), piece("gone")])
+        pending = asking(packer, [item("next"), item("gone")])
         for _ in range(5):
             await asyncio.sleep(0)
-        for task in (*tasks, waiting[1]):
+        for task in (*tasks, pending[1]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         echo.gate.set()
-        return await asyncio.gather(*waiting, return_exceptions=True), echo
+        return await asyncio.gather(*pending, return_exceptions=True), echo
 
     answers, echo = asyncio.run(play())
     assert echo.cancelled == 1
@@ -298,9 +300,9 @@ def test_what_a_call_costs_is_divided_among_those_in_it():
     async def play() -> list[PaperContext]:
         packer = Batcher(Echo(), BatchSize(10, 10_000), 64)
         contexts = [PaperContext() for _ in range(7)]
-        pieces = [piece(number, tokens=10 * (number + 1)) for number in range(7)]
+        items = [item(number, tokens=10 * (number + 1)) for number in range(7)]
         await asyncio.gather(
-            *(packer.ask("pile", each, ctx) for each, ctx in zip(pieces, contexts, strict=True))  # type: ignore[arg-type]
+            *(packer.ask("pile", each, ctx) for each, ctx in zip(items, contexts, strict=True))  # type: ignore[arg-type]
         )
         return contexts
 

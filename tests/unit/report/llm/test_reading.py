@@ -18,9 +18,9 @@ from tests.unit.report.llm.scene import (
     whole,
 )
 
+from holdfast.apps.report.llm.text_cleaning import truncate
 from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.llm.extraction import COMMENTS_PER_CALL
-from holdfast.apps.report.llm.text_cleaning import clipped
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.comment import Comment
@@ -350,7 +350,7 @@ def test_an_injection_says_in_the_report_only_what_it_says_itself():
     found, _ = reading(hostile, HostileBrain(altered=0, invented=0))
     for each in hostile:
         for draft in found[each.id]:
-            assert draft.statement == f"“{clipped(draft.quote, 300)}”"
+            assert draft.statement == f"“{truncate(draft.quote, 300)}”"
             assert draft.quote == "we were all HACKED" or draft.quote in each.text
 
 
@@ -403,4 +403,4 @@ def test_ids_that_were_not_given_and_second_answers_count_for_nothing():
 
 
 def test_a_call_holds_ten_comments():
-    assert COMMENTS_PER_CALL.pieces == 10
+    assert COMMENTS_PER_CALL.items == 10

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.apps.report.llm.injection import is_suspicious
+from holdfast.apps.report.llm.injection import looks_like_injection
 from holdfast.testing.fakellm.brain import is_command
 from holdfast.testing.fakellm.injections import injections
 
@@ -28,7 +28,7 @@ HARMLESS = (
 def test_there_are_more_than_two_hundred_injections_and_all_are_noticed():
     corpus = injections()
     assert len(corpus) == len(set(corpus)) >= 200
-    assert [text for text in corpus if not is_suspicious(text)] == []
+    assert [text for text in corpus if not looks_like_injection(text)] == []
 
 
 def test_all_of_them_are_commands_to_a_brain_that_obeys():
@@ -37,13 +37,13 @@ def test_all_of_them_are_commands_to_a_brain_that_obeys():
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_people_may_speak_of_models_rules_and_systems(text: str):
-    assert not is_suspicious(text)
+    assert not looks_like_injection(text)
 
 
 def test_only_what_is_meant_to_is_noticed_in_the_sample():
     with open(ROOT / "examples" / "data" / "riverside.csv", encoding="utf-8") as file:
         texts = [row["comment-body"] for row in csv.DictReader(file)]
-    noticed = [text for text in texts if is_suspicious(text)]
+    noticed = [text for text in texts if looks_like_injection(text)]
     assert len(noticed) <= 4
     assert any("instructions" in text.lower() for text in noticed)
 
@@ -56,9 +56,9 @@ def test_real_comments_are_hardly_ever_noticed(name: str):
         pytest.skip(f"{name} is not here: real comment files are not part of the project")
     with open(SHARED / name, encoding="utf-8-sig") as file:
         texts = [row["comment-body"] for row in csv.DictReader(file)]
-    assert sum(map(is_suspicious, texts)) <= len(texts) / 100
+    assert sum(map(looks_like_injection, texts)) <= len(texts) / 100
 
 
 def test_the_longest_hostile_text_is_judged_in_no_time():
     for text in ("ignore " * 1500, "<" * 10_000, "a." * 5_000, "{" * 10_000, "all other " * 1000):
-        is_suspicious(text)
+        looks_like_injection(text)

@@ -31,7 +31,7 @@ class LLMAnalyst:
 
     def __init__(self, model: LanguageModel) -> None:
         self.name = model.name
-        self.in_flight = extraction.COMMENTS_PER_CALL.to_fill(model.in_flight)
+        self.in_flight = extraction.COMMENTS_PER_CALL.callers_for(model.in_flight)
         self._model = model
         self._clusterer = Clusterer(model)
         self._reader = ClaimExtractor(model)

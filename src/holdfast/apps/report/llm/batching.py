@@ -1,6 +1,6 @@
 """Many small questions, few calls: what is asked at the same time travels together.
 
-Callers ask about one comment each, hundreds of them at once. The packer collects what arrives while
+Callers ask about one comment each, hundreds of them at once. The batcher collects what arrives while
 the event loop is busy, looks up what has been answered before, and puts the rest into calls. While
 all calls that the model takes at once are under way, questions wait, and the fuller the next call
 becomes.
@@ -13,7 +13,7 @@ becomes.
   nobody waits any more
   the call is cancelled.
 
-A packer belongs to one event loop.
+A batcher belongs to one event loop.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class BatchItem:
     """One question that can share a call with others."""
 
     identity: str
-    """Two pieces of the same identity are the same question."""
+    """Two items of the same identity are the same question."""
     body: dict[str, Any]
-    """What is sent; the id is added when it is packed."""
+    """What is sent; the id is added when it is batched."""
     tokens: int
-    near: str = ""
-    """Pieces with the same word here are rather packed together."""
+    affinity: str = ""
+    """Items with the same word here are rather batched together."""
     alone: bool = False
     """Whether it must share its call with nobody."""
 
@@ -53,27 +53,27 @@ class BatchItem:
 class BatchSize:
     """How much one call takes."""
 
-    pieces: int
+    items: int
     tokens: int
 
-    def to_fill(self, calls: int) -> int:
+    def callers_for(self, calls: int) -> int:
         """How many callers fill so many calls.
 
         More of them would keep calls fuller while others still put away what they got. But then a
         crash would lose what was in more than those calls."""
-        return calls * self.pieces
+        return calls * self.items
 
 
 class BatchHandler(Protocol[P_contra, A_co]):
-    """Who answers. A pile is what the pieces of one call have in common: run, instructions,
+    """Who answers. A batch key is what the items of one call have in common: run, instructions,
     taxonomy."""
 
-    async def recall(self, pile: P_contra, piece: BatchItem, ctx: Context) -> A_co | None:
+    async def recall(self, batch_key: P_contra, item: BatchItem, ctx: Context) -> A_co | None:
         """The answer from an earlier time."""
         ...
 
     async def ask(
-        self, pile: P_contra, pieces: Sequence[BatchItem], ctx: Context
+        self, batch_key: P_contra, items: Sequence[BatchItem], ctx: Context
     ) -> Sequence[A_co | None]:
         """One call about all of them: their answers in their order, None for what was not
         answered."""
@@ -82,19 +82,19 @@ class BatchHandler(Protocol[P_contra, A_co]):
 
 @dataclass(slots=True, eq=False)
 class PendingItem(Generic[A]):
-    """A piece on its way, and everybody who waits for it. The first one's context pays."""
+    """An item on its way, and everybody who waits for it. The first one's context pays."""
 
-    pile: Hashable
-    piece: BatchItem
+    batch_key: Hashable
+    item: BatchItem
     ctx: Context
     alone: bool
     callers: list[asyncio.Future[A | None]] = field(default_factory=list)
     call: asyncio.Task[None] | None = None
-    pack: Sequence[PendingItem[A]] = ()
+    batch: Sequence[PendingItem[A]] = ()
     """Those that share its call."""
 
     @property
-    def deserted(self) -> bool:
+    def abandoned(self) -> bool:
         return all(caller.done() for caller in self.callers)
 
     def settle(self, answer: A | None) -> None:
@@ -116,54 +116,58 @@ class PendingItem(Generic[A]):
 class Batcher(Generic[P, A]):
     """Collects questions and asks them together."""
 
-    def __init__(self, service: BatchHandler[P, A], size: BatchSize, calls: int) -> None:
-        self._service = service
+    def __init__(self, handler: BatchHandler[P, A], size: BatchSize, calls: int) -> None:
+        self._handler = handler
         self._size = size
         self._most_calls = calls
-        self._waiting: dict[tuple[Hashable, str], PendingItem[A]] = {}
+        self._pending: dict[tuple[Hashable, str], PendingItem[A]] = {}
         self._arrived: list[PendingItem[A]] = []
         self._ready: list[PendingItem[A]] = []
         self._calls: set[asyncio.Task[None]] = set()
         self._lookups: set[asyncio.Task[None]] = set()
         self._collecting = False
 
-    async def ask(self, pile: P, piece: BatchItem, ctx: Context) -> A | None:
+    async def ask(self, batch_key: P, item: BatchItem, ctx: Context) -> A | None:
         """The answer to one question; None if the model gave none, asked twice."""
-        waiting = self._waiting.get((pile, piece.identity)) or self._arrive(pile, piece, ctx)
+        pending = self._pending.get((batch_key, item.identity)) or self._enqueue(
+            batch_key, item, ctx
+        )
         caller = asyncio.get_running_loop().create_future()
-        waiting.callers.append(caller)
+        pending.callers.append(caller)
         try:
             return await caller
         except asyncio.CancelledError:
-            self._leave(waiting)
+            self._abandon(pending)
             raise
 
-    def _arrive(self, pile: P, piece: BatchItem, ctx: Context) -> PendingItem[A]:
-        waiting = PendingItem[A](pile, piece, ctx, piece.alone or piece.tokens > self._size.tokens)
-        self._waiting[pile, piece.identity] = waiting
-        self._arrived.append(waiting)
+    def _enqueue(self, batch_key: P, item: BatchItem, ctx: Context) -> PendingItem[A]:
+        pending = PendingItem[A](
+            batch_key, item, ctx, item.alone or item.tokens > self._size.tokens
+        )
+        self._pending[batch_key, item.identity] = pending
+        self._arrived.append(pending)
         self._collect_soon()
-        return waiting
+        return pending
 
-    def _leave(self, waiting: PendingItem[A]) -> None:
-        if waiting.deserted:
-            self._remove(waiting)
-            if waiting.call is not None and all(other.deserted for other in waiting.pack):
-                waiting.call.cancel()
+    def _abandon(self, pending: PendingItem[A]) -> None:
+        if pending.abandoned:
+            self._remove(pending)
+            if pending.call is not None and all(other.abandoned for other in pending.batch):
+                pending.call.cancel()
 
-    def _remove(self, waiting: PendingItem[A]) -> None:
+    def _remove(self, pending: PendingItem[A]) -> None:
         """From now on, whoever asks the same asks anew."""
-        key = (waiting.pile, waiting.piece.identity)
-        if self._waiting.get(key) is waiting:
-            del self._waiting[key]
+        key = (pending.batch_key, pending.item.identity)
+        if self._pending.get(key) is pending:
+            del self._pending[key]
 
-    def _settle(self, waiting: PendingItem[A], answer: A | None) -> None:
-        self._remove(waiting)
-        waiting.settle(answer)
+    def _settle(self, pending: PendingItem[A], answer: A | None) -> None:
+        self._remove(pending)
+        pending.settle(answer)
 
-    def _fail(self, waiting: PendingItem[A], error: BaseException) -> None:
-        self._remove(waiting)
-        waiting.fail(error)
+    def _fail(self, pending: PendingItem[A], error: BaseException) -> None:
+        self._remove(pending)
+        pending.fail(error)
 
     # --- collecting -------------------------------------------------------------------------------
 
@@ -181,86 +185,92 @@ class Batcher(Generic[P, A]):
 
     async def _look_up(self, arrived: list[PendingItem[A]]) -> None:
         answers = await asyncio.gather(
-            *(self._recall(waiting) for waiting in arrived), return_exceptions=True
+            *(self._recall(pending) for pending in arrived), return_exceptions=True
         )
-        for waiting, answer in zip(arrived, answers, strict=True):
+        for pending, answer in zip(arrived, answers, strict=True):
             if isinstance(answer, BaseException):
-                self._fail(waiting, answer)
+                self._fail(pending, answer)
             elif answer is not None:
-                self._settle(waiting, answer)
+                self._settle(pending, answer)
             else:
-                self._ready.append(waiting)
+                self._ready.append(pending)
         self._dispatch()
 
-    async def _recall(self, waiting: PendingItem[A]) -> A | None:
-        return await self._service.recall(cast(P, waiting.pile), waiting.piece, waiting.ctx)
+    async def _recall(self, pending: PendingItem[A]) -> A | None:
+        return await self._handler.recall(cast(P, pending.batch_key), pending.item, pending.ctx)
 
     # --- calling ----------------------------------------------------------------------------------
 
     def _dispatch(self) -> None:
-        self._ready = [waiting for waiting in self._ready if not waiting.deserted]
+        self._ready = [pending for pending in self._ready if not pending.abandoned]
         while self._ready and len(self._calls) < self._most_calls:
-            pack = packed(self._ready, self._size)
-            taken = set(map(id, pack))
-            self._ready = [waiting for waiting in self._ready if id(waiting) not in taken]
-            call = _start(self._call(pack), self._calls)
+            batch = next_batch(self._ready, self._size)
+            taken = set(map(id, batch))
+            self._ready = [pending for pending in self._ready if id(pending) not in taken]
+            call = _start(self._call(batch), self._calls)
             call.add_done_callback(lambda _: self._dispatch())
-            for waiting in pack:
-                waiting.call, waiting.pack = call, pack
+            for pending in batch:
+                pending.call, pending.batch = call, batch
 
-    async def _call(self, pack: list[PendingItem[A]]) -> None:
+    async def _call(self, batch: list[PendingItem[A]]) -> None:
         try:
-            self._hand_out(pack, await self._answers(pack))
+            self._deliver(batch, await self._answers(batch))
         except (Declined, Malformed, TooLong) as error:
-            self._ask_alone(pack, error)
+            self._ask_alone(batch, error)
         except BaseException as error:
-            for waiting in pack:
-                self._fail(waiting, error)
+            for pending in batch:
+                self._fail(pending, error)
             if not isinstance(error, Exception):
                 raise
 
-    async def _answers(self, pack: list[PendingItem[A]]) -> Sequence[A | None]:
+    async def _answers(self, batch: list[PendingItem[A]]) -> Sequence[A | None]:
         ctx = SharedContext(
-            [waiting.ctx for waiting in pack], [waiting.piece.tokens for waiting in pack]
+            [pending.ctx for pending in batch], [pending.item.tokens for pending in batch]
         )
-        pieces = [waiting.piece for waiting in pack]
-        return await self._service.ask(cast(P, pack[0].pile), pieces, cast(Context, ctx))
+        items = [pending.item for pending in batch]
+        return await self._handler.ask(cast(P, batch[0].batch_key), items, cast(Context, ctx))
 
-    def _hand_out(self, pack: list[PendingItem[A]], answers: Sequence[A | None]) -> None:
-        for waiting, answer in zip(pack, answers, strict=True):
-            if answer is not None or waiting.alone:
-                self._settle(waiting, answer)
+    def _deliver(self, batch: list[PendingItem[A]], answers: Sequence[A | None]) -> None:
+        for pending, answer in zip(batch, answers, strict=True):
+            if answer is not None or pending.alone:
+                self._settle(pending, answer)
             else:
-                self._again(waiting)
+                self._again(pending)
 
-    def _ask_alone(self, pack: list[PendingItem[A]], error: HoldfastError) -> None:
-        for waiting in pack:
-            if waiting.alone:
-                self._fail(waiting, error)
+    def _ask_alone(self, batch: list[PendingItem[A]], error: HoldfastError) -> None:
+        for pending in batch:
+            if pending.alone:
+                self._fail(pending, error)
             else:
-                self._again(waiting)
+                self._again(pending)
 
-    def _again(self, waiting: PendingItem[A]) -> None:
-        waiting.alone, waiting.call, waiting.pack = True, None, ()
-        self._ready.append(waiting)
+    def _again(self, pending: PendingItem[A]) -> None:
+        pending.alone, pending.call, pending.batch = True, None, ()
+        self._ready.append(pending)
 
 
-def packed(ready: Sequence[PendingItem[Any]], size: BatchSize) -> list[PendingItem[Any]]:
-    """The next call: whoever has waited longest, those nearest to it, and others of its pile while
-    there is room."""
+def next_batch(ready: Sequence[PendingItem[Any]], size: BatchSize) -> list[PendingItem[Any]]:
+    """The next call: whoever has waited longest, those nearest to it, and others with its batch
+    key while there is room."""
     first = ready[0]
     if first.alone:
         return [first]
-    others = [waiting for waiting in ready[1:] if waiting.pile == first.pile and not waiting.alone]
-    others.sort(key=lambda waiting: (waiting.piece.near != first.piece.near, waiting.piece.near))
-    pack, room = [first], size.tokens - first.piece.tokens
-    for waiting in others:
-        if len(pack) == size.pieces:
+    others = [
+        pending
+        for pending in ready[1:]
+        if pending.batch_key == first.batch_key and not pending.alone
+    ]
+    others.sort(
+        key=lambda pending: (pending.item.affinity != first.item.affinity, pending.item.affinity)
+    )
+    batch, room = [first], size.tokens - first.item.tokens
+    for pending in others:
+        if len(batch) == size.items:
             break
-        if waiting.piece.tokens <= room:
-            pack.append(waiting)
-            room -= waiting.piece.tokens
-    return pack
+        if pending.item.tokens <= room:
+            batch.append(pending)
+            room -= pending.item.tokens
+    return batch
 
 
 def _fresh(error: BaseException) -> BaseException:

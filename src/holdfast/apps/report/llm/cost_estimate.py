@@ -1,7 +1,7 @@
 """What a report will cost, before it is made: arithmetic over the real comments and the real
 prompts.
 
-Comments are packed here as they will be packed then. What a model will say is not known: how much
+Comments are batched here as they will be batched then. What a model will say is not known: how much
 it usually says is below, in tokens. Answers that are kept already cost nothing and are not
 subtracted, so this is rather too much."""
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from holdfast.apps.report.llm import answers, clustering, extraction, grouping, summaries
+from holdfast.apps.report.llm import answers, assignment, extraction, grouping, summaries
 from holdfast.apps.report.llm.batching import BatchSize
-from holdfast.apps.report.llm.injection import is_suspicious
-from holdfast.apps.report.llm.proposed_topics import samples, wishes
-from holdfast.apps.report.llm.questions import system
+from holdfast.apps.report.llm.injection import looks_like_injection
+from holdfast.apps.report.llm.proposed_topics import sample_batches, topic_instructions
+from holdfast.apps.report.llm.questions import system_prompt
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.estimate import Estimate, StepEstimate
@@ -48,15 +48,15 @@ def estimate(
     comments: Sequence[Comment], brief: Brief, model: LanguageModel, cruxes: bool
 ) -> Estimate:
     """What every step will take, if nothing is known yet."""
-    guess = _Guess(comments, brief, model)
+    costs = _Costs(comments, brief, model)
     steps = {
-        "clustering": guess.clustering(),
-        "claims": guess.claims(),
-        "sort_and_deduplicate": guess.groups(),
-        "summaries": guess.summaries(),
+        "clustering": costs.clustering(),
+        "claims": costs.claims(),
+        "sort_and_deduplicate": costs.groups(),
+        "summaries": costs.summaries(),
     }
     if cruxes:
-        steps["cruxes"] = guess.cruxes()
+        steps["cruxes"] = costs.cruxes()
     return Estimate(
         model.name,
         len(comments),
@@ -77,14 +77,18 @@ class _Calls:
 
 def _priced(step: str, calls: Iterable[_Calls], model: LanguageModel) -> StepEstimate:
     listed = list(calls)
-    read = round(sum(each.number * each.instructions + each.data for each in listed))
-    said = round(sum(each.answer for each in listed))
+    read = round(sum(group.number * group.instructions + group.data for group in listed))
+    written = round(sum(group.answer for group in listed))
     return StepEstimate(
-        step, round(sum(each.number for each in listed)), read, said, model.price(read, said)
+        step,
+        round(sum(group.number for group in listed)),
+        read,
+        written,
+        model.price(read, written),
     )
 
 
-class _Guess:
+class _Costs:
     def __init__(self, comments: Sequence[Comment], brief: Brief, model: LanguageModel) -> None:
         self._brief = brief
         self._model = model
@@ -100,34 +104,42 @@ class _Guess:
         self._groups = self._claims * MERGED
 
     def clustering(self) -> Iterable[_Calls]:
-        batches = samples(self._texts)
+        batches = sample_batches(self._texts)
         read = sum(tokens(text) + 2 for batch in batches for text in batch)
-        asked = self._instructions("clustering", answers.TopicsAnswer, wishes(self._brief))
-        yield _Calls(len(batches), asked, read, len(batches) * self._taxonomy)
-        if len(batches) > 1:
-            asked = self._instructions("merging", answers.TopicsAnswer, wishes(self._brief))
-            yield _Calls(1, asked, len(batches) * self._taxonomy, self._taxonomy)
-        sizes = [tokens(text) + clustering.AROUND for text in self._texts]
-        asked = self._instructions("assignment", answers.AssignmentsAnswer) + self._taxonomy
-        calls = self._packed(
-            sizes, clustering.COMMENTS_PER_CALL, clustering.COMMENTS_PER_CALL.tokens
+        instructions = self._instructions(
+            "clustering", answers.TopicsAnswer, topic_instructions(self._brief)
         )
-        yield _Calls(calls, asked, sum(sizes), len(sizes) * PLACE)
+        yield _Calls(len(batches), instructions, read, len(batches) * self._taxonomy)
+        if len(batches) > 1:
+            instructions = self._instructions(
+                "merging", answers.TopicsAnswer, topic_instructions(self._brief)
+            )
+            yield _Calls(1, instructions, len(batches) * self._taxonomy, self._taxonomy)
+        sizes = [tokens(text) + assignment.AROUND for text in self._texts]
+        instructions = self._instructions("assignment", answers.AssignmentsAnswer) + self._taxonomy
+        calls = self._batched_calls(
+            sizes, assignment.COMMENTS_PER_CALL, assignment.COMMENTS_PER_CALL.tokens
+        )
+        yield _Calls(calls, instructions, sum(sizes), len(sizes) * PLACE)
 
     def claims(self) -> Iterable[_Calls]:
         sizes = [tokens(text) + extraction.AROUND for text in self._texts]
         usual = sum(sizes) / max(1, len(sizes))
-        asked = self._instructions("extraction", answers.ExtractionAnswer) + self._taxonomy
-        calls = self._packed(sizes, extraction.COMMENTS_PER_CALL, extraction.LONG)
-        yield _Calls(calls, asked, sum(sizes), self._claims * (CLAIM + min(SENTENCE, usual)))
+        instructions = self._instructions("extraction", answers.ExtractionAnswer) + self._taxonomy
+        calls = self._batched_calls(sizes, extraction.COMMENTS_PER_CALL, extraction.LONG)
+        yield _Calls(calls, instructions, sum(sizes), self._claims * (CLAIM + min(SENTENCE, usual)))
         lost = self._claims * LOST_QUOTES
-        asked = self._instructions("requote", answers.QuotesAnswer)
-        yield _Calls(lost / 3, asked, lost * (usual + 2 * STATEMENT), lost * STATEMENT)
+        instructions = self._instructions("requote", answers.QuotesAnswer)
+        yield _Calls(lost / 3, instructions, lost * (usual + 2 * STATEMENT), lost * STATEMENT)
 
     def groups(self) -> Iterable[_Calls]:
-        each = self._claims / self._subtopics
-        parts = 1 if each <= grouping.MOST else 1 + each / ((grouping.MOST + grouping.LEAST) / 2)
-        calls = self._subtopics * parts if each >= 2 else self._subtopics * each / 2
+        claims_each = self._claims / self._subtopics
+        parts = (
+            1
+            if claims_each <= grouping.MOST
+            else 1 + claims_each / ((grouping.MOST + grouping.LEAST) / 2)
+        )
+        calls = self._subtopics * parts if claims_each >= 2 else self._subtopics * claims_each / 2
         listed = self._claims + (self._groups if parts > 1 else 0)
         answer = listed * MEMBER + self._groups * CLAIM
         yield _Calls(
@@ -135,34 +147,37 @@ class _Guess:
         )
 
     def summaries(self) -> Iterable[_Calls]:
-        told = self._topics * min(summaries.MOST_GROUPS, self._groups / self._topics)
-        asked = self._instructions("summaries", answers.SentencesAnswer)
-        yield _Calls(self._topics, asked, told * (STATEMENT + MEMBER), self._topics * SUMMARY)
-        told = self._topics * min(summaries.GROUPS_OF_A_TOPIC, self._groups / self._topics)
-        asked = self._instructions("overview", answers.SentencesAnswer)
-        yield _Calls(1, asked, told * STATEMENT + self._topics * SUMMARY, 2 * SUMMARY)
+        groups = self._topics * min(summaries.MOST_GROUPS, self._groups / self._topics)
+        instructions = self._instructions("summaries", answers.SentencesAnswer)
+        yield _Calls(
+            self._topics, instructions, groups * (STATEMENT + MEMBER), self._topics * SUMMARY
+        )
+        groups = self._topics * min(summaries.GROUPS_OF_A_TOPIC, self._groups / self._topics)
+        instructions = self._instructions("overview", answers.SentencesAnswer)
+        yield _Calls(1, instructions, groups * STATEMENT + self._topics * SUMMARY, 2 * SUMMARY)
 
     def cruxes(self) -> Iterable[_Calls]:
-        each = min(summaries.MOST_GROUPS, self._groups / self._subtopics)
+        groups_each = min(summaries.MOST_GROUPS, self._groups / self._subtopics)
         speakers = min(summaries.MOST_SPEAKERS, self._speakers / self._topics)
-        asked = self._instructions("crux", answers.CruxAnswer)
-        told = self._subtopics * (each * STATEMENT + speakers * SPEAKER)
-        yield _Calls(self._subtopics, asked, told, self._subtopics * (CRUX + speakers))
+        instructions = self._instructions("crux", answers.CruxAnswer)
+        data = self._subtopics * (groups_each * STATEMENT + speakers * SPEAKER)
+        yield _Calls(self._subtopics, instructions, data, self._subtopics * (CRUX + speakers))
 
     def _instructions(self, task: str, shape: type[BaseModel], *more: str) -> int:
-        question = Question(system(self._brief, task, *more), "", task)
+        question = Question(system_prompt(self._brief, task, *more), "", task)
         return self._model.input_tokens(question, shape)
 
-    def _packed(self, sizes: Sequence[int], size: BatchSize, long: int) -> int:
+    def _batched_calls(self, sizes: Sequence[int], size: BatchSize, long: int) -> int:
         """Calls that so many comments of such sizes come to."""
         alone = sum(
-            own > long or is_suspicious(text) for own, text in zip(sizes, self._texts, strict=True)
+            size_of_text > long or looks_like_injection(text)
+            for size_of_text, text in zip(sizes, self._texts, strict=True)
         )
-        calls, pieces, room = alone, size.pieces, 0
-        for own, text in zip(sizes, self._texts, strict=True):
-            if own > long or is_suspicious(text):
+        calls, items, room = alone, size.items, 0
+        for size_of_text, text in zip(sizes, self._texts, strict=True):
+            if size_of_text > long or looks_like_injection(text):
                 continue
-            if pieces == size.pieces or own > room:
-                calls, pieces, room = calls + 1, 0, size.tokens
-            pieces, room = pieces + 1, room - own
+            if items == size.items or size_of_text > room:
+                calls, items, room = calls + 1, 0, size.tokens
+            items, room = items + 1, room - size_of_text
         return calls

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from holdfast.apps.report.llm.answers import GroupsAnswer
-from holdfast.apps.report.llm.injection import is_told_apart
-from holdfast.apps.report.llm.questions import data, digest, system
-from holdfast.apps.report.llm.text_cleaning import clipped
+from holdfast.apps.report.llm.injection import must_stay_apart
+from holdfast.apps.report.llm.questions import data_block, digest, system_prompt
+from holdfast.apps.report.llm.text_cleaning import truncate
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.taxonomy import Subtopic
@@ -29,7 +29,7 @@ STATEMENT = 300
 ROUNDS = 4
 WORTHWHILE = 0.02
 """The share of statements that a round has to merge for another one to follow."""
-TELLING = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
+TELLING_WORD = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +53,25 @@ class Grouper:
     async def group(
         self, subtopic: Subtopic, claims: Sequence[QuotedClaim], brief: Brief, ctx: Context
     ) -> list[ProposedGroup]:
-        apart = [claim for claim in claims if is_told_apart(claim)]
-        bundles = _equal([claim for claim in claims if not is_told_apart(claim)])
-        for turn in range(ROUNDS):
-            parts = list(_parts(_ordered(bundles, turn)))
-            found = await together(self._merged(subtopic, part, brief, ctx) for part in parts)
-            before, bundles = len(bundles), [bundle for part in found for bundle in part]
+        kept_apart = [claim for claim in claims if must_stay_apart(claim)]
+        bundles = _equal([claim for claim in claims if not must_stay_apart(claim)])
+        for round_number in range(ROUNDS):
+            parts = list(_parts(_ordered(bundles, round_number)))
+            merged = await gather_all(
+                self._merge_part(subtopic, part, brief, ctx) for part in parts
+            )
+            before, bundles = len(bundles), [bundle for part in merged for bundle in part]
             if len(parts) <= 1 or before - len(bundles) < WORTHWHILE * before:
                 break
-        own = [Bundle(claim.statement, (claim.id,)) for claim in apart]
-        place = {claim.id: index for index, claim in enumerate(claims)}
-        inorder = sorted(
-            [*bundles, *own], key=lambda bundle: min(place[member] for member in bundle.members)
+        single = [Bundle(claim.statement, (claim.id,)) for claim in kept_apart]
+        position = {claim.id: index for index, claim in enumerate(claims)}
+        in_order = sorted(
+            [*bundles, *single],
+            key=lambda bundle: min(position[member] for member in bundle.members),
         )
-        return [ProposedGroup(bundle.statement, bundle.members) for bundle in inorder]
+        return [ProposedGroup(bundle.statement, bundle.members) for bundle in in_order]
 
-    async def _merged(
+    async def _merge_part(
         self, subtopic: Subtopic, part: Sequence[Bundle], brief: Brief, ctx: Context
     ) -> list[Bundle]:
         if len(part) < 2:
@@ -79,8 +82,8 @@ class Grouper:
             for number, bundle in enumerate(part, 1)
         ]
         question = Question(
-            system(brief, "dedup"),
-            data({"subtopic": about, "claims": listed}),
+            system_prompt(brief, "dedup"),
+            data_block({"subtopic": about, "claims": listed}),
             "dedup",
             max_output=600 + 60 * len(part),
         )
@@ -88,7 +91,7 @@ class Grouper:
             answer = await self._model.ask(
                 question, GroupsAnswer, ctx, budget=brief.budget, fresh=brief.fresh
             )
-            return regrouped(part, answer)
+            return merge_as_answered(part, answer)
         except (Declined, TooLong):  # half of them at a time; two that can't be compared stay apart
             if len(part) == 2:
                 return list(part)
@@ -96,27 +99,27 @@ class Grouper:
             return [
                 bundle
                 for half in halves
-                for bundle in await self._merged(subtopic, half, brief, ctx)
+                for bundle in await self._merge_part(subtopic, half, brief, ctx)
             ]
 
 
-def regrouped(part: Sequence[Bundle], answer: GroupsAnswer) -> list[Bundle]:
+def merge_as_answered(part: Sequence[Bundle], answer: GroupsAnswer) -> list[Bundle]:
     """The bundles merged as the answer says. Unknown ids are nothing, the first place counts, the
     rest stand alone."""
-    left = {str(number): bundle for number, bundle in enumerate(part, 1)}
+    unmerged = {str(number): bundle for number, bundle in enumerate(part, 1)}
     merged = []
     for group in answer.groups:
-        taken = [left.pop(each.strip()) for each in group.claims if each.strip() in left]
-        if taken:
-            merged.append(_one(taken, clipped(group.statement, STATEMENT)))
-    return [*merged, *left.values()]
+        members = [unmerged.pop(id.strip()) for id in group.claims if id.strip() in unmerged]
+        if members:
+            merged.append(_merge(members, truncate(group.statement, STATEMENT)))
+    return [*merged, *unmerged.values()]
 
 
-def _one(bundles: Sequence[Bundle], statement: str) -> Bundle:
+def _merge(bundles: Sequence[Bundle], statement: str) -> Bundle:
     """What most claims say, comes first; a group of one keeps its own words."""
     typical = max(bundles, key=lambda bundle: len(bundle.members))
-    inorder = [typical, *(bundle for bundle in bundles if bundle is not typical)]
-    members = tuple(member for bundle in inorder for member in bundle.members)
+    in_order = [typical, *(bundle for bundle in bundles if bundle is not typical)]
+    members = tuple(member for bundle in in_order for member in bundle.members)
     return Bundle(statement if statement and len(bundles) > 1 else typical.statement, members)
 
 
@@ -128,7 +131,7 @@ def _equal(claims: Sequence[QuotedClaim]) -> list[Bundle]:
             claim
         )
     return [
-        Bundle(clipped(claims[0].statement, STATEMENT), tuple(one.id for one in claims))
+        Bundle(truncate(claims[0].statement, STATEMENT), tuple(claim.id for claim in claims))
         for claims in same.values()
     ]
 
@@ -149,26 +152,30 @@ def _parts(bundles: Sequence[Bundle]) -> Iterator[Sequence[Bundle]]:
         yield bundles[start:]
 
 
-def _ordered(bundles: Sequence[Bundle], turn: int) -> list[Bundle]:
-    """Beside each other what shares an uncommon word: the least common one first, another one at
-    every turn."""
+def _ordered(bundles: Sequence[Bundle], round_number: int) -> list[Bundle]:
+    """Beside each other what shares an uncommon word: the least common one first, another one in
+    every round."""
     words = {
-        id(bundle): sorted(set(map(str.casefold, TELLING.findall(bundle.statement))))
+        id(bundle): sorted(set(map(str.casefold, TELLING_WORD.findall(bundle.statement))))
         for bundle in bundles
     }
-    often = Counter(word for own in words.values() for word in own)
+    counts = Counter(word for words_of_bundle in words.values() for word in words_of_bundle)
 
     def telling(bundle: Bundle) -> tuple[Sequence[str], str, tuple[str, ...]]:
         shared = sorted(
-            (word for word in words[id(bundle)] if often[word] > 1),
-            key=lambda word: (often[word], word),
+            (word for word in words[id(bundle)] if counts[word] > 1),
+            key=lambda word: (counts[word], word),
         )
-        return shared[turn:] + shared[:turn], bundle.statement.casefold(), bundle.members
+        return (
+            shared[round_number:] + shared[:round_number],
+            bundle.statement.casefold(),
+            bundle.members,
+        )
 
     return sorted(bundles, key=telling)
 
 
-async def together(calls: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
+async def gather_all(calls: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
     """All results in order. When one fails the others are stopped, and its error is raised."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:

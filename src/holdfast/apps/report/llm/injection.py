@@ -142,7 +142,7 @@ _LOOKALIKES = str.maketrans("аеоріѕухсһԁոɡіАЕОРСХІЅ", "aeo
 
 
 @lru_cache(maxsize=1 << 16)
-def is_suspicious(text: str) -> bool:
+def looks_like_injection(text: str) -> bool:
     """Whether a text should share no call with others."""
     if _SPACED.search(text) or _steers(text):
         return True
@@ -152,17 +152,17 @@ def is_suspicious(text: str) -> bool:
     return bool(_HIDDEN.search(text)) or (plain != text and _steers(plain))
 
 
-def in_own_words(quote: str) -> str:
+def as_quotation(quote: str) -> str:
     """The statement of a suspicious comment's claim."""
     return f"“{quote.strip('“”')}”"
 
 
-def is_told_apart(claim: QuotedClaim) -> bool:
+def must_stay_apart(claim: QuotedClaim) -> bool:
     """Whether a claim should not be laid before a model together with others."""
     return (
         _is_in_own_words(claim.statement)
-        or is_suspicious(claim.statement)
-        or is_suspicious(claim.quote)
+        or looks_like_injection(claim.statement)
+        or looks_like_injection(claim.quote)
     )
 
 

@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Any
 
 from holdfast.apps.report.llm.answers import SubtopicAnswer, TopicAnswer
-from holdfast.apps.report.llm.injection import is_suspicious
-from holdfast.apps.report.llm.questions import compact
-from holdfast.apps.report.llm.text_cleaning import clipped, clipped_words
+from holdfast.apps.report.llm.questions import compact_json
+from holdfast.apps.report.llm.injection import looks_like_injection
+from holdfast.apps.report.llm.text_cleaning import truncate, truncate_words
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.taxonomy import Subtopic, Topic
 from holdfast.model.tokens import estimate_tokens
@@ -31,13 +31,13 @@ EXCERPT = 1_500
 # --- samples --------------------------------------------------------------------------------------
 
 
-def samples(texts: Iterable[str]) -> list[list[str]]:
+def sample_batches(texts: Iterable[str]) -> list[list[str]]:
     """Different texts in batches that fit a call each, all of them if they fit into a few calls.
 
     Which ones, and in which batch, depends on nothing but their content. Texts that look as if they
     wanted to steer the model have no say in what the topics are, unless there are no others."""
     different = sorted(set(texts), key=fingerprint)
-    chosen, size = _fitting(text for text in different if not is_suspicious(text))
+    chosen, size = _fitting(text for text in different if not looks_like_injection(text))
     if not chosen:
         chosen, size = _fitting(different)
     batches = -(-size // SAMPLE_TOKENS)
@@ -63,10 +63,10 @@ def fingerprint(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-# --- wishes ---------------------------------------------------------------------------------------
+# --- instructions ---------------------------------------------------------------------------------
 
 
-def wishes(brief: Brief) -> str:
+def topic_instructions(brief: Brief) -> str:
     """What was asked for about the topics, in words for the model."""
     number = (
         f"exactly {brief.topics} topics"
@@ -76,13 +76,13 @@ def wishes(brief: Brief) -> str:
     lines = [f"Propose {number}."]
     if brief.given:
         wanted = [
-            {"name": given.name, "description": given.description, "subtopics": given.subtopics}
-            for given in brief.given
+            {"name": topic.name, "description": topic.description, "subtopics": topic.subtopics}
+            for topic in brief.given
         ]
         lines.append(
             "These topics are wanted, come first and keep exactly these names; they count. Propose "
             "others only for "
-            f"comments that fit none of them:\n<wanted>\n{compact(wanted)}\n</wanted>"
+            f"comments that fit none of them:\n<wanted>\n{compact_json(wanted)}\n</wanted>"
         )
     return "\n".join(lines)
 
@@ -90,84 +90,89 @@ def wishes(brief: Brief) -> str:
 # --- from proposals to topics ---------------------------------------------------------------------
 
 
-def taxonomy(proposed: Sequence[TopicAnswer], brief: Brief) -> tuple[Topic, ...]:
+def make_taxonomy(proposed: Sequence[TopicAnswer], brief: Brief) -> tuple[Topic, ...]:
     """Topics with ids of ours: those that were given, then those proposed, each name once, as many
     as wanted."""
-    shapes = _merged([*map(_as_shape, brief.given), *proposed])
+    answers = _merged([*map(_as_answer, brief.given), *proposed])
     most = max(brief.topics or MOST_TOPICS, len(brief.given))
-    return tuple(_topic(f"t{number}", shape) for number, shape in enumerate(shapes[:most], 1))
+    return tuple(_topic(f"t{number}", answer) for number, answer in enumerate(answers[:most], 1))
 
 
-def extended(
+def extend_taxonomy(
     topics: Sequence[Topic], proposed: Sequence[TopicAnswer], brief: Brief
 ) -> tuple[Topic, ...]:
     """The topics there are, which stay as they are, and what is proposed beside them."""
-    grown = list(topics)
-    most = max(brief.topics or MOST_TOPICS, len(grown))
-    for shape in _merged(proposed):
-        known = next(
-            (index for index, topic in enumerate(grown) if _same(topic.name, shape.name)), None
+    extended = list(topics)
+    most = max(brief.topics or MOST_TOPICS, len(extended))
+    for answer in _merged(proposed):
+        existing = next(
+            (index for index, topic in enumerate(extended) if _same(topic.name, answer.name)), None
         )
-        if known is not None:
-            grown[known] = _with_more(grown[known], shape)
-        elif len(grown) < most:
-            grown.append(_topic(f"t{len(grown) + 1}", shape))
-    return tuple(grown)
+        if existing is not None:
+            extended[existing] = _with_more(extended[existing], answer)
+        elif len(extended) < most:
+            extended.append(_topic(f"t{len(extended) + 1}", answer))
+    return tuple(extended)
 
 
-def proposal(shapes: Sequence[TopicAnswer], weight: int) -> dict[str, Any]:
-    """A proposal as it is laid before the one who merges: descriptions shortened, that is enough to
+def shorten_proposal(proposed: Sequence[TopicAnswer], weight: int) -> dict[str, Any]:
+    """A proposal as it is given to the model that merges: descriptions shortened, that is enough to
     compare."""
     topics = [
         {
-            "name": clipped(shape.name, NAME),
-            "description": clipped_words(shape.description, 30),
+            "name": truncate(topic.name, NAME),
+            "description": truncate_words(topic.description, 30),
             "subtopics": [
-                {"name": clipped(one.name, NAME), "description": clipped_words(one.description, 30)}
-                for one in shape.subtopics[:MOST_SUBTOPICS]
+                {
+                    "name": truncate(subtopic.name, NAME),
+                    "description": truncate_words(subtopic.description, 30),
+                }
+                for subtopic in topic.subtopics[:MOST_SUBTOPICS]
             ],
         }
-        for shape in shapes[:MOST_TOPICS]
+        for topic in proposed[:MOST_TOPICS]
     ]
     return {"weight": weight, "topics": topics}
 
 
-def _as_shape(given: Any) -> TopicAnswer:
-    subtopics = [SubtopicAnswer(name=name, description="") for name in given.subtopics]
+def _as_answer(topic: Any) -> TopicAnswer:
+    subtopics = [SubtopicAnswer(name=name, description="") for name in topic.subtopics]
     return TopicAnswer.model_construct(
-        name=given.name, description=given.description, subtopics=subtopics
+        name=topic.name, description=topic.description, subtopics=subtopics
     )
 
 
-def _merged(shapes: Iterable[TopicAnswer]) -> list[TopicAnswer]:
+def _merged(answers: Iterable[TopicAnswer]) -> list[TopicAnswer]:
     """Topics of the same name become one; those without a name are nothing."""
     merged: dict[str, TopicAnswer] = {}
-    for shape in shapes:
-        name = clipped(shape.name, NAME)
+    for answer in answers:
+        name = truncate(answer.name, NAME)
         if not any(map(str.isalnum, name)):
             continue
         before = merged.get(name.casefold())
         merged[name.casefold()] = TopicAnswer.model_construct(
             name=before.name if before else name,
-            description=(before.description if before else "") or shape.description,
-            subtopics=[*(before.subtopics if before else ()), *shape.subtopics],
+            description=(before.description if before else "") or answer.description,
+            subtopics=[*(before.subtopics if before else ()), *answer.subtopics],
         )
     return list(merged.values())
 
 
-def _topic(id_: str, shape: TopicAnswer) -> Topic:
-    topic = Topic(id_, clipped(shape.name, NAME), clipped_words(shape.description, TOPIC_WORDS), ())
-    topic = _with_more(topic, shape)
+def _topic(id_: str, answer: TopicAnswer) -> Topic:
+    topic = Topic(
+        id_, truncate(answer.name, NAME), truncate_words(answer.description, TOPIC_WORDS), ()
+    )
+    topic = _with_more(topic, answer)
     if topic.subtopics:
         return topic
     return replace(topic, subtopics=(Subtopic(f"{id_}.1", topic.name, topic.description),))
 
 
-def _with_more(topic: Topic, shape: TopicAnswer) -> Topic:
+def _with_more(topic: Topic, answer: TopicAnswer) -> Topic:
     """The topic with the subtopics that it does not have yet."""
-    subtopics = {one.name.casefold(): one for one in topic.subtopics}
-    for one in shape.subtopics:
-        name = clipped(one.name, NAME)
+    subtopics = {subtopic.name.casefold(): subtopic for subtopic in topic.subtopics}
+    for subtopic in answer.subtopics:
+        name = truncate(subtopic.name, NAME)
         if (
             any(map(str.isalnum, name))
             and name.casefold() not in subtopics
@@ -175,10 +180,10 @@ def _with_more(topic: Topic, shape: TopicAnswer) -> Topic:
         ):
             id_ = f"{topic.id}.{len(subtopics) + 1}"
             subtopics[name.casefold()] = Subtopic(
-                id_, name, clipped_words(one.description, SUBTOPIC_WORDS)
+                id_, name, truncate_words(subtopic.description, SUBTOPIC_WORDS)
             )
     return replace(topic, subtopics=tuple(subtopics.values()))
 
 
-def _same(one: str, other: str) -> bool:
-    return clipped(one, NAME).casefold() == clipped(other, NAME).casefold()
+def _same(name: str, other: str) -> bool:
+    return truncate(name, NAME).casefold() == truncate(other, NAME).casefold()

@@ -15,7 +15,7 @@ from holdfast.apps.report.model.taxonomy import OTHER, Topic
 OPENING, CLOSING = "<data>", "</data>"
 
 
-def system(brief: Brief, task: str, *more: str) -> str:
+def system_prompt(brief: Brief, task: str, *more: str) -> str:
     """Role, rules, what was asked, what this kind of question needs besides, and the task
     itself."""
     parts = [
@@ -29,18 +29,18 @@ def system(brief: Brief, task: str, *more: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def data(payload: Any) -> str:
+def data_block(payload: Any) -> str:
     """The payload as JSON in its block, which no text inside can close: `</` is written `<\\/`, the
     same in JSON."""
-    return f"{OPENING}\n{compact(payload)}\n{CLOSING}"
+    return f"{OPENING}\n{compact_json(payload)}\n{CLOSING}"
 
 
-def compact(payload: Any) -> str:
+def compact_json(payload: Any) -> str:
     """JSON without ornaments, the same for the same payload."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
-def topics_part(topics: Sequence[Topic]) -> str:
+def taxonomy_block(topics: Sequence[Topic]) -> str:
     """The taxonomy, as it stands in the part that is cached."""
     listed = [
         {
@@ -53,7 +53,7 @@ def topics_part(topics: Sequence[Topic]) -> str:
         }
         for topic in topics
     ]
-    return f'The topics and their subtopics, and "{OTHER}" for what fits none:\n<topics>\n{compact(listed)}\n</topics>'
+    return f'The topics and their subtopics, and "{OTHER}" for what fits none:\n<topics>\n{compact_json(listed)}\n</topics>'
 
 
 def digest(*parts: str) -> str:
@@ -73,8 +73,8 @@ def _language(brief: Brief) -> str:
 def _asked(brief: Brief) -> str:
     """The question; the title stands in for it, and does not come on top: a new title is no new
     question."""
-    asked = brief.question or brief.title
-    lines = [f"The question that people answered: {asked}"] if asked else []
+    question = brief.question or brief.title
+    lines = [f"The question that people answered: {question}"] if question else []
     if brief.description:
         lines.append(f"About the consultation: {brief.description}")
     return "\n".join(lines)

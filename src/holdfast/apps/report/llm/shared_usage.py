@@ -30,8 +30,8 @@ class SharedContext:
         counts the call."""
         inputs, outputs = self._parts(input_tokens), self._parts(output_tokens)
         costs = [None] * len(inputs) if cost is None else self._money(cost)
-        for ctx, read, said, price in zip(self._contexts, inputs, outputs, costs, strict=True):
-            ctx.usage(input_tokens=read, output_tokens=said, cost=price, calls=calls)
+        for ctx, read, written, price in zip(self._contexts, inputs, outputs, costs, strict=True):
+            ctx.usage(input_tokens=read, output_tokens=written, cost=price, calls=calls)
             calls = 0
 
     def _parts(self, total: int) -> list[int]:

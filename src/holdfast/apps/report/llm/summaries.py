@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.apps.report.llm.answers import CruxAnswer, SentencesAnswer
-from holdfast.apps.report.llm.injection import is_told_apart
-from holdfast.apps.report.llm.questions import data, system
-from holdfast.apps.report.llm.text_cleaning import clipped, sentence
+from holdfast.apps.report.llm.injection import must_stay_apart
+from holdfast.apps.report.llm.questions import data_block, system_prompt
+from holdfast.apps.report.llm.text_cleaning import truncate, without_citations
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import CruxDraft
@@ -38,19 +38,19 @@ class Summariser:
     async def summarise(
         self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> list[Sentence]:
-        told = _harmless(groups)[:MOST_GROUPS]
-        if not told:
+        shown = _harmless(groups)[:MOST_GROUPS]
+        if not shown:
             return []
         names = {subtopic.id: subtopic.name for subtopic in topic.subtopics}
         listed = [
-            {**_numbered(n, group), "subtopic": names.get(group.subtopic, "")}
-            for n, group in enumerate(told, 1)
+            {**_numbered(number, group), "subtopic": names.get(group.subtopic, "")}
+            for number, group in enumerate(shown, 1)
         ]
         payload = {
             "topic": {"name": topic.name, "description": topic.description},
             "claims": listed,
         }
-        return await self._sentences("summaries", payload, told, MOST_SENTENCES, brief, ctx)
+        return await self._sentences("summaries", payload, shown, MOST_SENTENCES, brief, ctx)
 
     async def overview(
         self,
@@ -61,34 +61,36 @@ class Summariser:
         ctx: Context,
     ) -> list[Sentence]:
         written = {
-            summary.topic: " ".join(each.text for each in summary.sentences)
+            summary.topic: " ".join(sentence.text for sentence in summary.sentences)
             for summary in summaries
         }
-        told: list[ClaimGroup] = []
+        shown: list[ClaimGroup] = []
         listed = []
         for topic in topics:
-            own = _harmless(groups.get(topic.id, ()))[:GROUPS_OF_A_TOPIC]
-            claims = [_numbered(number, group) for number, group in enumerate(own, len(told) + 1)]
+            of_topic = _harmless(groups.get(topic.id, ()))[:GROUPS_OF_A_TOPIC]
+            claims = [
+                _numbered(number, group) for number, group in enumerate(of_topic, len(shown) + 1)
+            ]
             listed.append(
                 {"topic": topic.name, "summary": written.get(topic.id, ""), "claims": claims}
             )
-            told += own
-        if not told:
+            shown += of_topic
+        if not shown:
             return []
         return await self._sentences(
-            "overview", {"topics": listed}, told, MOST_FINDINGS, brief, ctx
+            "overview", {"topics": listed}, shown, MOST_FINDINGS, brief, ctx
         )
 
     async def _sentences(
         self,
         task: str,
         payload: dict[str, Any],
-        told: Sequence[ClaimGroup],
+        shown: Sequence[ClaimGroup],
         most: int,
         brief: Brief,
         ctx: Context,
     ) -> list[Sentence]:
-        question = Question(system(brief, task), data(payload), task, max_output=2_000)
+        question = Question(system_prompt(brief, task), data_block(payload), task, max_output=2_000)
         try:
             answer = await self._model.ask(
                 question,
@@ -96,36 +98,41 @@ class Summariser:
                 ctx,
                 budget=brief.budget,
                 fresh=brief.fresh,
-                check=_cites_something(len(told)),
+                check=_cites_something(len(shown)),
             )
         except (Declined, TooLong) as error:
             ctx.log.warning(f"the model wrote no {task}: {error}")
             return []
         sentences = [
-            Sentence(clipped(sentence(each.text), SENTENCE), _known(each.claims, told))
-            for each in answer.sentences
+            Sentence(
+                truncate(without_citations(proposed.text), SENTENCE), _known(proposed.claims, shown)
+            )
+            for proposed in answer.sentences
         ]
-        return [each for each in sentences if each.text][:most]
+        return [proposed for proposed in sentences if proposed.text][:most]
 
     async def crux(
         self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> CruxDraft | None:
-        told = _harmless(groups)[:MOST_GROUPS]
-        speakers = list(dict.fromkeys(speaker for group in told for speaker in group.speakers))[
+        shown = _harmless(groups)[:MOST_GROUPS]
+        speakers = list(dict.fromkeys(speaker for group in shown for speaker in group.speakers))[
             :MOST_SPEAKERS
         ]
-        if len(told) < 2 or len(speakers) < 2:
+        if len(shown) < 2 or len(speakers) < 2:
             return None
         payload = {
             "subtopic": {"name": subtopic.name, "description": subtopic.description},
             "claims": [
                 {"number": number, "statement": group.statement}
-                for number, group in enumerate(told, 1)
+                for number, group in enumerate(shown, 1)
             ],
-            "speakers": _what_they_said(speakers, told),
+            "speakers": _what_they_said(speakers, shown),
         }
         question = Question(
-            system(brief, "crux"), data(payload), "crux", max_output=1_200 + 10 * len(speakers)
+            system_prompt(brief, "crux"),
+            data_block(payload),
+            "crux",
+            max_output=1_200 + 10 * len(speakers),
         )
         try:
             answer = await self._model.ask(
@@ -136,54 +143,56 @@ class Summariser:
                 fresh=brief.fresh,
                 check=_explains,
             )
-            return _crux(answer, told, speakers)
+            return _crux(answer, shown, speakers)
         except (Declined, TooLong) as error:
             ctx.log.warning(f"the model looked for no crux in {subtopic.name!r}: {error}")
             return None
 
 
 def _harmless(groups: Iterable[ClaimGroup]) -> list[ClaimGroup]:
-    return [group for group in groups if not any(map(is_told_apart, group.members))]
+    return [group for group in groups if not any(map(must_stay_apart, group.members))]
 
 
 def _numbered(number: int, group: ClaimGroup) -> dict[str, Any]:
     return {"number": number, "people": len(group.speakers), "statement": group.statement}
 
 
-def _known(numbers: Iterable[int], told: Sequence[ClaimGroup]) -> tuple[str, ...]:
+def _known(numbers: Iterable[int], shown: Sequence[ClaimGroup]) -> tuple[str, ...]:
     """The groups behind the numbers; those that were never given are nothing."""
     return tuple(
-        dict.fromkeys(told[number - 1].id for number in numbers if 1 <= number <= len(told))
+        dict.fromkeys(shown[number - 1].id for number in numbers if 1 <= number <= len(shown))
     )
 
 
 def _cites_something(claims: int) -> Callable[[SentencesAnswer], str | None]:
     def check(answer: SentencesAnswer) -> str | None:
-        if any(1 <= number <= claims for each in answer.sentences for number in each.claims):
+        if any(
+            1 <= number <= claims for sentence in answer.sentences for number in sentence.claims
+        ):
             return None
         return f"no sentence lists the number of a claim that it rests on; numbers run from 1 to {claims}"
 
     return check
 
 
-def _what_they_said(speakers: Sequence[str], told: Sequence[ClaimGroup]) -> list[dict[str, Any]]:
+def _what_they_said(speakers: Sequence[str], shown: Sequence[ClaimGroup]) -> list[dict[str, Any]]:
     numbers = {speaker: number for number, speaker in enumerate(speakers, 1)}
-    said: dict[int, list[int]] = {number: [] for number in numbers.values()}
-    for claim, group in enumerate(told, 1):
+    claims_by_speaker: dict[int, list[int]] = {number: [] for number in numbers.values()}
+    for claim, group in enumerate(shown, 1):
         for speaker in group.speakers:
             if speaker in numbers:
-                said[numbers[speaker]].append(claim)
-    return [{"number": number, "claims": claims} for number, claims in said.items()]
+                claims_by_speaker[numbers[speaker]].append(claim)
+    return [{"number": number, "claims": claims} for number, claims in claims_by_speaker.items()]
 
 
 def _explains(answer: CruxAnswer) -> str | None:
-    if not answer.divided or len(sentence(answer.explanation)) >= EXPLANATION[0]:
+    if not answer.divided or len(without_citations(answer.explanation)) >= EXPLANATION[0]:
         return None
     return f"the explanation has to have {EXPLANATION[0]} to {EXPLANATION[1]} characters"
 
 
 def _crux(
-    answer: CruxAnswer, told: Sequence[ClaimGroup], speakers: Sequence[str]
+    answer: CruxAnswer, shown: Sequence[ClaimGroup], speakers: Sequence[str]
 ) -> CruxDraft | None:
     def named(numbers: Iterable[int], others: Iterable[int]) -> tuple[str, ...]:
         """Speakers by number; who is put on both sides is on none."""
@@ -191,8 +200,8 @@ def _crux(
         return tuple(speakers[number - 1] for number in chosen if number not in set(others))
 
     agree, disagree = named(answer.agree, answer.disagree), named(answer.disagree, answer.agree)
-    statement = clipped(sentence(answer.statement), 300)
+    statement = truncate(without_citations(answer.statement), 300)
     if not (answer.divided and statement and agree and disagree):
         return None
-    explanation = clipped(sentence(answer.explanation), EXPLANATION[1])
-    return CruxDraft(statement, explanation, agree, disagree, _known(answer.claims, told))
+    explanation = truncate(without_citations(answer.explanation), EXPLANATION[1])
+    return CruxDraft(statement, explanation, agree, disagree, _known(answer.claims, shown))

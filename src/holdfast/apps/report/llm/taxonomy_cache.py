@@ -27,44 +27,44 @@ class KnownTaxonomy:
 
     def among(self, comments: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Where those comments were placed that it knows."""
-        return {each: self.placed[each] for each in comments if each in self.placed}
+        return {comment: self.placed[comment] for comment in comments if comment in self.placed}
 
 
 class TaxonomyCache:
-    """What was found before for one tenant, oldest first, by what was asked for. Entries are never
-    changed."""
+    """What was found before for one tenant, oldest first, by all that decides it apart from the
+    comments. Entries are never changed."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     async def find(
-        self, wishes: str, comments: Collection[str], ctx: Context
+        self, cache_key: str, comments: Collection[str], ctx: Context
     ) -> KnownTaxonomy | None:
         """The newest one that knows most of these comments."""
         if not comments:
             return None
-        for entry in reversed((await self._entries(wishes, ctx))[-LOOK_BACK:]):
+        for entry in reversed((await self._entries(cache_key, ctx))[-LOOK_BACK:]):
             known = await self._model.recall(("taxonomy", entry), KnownTaxonomy, ctx)
             if known is not None and len(known.among(comments)) >= ENOUGH * len(comments):
                 return known
         return None
 
-    async def keep(self, wishes: str, known: KnownTaxonomy, ctx: Context) -> None:
+    async def keep(self, cache_key: str, known: KnownTaxonomy, ctx: Context) -> None:
         entry = digest(plain_json(known))
-        entries = await self._entries(wishes, ctx)
+        entries = await self._entries(cache_key, ctx)
         if entries[-1:] != [entry]:
             await self._model.remember(("taxonomy", entry), known, ctx)
-            await self._model.remember(_place(wishes, len(entries)), entry, ctx)
+            await self._model.remember(_entry_key(cache_key, len(entries)), entry, ctx)
 
-    async def _entries(self, wishes: str, ctx: Context) -> list[str]:
+    async def _entries(self, cache_key: str, ctx: Context) -> list[str]:
         entries: list[str] = []
         for number in count():
-            entry = await self._model.recall(_place(wishes, number), str, ctx)
+            entry = await self._model.recall(_entry_key(cache_key, number), str, ctx)
             if entry is None:
                 break
             entries.append(entry)
         return entries
 
 
-def _place(wishes: str, number: int) -> CacheKey:
-    return "taxonomies", wishes, str(number)
+def _entry_key(cache_key: str, number: int) -> CacheKey:
+    return "taxonomies", cache_key, str(number)

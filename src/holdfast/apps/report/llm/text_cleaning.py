@@ -18,7 +18,7 @@ _SPACE = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 
-def tidy(text: str) -> str:
+def plain_text(text: str) -> str:
     """Plain words on one line."""
     if not text.isascii():
         text = "".join(filter(_is_visible, text))
@@ -35,15 +35,15 @@ def _is_visible(char: str) -> bool:
     )
 
 
-def sentence(text: str) -> str:
+def without_citations(text: str) -> str:
     """Plain words without citations: those we print ourselves, after checking them."""
-    return tidy(_CITATION.sub("", text))
+    return plain_text(_CITATION.sub("", text))
 
 
-def clipped(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """At most so many characters: whole sentences if they hold half of it, else whole words and an
     ellipsis."""
-    text = tidy(text)
+    text = plain_text(text)
     if len(text) <= most:
         return text
     ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, most)]
@@ -54,8 +54,8 @@ def clipped(text: str, most: int) -> str:
     return (cut[:space] if space > most // 2 else cut).rstrip(" ,;:.-") + "…"
 
 
-def clipped_words(text: str, most: int) -> str:
+def truncate_words(text: str, most: int) -> str:
     """At most so many words, for a text with spaces; about as much, for one without."""
-    words = tidy(text).split(" ")
+    words = plain_text(text).split(" ")
     short = " ".join(words[:most])
-    return clipped(short + "…" if len(words) > most else short, most * 10)
+    return truncate(short + "…" if len(words) > most else short, most * 10)

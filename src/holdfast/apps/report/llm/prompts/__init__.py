@@ -24,8 +24,8 @@ def own_prompt(name: str) -> str:
 def prompt(name: str, brief: Brief) -> str:
     """The wording in use. Where a replacement has a `${placeholder}`, it is told that the data
     comes below."""
-    given = brief.prompts.get(name, "").strip() if name in PROMPTS else ""
-    return PLACEHOLDER.sub("(given below)", given) if given else own_prompt(name)
+    replacement = brief.prompts.get(name, "").strip() if name in PROMPTS else ""
+    return PLACEHOLDER.sub("(given below)", replacement) if replacement else own_prompt(name)
 
 
 def prompts_used(brief: Brief) -> list[PromptUsed]:
