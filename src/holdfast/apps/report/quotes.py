@@ -25,24 +25,24 @@ def locate(quote: str, text: str, start: int | None = None) -> Span | None:
         return None
     if start is not None and text[start : start + len(quote)] == quote:
         return _trimmed(text, start, start + len(quote))
-    found = text.find(quote)
-    if found >= 0:
-        return _trimmed(text, found, found + len(quote))
+    index = text.find(quote)
+    if index >= 0:
+        return _trimmed(text, index, index + len(quote))
     return _located_by_letters(quote, text)
 
 
 def _located_by_letters(quote: str, text: str) -> Span | None:
     letters, places = _letters(text)
-    pieces = [piece for piece in (_letters(part)[0] for part in _parts(quote)) if piece]
+    pieces = [fragment for fragment in (_letters(part)[0] for part in _parts(quote)) if fragment]
     if sum(map(len, pieces)) < SHORTEST:
         return None
     first = end = -1
-    for piece in pieces:  # "a […] b" is quoted as everything from a to b
-        found = letters.find(piece, max(end, 0))
-        if found < 0:
+    for fragment in pieces:  # "a […] b" is quoted as everything from a to b
+        index = letters.find(fragment, max(end, 0))
+        if index < 0:
             return None
-        first = found if first < 0 else first
-        end = found + len(piece)
+        first = index if first < 0 else first
+        end = index + len(fragment)
     if len(pieces) > 1 and end - first > 4 * sum(map(len, pieces)) + 200:
         return None  # what was left out is most of it: that is no quote any more
     return _trimmed(text, places[first], _after(text, places[end - 1]))
@@ -59,11 +59,11 @@ def _letters(text: str) -> tuple[str, tuple[int, ...]]:
     """Letters and digits, folded, and the place in the text that each one came from."""
     folded: list[str] = []
     places: list[int] = []
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         for part in unicodedata.normalize("NFKD", character).casefold():
             if part.isalnum():
                 folded.append(part)
-                places.append(place)
+                places.append(index)
     return "".join(folded), tuple(places)
 
 

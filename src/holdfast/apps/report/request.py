@@ -91,13 +91,13 @@ class ReportRequest(BaseModel):
     def digest(self) -> str:
         """Of everything that decides what the report says: the same for the same content and
         wishes."""
-        told = self.model_dump(mode="json", exclude={"report_id", "budget", "fresh"})
+        fields = self.model_dump(mode="json", exclude={"report_id", "budget", "fresh"})
         for name in ("file", "votes"):  # where the bytes are kept says nothing about them
-            if told[name]:
-                told[name].pop("parts")
+            if fields[name]:
+                fields[name].pop("parts")
         import msgspec
 
-        return sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()[:16]
+        return sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()[:16]
 
     def brief(self, language: str) -> Brief:
         """What analysts are told; `language` is that of most comments."""

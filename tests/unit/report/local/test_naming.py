@@ -2,17 +2,17 @@
 
 import pytest
 
-from holdfast.apps.report.local.phrases import collect, root
+from holdfast.apps.report.local.phrases import collect_phrases, root
 from holdfast.apps.report.local.tokenizing import language, languages, stop_words, units
-from holdfast.apps.report.local.topic_names import candidates, compose
+from holdfast.apps.report.local.topic_names import candidates, compose_name
 
 ENGLISH = stop_words(("en",))
 
 
 def best(texts: list[str], rows: list[int], code: str = "en") -> str:
-    phrases = collect(texts, stop_words((code,)))
+    phrases = collect_phrases(texts, stop_words((code,)))
     found = candidates(phrases, rows, [str(at) for at in range(len(texts))])
-    return compose(phrases, found, len(rows), code, set())[0]
+    return compose_name(phrases, found, len(rows), code, set())[0]
 
 
 def test_a_phrase_is_better_than_a_word_and_capitals_are_as_people_write_them():
@@ -74,11 +74,11 @@ def test_a_sentence_that_is_repeated_does_not_name_a_topic_by_itself():
 
 def test_siblings_never_share_a_name():
     texts = ["The bus is late.", "A bus never comes.", "The bus is full", "My bus broke down"] * 2
-    phrases = collect([f"{text} {at}" for at, text in enumerate(texts)], ENGLISH)
+    phrases = collect_phrases([f"{text} {at}" for at, text in enumerate(texts)], ENGLISH)
     taken: set[str] = set()
     speakers = [str(at) for at in range(8)]
     names = [
-        compose(phrases, candidates(phrases, rows, speakers), 4, "en", taken)[0]
+        compose_name(phrases, candidates(phrases, rows, speakers), 4, "en", taken)[0]
         for rows in ([0, 1, 2, 3], [4, 5, 6, 7])
     ]
     assert names[0] == "Bus"

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.report.local.scene import claims
 
 from holdfast.apps.report.local.grouping import group
-from holdfast.apps.report.local.polarity import contradicts, opposed, stance
+from holdfast.apps.report.local.polarity import contradicts, opposed, polarity
 
 OPPOSITES = """
 I need the Quay car park | The Quay car park should go
@@ -102,15 +102,15 @@ def grouped(*statements: str) -> list[set[str]]:
 
 @pytest.mark.parametrize(("one", "other"), pairs(OPPOSITES))
 def test_opposites_are_told_apart_both_ways_and_never_merge(one, other):
-    assert opposed(stance(one), stance(other))
-    assert opposed(stance(other), stance(one))
+    assert opposed(polarity(one), polarity(other))
+    assert opposed(polarity(other), polarity(one))
     assert len(grouped(one, other)) == 2
     assert len(grouped(other, one, other, one)) == 2
 
 
 @pytest.mark.parametrize(("one", "other"), pairs(SAME))
 def test_the_same_thought_merges(one, other):
-    assert not opposed(stance(one), stance(other))
+    assert not opposed(polarity(one), polarity(other))
     assert len(grouped(one, other, "The library closes far too soon on Sundays.")) == 2
 
 
@@ -165,8 +165,8 @@ def test_every_member_resembles_the_claim_that_leads_and_not_just_the_last():
 
 
 def test_only_what_is_opposite_contradicts():
-    assert contradicts(stance("Guns should be banned."), stance("Guns should not be banned."))
-    assert contradicts(stance("Taxes should go up."), stance("Taxes should go down."))
-    assert not contradicts(stance("I identify as a man."), stance("I identify as a woman."))
-    assert not contradicts(stance("The wage should be $15."), stance("The wage should be $25."))
-    assert not contradicts(stance("Is it good?"), stance("It is not good."))
+    assert contradicts(polarity("Guns should be banned."), polarity("Guns should not be banned."))
+    assert contradicts(polarity("Taxes should go up."), polarity("Taxes should go down."))
+    assert not contradicts(polarity("I identify as a man."), polarity("I identify as a woman."))
+    assert not contradicts(polarity("The wage should be $15."), polarity("The wage should be $25."))
+    assert not contradicts(polarity("Is it good?"), polarity("It is not good."))

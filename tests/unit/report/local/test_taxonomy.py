@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.report.local.scene import analyse, comments
 
-from holdfast.apps.report.local.topics import parts
+from holdfast.apps.report.local.topics import split_comments
 from holdfast.apps.report.model.brief import Brief, GivenTopic
 from holdfast.apps.report.model.taxonomy import OTHER
 
@@ -191,7 +191,7 @@ def test_of_a_long_comment_the_sentences_that_claim_most_are_kept():
         + "We need more counsellors in our schools because nobody listens to the children. "
         + tale
     )
-    kept = parts(comments(text))
+    kept = split_comments(comments(text))
     assert len(kept.kept) < kept.sentences / 2
     assert any("counsellors" in part.text for part in kept.kept)
 

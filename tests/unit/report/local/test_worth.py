@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.apps.report.local.sentence_value import is_filler, weight
+from holdfast.apps.report.local.sentence_value import is_filler, claim_score
 
 NOTHING = """Hello.|Thank you!|yes|No.|Ok|I agree|Yes I agree|maybe|idk|I don't get it|Really?|test 24234234|test aisdfj
 asdfasdf|iausdhfiuhsdf|dfsfdsgsdfgdfs dfg dfsg sdfgsdfg|test October 17
@@ -30,5 +30,5 @@ def test_it_says_something(text):
 
 def test_an_opinion_weighs_more_than_a_tale_or_a_question():
     opinion = "We need more counsellors because the schools can't cope."
-    assert weight(opinion) > weight("When I was a boy he said he was there, you know.")
-    assert weight(opinion) > weight("Where are all the counsellors in our schools?")
+    assert claim_score(opinion) > claim_score("When I was a boy he said he was there, you know.")
+    assert claim_score(opinion) > claim_score("Where are all the counsellors in our schools?")

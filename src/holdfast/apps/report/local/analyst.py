@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.apps.report.local import grouping, tensions, topics
 from holdfast.apps.report.local import summaries as writing
-from holdfast.apps.report.local.messages import base, say
+from holdfast.apps.report.local.messages import base_language, message
 from holdfast.apps.report.local.sentence_value import is_filler
-from holdfast.apps.report.local.statements import statement
+from holdfast.apps.report.local.statements import as_statement
 from holdfast.apps.report.local.topics import SentenceParts
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
@@ -39,14 +39,16 @@ class LocalAnalyst:
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         """Half the progress is splitting comments into sentences, the other half finding topics in
         them."""
-        kept, sentences = [], 0
+        parts, sentences = [], 0
         for start in range(0, len(comments), _CHUNK):
-            found = await asyncio.to_thread(topics.parts, comments[start : start + _CHUNK], start)
-            kept += found.kept
-            sentences += found.sentences
+            chunk = await asyncio.to_thread(
+                topics.split_comments, comments[start : start + _CHUNK], start
+            )
+            parts += chunk.kept
+            sentences += chunk.sentences
             ctx.progress(min(start + _CHUNK, len(comments)) // 2, len(comments))
         clustering = await asyncio.to_thread(
-            topics.build, comments, SentenceParts(tuple(kept), sentences), brief
+            topics.find_topics, comments, SentenceParts(tuple(parts), sentences), brief
         )
         ctx.progress(len(comments), len(comments))
         return clustering
@@ -62,7 +64,7 @@ class LocalAnalyst:
         """Each placed part is a claim, unless it says nothing: then the comment makes none."""
         quotes = [(comment.text[p.start : p.end], p) for p in placements]
         return [
-            ClaimDraft(statement(quote), quote, p.subtopic, p.start)
+            ClaimDraft(as_statement(quote), quote, p.subtopic, p.start)
             for quote, p in quotes
             if not is_filler(quote)
         ]
@@ -106,6 +108,6 @@ class LocalAnalyst:
         """The limits that every report of this analyst has. In the report's language where that is
         known."""
         keys = ["method", "merging", "tensions"] + (
-            [] if base(language) in ("en", "und") else ["weaker"]
+            [] if base_language(language) in ("en", "und") else ["weaker"]
         )
-        return [say(language, key) for key in keys]
+        return [message(language, key) for key in keys]

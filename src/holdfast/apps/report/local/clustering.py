@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 
-from holdfast.apps.report.local.embeddings import Vectors, centre, unit
+from holdfast.apps.report.local.embeddings import Vectors, subtract_mean, unit_length
 
 Labels = NDArray[np.intp]
 """The number of its cluster for each row; NOWHERE if it fits in none."""
@@ -69,14 +69,14 @@ class Tree:
 
     def below(self, node: int) -> list[int]:
         """The leaves under a node."""
-        found, waiting = [], [node]
+        below, waiting = [], [node]
         while waiting:
-            at = waiting.pop()
-            if at < self.leaves:
-                found.append(at)
+            current = waiting.pop()
+            if current < self.leaves:
+                below.append(current)
             else:
-                waiting.extend(self.children(at))
-        return sorted(found)
+                waiting.extend(self.children(current))
+        return sorted(below)
 
     def cut(self, node: int, parts: int) -> list[int]:
         """A node cut into parts: always the one whose halves differ most is cut next."""
@@ -101,28 +101,30 @@ class Tree:
 def divide(vectors: Vectors, owners: NDArray[np.intp], topics: int = 0) -> Division:
     """Topics and subtopics of rows that belong to comments (`owners`), as many topics as fit or as
     asked for."""
-    kept = np.flatnonzero(~apart(vectors, owners))
+    similar = np.flatnonzero(~isolated_rows(vectors, owners))
     division = Division(
         np.full(len(vectors), UNASSIGNED, np.intp), np.full(len(vectors), UNASSIGNED, np.intp)
     )
-    if not len(kept):
+    if not len(similar):
         return division
-    if alike(vectors[kept]):
-        division.topics[kept] = division.subtopics[kept] = 0
+    if all_similar(vectors[similar]):
+        division.topics[similar] = division.subtopics[similar] = 0
         return division
-    inside = centre(vectors[kept])
-    found = _divide(inside, topics, most_topics(len(kept), len(np.unique(owners[kept]))))
-    found = _tightened(inside, found, int(_LEFT_OUT * len(vectors)) - (len(vectors) - len(kept)))
-    division.topics[kept], division.subtopics[kept] = found.topics, found.subtopics
+    centred = subtract_mean(vectors[similar])
+    inner = _divide(centred, topics, most_topics(len(similar), len(np.unique(owners[similar]))))
+    inner = _tightened(
+        centred, inner, int(_LEFT_OUT * len(vectors)) - (len(vectors) - len(similar))
+    )
+    division.topics[similar], division.subtopics[similar] = inner.topics, inner.subtopics
     return division
 
 
-def alike(vectors: Vectors) -> bool:
+def all_similar(vectors: Vectors) -> bool:
     """Whether all rows say nearly the same: then there is nothing to divide."""
-    return float((vectors @ unit(vectors.sum(axis=0, keepdims=True))[0]).mean()) > _ALIKE
+    return float((vectors @ unit_length(vectors.sum(axis=0, keepdims=True))[0]).mean()) > _ALIKE
 
 
-def apart(vectors: Vectors, owners: NDArray[np.intp]) -> NDArray[np.bool_]:
+def isolated_rows(vectors: Vectors, owners: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Which rows resemble no row of another comment: at most the furthest eighth."""
     if len(vectors) < 12:
         return np.zeros(len(vectors), np.bool_)
@@ -151,7 +153,7 @@ def _divide(vectors: Vectors, topics: int, most: int) -> Division:
     if len(vectors) < 12 and topics < 2:
         return Division(np.zeros(len(vectors), np.intp), np.zeros(len(vectors), np.intp))
     small = small_clusters(vectors) if len(vectors) > LARGEST_TREE else np.arange(len(vectors))
-    leaves = smooth(middles(vectors, small))
+    leaves = smooth(centroids(vectors, small))
     tree = Tree(len(leaves), linkage(leaves.astype(np.float64), "ward"))
     sizes = np.bincount(small, minlength=len(leaves))
     nodes = tree.cut(tree.root, topics or _fitting(tree, leaves, most))
@@ -164,7 +166,7 @@ def subdivide(vectors: Vectors) -> Labels:
     if len(vectors) < 12:
         return np.zeros(len(vectors), np.intp)
     small = small_clusters(vectors) if len(vectors) > LARGEST_TREE else np.arange(len(vectors))
-    leaves = smooth(middles(vectors, small))
+    leaves = smooth(centroids(vectors, small))
     tree = Tree(len(leaves), linkage(leaves.astype(np.float64), "ward"))
     sizes = np.bincount(small, minlength=len(leaves))
     return _cut_again(tree, leaves, [[tree.root]], sizes, small).subtopics
@@ -177,7 +179,7 @@ def small_clusters(vectors: Vectors) -> Labels:
     for _ in range(4):
         labels = nearest(vectors, starts)
         labels = np.unique(labels, return_inverse=True)[1]
-        starts = middles(vectors, labels)
+        starts = centroids(vectors, labels)
     return labels
 
 
@@ -189,25 +191,25 @@ def nearest(vectors: Vectors, targets: Vectors) -> Labels:
     )
 
 
-def middles(vectors: Vectors, labels: Labels) -> Vectors:
+def centroids(vectors: Vectors, labels: Labels) -> Vectors:
     """The middle of each cluster, with length 1. Labels are 0, 1, 2 … without a gap; NOWHERE does
     not count."""
     inside = labels != UNASSIGNED
     sums = np.zeros((int(labels.max(initial=-1)) + 1, vectors.shape[1]), np.float32)
     np.add.at(sums, labels[inside], vectors[inside])
-    return unit(sums)
+    return unit_length(sums)
 
 
 def neighbours(vectors: Vectors, count: int) -> NDArray[np.intp]:
     """The nearest other rows of each row."""
-    found = np.empty((len(vectors), count), np.intp)
+    nearest_rows = np.empty((len(vectors), count), np.intp)
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK] @ vectors.T
         block[np.arange(len(block)), np.arange(start, start + len(block))] = -2
-        found[start : start + _BLOCK] = np.sort(
+        nearest_rows[start : start + _BLOCK] = np.sort(
             np.argpartition(-block, count - 1, axis=1)[:, :count], axis=1
         )
-    return found
+    return nearest_rows
 
 
 def smooth(vectors: Vectors, times: int = 3) -> Vectors:
@@ -216,7 +218,9 @@ def smooth(vectors: Vectors, times: int = 3) -> Vectors:
         return vectors
     count = min(3 + len(vectors) // 25, 35)
     for _ in range(times):
-        vectors = unit(vectors + unit(vectors[neighbours(vectors, count)].mean(axis=1)))
+        vectors = unit_length(
+            vectors + unit_length(vectors[neighbours(vectors, count)].mean(axis=1))
+        )
     return vectors
 
 
@@ -239,11 +243,11 @@ def _silhouette(distances: NDArray[np.float32], labels: Labels) -> float:
         [distances[:, labels == number].sum(axis=1) for number in range(len(sizes))], axis=1
     )
     rows = np.arange(len(labels))
-    own = sums[rows, labels] / np.maximum(sizes[labels] - 1, 1)
+    to_own = sums[rows, labels] / np.maximum(sizes[labels] - 1, 1)
     means = sums / sizes
     means[rows, labels] = np.inf
-    other = means.min(axis=1)
-    return float(((other - own) / np.maximum(np.maximum(own, other), 1e-9)).mean())
+    to_nearest = means.min(axis=1)
+    return float(((to_nearest - to_own) / np.maximum(np.maximum(to_own, to_nearest), 1e-9)).mean())
 
 
 def _joined_up(
@@ -252,11 +256,13 @@ def _joined_up(
     """Lists of nodes that hold at least so much: what is smaller joins the nearest."""
     groups = [[node] for node in nodes]
     while len(groups) > 1:
-        held = [int(sizes[_leaves(tree, group)].sum()) for group in groups]
-        smallest = min(range(len(groups)), key=lambda number: (held[number], number))
-        if held[smallest] >= least:
+        members = [int(sizes[_leaves(tree, group)].sum()) for group in groups]
+        smallest = min(range(len(groups)), key=lambda number: (members[number], number))
+        if members[smallest] >= least:
             break
-        centres = unit(np.stack([leaves[_leaves(tree, group)].mean(axis=0) for group in groups]))
+        centres = unit_length(
+            np.stack([leaves[_leaves(tree, group)].mean(axis=0) for group in groups])
+        )
         similar = centres @ centres[smallest]
         similar[smallest] = -2
         groups[int(np.argmax(similar))].extend(groups[smallest])
@@ -276,9 +282,9 @@ def _cut_again(
     of_subtopic = np.zeros(tree.leaves, np.intp)
     count = 0
     for number, group in enumerate(topics):
-        held = int(sizes[_leaves(tree, group)].sum())
-        parts = int(np.clip(round(np.sqrt(held) / 2.4), 1, 8))
-        nodes = _joined_up(tree, leaves, sizes, _parts(tree, group, parts), max(3, held // 25))
+        members = int(sizes[_leaves(tree, group)].sum())
+        parts = int(np.clip(round(np.sqrt(members) / 2.4), 1, 8))
+        nodes = _joined_up(tree, leaves, sizes, _parts(tree, group, parts), max(3, members // 25))
         for part in nodes:
             below = _leaves(tree, part)
             of_topic[below], of_subtopic[below] = number, count
@@ -302,7 +308,7 @@ def _tightened(vectors: Vectors, division: Division, room: int) -> Division:
     """Subtopics that do not hold together are given up; up to `room` of their rows fit nowhere
     then."""
     subtopics = division.subtopics
-    centres = middles(vectors, subtopics)
+    centres = centroids(vectors, subtopics)
     together = np.bincount(subtopics, (vectors * centres[subtopics]).sum(axis=1)) / np.bincount(
         subtopics
     )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold
+from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
 
 NEGATION = "negation"
 _NEGATIONS = """don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't hasn't
@@ -156,7 +156,7 @@ class _Lexicon:
     def find(self, text: str) -> Iterator[Cue]:
         before = ""
         for match in WORD.finditer(text):
-            word = fold(match.group())
+            word = fold_case(match.group())
             if _UNSPACED.match(word):
                 yield from self._within(match)
             elif (
@@ -198,11 +198,11 @@ _TAKING = _Lexicon(
 )
 
 
-def turning(text: str) -> list[Cue]:
+def turning_cues(text: str) -> list[Cue]:
     """The negations and opposites in a text, in their order."""
     return list(_TURNING.find(text))
 
 
-def sides(text: str) -> list[Cue]:
+def side_cues(text: str) -> list[Cue]:
     """The sides a text speaks of."""
     return list(_TAKING.find(text))

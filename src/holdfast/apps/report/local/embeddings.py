@@ -1,9 +1,9 @@
 """Texts as vectors: near each other means similar in meaning.
 
-Two kinds. `semantic` is a small static model (WordLlama): the weights and the tokenizer lie in its
+Two kinds. `semantic_vectors` is a small static model (WordLlama): the weights and the tokenizer lie in its
 wheel and are read from there, because its own loader looks for the tokenizer on the network. It
-knows English well and other languages a little. `lexical` is made from the comments themselves, by
-which character sequences they share; it knows no synonyms but works in every script. `represent`
+knows English well and other languages a little. `lexical_vectors` is made from the comments themselves, by
+which character sequences they share; it knows no synonyms but works in every script. `sentence_vectors`
 weighs the two by language: measured on comments, the model alone is best for English, character
 sequences alone for Chinese, and both together for languages like French."""
 
@@ -27,7 +27,7 @@ from holdfast.apps.report.local.tokenizing import (
     UNKNOWN,
     UNSPACED,
     WORD,
-    fold,
+    fold_case,
     language,
     stop_words,
 )
@@ -84,24 +84,26 @@ def _wheel() -> Path:
     return Path(spec.origin).parent
 
 
-def unit(vectors: Vectors) -> Vectors:
+def unit_length(vectors: Vectors) -> Vectors:
     """Every row with length 1; a row of zeros stays one."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
 
 
-def centre(vectors: Vectors) -> Vectors:
+def subtract_mean(vectors: Vectors) -> Vectors:
     """What sets texts apart from the others around them: the mean taken off, and length 1 again."""
-    return unit(vectors - vectors.mean(axis=0, keepdims=True)) if len(vectors) else vectors
+    return unit_length(vectors - vectors.mean(axis=0, keepdims=True)) if len(vectors) else vectors
 
 
-def semantic(texts: Sequence[str]) -> Vectors:
+def semantic_vectors(texts: Sequence[str]) -> Vectors:
     """The static model's vectors: the mean of the pieces of a text, with length 1."""
     model = _model()
     rows = [_pooled(model, texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
-    return unit(np.vstack(rows)) if rows else np.zeros((0, model.weights.shape[1]), np.float32)
+    return (
+        unit_length(np.vstack(rows)) if rows else np.zeros((0, model.weights.shape[1]), np.float32)
+    )
 
 
-def pieces(words: Sequence[str]) -> list[int]:
+def token_counts(words: Sequence[str]) -> list[int]:
     """Into how many pieces the tokenizer breaks each word: strings of letters that are no word fall
     into many."""
     encodings = _model().tokenizer.encode_batch(
@@ -115,7 +117,7 @@ def _pooled(model: _Model, texts: Sequence[str]) -> Vectors:
         [_clean(text) for text in texts], add_special_tokens=False
     )
     ids = [encoding.ids for encoding in encodings]
-    ends = np.concatenate([[0], np.cumsum([len(each) for each in ids])])
+    ends = np.concatenate([[0], np.cumsum([len(sentence_ids) for sentence_ids in ids])])
     flat = np.concatenate(ids).astype(np.int32) if ends[-1] else np.zeros(0, np.int32)
     counts = np.maximum(np.diff(ends), 1).astype(np.float32)
     present = csr_matrix(
@@ -129,17 +131,17 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def represent(texts: Sequence[str]) -> Vectors:
+def sentence_vectors(texts: Sequence[str]) -> Vectors:
     """The vectors to find topics with: semantic as far as the model knows the languages, lexical
     for the rest."""
     known = float(np.mean([_known(language(text)) for text in texts])) if texts else 1.0
     content = [_content(text) for text in texts]
     parts = []
     if known > 0.1:
-        parts.append(known * unit(semantic(texts) + semantic(content)))
+        parts.append(known * unit_length(semantic_vectors(texts) + semantic_vectors(content)))
     if known < 0.9:
-        parts.append((1 - known) * lexical(content))
-    return unit(np.hstack(parts).astype(np.float32))
+        parts.append((1 - known) * lexical_vectors(content))
+    return unit_length(np.hstack(parts).astype(np.float32))
 
 
 def _known(code: str) -> float:
@@ -150,10 +152,10 @@ def _known(code: str) -> float:
 
 def _content(text: str) -> str:
     stop = stop_words((language(text),))
-    return " ".join(word for word in WORD.findall(text) if fold(word) not in stop) or text
+    return " ".join(word for word in WORD.findall(text) if fold_case(word) not in stop) or text
 
 
-def lexical(texts: Sequence[str]) -> Vectors:
+def lexical_vectors(texts: Sequence[str]) -> Vectors:
     """Vectors by shared character sequences: weighed by rarity, reduced to the main directions,
     with length 1."""
     counted = [Counter(_sequences(text)) for text in texts]
@@ -172,17 +174,17 @@ def lexical(texts: Sequence[str]) -> Vectors:
 def _sequences(text: str) -> list[str]:
     """Single characters and pairs where there are no spaces; words and their parts of four or five
     elsewhere."""
-    found: list[str] = []
-    for word in map(fold, WORD.findall(text)):
+    sequences: list[str] = []
+    for word in map(fold_case, WORD.findall(text)):
         if _UNSPACED_RUN.match(word):
-            found += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
+            sequences += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
         else:
             padded = f" {word} "
-            found += [
+            sequences += [
                 padded,
                 *(padded[at : at + n] for n in (4, 5) for at in range(len(padded) - n + 1)),
             ]
-    return found
+    return sequences
 
 
 def _weighed(
@@ -196,7 +198,7 @@ def _weighed(
         if s in column
     ]
     rarity = np.array([np.log((1 + len(counted)) / (1 + present[s])) for s in column])
-    rows, columns, counts = (np.array(each) for each in zip(*cells, strict=True))
+    rows, columns, counts = (np.array(column_values) for column_values in zip(*cells, strict=True))
     weights = (1 + np.log(counts)) * rarity[columns]
     lengths = np.sqrt(np.bincount(rows, weights**2, minlength=len(counted)))
     return csr_matrix(
@@ -214,4 +216,4 @@ def _reduced(matrix: csr_matrix, rows: int, columns: int) -> Vectors:
         basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
     basis = np.linalg.qr(basis)[0]
     left, values, _ = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)
-    return unit(((basis @ left)[:, :count] * values[:count]).astype(np.float32))
+    return unit_length(((basis @ left)[:, :count] * values[:count]).astype(np.float32))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels, subdivide
-from holdfast.apps.report.local.embeddings import Vectors, unit
+from holdfast.apps.report.local.embeddings import Vectors, unit_length
 from holdfast.apps.report.local.grouping import stem
 from holdfast.apps.report.local.tokenizing import languages, stop_words, units
 from holdfast.apps.report.model.brief import GivenTopic
@@ -50,27 +50,31 @@ class GivenTopics:
         return whole + list(self.names.values())
 
 
-def assign(vectors: Vectors, wanted: Vectors, texts: Sequence[str], given: GivenTopics) -> Division:
+def assign(
+    vectors: Vectors, given_vectors: Vectors, texts: Sequence[str], given: GivenTopics
+) -> Division:
     """The sentences that speak about a given topic, in its given subtopics or in such as are found
     in it."""
     middle = vectors.mean(axis=0, keepdims=True)
-    rows, targets = unit(vectors - middle), unit(wanted - middle)
+    rows, targets = unit_length(vectors - middle), unit_length(given_vectors - middle)
     count = len(given.topics)
     stop = stop_words(tuple(languages(texts)) or ("en",))
-    said = [_stems(text, stop) for text in texts]
+    stems = [_stems(text, stop) for text in texts]
     topics = _nearest(
         rows @ targets[:count].T,
-        _naming(said, [_stems(topic.name, stop) for topic in given.topics]),
+        _naming(stems, [_stems(topic.name, stop) for topic in given.topics]),
     )
     subtopics = np.full(len(rows), UNASSIGNED, np.intp)
     next_free = given.subtopics
     for number, topic in enumerate(given.topics):
         inside = np.flatnonzero(topics == number)
-        below = [at for at, above in given.topic_of.items() if above == number]
+        below = [subtopic for subtopic, above in given.topic_of.items() if above == number]
         if below and len(inside):
-            own = [_stems(given.names[at], stop) - _stems(topic.name, stop) for at in below]
-            similar = rows[inside] @ targets[[count + at for at in below]].T
-            labels = _nearest(similar, _naming([said[int(row)] for row in inside], own))
+            name_stems = [
+                _stems(given.names[subtopic], stop) - _stems(topic.name, stop) for subtopic in below
+            ]
+            similar = rows[inside] @ targets[[count + subtopic for subtopic in below]].T
+            labels = _nearest(similar, _naming([stems[int(row)] for row in inside], name_stems))
             subtopics[inside] = np.where(labels == UNASSIGNED, UNASSIGNED, np.array(below)[labels])
         rest = inside[subtopics[inside] == UNASSIGNED]
         if len(rest):
@@ -93,8 +97,8 @@ def _nearest(similar: Vectors, named: Vectors) -> Labels:
     return np.where(similar[rows, best] >= needed, best, UNASSIGNED)
 
 
-def _naming(said: Sequence[frozenset[str]], names: Sequence[frozenset[str]]) -> Vectors:
+def _naming(stems: Sequence[frozenset[str]], names: Sequence[frozenset[str]]) -> Vectors:
     """Which share of the words of each name each text uses."""
     return np.array(
-        [[len(words & name) / max(1, len(name)) for name in names] for words in said], np.float32
+        [[len(words & name) / max(1, len(name)) for name in names] for words in stems], np.float32
     )

@@ -15,9 +15,9 @@ from math import fsum, log
 
 import numpy as np
 
-from holdfast.apps.report.local.embeddings import Vectors, semantic, unit
-from holdfast.apps.report.local.polarity import opposed, stance, without_cues
-from holdfast.apps.report.local.tokenizing import WORD, fold, is_unspaced, stop_words, units
+from holdfast.apps.report.local.embeddings import Vectors, semantic_vectors, unit_length
+from holdfast.apps.report.local.polarity import opposed, polarity, without_cues
+from holdfast.apps.report.local.tokenizing import WORD, fold_case, is_unspaced, stop_words, units
 from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 
 SURE, LIKELY = 0.86, 0.74
@@ -69,10 +69,10 @@ def group(claims: Sequence[QuotedClaim]) -> list[ProposedGroup]:
     for claim in claims:
         same.setdefault(_bare(claim.statement), []).append(claim)
     members = list(same.values())
-    texts = [_text(each[0].statement) for each in members]
-    vectors = semantic([text.statement for text in texts])
+    texts = [_text(same_claims[0].statement) for same_claims in members]
+    vectors = semantic_vectors([text.statement for text in texts])
     stars = _stars(texts, _alike(texts, vectors), list(map(len, members)))
-    typical = np.round(vectors @ unit(vectors.sum(axis=0, keepdims=True))[0], 3)
+    typical = np.round(vectors @ unit_length(vectors.sum(axis=0, keepdims=True))[0], 3)
     sizes = [sum(len(members[at]) for at in star) for star in stars]
     order = sorted(
         range(len(stars)), key=lambda at: (-sizes[at], -typical[stars[at][0]], stars[at][0])
@@ -82,7 +82,7 @@ def group(claims: Sequence[QuotedClaim]) -> list[ProposedGroup]:
 
 def _bare(text: str) -> str:
     """A statement without case, spaces and marks; itself if there is nothing else."""
-    return "".join(map(fold, WORD.findall(text))) or text
+    return "".join(map(fold_case, WORD.findall(text))) or text
 
 
 def _text(statement: str) -> _Text:
@@ -104,16 +104,16 @@ def stem(word: str) -> str:
 def _alike(texts: Sequence[_Text], vectors: Vectors) -> list[dict[int, float]]:
     """For each statement the others that say the same, with how similar they are."""
     rarity = _rarity(texts)
-    found: list[dict[int, float]] = [{} for _ in texts]
+    similar: list[dict[int, float]] = [{} for _ in texts]
     for start in range(0, len(texts), _BLOCK):
         block = vectors[start : start + _BLOCK] @ vectors.T
         for at, row in enumerate(block, start):
             for other in _nearest(row, at):
-                if other not in found[at] and _same(
+                if other not in similar[at] and _same(
                     texts[at], texts[other], float(row[other]), rarity
                 ):
-                    found[at][other] = found[other][at] = float(row[other])
-    return found
+                    similar[at][other] = similar[other][at] = float(row[other])
+    return similar
 
 
 def _rarity(texts: Sequence[_Text]) -> dict[str, float]:
@@ -129,35 +129,41 @@ def _nearest(row: Vectors, own: int) -> list[int]:
     return near.tolist()
 
 
-def _same(one: _Text, other: _Text, similarity: float, rarity: Mapping[str, float]) -> bool:
-    needed = _needed(one, other, similarity)
-    if _shared(one.stems, other.stems, rarity) < needed:
+def _same(text: _Text, other: _Text, similarity: float, rarity: Mapping[str, float]) -> bool:
+    needed = _needed(text, other, similarity)
+    if _shared(text.stems, other.stems, rarity) < needed:
         turned = (
-            (_turned(one.statement), _turned(other.statement)) if similarity >= _CLOSE else None
+            (_turned(text.statement), _turned(other.statement)) if similarity >= _CLOSE else None
         )
         if turned is None or _shared(*turned, rarity) < needed:
             return False
-    return not opposed(stance(one.statement), stance(other.statement))
+    return not opposed(polarity(text.statement), polarity(other.statement))
 
 
-def _shared(one: frozenset[str], other: frozenset[str], rarity: Mapping[str, float]) -> float:
+def _shared(
+    stems: frozenset[str], other_stems: frozenset[str], rarity: Mapping[str, float]
+) -> float:
     """How much of what two statements say is in both, rare words weighing more."""
-    everything = fsum(rarity.get(stem, 1.0) for stem in one | other)
-    return fsum(rarity.get(stem, 1.0) for stem in one & other) / everything if everything else 0.0
+    everything = fsum(rarity.get(stem, 1.0) for stem in stems | other_stems)
+    return (
+        fsum(rarity.get(stem, 1.0) for stem in stems & other_stems) / everything
+        if everything
+        else 0.0
+    )
 
 
 @lru_cache(maxsize=16_384)
 def _turned(statement: str) -> frozenset[str]:
     """The stems of a statement with all words that turn it the same way taken for one: "end" and
     "abolish"."""
-    cues = {f"{axis} {signs}" for axis, signs in stance(statement).axes.items()}
+    cues = {f"{axis} {signs}" for axis, signs in polarity(statement).axes.items()}
     return frozenset(map(stem, units(without_cues(statement), _STOP))) | cues
 
 
-def _needed(one: _Text, other: _Text, similarity: float) -> float:
-    if one.unspaced or other.unspaced:
+def _needed(text: _Text, other: _Text, similarity: float) -> float:
+    if text.unspaced or other.unspaced:
         return _SHARED["unspaced"]
-    if one.about_oneself and other.about_oneself:
+    if text.about_oneself and other.about_oneself:
         return _SHARED["about oneself"]
     return _SHARED["sure" if similarity >= SURE else "likely"]
 
@@ -185,7 +191,7 @@ def _stars(
 
 
 def _opposes(text: _Text, members: Iterable[_Text]) -> bool:
-    return any(opposed(stance(text.statement), stance(member.statement)) for member in members)
+    return any(opposed(polarity(text.statement), polarity(member.statement)) for member in members)
 
 
 def _grouping(star: Sequence[Sequence[QuotedClaim]]) -> ProposedGroup:

@@ -195,28 +195,28 @@ _OTHERS = {
 }
 
 
-def base(language: str) -> str:
+def base_language(language: str) -> str:
     """A language without its region: `zh-TW` is `zh`."""
     return language.replace("_", "-").split("-")[0].lower()
 
 
-def say(language: str, key: str, **values: object) -> str:
+def message(language: str, key: str, **values: object) -> str:
     """A phrase in a language, English where there is none."""
-    return _OTHERS.get(base(language), _ENGLISH).get(key, _ENGLISH[key]).format(**values)
+    return _OTHERS.get(base_language(language), _ENGLISH).get(key, _ENGLISH[key]).format(**values)
 
 
 def listed(language: str, phrases: list[str]) -> str:
     """ "a, b and c"."""
     if len(phrases) < 2:
         return "".join(phrases)
-    return say(language, "comma").join(phrases[:-1]) + say(language, "and") + phrases[-1]
+    return message(language, "comma").join(phrases[:-1]) + message(language, "and") + phrases[-1]
 
 
-def counted(language: str, people: int) -> str:
+def with_people(language: str, people: int) -> str:
     """ " (7 people)", to put behind a claim."""
-    return say(language, "one" if people == 1 else "people", count=people)
+    return message(language, "one" if people == 1 else "people", count=people)
 
 
 def plainly(language: str, people: int) -> str:
     """ "7 people"."""
-    return say(language, "one plain" if people == 1 else "people plain", count=people)
+    return message(language, "one plain" if people == 1 else "people plain", count=people)

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from holdfast.apps.report.local.stop_words import HAN, wordset
-from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold
+from holdfast.apps.report.local.stop_words import HAN, word_set
+from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
 
 _GAP = re.compile(r"[ \t]|[ \t]?&[ \t]?")
 _KANJI = re.compile(r"[\u3400-\u9fff々]+|[\u30a0-\u30ff]+")
@@ -23,29 +23,29 @@ _KANA = re.compile(r"[\u3040-\u309f]")
 _RUN = re.compile(rf"[{UNSPACED}]+")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _GRAMMAR = re.compile("|".join(sorted(map(re.escape, HAN), key=len, reverse=True)))
-_BETWEEN = wordset(
+_BETWEEN = word_set(
     """of in and for to the & de la le du des del di da do dos e et y und von der van en à al"""
 )
-_BEFORE_NOUNS = wordset(
+_BEFORE_NOUNS = word_set(
     """the a an our their my your his her its this these those every each all any no some more less of for in on
     about with against from by into and or der die das den dem ein eine einen unsere mehr für le la les un une
     des du nos leurs plus el los las una unos nuestro nuestra más il gli een het onze"""
 )
-_BEFORE_VERBS = wordset(
+_BEFORE_VERBS = word_set(
     """to we i they you he she it who should must will would can could don't doesn't didn't not never always please
     let's need cannot can't won't i'm wir ich sie zu nicht nous je vous ils ne pas nosotros yo que non wij ik
     niet"""
 )
-_BEFORE_ADJECTIVES = wordset(
+_BEFORE_ADJECTIVES = word_set(
     """be is are was were been being very too so as sein ist sind sehr zu être est sont très trop ser es son muy è
     molto"""
 )
-_AFTER_NOUNS = wordset(
+_AFTER_NOUNS = word_set(
     """is are was were be should must will would can could has have had needs need do does did of in for and or but
     to that which who ist sind war soll muss hat und oder est sont doit a ont et ou es son debe tiene y o è sono
     deve"""
 )
-_VAGUE = wordset(
+_VAGUE = word_set(
     """people person thing issue problem way lot time year day today one kind place part number fact point example
     reason something someone anyone everyone nothing everything stuff bit good bad new better best big real
     important able many great old little different certain sure own whole couple week month hour minute man guy
@@ -57,7 +57,7 @@ _VAGUE = wordset(
     looking trying saying leute menschen sache jahr zeit gens personne chose année temps gente persona cosa año
     vez"""
 )
-_VAGUE_HAN = wordset(
+_VAGUE_HAN = word_set(
     """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多 許多 许多 沒有
     没有 不是 就是 這樣 这样 其實 其实 應該 应该 需要 必須 必须 如果 因為 因为 所以 但是 而且 雖然 虽然 已經
     已经 還是 还是 只是 或是 以及 進行 进行 造成 導致 导致 使用 提供 表示 今天 本人 完全 一樣 一样 不同 知道
@@ -145,7 +145,7 @@ class Phrases:
         sentence."""
         surfaces = Counter[str]()
         for surface, count in phrase.surfaces.items():
-            surfaces[surface if phrase.unspaced else fold(surface)] += count
+            surfaces[surface if phrase.unspaced else fold_case(surface)] += count
         best = min(surfaces.items(), key=lambda item: (-item[1], item[0]))[0]
         if phrase.unspaced:
             return best
@@ -165,7 +165,7 @@ class Phrases:
 @lru_cache(maxsize=65_536)
 def root(word: str) -> str:
     """A word without case and, roughly, without the s of a plural or possessive."""
-    word = fold(word).removesuffix("'s")
+    word = fold_case(word).removesuffix("'s")
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -173,12 +173,12 @@ def root(word: str) -> str:
     return word
 
 
-def collect(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
+def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
     """The phrases of all sentences that occur more than once. A sentence that is repeated counts
     once."""
     by_key: dict[str, Phrase] = {}
     uses: dict[str, _Uses] = defaultdict(_Uses)
-    first = {fold(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
+    first = {fold_case(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
     for sentence, at in ((sentences[at], at) for at in sorted(first.values())):
         tokens = _tokens(sentence)
         _note_uses(tokens, uses, stop)
@@ -188,11 +188,11 @@ def collect(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
             phrase.surfaces[surface] += 1
             phrase.inside += not first_word
             phrase.titled += not first_word and surface.istitle()
-    kept = _without_parts(
+    phrases = _without_parts(
         {key: phrase for key, phrase in by_key.items() if len(phrase.sentences) > 1}
     )
-    kept.update(_unspaced(sentences))
-    return Phrases(kept, dict(uses), len(sentences))
+    phrases.update(_unspaced(sentences))
+    return Phrases(phrases, dict(uses), len(sentences))
 
 
 _Token = tuple[str, str, bool]
@@ -204,7 +204,7 @@ def _tokens(sentence: str) -> list[_Token]:
     end = 0
     for match in WORD.finditer(sentence):
         apart = not tokens or not _GAP.fullmatch(sentence[end : match.start()])
-        tokens.append((match.group(), fold(match.group()), apart))
+        tokens.append((match.group(), fold_case(match.group()), apart))
         end = match.end()
     return tokens
 
@@ -235,7 +235,7 @@ def _spaced(
 ) -> dict[str, tuple[tuple[str, ...], bool, str]]:
     """The phrases of a sentence: key → (words of content, whether it begins a sentence, as
     written)."""
-    found: dict[str, tuple[tuple[str, ...], bool, str]] = {}
+    phrases: dict[str, tuple[tuple[str, ...], bool, str]] = {}
     carrying = [_carries(token, stop) for token in tokens]
     for start in (at for at, carries in enumerate(carrying) if carries):
         parts: list[str] = []
@@ -250,8 +250,8 @@ def _spaced(
             if len(parts) > 4:
                 break
             inner = [word for word, _, _ in tokens[start : end + 1]]
-            found[" ".join(map(root, inner))] = (tuple(parts), tokens[start][2], " ".join(inner))
-    return found
+            phrases[" ".join(map(root, inner))] = (tuple(parts), tokens[start][2], " ".join(inner))
+    return phrases
 
 
 def _carries(token: _Token, stop: frozenset[str]) -> bool:
@@ -264,21 +264,25 @@ def _carries(token: _Token, stop: frozenset[str]) -> bool:
 def _unspaced(sentences: Sequence[str]) -> dict[str, Phrase]:
     """Sequences of characters that keep together: often there, with varied neighbours, in no larger
     one as often."""
-    found: dict[str, Phrase] = {}
+    sequences: dict[str, Phrase] = {}
     beside: dict[str, tuple[set[str], set[str]]] = {}
     for at, sentence in enumerate(sentences):
         for sequence, left, right in _sequences(sentence):
-            phrase = found.setdefault(sequence, Phrase(sequence, tuple(sequence), unspaced=True))
+            phrase = sequences.setdefault(
+                sequence, Phrase(sequence, tuple(sequence), unspaced=True)
+            )
             if not phrase.sentences or phrase.sentences[-1] != at:
                 phrase.sentences.append(at)
                 phrase.surfaces[sequence] += 1
             sides = beside.setdefault(sequence, (set(), set()))
             sides[0].add(left or f"^{at}")
             sides[1].add(right or f"${at}")
-    kept = {
-        key: phrase for key, phrase in found.items() if _is_word(phrase, min(map(len, beside[key])))
+    words = {
+        key: phrase
+        for key, phrase in sequences.items()
+        if _is_word(phrase, min(map(len, beside[key])))
     }
-    return _without_parts(kept)
+    return _without_parts(words)
 
 
 def _is_word(phrase: Phrase, company: int) -> bool:
@@ -328,11 +332,11 @@ def _without_parts(phrases: dict[str, Phrase]) -> dict[str, Phrase]:
         for start in range(len(words)):
             for end in range(start + 1, len(words) + 1):
                 part = words[start:end] if phrase.unspaced else " ".join(words[start:end])
-                held = phrases.get(str(part))
+                shorter = phrases.get(str(part))
                 if (
-                    held
-                    and held is not phrase
-                    and len(phrase.sentences) * 10 >= len(held.sentences) * 7
+                    shorter
+                    and shorter is not phrase
+                    and len(phrase.sentences) * 10 >= len(shorter.sentences) * 7
                 ):
-                    parts.add(held.key)
+                    parts.add(shorter.key)
     return {key: phrase for key, phrase in phrases.items() if key not in parts}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from holdfast.apps.report.local.cues import IDIOMS, NEGATION, SIDES, sides, turning
+from holdfast.apps.report.local.cues import IDIOMS, NEGATION, SIDES, side_cues, turning_cues
 from holdfast.apps.report.local.tokenizing import UNSPACED, language, stop_words, units
 
 _PREFIX = re.compile(r"(?:un|de|in|im|il|ir|dis|non-?|anti-?|miss|miß|dés|des)(?=\w{3})")
@@ -43,10 +43,10 @@ class Polarity:
 
 
 @lru_cache(maxsize=32_768)
-def stance(text: str) -> Polarity:
+def polarity(text: str) -> Polarity:
     """What a statement stands for, as far as its words show."""
     plain, idioms = IDIOMS.subn(" ", text.replace("’", "'"))
-    cues = turning(plain)
+    cues = turning_cues(plain)
     axes: dict[str, tuple[int, ...]] = {}
     for axis, sign in (cue.label for cue in cues if cue.label[0] != NEGATION):
         axes[axis] = (*axes.get(axis, ()), sign)
@@ -63,10 +63,10 @@ def stance(text: str) -> Polarity:
 
 
 def _sides(text: str) -> tuple[int, ...]:
-    found = {cue.label for cue in sides(text)}
+    labels = {cue.label for cue in side_cues(text)}
     return (
-        tuple(((str(at), 1) in found) - ((str(at), -1) in found) for at in range(SIDES))
-        if found
+        tuple(((str(at), 1) in labels) - ((str(at), -1) in labels) for at in range(SIDES))
+        if labels
         else _NO_SIDE
     )
 
@@ -77,24 +77,26 @@ _NO_SIDE = (0,) * SIDES
 def without_cues(text: str) -> str:
     """A statement without the words that turn it one way or the other: what it speaks about."""
     text = text.replace("’", "'")
-    for cue in reversed(turning(text)):
+    for cue in reversed(turning_cues(text)):
         text = f"{text[: cue.start]} {text[cue.end :]}"
     return text
 
 
-def opposed(one: Polarity, other: Polarity) -> bool:
+def opposed(first: Polarity, second: Polarity) -> bool:
     """Whether two statements must not be taken for the same: to speak of women is not to speak of
     everybody."""
     return (
-        one.sign != other.sign
-        or (one.negations, one.idioms) != (other.negations, other.idioms)
-        or one.asks != other.asks
-        or one.sides != other.sides
-        or any(one.axes[axis] != other.axes[axis] for axis in one.axes.keys() & other.axes.keys())
-        or one.numbers != other.numbers
-        or denied(one.words, other.words)
-        or denied(other.words, one.words)
-        or _swapped(one.words, other.words)
+        first.sign != second.sign
+        or (first.negations, first.idioms) != (second.negations, second.idioms)
+        or first.asks != second.asks
+        or first.sides != second.sides
+        or any(
+            first.axes[axis] != second.axes[axis] for axis in first.axes.keys() & second.axes.keys()
+        )
+        or first.numbers != second.numbers
+        or denied(first.words, second.words)
+        or denied(second.words, first.words)
+        or _swapped(first.words, second.words)
     )
 
 
@@ -115,7 +117,7 @@ def _swapped(words: Sequence[str], others: Sequence[str]) -> bool:
     if len(shared) < 2 or len(shared) < enough * len(set(words) | set(others)):
         return False
     mine, theirs = (
-        [word for word in dict.fromkeys(each) if word in shared] for each in (words, others)
+        [word for word in dict.fromkeys(sequence) if word in shared] for sequence in (words, others)
     )
     return mine != theirs and not _turned_about(mine, theirs)
 
@@ -126,21 +128,23 @@ def _turned_about(words: list[str], others: list[str]) -> bool:
     return len(words) > 3 and any(words[at:] + words[:at] == others for at in range(1, len(words)))
 
 
-def contradicts(one: Polarity, other: Polarity) -> bool:
+def contradicts(first: Polarity, second: Polarity) -> bool:
     """Whether two statements about the same thing say opposite things of it: exactly one thing
     turns one of them round.
 
     Narrower than `opposed`: other sides, numbers and questions make two statements different, not
     opposite."""
-    if one.asks or other.asks or one.idioms != other.idioms:
+    if first.asks or second.asks or first.idioms != second.idioms:
         return False
-    if any(mine * theirs < 0 for mine, theirs in zip(one.sides, other.sides, strict=True)):
+    if any(mine * theirs < 0 for mine, theirs in zip(first.sides, second.sides, strict=True)):
         return False
     turned = [
-        axis for axis in one.axes.keys() & other.axes.keys() if one.axes[axis] != other.axes[axis]
+        axis
+        for axis in first.axes.keys() & second.axes.keys()
+        if first.axes[axis] != second.axes[axis]
     ]
-    if denied(one.words, other.words) or denied(other.words, one.words):
-        return one.negations == other.negations and len(turned) < 2
-    if abs(one.negations - other.negations) == 1:
-        return not turned and one.axes.keys() == other.axes.keys()
-    return one.negations == other.negations and len(turned) == 1 and one.sign != other.sign
+    if denied(first.words, second.words) or denied(second.words, first.words):
+        return first.negations == second.negations and len(turned) < 2
+    if abs(first.negations - second.negations) == 1:
+        return not turned and first.axes.keys() == second.axes.keys()
+    return first.negations == second.negations and len(turned) == 1 and first.sign != second.sign

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from holdfast.apps.report.local.embeddings import pieces
-from holdfast.apps.report.local.stop_words import wordset
+from holdfast.apps.report.local.embeddings import token_counts
+from holdfast.apps.report.local.stop_words import word_set
 from holdfast.apps.report.local.tokenizing import (
     UNSPACED,
     WORD,
-    fold,
+    fold_case,
     is_unspaced,
     language,
     stop_words,
 )
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
-_PHATIC = wordset(
+_PHATIC = word_set(
     """hello hi hey howdy greetings goodbye bye welcome thanks thank thx cheers congratulations sorry excuse
     morning evening yes yep yeah yup nope nah ok okay maybe perhaps idk lol haha wow omg hmm meh agree agreed
     disagree disagreed exactly absolutely definitely totally same true indeed awesome great cool nice good
@@ -69,11 +69,11 @@ _LEADS_NOWHERE = re.compile(
 )
 
 
-def content(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
     """The words of a text that could carry a thought: no grammar, no courtesies, no numbers."""
     stop = stop_words(tuple(sorted({"en", language(text)})))
-    found = [word for word in WORD.findall(_LINK.sub(" ", text)) if not word.isdigit()]
-    folded = [(word, fold(word)) for word in found if any(map(str.isalpha, word))]
+    words = [word for word in WORD.findall(_LINK.sub(" ", text)) if not word.isdigit()]
+    folded = [(word, fold_case(word)) for word in words if any(map(str.isalpha, word))]
     return [word for word, bare in folded if bare not in stop and bare not in _PHATIC]
 
 
@@ -85,7 +85,7 @@ def is_filler(text: str) -> bool:
         return True
     if is_unspaced(bare):
         return len(re.findall(rf"[{UNSPACED}]", bare)) < 4 or bool(_PHATIC_HAN.fullmatch(bare))
-    carrying = content(bare)
+    carrying = content_words(bare)
     spoken = len(WORD.findall(bare))
     if not carrying or (len(carrying) == 1 and spoken < 3) or (spoken < 6 and _TRYING.match(bare)):
         return True
@@ -95,7 +95,7 @@ def is_filler(text: str) -> bool:
 def _has_grammar(text: str) -> bool:
     """Whether a text has small words of a language, as no string of letters has."""
     stop = stop_words(tuple(sorted({"en", language(text)})))
-    return any(fold(word) in stop and len(word) > 1 for word in WORD.findall(text))
+    return any(fold_case(word) in stop and len(word) > 1 for word in WORD.findall(text))
 
 
 @lru_cache(maxsize=65_536)
@@ -108,10 +108,10 @@ def is_gibberish(word: str) -> bool:
         return False
     if _CONSONANTS.search(word) or (len(word) > 3 and any(map(str.isdigit, word))):
         return True
-    return len(word) > 4 and pieces([word])[0] >= max(3, len(word) / 2)
+    return len(word) > 4 and token_counts([word])[0] >= max(3, len(word) / 2)
 
 
-def weight(sentence: str) -> float:
+def claim_score(sentence: str) -> float:
     """How much a sentence claims, for choosing among those of a long comment. Around 1; questions
     and tales less."""
     length = len(sentence) * (2.5 if is_unspaced(sentence) else 1)

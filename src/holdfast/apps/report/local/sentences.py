@@ -174,8 +174,8 @@ def _joined(text: str, pieces: list[Span], longest: int) -> list[Span]:
 
 def _belongs(text: str, before: Span, after: Span) -> bool:
     """Whether a sentence can't stand without the one before it."""
-    said, goes_on = text[slice(*before)], text[slice(*after)]
-    return _is_fragment(said) or _is_fragment(goes_on) or _is_dependent(goes_on)
+    sentence, next_sentence = text[slice(*before)], text[slice(*after)]
+    return _is_fragment(sentence) or _is_fragment(next_sentence) or _is_dependent(next_sentence)
 
 
 def _is_fragment(sentence: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.apps.report.local.stop_words import wordset
+from holdfast.apps.report.local.stop_words import word_set
 from holdfast.apps.report.local.tokenizing import UNSPACED, stop_words
 
 _LEADS = re.compile(
@@ -35,7 +35,7 @@ _LEADS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _SAME_AGAIN = re.compile(r"\b((?:[\w']+ ){0,2}[\w']+)(?:[,.]? +\1\b)+", re.IGNORECASE)
-_DOUBLED = wordset("""very really so many much no never far long way more that had""")
+_DOUBLED = word_set("""very really so many much no never far long way more that had""")
 """Words that people double on purpose, or that grammar doubles."""
 _HESITATION = re.compile(
     r"(?:(?<=^)|(?<=[\s,.]))(?:um+|uh+|er+|hmm+|mm-?hmm+|you know,|i mean,)[,.]?\s+", re.IGNORECASE
@@ -53,7 +53,7 @@ _WORD_END = re.compile(r"\s")
 _BEGINS = re.compile(r"^[\s\-–—*•·▪,;:.、，。…)\]]+")
 
 
-def statement(sentence: str) -> str:
+def as_statement(sentence: str) -> str:
     """The claim that a sentence makes. Never empty if the sentence has a word."""
     text = " ".join(sentence.encode("utf-8", "ignore").decode().split())
     if quoted := _QUOTED.fullmatch(text):

@@ -6,7 +6,7 @@ no topic."""
 from __future__ import annotations
 
 
-def wordset(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
     """Words between spaces, as a set."""
     return frozenset(words.split())
 
@@ -99,9 +99,9 @@ _LISTS = {
         أنا أنت أن إن أو ثم قد كل بعض غير بين بعد قبل عند حتى إذا لكن كما أيضا و يجب كيف لماذا""",
 }
 
-LISTS = {language: wordset(text) for language, text in _LISTS.items()}
+LISTS = {language: word_set(text) for language, text in _LISTS.items()}
 
-HAN = wordset(
+HAN = word_set(
     """的 了 是 在 我 有 和 就 不 都 也 很 到 說 说 要 去 你 會 会 著 着 沒 没 看 好 自己 這 这 那 他 她 它 們 们
     個 个 與 与 及 或 而 但 為 为 以 於 于 對 对 把 被 從 从 讓 让 使 向 之 其 此 並 并 等 所 能 可 還 还 又 再
     才 只 更 最 太 應 应 該 该 因 如 若 則 则 且 雖 虽 然 後 后 跟 給 给 比 由 將 将 已 曾 嗎 吗 呢 吧 啊 喔 哦

@@ -8,9 +8,9 @@ from math import log1p
 
 import numpy as np
 
-from holdfast.apps.report.local.embeddings import semantic, unit
-from holdfast.apps.report.local.messages import counted, say
-from holdfast.apps.report.local.sentence_value import is_filler, weight
+from holdfast.apps.report.local.embeddings import semantic_vectors, unit_length
+from holdfast.apps.report.local.messages import with_people, message
+from holdfast.apps.report.local.sentence_value import is_filler, claim_score
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced
 from holdfast.apps.report.model.claim import ClaimGroup
@@ -29,23 +29,23 @@ _END = tuple(".!?…。！？؟")
 def summarise(topic: Topic, groups: Sequence[ClaimGroup], language: str) -> list[Sentence]:
     """A topic in a few of its claims, each from another subtopic as far as possible."""
     names = {subtopic.id: subtopic.name for subtopic in topic.subtopics}
-    return [_of_subtopic(group, names, language) for group in leading(groups, _SENTENCES)]
+    return [_of_subtopic(group, names, language) for group in leading_groups(groups, _SENTENCES)]
 
 
 def _of_subtopic(group: ClaimGroup, names: Mapping[str, str], language: str) -> Sentence:
     name = names.get(group.subtopic, "") if len(names) > 1 else ""
-    lead = name + say(language, "colon") if name else ""
+    lead = name + message(language, "colon") if name else ""
     return Sentence(lead + _claim(group, language), (group.id,))
 
 
 def _claim(group: ClaimGroup, language: str, always: bool = False) -> str:
     """A claim, with how many people make it if they are several, ending like a sentence."""
     people = len(group.speakers)
-    said = shortened(group.statement, _LONGEST)
+    statement = shortened(group.statement, _LONGEST)
     if people < 2 and not always:
-        return said if said.endswith(_END) else said + _stop(said)
-    bare = said.rstrip(" .。")
-    return bare + counted(language, people) + _stop(bare)
+        return statement if statement.endswith(_END) else statement + _stop(statement)
+    bare = statement.rstrip(" .。")
+    return bare + with_people(language, people) + _stop(bare)
 
 
 def _stop(text: str) -> str:
@@ -63,10 +63,10 @@ def overview(
     }
     spoken = [topic for topic in topics if people[topic.id] and topic.id != OTHER]
     order = sorted(spoken, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
-    best = {topic.id: leading(groups[topic.id], 3) for topic in order}
+    best = {topic.id: leading_groups(groups[topic.id], 3) for topic in order}
     findings = [_finding(topic, best[topic.id][0], people[topic.id], language) for topic in order]
     further = [
-        Sentence(topic.name + say(language, "colon") + _claim(group, language), (group.id,))
+        Sentence(topic.name + message(language, "colon") + _claim(group, language), (group.id,))
         for rank in (1, 2)
         for topic in order
         for group in best[topic.id][rank : rank + 1]
@@ -77,10 +77,12 @@ def overview(
 def _finding(topic: Topic, group: ClaimGroup, people: int, language: str) -> Sentence:
     key = "raised by one" if people == 1 else "raised" if len(group.speakers) > 1 else "example"
     claim = _claim(group, language)
-    return Sentence(say(language, key, topic=topic.name, people=people, claim=claim), (group.id,))
+    return Sentence(
+        message(language, key, topic=topic.name, people=people, claim=claim), (group.id,)
+    )
 
 
-def leading(groups: Sequence[ClaimGroup], count: int) -> list[ClaimGroup]:
+def leading_groups(groups: Sequence[ClaimGroup], count: int) -> list[ClaimGroup]:
     """The groups that tell most about all of them: well supported, typical, worded as a claim,
     unlike one another."""
     considered = [
@@ -88,12 +90,12 @@ def leading(groups: Sequence[ClaimGroup], count: int) -> list[ClaimGroup]:
     ] or list(groups[:_CONSIDERED])
     if not considered:
         return []
-    vectors = semantic([group.statement for group in considered])
-    middle = unit(vectors.sum(axis=0, keepdims=True))[0]
+    vectors = semantic_vectors([group.statement for group in considered])
+    middle = unit_length(vectors.sum(axis=0, keepdims=True))[0]
     merit = [
         _standing(group)
         + float(vectors[at] @ middle)
-        + 0.35 * weight(group.statement)
+        + 0.35 * claim_score(group.statement)
         - 0.6 * (len(group.statement) > _LONGEST)
         for at, group in enumerate(considered)
     ]
@@ -108,7 +110,7 @@ def leading(groups: Sequence[ClaimGroup], count: int) -> list[ClaimGroup]:
 
 def _standing(group: ClaimGroup) -> float:
     """How much the number of people counts: less for a slogan, which many happen to write alike."""
-    slogan = len(group.statement) < 18 and weight(group.statement) < 1
+    slogan = len(group.statement) < 18 and claim_score(group.statement) < 1
     return (0.5 if slogan else 1.6) * log1p(len(group.speakers))
 
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from holdfast.apps.report.local.embeddings import semantic
+from holdfast.apps.report.local.embeddings import semantic_vectors
 from holdfast.apps.report.local.grouping import stem
-from holdfast.apps.report.local.messages import plainly, say
-from holdfast.apps.report.local.polarity import contradicts, stance, without_cues
+from holdfast.apps.report.local.messages import plainly, message
+from holdfast.apps.report.local.polarity import contradicts, polarity, without_cues
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced, stop_words, units
 from holdfast.apps.report.model.claim import ClaimGroup
@@ -34,13 +34,13 @@ def tension(groups: Sequence[ClaimGroup], language: str) -> CruxDraft | None:
     considered = [group for group in groups[:_CONSIDERED] if len(group.statement) <= _LONGEST]
     pairs = sorted(_pairs(considered), key=lambda pair: (-pair[0], pair[1], pair[2]))
     for _, at, other in pairs:
-        one, two = sorted(
+        first, second = sorted(
             (considered[at], considered[other]), key=lambda group: -len(group.speakers)
         )
-        agree = [speaker for speaker in one.speakers if speaker not in two.speakers]
-        disagree = [speaker for speaker in two.speakers if speaker not in one.speakers]
+        agree = [speaker for speaker in first.speakers if speaker not in second.speakers]
+        disagree = [speaker for speaker in second.speakers if speaker not in first.speakers]
         if agree and disagree:
-            return _draft(one, two, agree, disagree, language)
+            return _draft(first, second, agree, disagree, language)
     return None
 
 
@@ -48,20 +48,24 @@ def _pairs(groups: Sequence[ClaimGroup]) -> Iterator[tuple[float, int, int]]:
     """Pairs that contradict, with how convincing they are."""
     if len(groups) < 2:
         return
-    vectors = semantic([group.statement for group in groups])
+    vectors = semantic_vectors([group.statement for group in groups])
     similar = np.triu(vectors @ vectors.T, 1)
     for at, other in np.argwhere(similar >= _NEAR).tolist():
-        one, two = groups[at], groups[other]
-        shared = _shared(one.statement, two.statement)
-        if shared >= _SHARED and contradicts(stance(one.statement), stance(two.statement)):
-            support = min(len(one.speakers), len(two.speakers))
+        first, second = groups[at], groups[other]
+        shared = _shared(first.statement, second.statement)
+        if shared >= _SHARED and contradicts(polarity(first.statement), polarity(second.statement)):
+            support = min(len(first.speakers), len(second.speakers))
             yield round(float(similar[at, other]) + shared + 0.3 * support, 4), at, other
 
 
-def _shared(one: str, other: str) -> float:
+def _shared(statement: str, other_statement: str) -> float:
     """Which share of what two claims speak about they have in common, whatever they say of it."""
-    mine, theirs = _subject(one), _subject(other)
-    return len(mine & theirs) / len(mine | theirs) if mine & theirs else 0.0
+    subject, other_subject = _subject(statement), _subject(other_statement)
+    return (
+        len(subject & other_subject) / len(subject | other_subject)
+        if subject & other_subject
+        else 0.0
+    )
 
 
 @lru_cache(maxsize=16_384)
@@ -71,15 +75,20 @@ def _subject(statement: str) -> frozenset[str]:
 
 
 def _draft(
-    one: ClaimGroup, two: ClaimGroup, agree: list[str], disagree: list[str], language: str
+    first: ClaimGroup, second: ClaimGroup, agree: list[str], disagree: list[str], language: str
 ) -> CruxDraft:
-    explanation = say(
+    explanation = message(
         language,
         "tension",
         agree=plainly(language, len(agree)),
         disagree=plainly(language, len(disagree)),
-        other=shortened(two.statement, _LONGEST),
+        other=shortened(second.statement, _LONGEST),
     )
     return CruxDraft(
-        one.statement, explanation, tuple(agree), tuple(disagree), (one.id, two.id), Basis.TENSION
+        first.statement,
+        explanation,
+        tuple(agree),
+        tuple(disagree),
+        (first.id, second.id),
+        Basis.TENSION,
     )

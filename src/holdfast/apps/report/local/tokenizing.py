@@ -41,7 +41,7 @@ def words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=131_072)
-def fold(word: str) -> str:
+def fold_case(word: str) -> str:
     """A word as it is compared: case and the typographic apostrophe do not matter."""
     return word.casefold().replace("’", "'")
 
@@ -55,13 +55,13 @@ def is_unspaced(text: str) -> bool:
 def units(text: str, stop: frozenset[str] = frozenset()) -> list[str]:
     """What two texts may share: words but for stop words, and pairs of characters where there are
     no spaces."""
-    found: list[str] = []
+    units_found: list[str] = []
     for word in WORD.findall(text):
         if _UNSPACED_RUN.match(word):
-            found += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
-        elif (folded := fold(word)) not in stop:
-            found.append(folded)
-    return found
+            units_found += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
+        elif (folded := fold_case(word)) not in stop:
+            units_found.append(folded)
+    return units_found
 
 
 @lru_cache(maxsize=65_536)
@@ -73,8 +73,8 @@ def language(text: str) -> str:
     for code, script in _SCRIPTS:
         if len(script.findall(text)) * 4 > letters > 0:
             return code
-    found = {fold(word) for word in WORD.findall(text)}
-    hits = {code: len(found & stop) for code, stop in LISTS.items()}
+    words_of_text = {fold_case(word) for word in WORD.findall(text)}
+    hits = {code: len(words_of_text & stop) for code, stop in LISTS.items()}
     best = max(hits, key=lambda code: (hits[code], code == "en"))
     return best if hits[best] else UNKNOWN
 

@@ -9,18 +9,18 @@ from itertools import chain, count
 import numpy as np
 
 from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
-from holdfast.apps.report.local.embeddings import Vectors, unit
+from holdfast.apps.report.local.embeddings import Vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics
-from holdfast.apps.report.local.messages import listed, say
-from holdfast.apps.report.local.phrases import Phrases, collect
-from holdfast.apps.report.local.statements import shortened, statement
+from holdfast.apps.report.local.messages import listed, message
+from holdfast.apps.report.local.phrases import Phrases, collect_phrases
+from holdfast.apps.report.local.statements import shortened, as_statement
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages, stop_words
 from holdfast.apps.report.local.topic_names import (
     Candidate,
     candidates,
     capitalised,
-    compose,
-    distinct,
+    compose_name,
+    distinct_candidates,
     join,
 )
 from holdfast.apps.report.model.brief import GivenTopic
@@ -70,7 +70,7 @@ class Describer:
         """The language of the report; names are in the language of the comments."""
         spoken = languages(self._texts)
         self._language = spoken[0] if spoken else UNKNOWN
-        self._phrases: Phrases = collect(self._texts, stop_words(tuple(spoken)))
+        self._phrases: Phrases = collect_phrases(self._texts, stop_words(tuple(spoken)))
 
     def describe(self, division: Division, given: GivenTopics) -> list[DescribedTopic]:
         """The topics of a division, and those that were given and that nobody speaks about."""
@@ -85,20 +85,20 @@ class Describer:
         taken = {topic.name for topic in given.topics}
         described = []
         for number in clearest:
-            below = self._nameable(inside[number], division.subtopics, given)
-            wanted = given.topics[number] if number < len(given.topics) else None
+            subtopics = self._nameable(inside[number], division.subtopics, given)
+            given_topic = given.topics[number] if number < len(given.topics) else None
             name, used = (
-                (wanted.name, [])
-                if wanted
-                else self._named(inside[number], best[number], below, taken)
+                (given_topic.name, [])
+                if given_topic
+                else self._named(inside[number], best[number], subtopics, taken)
             )
             taken |= {capitalised(self._phrases.written(candidate.phrase)) for candidate in used}
-            about = (wanted.description if wanted else "") or self._about(
+            about = (given_topic.description if given_topic else "") or self._about(
                 inside[number], best[number]
             )
             described.append(
                 DescribedTopic(
-                    number, name, about, tuple(self._subtopics(below, name, used, given))
+                    number, name, about, tuple(self._subtopics(subtopics, name, used, given))
                 )
             )
         absent = [number for number in range(len(given.topics)) if number not in inside]
@@ -109,19 +109,29 @@ class Describer:
         joins the nearest."""
         while True:
             rows = members(subtopics, inside)
-            below = [
-                _Below(sub, held, candidates(self._phrases, held, self._speakers))
-                for sub, held in rows.items()
+            nameable = [
+                _Below(
+                    sub,
+                    rows_of_subtopic,
+                    candidates(self._phrases, rows_of_subtopic, self._speakers),
+                )
+                for sub, rows_of_subtopic in rows.items()
             ]
-            below.sort(key=lambda each: (-len(each.rows), each.number))
-            poor = [each for each in below if each.number not in given.names and not each.tells()]
-            if len(below) <= max(1, len(inside) // _HELD) or not poor:
-                return below
-            self._join(poor[-1], [each for each in below if each is not poor[-1]], subtopics)
+            nameable.sort(key=lambda subtopic: (-len(subtopic.rows), subtopic.number))
+            poor = [
+                subtopic
+                for subtopic in nameable
+                if subtopic.number not in given.names and not subtopic.tells()
+            ]
+            if len(nameable) <= max(1, len(inside) // _HELD) or not poor:
+                return nameable
+            self._join(
+                poor[-1], [subtopic for subtopic in nameable if subtopic is not poor[-1]], subtopics
+            )
 
     def _join(self, small: _Below, others: Sequence[_Below], subtopics: Labels) -> None:
-        middles = unit(
-            np.stack([self._vectors[each.rows].sum(axis=0) for each in [small, *others]])
+        middles = unit_length(
+            np.stack([self._vectors[subtopic.rows].sum(axis=0) for subtopic in [small, *others]])
         )
         subtopics[small.rows] = others[int(np.argmax(np.round(middles[1:] @ middles[0], 4)))].number
 
@@ -131,60 +141,66 @@ class Describer:
         """The name of a topic; if its sentences share too little, what its two largest parts are
         about."""
         if not best or best[0].score < _NAMING:
-            parts = distinct([each.best[0] for each in below if each.best], 2)
+            parts = distinct_candidates(
+                [subtopic.best[0] for subtopic in below if subtopic.best], 2
+            )
             if len(parts) > 1 and (name := join(self._phrases, parts, self._language)) not in taken:
                 taken.add(name)
                 return name, parts
-        name, used = compose(self._phrases, best, len(inside), self._language, taken)
+        name, used = compose_name(self._phrases, best, len(inside), self._language, taken)
         return (name, used) if name else (self._unnamed(inside, taken), [])
 
     def _about(self, inside: list[int], best: Sequence[Candidate]) -> str:
-        about = [self._phrases.written(candidate.phrase) for candidate in distinct(best, 3)]
+        about = [
+            self._phrases.written(candidate.phrase) for candidate in distinct_candidates(best, 3)
+        ]
         if not about:
             return self._central(inside)
-        return say(self._report, "about", phrases=listed(self._report, about))
+        return message(self._report, "about", phrases=listed(self._report, about))
 
     def _subtopics(
         self, below: Sequence[_Below], topic: str, used: Sequence[Candidate], given: GivenTopics
     ) -> Iterator[tuple[int, str, str]]:
         taken = {topic, *given.names.values()}
-        for each in below:
-            name = given.names.get(each.number) or (
-                topic if len(below) == 1 else self._below(each, taken, used)
+        for subtopic in below:
+            name = given.names.get(subtopic.number) or (
+                topic if len(below) == 1 else self._below(subtopic, taken, used)
             )
-            yield each.number, name, self._central(each.rows)
+            yield subtopic.number, name, self._central(subtopic.rows)
 
-    def _below(self, each: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
-        name, _ = compose(self._phrases, each.best, len(each.rows), self._language, taken, above)
-        return name or self._unnamed(each.rows, taken)
+    def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
+        name, _ = compose_name(
+            self._phrases, subtopic.best, len(subtopic.rows), self._language, taken, above
+        )
+        return name or self._unnamed(subtopic.rows, taken)
 
     def _unnamed(self, rows: list[int], taken: set[str]) -> str:
         """The beginning of the most central sentence, where no phrase is shared."""
         name = shortened(self._central(rows), 40).rstrip(" .。!")
         numbered = (f"{name} ({number})" for number in count(2))
-        free = next(each for each in chain([name], numbered) if each not in taken)
+        free = next(candidate for candidate in chain([name], numbered) if candidate not in taken)
         taken.add(free)
         return free
 
     def _central(self, rows: list[int]) -> str:
         """The sentence that is most like all the others; among nearly equals a short one."""
-        middle = unit(self._vectors[rows].sum(axis=0, keepdims=True))[0]
+        middle = unit_length(self._vectors[rows].sum(axis=0, keepdims=True))[0]
         likeness = np.round(self._vectors[rows] @ middle, 3)
         scores = [
             float(likeness[at]) - max(0, len(self._texts[row]) - 120) / 600
             for at, row in enumerate(rows)
         ]
-        return shortened(statement(self._texts[rows[int(np.argmax(scores))]]), 160)
+        return shortened(as_statement(self._texts[rows[int(np.argmax(scores))]]), 160)
 
 
 def members(labels: Labels, among: Sequence[int] | None = None) -> dict[int, list[int]]:
     """The rows of each cluster; clusters in order of their numbers."""
-    found: dict[int, list[int]] = {}
+    rows_by_label: dict[int, list[int]] = {}
     for row in range(len(labels)) if among is None else among:
         label = int(labels[row])
         if label != UNASSIGNED:
-            found.setdefault(label, []).append(row)
-    return dict(sorted(found.items()))
+            rows_by_label.setdefault(label, []).append(row)
+    return dict(sorted(rows_by_label.items()))
 
 
 def _absent(number: int, topic: GivenTopic, given: GivenTopics) -> DescribedTopic:

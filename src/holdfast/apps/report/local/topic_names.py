@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.apps.report.local.phrases import Phrase, Phrases
-from holdfast.apps.report.local.stop_words import wordset
+from holdfast.apps.report.local.stop_words import word_set
 
 _JOINERS = {
     "en": " and ",
@@ -23,7 +23,7 @@ _JOINERS = {
     "zh": "、",
     "ja": "・",
 }
-_AND = wordset("""and & und et y e en och""")
+_AND = word_set("""and & und et y e en och""")
 _NEARLY = 0.5
 _MOST = 40
 """Candidates that are kept for each cluster."""
@@ -70,16 +70,19 @@ def candidates(
     for row in rows:
         for key in phrases.by_sentence.get(row, ()):
             inside.setdefault(key, []).append(row)
-    found = []
-    for key, held in inside.items():
+    scored = []
+    for key, rows_with_phrase in inside.items():
         phrase, fitness = phrases.by_key[key], phrases.fitness[key]
-        if fitness < 0.05 or len(held) < max(2, len(rows) // 40):
+        if fitness < 0.05 or len(rows_with_phrase) < max(2, len(rows) // 40):
             continue
-        voices = len({speakers[row] for row in held})
-        share, precision = len(held) / len(rows), (len(held) + 0.5) / (len(phrase.sentences) + 1.5)
+        voices = len({speakers[row] for row in rows_with_phrase})
+        share, precision = (
+            len(rows_with_phrase) / len(rows),
+            (len(rows_with_phrase) + 0.5) / (len(phrase.sentences) + 1.5),
+        )
         score = fitness * share**breadth * precision**0.6 * min(1.0, 0.45 + 0.2 * voices)
-        found.append(Candidate(phrase, fitness, score, frozenset(held)))
-    return sorted(found, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
+        scored.append(Candidate(phrase, fitness, score, frozenset(rows_with_phrase)))
+    return sorted(scored, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
 
 
 def keys(phrase: Phrase) -> frozenset[str]:
@@ -89,9 +92,9 @@ def keys(phrase: Phrase) -> frozenset[str]:
     return frozenset(phrase.parts)
 
 
-def compose(
+def compose_name(
     phrases: Phrases,
-    found: Sequence[Candidate],
+    ranked: Sequence[Candidate],
     size: int,
     language: str,
     taken: set[str],
@@ -105,11 +108,11 @@ def compose(
     sentences."""
     free = [
         c
-        for c in found
+        for c in ranked
         if _shown(phrases, c) not in taken and not any(_is_part(c, other) for other in above)
     ]
     general = capitalised(_GENERAL.get(language, "{}").format(join(phrases, above, language)))
-    if above and (not free or free[0].score < _FAINT * found[0].score) and general not in taken:
+    if above and (not free or free[0].score < _FAINT * ranked[0].score) and general not in taken:
         taken.add(general)
         return general, []
     if not free:
@@ -159,8 +162,8 @@ def _second(first: Candidate, others: Sequence[Candidate], size: int) -> Candida
         for c in others
         if len(c.inside) >= least and c.fitness > 0.3 and _stands_beside(c, first)
     ]
-    plain = [each for each in scored if not _AND & set(each[1].phrase.key.split())]
-    return max(plain, key=lambda each: (each[0], each[1].phrase.key))[1] if plain else None
+    plain = [pair for pair in scored if not _AND & set(pair[1].phrase.key.split())]
+    return max(plain, key=lambda pair: (pair[0], pair[1].phrase.key))[1] if plain else None
 
 
 def _stands_beside(candidate: Candidate, first: Candidate) -> bool:
@@ -170,17 +173,17 @@ def _stands_beside(candidate: Candidate, first: Candidate) -> bool:
     return candidate.score >= needed * first.score and _differ(candidate.phrase, first.phrase)
 
 
-def _differ(one: Phrase, other: Phrase) -> bool:
+def _differ(phrase: Phrase, other: Phrase) -> bool:
     """Whether two phrases share no word, not even one that is written together here and apart
     there."""
-    run, its = one.key.replace(" ", ""), other.key.replace(" ", "")
-    return not keys(one) & keys(other) and run not in its and its not in run
+    run, other_run = phrase.key.replace(" ", ""), other.key.replace(" ", "")
+    return not keys(phrase) & keys(other) and run not in other_run and other_run not in run
 
 
-def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
+def distinct_candidates(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
     """The best candidates that share no word."""
     chosen: list[Candidate] = []
-    for candidate in found:
+    for candidate in ranked:
         if len(chosen) < count and all(
             not keys(candidate.phrase) & keys(other.phrase) for other in chosen
         ):

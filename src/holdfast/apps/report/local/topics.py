@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from holdfast.apps.report.local import clustering, map_layout
 from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
-from holdfast.apps.report.local.embeddings import Vectors, represent, unit
+from holdfast.apps.report.local.embeddings import Vectors, sentence_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics, assign
-from holdfast.apps.report.local.messages import base, say
-from holdfast.apps.report.local.sentence_value import is_filler, weight
+from holdfast.apps.report.local.messages import base_language, message
+from holdfast.apps.report.local.sentence_value import is_filler, claim_score
 from holdfast.apps.report.local.sentences import spans
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
 from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, members
@@ -47,10 +47,10 @@ class SentenceParts:
     sentences: int
 
 
-def parts(comments: Sequence[Comment], first: int = 0) -> SentenceParts:
+def split_comments(comments: Sequence[Comment], first: int = 0) -> SentenceParts:
     """The sentences of comments that are worth a claim. `first` is the number of the first
     comment."""
-    kept: list[SentencePart] = []
+    kept_parts: list[SentencePart] = []
     sentences = 0
     for number, comment in enumerate(comments, first):
         whole = [
@@ -59,41 +59,47 @@ def parts(comments: Sequence[Comment], first: int = 0) -> SentenceParts:
         ]
         telling = [part for part in whole if not is_filler(part.text)]
         sentences += len(telling)
-        kept += chosen(telling)
-    return SentenceParts(tuple(kept), sentences)
+        kept_parts += most_telling(telling)
+    return SentenceParts(tuple(kept_parts), sentences)
 
 
-def chosen(found: Sequence[SentencePart]) -> Sequence[SentencePart]:
+def most_telling(sentence_parts: Sequence[SentencePart]) -> Sequence[SentencePart]:
     """The sentences of one comment to keep, in their order."""
-    if len(found) <= _ALL:
-        return found
-    best = sorted(found, key=lambda part: (-round(weight(part.text), 3), part.start))[
-        : _CHOSEN + len(found) // _MORE
+    if len(sentence_parts) <= _ALL:
+        return sentence_parts
+    best = sorted(sentence_parts, key=lambda part: (-round(claim_score(part.text), 3), part.start))[
+        : _CHOSEN + len(sentence_parts) // _MORE
     ]
     return sorted(best, key=lambda part: part.start)
 
 
-def build(comments: Sequence[Comment], found: SentenceParts, brief: Brief) -> Clustering:
+def find_topics(
+    comments: Sequence[Comment], sentence_parts: SentenceParts, brief: Brief
+) -> Clustering:
     """The taxonomy of all comments, and where each of their parts belongs."""
-    if not found.kept:
+    if not sentence_parts.kept:
         return Clustering(
-            (), tuple(_whole(comment) for comment in comments), notes=_notes(found, 0, brief)
+            (),
+            tuple(_whole(comment) for comment in comments),
+            notes=_notes(sentence_parts, 0, brief),
         )
-    owners = np.array([part.comment for part in found.kept], np.intp)
+    owners = np.array([part.comment for part in sentence_parts.kept], np.intp)
     given = GivenTopics.of(brief.given)
-    vectors = represent([part.text for part in found.kept] + given.texts)
+    vectors = sentence_vectors([part.text for part in sentence_parts.kept] + given.texts)
     mixed = _with_comments(vectors[: len(owners)], owners)
-    division, assigned = _divided(mixed, vectors[len(owners) :], owners, found, given, brief)
-    speakers = [comments[part.comment].speaker for part in found.kept]
+    division, assigned = _divided(
+        mixed, vectors[len(owners) :], owners, sentence_parts, given, brief
+    )
+    speakers = [comments[part.comment].speaker for part in sentence_parts.kept]
     described = Describer(
-        [part.text for part in found.kept], speakers, mixed, brief.language
+        [part.text for part in sentence_parts.kept], speakers, mixed, brief.language
     ).describe(division, given)
     names, places = _ordered(described, division, owners)
     return Clustering(
         topics=names,
-        placements=tuple(_placements(comments, found.kept, division.subtopics, places)),
+        placements=tuple(_placements(comments, sentence_parts.kept, division.subtopics, places)),
         map=_map(comments, mixed, owners, division.topics),
-        notes=_notes(found, assigned, brief),
+        notes=_notes(sentence_parts, assigned, brief),
     )
 
 
@@ -106,14 +112,14 @@ def _with_comments(vectors: Vectors, owners: NDArray[np.intp]) -> Vectors:
     around it."""
     sums = np.zeros((int(owners.max()) + 1, vectors.shape[1]), np.float32)
     np.add.at(sums, owners, vectors)
-    return unit(vectors + unit(sums)[owners])
+    return unit_length(vectors + unit_length(sums)[owners])
 
 
 def _divided(
     vectors: Vectors,
-    wanted: Vectors,
+    given_vectors: Vectors,
     owners: NDArray[np.intp],
-    found: SentenceParts,
+    sentence_parts: SentenceParts,
     given: GivenTopics,
     brief: Brief,
 ) -> tuple[Division, int]:
@@ -121,15 +127,17 @@ def _divided(
     falls."""
     if not given.topics:
         return clustering.divide(vectors, owners, brief.topics), 0
-    division = assign(vectors, wanted, [part.text for part in found.kept], given)
+    division = assign(vectors, given_vectors, [part.text for part in sentence_parts.kept], given)
     rest = np.flatnonzero(division.topics == UNASSIGNED)
-    asked = max(1, brief.topics - len(given.topics)) if brief.topics else 0
+    topic_count = max(1, brief.topics - len(given.topics)) if brief.topics else 0
     if len(rest):
-        other = clustering.divide(vectors[rest], owners[rest], asked)
-        inside = other.topics != UNASSIGNED
+        rest_division = clustering.divide(vectors[rest], owners[rest], topic_count)
+        inside = rest_division.topics != UNASSIGNED
         first, next_free = len(given.topics), int(division.subtopics.max(initial=-1)) + 1
-        division.topics[rest[inside]] = other.topics[inside] + first
-        division.subtopics[rest[inside]] = other.subtopics[inside] + max(next_free, given.subtopics)
+        division.topics[rest[inside]] = rest_division.topics[inside] + first
+        division.subtopics[rest[inside]] = rest_division.subtopics[inside] + max(
+            next_free, given.subtopics
+        )
     return division, len(np.unique(owners[np.setdiff1d(np.arange(len(owners)), rest)]))
 
 
@@ -144,28 +152,28 @@ def _ordered(
         number: len(np.unique(owners[rows])) for number, rows in members(division.subtopics).items()
     }
     topics, ids = [], {}
-    for at, each in enumerate(
+    for at, topic in enumerate(
         sorted(described, key=lambda d: (-size.get(d.number, 0), d.number)), 1
     ):
         below = []
         for within, (sub, name, about) in enumerate(
-            sorted(each.subtopics, key=lambda s: (-part.get(s[0], 0), s[0])), 1
+            sorted(topic.subtopics, key=lambda s: (-part.get(s[0], 0), s[0])), 1
         ):
             ids[sub] = f"t{at}.{within}"
             below.append(Subtopic(ids[sub], name, about))
-        topics.append(Topic(f"t{at}", each.name, each.description, tuple(below)))
+        topics.append(Topic(f"t{at}", topic.name, topic.description, tuple(below)))
     return tuple(topics), ids
 
 
 def _placements(
     comments: Sequence[Comment],
-    kept: Sequence[SentencePart],
+    kept_parts: Sequence[SentencePart],
     subtopics: Labels,
     ids: dict[int, str],
 ) -> Iterator[Placement]:
     """In the order of the comments. One that says nothing is placed as a whole."""
     by_comment: dict[int, list[Placement]] = {}
-    for part, subtopic in zip(kept, subtopics.tolist(), strict=True):
+    for part, subtopic in zip(kept_parts, subtopics.tolist(), strict=True):
         placement = Placement(
             comments[part.comment].id, ids.get(subtopic, OTHER), part.start, part.end
         )
@@ -186,7 +194,7 @@ def _map(
         if counts:
             most[comment] = min(counts, key=lambda label: (-counts[label], label))
     islands = np.unique(most, return_inverse=True)[1]
-    points = map_layout.positions(unit(sums), islands)
+    points = map_layout.positions(unit_length(sums), islands)
     return tuple(
         (comment.id, float(x), float(y)) for comment, (x, y) in zip(comments, points, strict=True)
     )
@@ -199,17 +207,24 @@ def _by_owner(owners: NDArray[np.intp], topics: Labels) -> Iterable[tuple[int, l
     return grouped.items()
 
 
-def _notes(found: SentenceParts, assigned: int, brief: Brief) -> tuple[str, ...]:
+def _notes(sentence_parts: SentenceParts, assigned: int, brief: Brief) -> tuple[str, ...]:
     """What was weaker than usual, in the language of the report."""
-    speaking = len({part.comment for part in found.kept})
-    spoken = languages(part.text for part in found.kept)
+    speaking = len({part.comment for part in sentence_parts.kept})
+    spoken = languages(part.text for part in sentence_parts.kept)
     notes = []
     if speaking < _FEW:
-        notes.append(say(brief.language, "few", count=speaking))
-    if spoken and spoken[0] != "en" and base(brief.language) in ("en", UNKNOWN):
-        notes.append(say(brief.language, "foreign"))
-    if len(found.kept) * 2 < found.sentences:
-        notes.append(say(brief.language, "selected", kept=len(found.kept), all=found.sentences))
+        notes.append(message(brief.language, "few", count=speaking))
+    if spoken and spoken[0] != "en" and base_language(brief.language) in ("en", UNKNOWN):
+        notes.append(message(brief.language, "foreign"))
+    if len(sentence_parts.kept) * 2 < sentence_parts.sentences:
+        notes.append(
+            message(
+                brief.language,
+                "selected",
+                kept=len(sentence_parts.kept),
+                all=sentence_parts.sentences,
+            )
+        )
     if brief.given:
-        notes.append(say(brief.language, "given", count=assigned))
+        notes.append(message(brief.language, "given", count=assigned))
     return tuple(notes)

@@ -42,30 +42,30 @@ def turns(statement: str) -> int:
     )
 
 
-def contradict(one: str, other: str) -> bool:
+def contradict(statement: str, other: str) -> bool:
     """Whether one of them seems to deny the other."""
-    if one == other:
+    if statement == other:
         return False
-    return (turns(one) + turns(other) + _swaps(one, other)) % 2 == 1
+    return (turns(statement) + turns(other) + _swaps(statement, other)) % 2 == 1
 
 
-def _swaps(one: str, other: str) -> int:
+def _swaps(statement: str, other: str) -> int:
     """How many pairs of opposite words stand on different sides."""
-    mine, theirs = _words(one), _words(other)
+    words, other_words = _words(statement), _words(other)
     count = 0
     for pair in PAIRS:
         left, right = pair.split()
         count += (
-            _has(mine, left)
-            and not _has(mine, right)
-            and _has(theirs, right)
-            and not _has(theirs, left)
+            _has(words, left)
+            and not _has(words, right)
+            and _has(other_words, right)
+            and not _has(other_words, left)
         )
         count += (
-            _has(mine, right)
-            and not _has(mine, left)
-            and _has(theirs, left)
-            and not _has(theirs, right)
+            _has(words, right)
+            and not _has(words, left)
+            and _has(other_words, left)
+            and not _has(other_words, right)
         )
     return count
 

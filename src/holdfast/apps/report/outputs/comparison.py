@@ -15,7 +15,7 @@ from holdfast.apps.report.model.document import Counts, Coverage, Report, Report
 from holdfast.apps.report.outputs.comparison_text import describe
 from holdfast.apps.report.outputs.differences import Change, Changes, Comparison, Figure, T
 from holdfast.apps.report.outputs.matching import Evidence, matched
-from holdfast.apps.report.outputs.traversal import places, quotes_of
+from holdfast.apps.report.outputs.traversal import claim_positions, quotes_of
 
 __all__ = ["Comparison", "compare", "describe"]
 
@@ -32,8 +32,14 @@ def compare(before: Report, after: Report) -> Comparison:
             [(topic, _evidence(topic, new)) for topic in after.topics],
         ),
         claims=_changes(
-            [(place.claim, _evidence(place.claim, old)) for place in places(before)],
-            [(place.claim, _evidence(place.claim, new)) for place in places(after)],
+            [
+                (position.claim, _evidence(position.claim, old))
+                for position in claim_positions(before)
+            ],
+            [
+                (position.claim, _evidence(position.claim, new))
+                for position in claim_positions(after)
+            ],
         ),
     )
 
@@ -43,31 +49,37 @@ def _figures(before: Report, after: Report) -> Iterator[Figure]:
         (Counts, before.counts, after.counts),
         (Coverage, before.coverage, after.coverage),
     ):
-        for each in fields(kind):
-            was, now = getattr(old, each.name), getattr(new, each.name)
+        for field in fields(kind):
+            was, now = getattr(old, field.name), getattr(new, field.name)
             if was != now:
-                yield Figure(each.name, was, now)
+                yield Figure(field.name, was, now)
 
 
 def _comments(report: Report) -> dict[str, tuple[str, int]]:
     """Comment id → its words, and which of those with the same words it is."""
     seen: Counter[str] = Counter()
-    found = {}
+    words_by_id = {}
     for comment in report.comments:
         seen[comment.text] += 1
-        found[comment.id] = (comment.text, seen[comment.text])
-    return found
+        words_by_id[comment.id] = (comment.text, seen[comment.text])
+    return words_by_id
 
 
 def _only_in(
-    these: dict[str, tuple[str, int]], those: dict[str, tuple[str, int]]
+    comments: dict[str, tuple[str, int]], other_comments: dict[str, tuple[str, int]]
 ) -> tuple[str, ...]:
-    known = set(those.values())
-    return tuple(each for each, words in these.items() if words not in known)
+    known = set(other_comments.values())
+    return tuple(id for id, words in comments.items() if words not in known)
 
 
-def _evidence(one: ReportTopic | ReportClaim, comments: dict[str, tuple[str, int]]) -> Evidence:
-    quotes = one.quotes if isinstance(one, ReportClaim) else quotes_of(one)
+def _evidence(
+    topic_or_claim: ReportTopic | ReportClaim, comments: dict[str, tuple[str, int]]
+) -> Evidence:
+    quotes = (
+        topic_or_claim.quotes
+        if isinstance(topic_or_claim, ReportClaim)
+        else quotes_of(topic_or_claim)
+    )
     return frozenset(comments[quote.comment] for quote in quotes if quote.comment in comments)
 
 
@@ -75,15 +87,23 @@ def _changes(
     before: Sequence[tuple[T, Evidence]], after: Sequence[tuple[T, Evidence]]
 ) -> Changes[T]:
     pairs = matched(before, after)
-    kept, found = {old for old, _ in pairs}, {new for _, new in pairs}
+    matched_before, matched_after = {old for old, _ in pairs}, {new for _, new in pairs}
     both = [
         Change(before[old][0], after[new][0])
         for old, new in sorted(pairs, key=lambda pair: pair[1])
     ]
     changed = [change for change in both if change.renamed or change.people]
     return Changes(
-        added=tuple(one for at, (one, _) in enumerate(after) if at not in found),
-        removed=tuple(one for at, (one, _) in enumerate(before) if at not in kept),
+        added=tuple(
+            topic_or_claim
+            for index, (topic_or_claim, _) in enumerate(after)
+            if index not in matched_after
+        ),
+        removed=tuple(
+            topic_or_claim
+            for index, (topic_or_claim, _) in enumerate(before)
+            if index not in matched_before
+        ),
         changed=tuple(changed),
         same=len(both) - len(changed),
     )

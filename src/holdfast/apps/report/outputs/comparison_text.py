@@ -58,10 +58,13 @@ def _section(title: str, changes: Changes[ReportTopic] | Changes[ReportClaim]) -
     new, gone, changed = len(changes.added), len(changes.removed), len(changes.changed)
     yield f"{title}: {new:,} new, {gone:,} gone, {changed:,} changed, {changes.same:,} the same"
     yield from _some(
-        [f"  + {_one(one)}" for one in sorted(changes.added, key=lambda one: -one.people)]
+        [f"  + {_entry(entry)}" for entry in sorted(changes.added, key=lambda entry: -entry.people)]
     )
     yield from _some(
-        [f"  - {_one(one)}" for one in sorted(changes.removed, key=lambda one: -one.people)]
+        [
+            f"  - {_entry(entry)}"
+            for entry in sorted(changes.removed, key=lambda entry: -entry.people)
+        ]
     )
     largest = sorted(changes.changed, key=lambda change: -abs(change.people))
     yield from _some([f"  ~ {_change(change)}" for change in largest])
@@ -73,8 +76,8 @@ def _some(lines: list[str]) -> Iterator[str]:
         yield f"    … and {len(lines) - SHOWN} more"
 
 
-def _one(one: ReportTopic | ReportClaim) -> str:
-    return f"{_printable(name_of(one))} ({_people(one.people)})"
+def _entry(entry: ReportTopic | ReportClaim) -> str:
+    return f"{_printable(name_of(entry))} ({_people(entry.people)})"
 
 
 def _change(change: Change[ReportTopic] | Change[ReportClaim]) -> str:

@@ -67,6 +67,8 @@ class Comparison:
         )
 
 
-def name_of(one: ReportTopic | ReportClaim) -> str:
+def name_of(topic_or_claim: ReportTopic | ReportClaim) -> str:
     """What readers call it."""
-    return one.statement if isinstance(one, ReportClaim) else one.name
+    return (
+        topic_or_claim.statement if isinstance(topic_or_claim, ReportClaim) else topic_or_claim.name
+    )

@@ -21,8 +21,8 @@ def to_json(report: Report) -> bytes:
     The same report gives the same bytes.
     """
     members = (
-        b"%s: %s" % (_encode(each.name), _lines(getattr(report, each.name)))
-        for each in fields(report)
+        b"%s: %s" % (_encode(field.name), _lines(getattr(report, field.name)))
+        for field in fields(report)
     )
     return b"{\n" + b",\n".join(members) + b"\n}\n"
 
@@ -48,7 +48,7 @@ def json_schema() -> dict[str, Any]:
 def _lines(value: Any) -> bytes:
     if not isinstance(value, tuple) or not value:
         return _encode(value)
-    return b"[\n  " + b",\n  ".join(_encode(each) for each in value) + b"\n]"
+    return b"[\n  " + b",\n  ".join(_encode(element) for element in value) + b"\n]"
 
 
 def _encode(value: Any) -> bytes:
@@ -70,13 +70,13 @@ def _without_mark(data: bytes) -> bytes:
 
 
 def _check_schema(document: Any) -> None:
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found == SCHEMA:
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema == SCHEMA:
         return
-    if isinstance(found, str) and found.startswith(_FAMILY):
+    if isinstance(schema, str) and schema.startswith(_FAMILY):
         raise InvalidInput(
-            f"This report has the schema {found}; this holdfast reads {SCHEMA}. "
-            f"{_remedy(found)} or build the report again from its comments."
+            f"This report has the schema {schema}; this holdfast reads {SCHEMA}. "
+            f"{_remedy(schema)} or build the report again from its comments."
         )
     if isinstance(document, dict) and {"data", "metadata"} <= document.keys():
         raise InvalidInput(
@@ -87,8 +87,8 @@ def _check_schema(document: Any) -> None:
     raise InvalidInput(f"This JSON is not a report of holdfast: it has no schema {SCHEMA}.")
 
 
-def _remedy(found: str) -> str:
-    newer = found.removeprefix(_FAMILY)
+def _remedy(schema: str) -> str:
+    newer = schema.removeprefix(_FAMILY)
     if newer.isdecimal() and int(newer) > int(SCHEMA.removeprefix(_FAMILY)):
         return "It was written by a newer holdfast: update this one,"
     return "It was written by an older holdfast: use that one,"

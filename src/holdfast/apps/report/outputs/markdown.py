@@ -17,7 +17,7 @@ from holdfast.apps.report.model.document import (
 )
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.outputs.markdown_text import anchor, escape
-from holdfast.apps.report.outputs.traversal import names, places
+from holdfast.apps.report.outputs.traversal import topic_names, claim_positions
 
 SHOWN_QUOTES = 3
 BASES = {
@@ -38,7 +38,7 @@ STAGES = {
 
 def markdown(report: Report) -> str:
     """The report as Markdown."""
-    numbers = {place.claim.id: place.claim.number for place in places(report)}
+    numbers = {position.claim.id: position.claim.number for position in claim_positions(report)}
     blocks = [
         *_header(report),
         *_findings(report, numbers),
@@ -78,9 +78,9 @@ def _contents(report: Report) -> Iterator[str]:
         yield "## At a glance"
         head = ["| Topic | People | Claims | Comments |", "|:--|--:|--:|--:|"]
         lines = (
-            f"| [{escape(one.name)}](#{anchor(one.id)}) | {one.people} | {one.claims} | "
-            f"{one.comments} |"
-            for one in report.topics
+            f"| [{escape(topic.name)}](#{anchor(topic.id)}) | {topic.people} | {topic.claims} | "
+            f"{topic.comments} |"
+            for topic in report.topics
         )
         yield "\n".join([*head, *lines])
 
@@ -142,12 +142,12 @@ def _cruxes(report: Report, numbers: dict[str, int]) -> Iterator[str]:
     if report.cruxes:
         tensions = all(crux.basis == "tension" for crux in report.cruxes)
         yield "## Possible tensions" if tensions else "## What divides people"
-        called = names(report)
+        called = topic_names(report)
         yield from (_crux(crux, called, numbers, report) for crux in report.cruxes)
 
 
 def _crux(crux: ReportCrux, called: dict[str, str], numbers: dict[str, int], report: Report) -> str:
-    where = f"{escape(called.get(crux.topic, crux.topic))} → {escape(called.get(crux.subtopic, crux.subtopic))}"
+    position = f"{escape(called.get(crux.topic, crux.topic))} → {escape(called.get(crux.subtopic, crux.subtopic))}"
     voted = crux.basis == "votes"
     mark = "" if voted else _mark(report)
     counts = f"{crux.agree} agree, {crux.disagree} disagree, {crux.unclear} {'pass' if voted else 'unclear'}"
@@ -155,7 +155,7 @@ def _crux(crux: ReportCrux, called: dict[str, str], numbers: dict[str, int], rep
     lines = [
         "- <a "
         f'id="{anchor(crux.id)}"></a>**{escape(crux.statement)}**{mark}{_citations(crux.cites, numbers)}  ',
-        f"  {where} · {counts} · {divided} · {BASES.get(crux.basis, escape(crux.basis))}",
+        f"  {position} · {counts} · {divided} · {BASES.get(crux.basis, escape(crux.basis))}",
     ]
     if crux.explanation:
         lines += ["", f"  {escape(crux.explanation)}{mark}"]
@@ -194,15 +194,15 @@ def _method(report: Report) -> Iterator[str]:
         yield "### Prompts"
         changed = {True: "customised", False: "default"}
         yield _list(
-            f"{escape(each.name)} ({changed[each.customised]}): {escape(each.text)}"
-            for each in method.prompts
+            f"{escape(prompt.name)} ({changed[prompt.customised]}): {escape(prompt.text)}"
+            for prompt in method.prompts
         )
 
 
 def _stages(report: Report) -> Iterator[str]:
     for stage in report.funnel:
         lost = ", ".join(
-            f"{_number(one.count)} {escape(one.reason)}" for one in stage.lost if one.count
+            f"{_number(loss.count)} {escape(loss.reason)}" for loss in stage.lost if loss.count
         )
         yield f"{STAGES.get(stage.name, escape(stage.name))}: {_number(stage.count)}" + (
             f" (lost: {lost})" if lost else ""
@@ -217,7 +217,7 @@ def _sentence(sentence: Sentence, numbers: dict[str, int]) -> str:
 
 
 def _citations(cites: Iterable[str], numbers: dict[str, int]) -> str:
-    links = (f"[\\[{numbers[each]}\\]](#{anchor(each)})" for each in cites if each in numbers)
+    links = (f"[\\[{numbers[id]}\\]](#{anchor(id)})" for id in cites if id in numbers)
     return "".join(f" {link}" for link in links)
 
 

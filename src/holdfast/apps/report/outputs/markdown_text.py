@@ -39,13 +39,13 @@ def _dropped(char: str) -> bool:
 
 def _not_a_block(text: str) -> str:
     """At the beginning of a line these would start a list, a heading or a definition."""
-    found = _BLOCK.match(text)
-    if found is None:
+    match = _BLOCK.match(text)
+    if match is None:
         return text
     return (
-        text[: found.end()] + "\\" + text[found.end() :] if found[0][0].isdigit() else "\\" + text
+        text[: match.end()] + "\\" + text[match.end() :] if match[0][0].isdigit() else "\\" + text
     )
 
 
 def _unlinked(text: str) -> str:
-    return _LINKS.sub(lambda found: found[0] + _JOINER, text)
+    return _LINKS.sub(lambda match: match[0] + _JOINER, text)

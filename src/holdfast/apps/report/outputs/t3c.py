@@ -32,7 +32,7 @@ from holdfast.apps.report.model.document import (
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.outputs.t3c_audit import audit_log
 from holdfast.apps.report.outputs.t3c_cruxes import add_ons
-from holdfast.apps.report.outputs.traversal import places, quotes_of
+from holdfast.apps.report.outputs.traversal import claim_positions, quotes_of
 
 VERSION = "v0.2"
 COLOURS = (
@@ -72,7 +72,7 @@ def t3c(report: Report) -> bytes:
 
 
 def _data(report: Report) -> Json:
-    numbers = {place.claim.id: place.claim.number for place in places(report)}
+    numbers = {position.claim.id: position.claim.number for position in claim_positions(report)}
     comments = {comment.id: comment for comment in report.comments}
     topics = sorted(
         report.topics, key=lambda topic: -len({quote.speaker for quote in quotes_of(topic)})
@@ -100,7 +100,7 @@ def _data(report: Report) -> Json:
 def _topic(
     topic: ReportTopic, at: int, comments: dict[str, Comment], numbers: dict[str, int]
 ) -> Json:
-    found: Json = {
+    document: Json = {
         "id": topic.id,
         "title": topic.name,
         "description": topic.description,
@@ -108,8 +108,8 @@ def _topic(
         "subtopics": [_subtopic(subtopic, comments) for subtopic in topic.subtopics],
     }
     if topic.summary:
-        found["summary"] = _text(topic.summary, numbers)
-    return found
+        document["summary"] = _text(topic.summary, numbers)
+    return document
 
 
 def _subtopic(subtopic: ReportSubtopic, comments: dict[str, Comment]) -> Json:
@@ -191,9 +191,7 @@ def utf16(text: str, index: int) -> int:
 def _text(sentences: Iterable[Sentence], numbers: dict[str, int]) -> str:
     """Sentences with the numbers of the claims they rest on."""
     return " ".join(
-        " ".join(
-            [sentence.text, *(f"[{numbers[each]}]" for each in sentence.cites if each in numbers)]
-        )
+        " ".join([sentence.text, *(f"[{numbers[id]}]" for id in sentence.cites if id in numbers)])
         for sentence in sentences
     )
 

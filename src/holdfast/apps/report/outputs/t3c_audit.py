@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.apps.report.model.comment import Comment, Fate, Row
 from holdfast.apps.report.model.document import Report, ReportClaim
-from holdfast.apps.report.outputs.traversal import places
+from holdfast.apps.report.outputs.traversal import claim_positions
 
 VERSION = "1.0"
 PREVIEW = 200
@@ -23,12 +23,12 @@ Json = dict[str, Any]
 
 def audit_log(report: Report) -> Json:
     """Entries in the order of the steps, and their sums."""
-    said, failed = _said(report), dict(report.method.failed)
+    claims, failed = _claims_by_comment(report), dict(report.method.failed)
     entries = [
         *map(_received, report.comments),
         *map(_rejected, report.left_out),
         *(
-            _extracted(comment, said.get(comment.id, []), failed.get(comment.id))
+            _extracted(comment, claims.get(comment.id, []), failed.get(comment.id))
             for comment in report.comments
         ),
         *_merged(report),
@@ -41,18 +41,18 @@ def audit_log(report: Report) -> Json:
         "finalQuoteCount": report.counts.quotes,
         "modelName": report.method.analyst,
         "entries": [{**entry, "timestamp": report.made.at} for entry in entries],
-        "summary": _summary(report, said),
+        "summary": _summary(report, claims),
     }
 
 
-def _said(report: Report) -> dict[str, list[tuple[str, str]]]:
+def _claims_by_comment(report: Report) -> dict[str, list[tuple[str, str]]]:
     """Comment → the ids of the claims extracted from it, each with where it stands."""
-    said: dict[str, list[tuple[str, str]]] = {}
-    for place in places(report):
-        where = f"{place.topic.name} → {place.subtopic.name}"
-        for quote in place.claim.quotes:
-            said.setdefault(quote.comment, []).append((quote.claim, where))
-    return said
+    claims: dict[str, list[tuple[str, str]]] = {}
+    for position in claim_positions(report):
+        path = f"{position.topic.name} → {position.subtopic.name}"
+        for quote in position.claim.quotes:
+            claims.setdefault(quote.comment, []).append((quote.claim, path))
+    return claims
 
 
 def _received(comment: Comment) -> Json:
@@ -78,12 +78,12 @@ def _extracted(comment: Comment, claims: list[tuple[str, str]], failed: str | No
             **entry,
             "reason": f"could not be analysed: {failed}" if failed else "no claim was found in it",
         }
-    where = list(dict.fromkeys(place for _, place in claims))
+    paths = list(dict.fromkeys(path for _, path in claims))
     return {
         **entry,
         "claimsExtracted": len(claims),
-        "claimIds": [each for each, _ in claims],
-        "topicAssignments": where,
+        "claimIds": [id for id, _ in claims],
+        "topicAssignments": paths,
     }
 
 
@@ -100,9 +100,9 @@ def _about(comment: Comment, step: str, action: str) -> Json:
 
 
 def _merged(report: Report) -> Iterator[Json]:
-    for place in places(report):
-        if len(place.claim.quotes) > 1:
-            yield _merge(place.claim)
+    for position in claim_positions(report):
+        if len(position.claim.quotes) > 1:
+            yield _merge(position.claim)
 
 
 def _merge(claim: ReportClaim) -> Json:
@@ -119,21 +119,21 @@ def _merge(claim: ReportClaim) -> Json:
     }
 
 
-def _summary(report: Report, said: dict[str, list[tuple[str, str]]]) -> Json:
+def _summary(report: Report, claims: dict[str, list[tuple[str, str]]]) -> Json:
     """From the funnel, which is complete even where the document does not list every row that was
     left out."""
     lost = {
-        one.reason: one.count
+        loss.reason: loss.count
         for stage in report.funnel
         if stage.name == "comments"
-        for one in stage.lost
+        for loss in stage.lost
     }
     meaningless = sum(lost.get(fate, 0) for fate in MEANINGLESS)
     counts = report.counts
     return {
         "rejectedBySanitization": counts.rows - counts.comments - meaningless,
         "rejectedByMeaningfulness": meaningless,
-        "rejectedByClaimsExtraction": counts.comments - len(said),
+        "rejectedByClaimsExtraction": counts.comments - len(claims),
         "deduplicated": counts.quotes - counts.claims,
-        "accepted": len(said),
+        "accepted": len(claims),
     }

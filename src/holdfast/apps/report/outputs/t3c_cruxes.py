@@ -7,14 +7,14 @@ from typing import Any
 
 from holdfast.apps.report.model.crux import Basis, Stance
 from holdfast.apps.report.model.document import Report, ReportCrux
-from holdfast.apps.report.outputs.traversal import names
+from holdfast.apps.report.outputs.traversal import topic_names
 
 Json = dict[str, Any]
 
 
 def add_ons(report: Report) -> Json:
     """`subtopicCruxes`, `topicScores` and `speakerCruxMatrix`."""
-    speakers, called = _speakers(report), names(report)
+    speakers, called = _speakers(report), topic_names(report)
     return {
         "subtopicCruxes": [_crux(crux, speakers, called) for crux in report.cruxes],
         "topicScores": _topic_scores(report),
@@ -30,8 +30,8 @@ def _speakers(report: Report) -> dict[str, str]:
         for crux in report.cruxes
         for name in (*crux.agreeing, *crux.disagreeing, *crux.undecided)
     )
-    found = dict.fromkeys(chain(wrote, counted, report.matrix.speakers))
-    return {name: f"{number}:{name}" for number, name in enumerate(found)}
+    names = dict.fromkeys(chain(wrote, counted, report.matrix.speakers))
+    return {name: f"{number}:{name}" for number, name in enumerate(names)}
 
 
 def _crux(crux: ReportCrux, speakers: dict[str, str], called: dict[str, str]) -> Json:
@@ -66,17 +66,17 @@ def _explanation(crux: ReportCrux) -> str:
 def _topic_scores(report: Report) -> list[Json]:
     scores = []
     for topic in report.topics:
-        own = [crux.controversy for crux in report.cruxes if crux.topic == topic.id]
-        if own:
-            mean = sum(own) / len(own)
-            counts = {"subtopicCount": len(own), "totalSpeakers": topic.people}
+        controversies = [crux.controversy for crux in report.cruxes if crux.topic == topic.id]
+        if controversies:
+            mean = sum(controversies) / len(controversies)
+            counts = {"subtopicCount": len(controversies), "totalSpeakers": topic.people}
             scores.append({"topic": topic.name, "averageControversy": mean, **counts})
     return scores
 
 
 def _matrix(report: Report, speakers: dict[str, str], called: dict[str, str]) -> Json:
     cruxes = {crux.id: crux for crux in report.cruxes}
-    shown = [cruxes[each] for each in report.matrix.cruxes]
+    shown = [cruxes[id] for id in report.matrix.cruxes]
     return {
         "speakers": [speakers[name] for name in report.matrix.speakers],
         "cruxLabels": [

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from holdfast.apps.report.model.comment import Fate, Row
 from holdfast.apps.report.model.document import Report
 from holdfast.apps.report.outputs.cells import Cell, table
-from holdfast.apps.report.outputs.traversal import names, places, quotes_of
+from holdfast.apps.report.outputs.traversal import topic_names, claim_positions, quotes_of
 
 BEGINNING = 200
 """Characters of a comment that `rows.csv` shows."""
@@ -61,14 +61,29 @@ def _topics(report: Report) -> Iterator[list[Cell]]:
             topic.controversy,
         ]
         yield ["topic", topic.id, topic.name, "", "", topic.description, *counts, summary]
-        for one in topic.subtopics:
-            counts = [one.people, len(one.claims), _count(quotes_of(one)), None, None]
-            yield ["subtopic", topic.id, topic.name, one.id, one.name, one.description, *counts, ""]
+        for subtopic in topic.subtopics:
+            counts = [
+                subtopic.people,
+                len(subtopic.claims),
+                _count(quotes_of(subtopic)),
+                None,
+                None,
+            ]
+            yield [
+                "subtopic",
+                topic.id,
+                topic.name,
+                subtopic.id,
+                subtopic.name,
+                subtopic.description,
+                *counts,
+                "",
+            ]
 
 
 def _claims(report: Report) -> Iterator[list[Cell]]:
-    for place in places(report):
-        topic, subtopic, claim = place.topic, place.subtopic, place.claim
+    for position in claim_positions(report):
+        topic, subtopic, claim = position.topic, position.subtopic, position.claim
         votes = claim.votes
         yield [
             claim.id,
@@ -89,15 +104,23 @@ def _claims(report: Report) -> Iterator[list[Cell]]:
 
 
 def _quotes(report: Report) -> Iterator[list[Cell]]:
-    for place in places(report):
-        where = (place.topic.name, place.subtopic.name, place.claim.statement)
-        for one in place.claim.quotes:
-            span = (one.start, one.end, one.text)
-            yield [one.id, place.claim.id, one.comment, one.row, one.speaker, *span, *where]
+    for position in claim_positions(report):
+        path = (position.topic.name, position.subtopic.name, position.claim.statement)
+        for quote in position.claim.quotes:
+            span = (quote.start, quote.end, quote.text)
+            yield [
+                quote.id,
+                position.claim.id,
+                quote.comment,
+                quote.row,
+                quote.speaker,
+                *span,
+                *path,
+            ]
 
 
 def _cruxes(report: Report) -> Iterator[list[Cell]]:
-    called = names(report)
+    called = topic_names(report)
     for crux in report.cruxes:
         yield [
             crux.id,
@@ -114,8 +137,8 @@ def _cruxes(report: Report) -> Iterator[list[Cell]]:
             crux.level,
             crux.explanation,
             *(
-                "; ".join(each)
-                for each in (crux.cites, crux.agreeing, crux.disagreeing, crux.undecided)
+                "; ".join(names_or_ids)
+                for names_or_ids in (crux.cites, crux.agreeing, crux.disagreeing, crux.undecided)
             ),
         ]
 
@@ -130,9 +153,9 @@ def _matrix(report: Report) -> Iterator[list[Cell]]:
 def _rows(report: Report, rows: Iterable[Row]) -> Iterator[list[Cell]]:
     texts = {comment.row: comment.text for comment in report.comments}
     failed = dict(report.method.failed)
-    said = _said(report)
+    figures = _figures_by_row(report)
     for row in rows:
-        topics, claims, quotes = said.get(row.row, ((), 0, 0))
+        topics, claims, quotes = figures.get(row.row, ((), 0, 0))
         reason = row.reason
         if row.fate == Fate.KEPT and not quotes:
             reason = (
@@ -144,15 +167,15 @@ def _rows(report: Report, rows: Iterable[Row]) -> Iterator[list[Cell]]:
         yield [row.row, row.id, str(row.fate), reason, "; ".join(topics), claims, quotes, text]
 
 
-def _said(report: Report) -> dict[int, tuple[tuple[str, ...], int, int]]:
+def _figures_by_row(report: Report) -> dict[int, tuple[tuple[str, ...], int, int]]:
     """Row → the topics that quote it, and how many claims and quotes rest on it."""
     topics: dict[int, dict[str, None]] = {}
     claims: dict[int, set[str]] = {}
     quotes: dict[int, int] = {}
-    for place in places(report):
-        for quote in place.claim.quotes:
-            topics.setdefault(quote.row, {})[place.topic.name] = None
-            claims.setdefault(quote.row, set()).add(place.claim.id)
+    for position in claim_positions(report):
+        for quote in position.claim.quotes:
+            topics.setdefault(quote.row, {})[position.topic.name] = None
+            claims.setdefault(quote.row, set()).add(position.claim.id)
             quotes[quote.row] = quotes.get(quote.row, 0) + 1
     return {row: (tuple(topics[row]), len(claims[row]), count) for row, count in quotes.items()}
 

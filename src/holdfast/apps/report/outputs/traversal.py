@@ -23,7 +23,7 @@ class ClaimPosition:
     claim: ReportClaim
 
 
-def places(report: Report) -> Iterator[ClaimPosition]:
+def claim_positions(report: Report) -> Iterator[ClaimPosition]:
     """All claims, in the order of the report."""
     for topic in report.topics:
         for subtopic in topic.subtopics:
@@ -33,8 +33,8 @@ def places(report: Report) -> Iterator[ClaimPosition]:
 
 def quotes(report: Report) -> Iterator[Quote]:
     """All quotes, in the order of the report."""
-    for place in places(report):
-        yield from place.claim.quotes
+    for position in claim_positions(report):
+        yield from position.claim.quotes
 
 
 def quotes_of(topic: ReportTopic | ReportSubtopic) -> Iterator[Quote]:
@@ -43,8 +43,10 @@ def quotes_of(topic: ReportTopic | ReportSubtopic) -> Iterator[Quote]:
     return (quote for subtopic in subtopics for claim in subtopic.claims for quote in claim.quotes)
 
 
-def names(report: Report) -> dict[str, str]:
+def topic_names(report: Report) -> dict[str, str]:
     """What the ids of topics and subtopics are called; subtopics win where both share one
     (`other`)."""
     topics = {topic.id: topic.name for topic in report.topics}
-    return topics | {one.id: one.name for topic in report.topics for one in topic.subtopics}
+    return topics | {
+        subtopic.id: subtopic.name for topic in report.topics for subtopic in topic.subtopics
+    }

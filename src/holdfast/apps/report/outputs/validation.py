@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from holdfast.apps.report.model.document import Report
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER
-from holdfast.apps.report.outputs.traversal import places, quotes
+from holdfast.apps.report.outputs.traversal import claim_positions, quotes
 from holdfast.apps.report.outputs.validation_cruxes import crux_problems
 from holdfast.apps.report.outputs.validation_figures import (
     count_problems,
@@ -28,14 +28,14 @@ def _ids(report: Report) -> Iterator[str]:
     kinds = {
         "comment": (comment.id for comment in report.comments),
         "topic": (topic.id for topic in report.topics),
-        "subtopic": (one.id for topic in report.topics for one in topic.subtopics),
-        "claim": (place.claim.id for place in places(report)),
+        "subtopic": (subtopic.id for topic in report.topics for subtopic in topic.subtopics),
+        "claim": (position.claim.id for position in claim_positions(report)),
         "quote": (quote.id for quote in quotes(report)),
         "crux": (crux.id for crux in report.cruxes),
     }
     for kind, ids in kinds.items():
-        for each in _repeated(ids):
-            yield f"The {kind} id {each!r} is used more than once."
+        for id in _repeated(ids):
+            yield f"The {kind} id {id!r} is used more than once."
 
 
 def _quotes(report: Report) -> Iterator[str]:
@@ -59,10 +59,10 @@ def _quotes(report: Report) -> Iterator[str]:
 def _claims(report: Report) -> Iterator[str]:
     """Every extracted claim is in exactly one claim of the report, and every claim of the report
     rests on one."""
-    for each in _repeated(quote.claim for quote in quotes(report)):
-        yield f"The extracted claim {each!r} is in more than one place of the report."
-    for at, place in enumerate(places(report), 1):
-        claim = place.claim
+    for id in _repeated(quote.claim for quote in quotes(report)):
+        yield f"The extracted claim {id!r} is in more than one place of the report."
+    for at, position in enumerate(claim_positions(report), 1):
+        claim = position.claim
         if claim.number != at:
             yield f"Claim {claim.id} has the number {claim.number} but is claim {at} in the report."
         if not claim.quotes:
@@ -74,20 +74,20 @@ def _claims(report: Report) -> Iterator[str]:
 def _sentences(report: Report) -> Iterator[str]:
     """Every sentence rests on claims that are in the report: those of its topic, if it is about
     one."""
-    everywhere = {place.claim.id for place in places(report)}
+    everywhere = {position.claim.id for position in claim_positions(report)}
     yield from _unfounded("the findings", report.findings, everywhere)
     for topic in report.topics:
-        own = {claim.id for subtopic in topic.subtopics for claim in subtopic.claims}
-        yield from _unfounded(f"the summary of topic {topic.id}", topic.summary, own)
+        of_topic = {claim.id for subtopic in topic.subtopics for claim in subtopic.claims}
+        yield from _unfounded(f"the summary of topic {topic.id}", topic.summary, of_topic)
 
 
-def _unfounded(where: str, sentences: Iterable[Sentence], known: set[str]) -> Iterator[str]:
+def _unfounded(text_name: str, sentences: Iterable[Sentence], known: set[str]) -> Iterator[str]:
     for sentence in sentences:
         if not sentence.cites:
-            yield f"A sentence of {where} rests on nothing: {_short(sentence.text)}."
-        for each in sentence.cites:
-            if each not in known:
-                yield f"A sentence of {where} cites claim {each!r}, which is not there: {_short(sentence.text)}."
+            yield f"A sentence of {text_name} rests on nothing: {_short(sentence.text)}."
+        for id in sentence.cites:
+            if id not in known:
+                yield f"A sentence of {text_name} cites claim {id!r}, which is not there: {_short(sentence.text)}."
 
 
 def _order(report: Report) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _order(report: Report) -> Iterator[str]:
 
 
 def _repeated(ids: Iterable[str]) -> list[str]:
-    return [each for each, count in Counter(ids).items() if count > 1]
+    return [id for id, count in Counter(ids).items() if count > 1]
 
 
 def _short(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from holdfast.apps.report.model.crux import Stance, controversy, level
 from holdfast.apps.report.model.document import Report, ReportCrux
-from holdfast.apps.report.outputs.traversal import places
+from holdfast.apps.report.outputs.traversal import claim_positions
 
 ROUNDING = 0.0001
 STANCES = (*Stance, "")
@@ -15,14 +15,14 @@ STANCES = (*Stance, "")
 
 def crux_problems(report: Report) -> Iterator[str]:
     """Cruxes one by one, then the matrix."""
-    subtopics = {one.id: topic.id for topic in report.topics for one in topic.subtopics}
-    claims = {place.claim.id for place in places(report)}
+    subtopics = {subtopic.id: topic.id for topic in report.topics for subtopic in topic.subtopics}
+    claims = {position.claim.id for position in claim_positions(report)}
     for crux in report.cruxes:
         if subtopics.get(crux.subtopic) != crux.topic:
             yield f"Crux {crux.id} belongs to subtopic {crux.subtopic!r}, which topic {crux.topic!r} does not have."
-        for each in crux.cites:
-            if each not in claims:
-                yield f"Crux {crux.id} cites claim {each!r}, which is not there."
+        for id in crux.cites:
+            if id not in claims:
+                yield f"Crux {crux.id} cites claim {id!r}, which is not there."
         yield from _people_problems(crux)
         yield from _score_problems(crux)
     yield from _mean_problems(report)
@@ -32,13 +32,13 @@ def crux_problems(report: Report) -> Iterator[str]:
 
 def _people_problems(crux: ReportCrux) -> Iterator[str]:
     sides = {"agree": crux.agreeing, "disagree": crux.disagreeing, "unclear": crux.undecided}
-    for name, times in Counter(one for side in sides.values() for one in side).items():
+    for name, times in Counter(person for side in sides.values() for person in side).items():
         if times > 1:
             yield f"Crux {crux.id} counts {name!r} {times} times."
     for side, people in sides.items():
-        told = getattr(crux, side)
-        if len(people) > told:
-            yield f"Crux {crux.id} says {told} {side}, but names {len(people)}."
+        stated = getattr(crux, side)
+        if len(people) > stated:
+            yield f"Crux {crux.id} says {stated} {side}, but names {len(people)}."
 
 
 def _score_problems(crux: ReportCrux) -> Iterator[str]:
@@ -49,9 +49,9 @@ def _score_problems(crux: ReportCrux) -> Iterator[str]:
         "controversy": controversy(crux.agree, crux.disagree, people),
     }
     for name, score in scores.items():
-        told = getattr(crux, name)
-        if abs(told - score) > ROUNDING:
-            yield f"Crux {crux.id} says {name} {told:.4f}, but it is {score:.4f}."
+        stated = getattr(crux, name)
+        if abs(stated - score) > ROUNDING:
+            yield f"Crux {crux.id} says {name} {stated:.4f}, but it is {score:.4f}."
     if crux.level != level(crux.controversy):
         yield f"Crux {crux.id} is called {crux.level!r}, but with its score it is {level(crux.controversy)!r}."
 
@@ -67,7 +67,7 @@ def _mean_problems(report: Report) -> Iterator[str]:
 
 
 def _vote_problems(report: Report) -> Iterator[str]:
-    for claim in (place.claim for place in places(report)):
+    for claim in (position.claim for position in claim_positions(report)):
         if (votes := claim.votes) is not None:
             score = controversy(
                 votes.agrees, votes.disagrees, votes.agrees + votes.disagrees + votes.passes
@@ -106,8 +106,8 @@ def _column_problems(crux: ReportCrux, cells: dict[str, str]) -> Iterator[str]:
     }
     named = {name: str(stance) for stance, people in sides.items() for name in people}
     for name in sorted(named.keys() | cells.keys()):
-        told, shown = named.get(name, ""), cells.get(name, "")
+        stated, shown = named.get(name, ""), cells.get(name, "")
         if shown not in STANCES:
             yield f"The matrix has the unknown word {shown!r} for {name!r} and crux {crux.id}."
-        elif told != shown:
-            yield f"On crux {crux.id} the matrix has {shown or 'nothing'} for {name!r}, the crux {told or 'nothing'}."
+        elif stated != shown:
+            yield f"On crux {crux.id} the matrix has {shown or 'nothing'} for {name!r}, the crux {stated or 'nothing'}."

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from holdfast.apps.report.model.comment import Comment, Fate
 from holdfast.apps.report.model.document import Quote, Report, ReportSubtopic, ReportTopic, Stage
 from holdfast.apps.report.model.taxonomy import OTHER
-from holdfast.apps.report.outputs.traversal import places, quotes, quotes_of
+from holdfast.apps.report.outputs.traversal import claim_positions, quotes, quotes_of
 
 ROUNDING = 0.0001
 """Shares are rounded to four digits."""
@@ -16,26 +16,26 @@ ROUNDING = 0.0001
 def count_problems(report: Report) -> Iterator[str]:
     """Counts over all, and those printed beside topics, subtopics and claims."""
     for name, counted in _counted(report).items():
-        told = getattr(report.counts, name)
-        if told != counted:
-            yield f"The report says {told} {name}, but there are {counted}."
+        stated = getattr(report.counts, name)
+        if stated != counted:
+            yield f"The report says {stated} {name}, but there are {counted}."
     for topic in report.topics:
         yield from _topic_problems(topic)
-    for place in places(report):
+    for position in claim_positions(report):
         yield from _people_problem(
-            f"Claim {place.claim.number}", place.claim.people, place.claim.quotes
+            f"Claim {position.claim.number}", position.claim.people, position.claim.quotes
         )
 
 
 def _counted(report: Report) -> dict[str, int]:
     named = [topic for topic in report.topics if topic.id != OTHER]
-    found = len(list(quotes(report)))
+    quote_count = len(list(quotes(report)))
     return {
         "comments": len(report.comments),
         "people": len({comment.speaker for comment in report.comments}),
-        "claims": sum(1 for _ in places(report)),
-        "extracted": found,
-        "quotes": found,
+        "claims": sum(1 for _ in claim_positions(report)),
+        "extracted": quote_count,
+        "quotes": quote_count,
         "topics": len(named),
         "subtopics": sum(len(topic.subtopics) for topic in named),
     }
@@ -48,15 +48,17 @@ def _topic_problems(topic: ReportTopic) -> Iterator[str]:
     quoted = len({quote.comment for quote in quotes_of(topic)})
     if topic.comments < quoted:
         yield f"Topic {topic.id} says {topic.comments} comments, but quotes {quoted}."
-    for each in (topic, *topic.subtopics):
-        kind = "Subtopic" if isinstance(each, ReportSubtopic) else "Topic"
-        yield from _people_problem(f"{kind} {each.id}", each.people, tuple(quotes_of(each)))
+    for section in (topic, *topic.subtopics):
+        kind = "Subtopic" if isinstance(section, ReportSubtopic) else "Topic"
+        yield from _people_problem(
+            f"{kind} {section.id}", section.people, tuple(quotes_of(section))
+        )
 
 
-def _people_problem(what: str, told: int, of: tuple[Quote, ...]) -> Iterator[str]:
-    people = len({quote.speaker for quote in of})
-    if told != people:
-        yield f"{what} says {told} people, but {people} are quoted."
+def _people_problem(what: str, stated: int, quotes: tuple[Quote, ...]) -> Iterator[str]:
+    people = len({quote.speaker for quote in quotes})
+    if stated != people:
+        yield f"{what} says {stated} people, but {people} are quoted."
 
 
 # --- rows and losses ------------------------------------------------------------------------------
@@ -119,14 +121,14 @@ def coverage_problems(report: Report) -> Iterator[str]:
     """Shares, measured again. Where comments are placed is not in the report: of `placed` only the
     bounds are known."""
     speaking, quoted = _speaking(report), _quoted_characters(report)
-    told = report.coverage
-    if abs(told.speaking - speaking) > ROUNDING:
-        yield f"The report says that {told.speaking:.4f} of the comments make a claim, but it is {speaking:.4f}."
-    if abs(told.quoted_characters - quoted) > ROUNDING:
-        yield f"The report says that {told.quoted_characters:.4f} of the text is quoted, but it is {quoted:.4f}."
+    stated = report.coverage
+    if abs(stated.speaking - speaking) > ROUNDING:
+        yield f"The report says that {stated.speaking:.4f} of the comments make a claim, but it is {speaking:.4f}."
+    if abs(stated.quoted_characters - quoted) > ROUNDING:
+        yield f"The report says that {stated.quoted_characters:.4f} of the text is quoted, but it is {quoted:.4f}."
     least = _least_placed(report)
-    if not least - ROUNDING <= told.placed <= 1:
-        yield f"The report says that {told.placed:.4f} of the comments are in a topic, but it is at least {least:.4f}."
+    if not least - ROUNDING <= stated.placed <= 1:
+        yield f"The report says that {stated.placed:.4f} of the comments are in a topic, but it is at least {least:.4f}."
 
 
 def _speaking(report: Report) -> float:

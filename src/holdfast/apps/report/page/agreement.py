@@ -45,17 +45,19 @@ class Opinion:
 
 
 class Agreement:
-    def __init__(self, edition: PageContent) -> None:
-        claims = [_of_claim(placed) for placed in edition.claims.values() if placed.claim.votes]
+    def __init__(self, content: PageContent) -> None:
+        claims = [_of_claim(placed) for placed in content.claims.values() if placed.claim.votes]
         cruxes = [
-            _of_crux(crux, edition) for crux in edition.report.cruxes if crux.basis != Basis.TENSION
+            _of_crux(crux, content) for crux in content.report.cruxes if crux.basis != Basis.TENSION
         ]
-        told = {
+        by_statement = {
             opinion.statement.strip(" .").casefold(): opinion
             for opinion in (*claims, *cruxes)
             if opinion.people
         }
-        self.opinions = sorted(told.values(), key=lambda opinion: (-opinion.people, opinion.anchor))
+        self.opinions = sorted(
+            by_statement.values(), key=lambda opinion: (-opinion.people, opinion.anchor)
+        )
         self.drawn = self.opinions[:IN_STRIP]
 
     @property
@@ -65,24 +67,27 @@ class Agreement:
 
     def strip(self, width: int) -> Swarm:
         return swarm(
-            [(each.controversy, each.agree >= each.disagree) for each in self.drawn], width
+            [(opinion.controversy, opinion.agree >= opinion.disagree) for opinion in self.drawn],
+            width,
         )
 
     @property
     def most_agreed(self) -> list[Opinion]:
-        return self._first(lambda each: at_least(each.agree, each.people))
+        return self._first(lambda opinion: at_least(opinion.agree, opinion.people))
 
     @property
     def most_divided(self) -> list[Opinion]:
-        return self._first(lambda each: 2 * at_least(min(each.agree, each.disagree), each.people))
+        return self._first(
+            lambda opinion: 2 * at_least(min(opinion.agree, opinion.disagree), opinion.people)
+        )
 
     @property
     def least_certain(self) -> list[Opinion]:
-        return self._first(lambda each: at_least(each.unsure, each.people))
+        return self._first(lambda opinion: at_least(opinion.unsure, opinion.people))
 
     def _first(self, score: Callable[[Opinion], float]) -> list[Opinion]:
-        ranked = sorted(self.opinions, key=lambda each: (-score(each), each.anchor))
-        return [each for each in ranked if score(each) > 0][:IN_LIST]
+        ranked = sorted(self.opinions, key=lambda opinion: (-score(opinion), opinion.anchor))
+        return [opinion for opinion in ranked if score(opinion) > 0][:IN_LIST]
 
 
 def at_least(count: int, people: int) -> float:
@@ -110,14 +115,14 @@ def _of_claim(placed: PlacedClaim) -> Opinion:
     )
 
 
-def _of_crux(crux: ReportCrux, edition: PageContent) -> Opinion:
+def _of_crux(crux: ReportCrux, content: PageContent) -> Opinion:
     return Opinion(
-        edition.anchor("x", crux.id),
+        content.anchor("x", crux.id),
         "",
         crux.statement,
         crux.agree,
         crux.disagree,
         crux.unclear,
         min(max(crux.controversy, 0.0), 1.0),
-        edition.colour(crux.topic),
+        content.colour(crux.topic),
     )

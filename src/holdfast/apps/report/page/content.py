@@ -62,18 +62,22 @@ class PageContent:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.words = Translations(report.language)
+        self.translations = Translations(report.language)
         self.anchor = Anchors()
         self.comments = {comment.id: comment for comment in report.comments}
         self.topics = report.topics
         self._colours = self._coloured()
         self.claims = {placed.claim.id: placed for placed in self._placed()}
-        self.thrifty = report.counts.quotes > QUOTES_INLINE
+        self.is_shortened = report.counts.quotes > QUOTES_INLINE
         self.large = report.counts.quotes > LARGE
 
     @property
     def title(self) -> str:
-        return self.report.title.strip() or self.report.question.strip() or self.words("untitled")
+        return (
+            self.report.title.strip()
+            or self.report.question.strip()
+            or self.translations("untitled")
+        )
 
     @property
     def generated(self) -> bool:
@@ -82,20 +86,20 @@ class PageContent:
     @cached_property
     def language(self) -> str:
         """The language of what people said, where it differs from that of the page's own words."""
-        return self._code if self._code.lower().split("-")[0] != self.words.code else ""
+        return self._code if self._code.lower().split("-")[0] != self.translations.code else ""
 
     @property
     def page_language(self) -> str:
-        return self._code if self._code and not self.language else self.words.code
+        return self._code if self._code and not self.language else self.translations.code
 
     @property
     def _code(self) -> str:
         """The report's language, if it is a code that a page may carry."""
-        given = self.report.language
-        return given if _LANGUAGE.fullmatch(given) and given.lower() != "und" else ""
+        language = self.report.language
+        return language if _LANGUAGE.fullmatch(language) and language.lower() != "und" else ""
 
     @cached_property
-    def told_in(self) -> Markup:
+    def lang_attribute(self) -> Markup:
         """The attribute for an element with people's words, where their language is not that of the
         page."""
         return Markup(' lang="{}"').format(self.language) if self.language else Markup()
@@ -116,7 +120,7 @@ class PageContent:
     def cited(self, claims: Iterable[str]) -> list[PlacedClaim]:
         return [self.claims[id] for id in dict.fromkeys(claims) if id in self.claims]
 
-    def beside(self, finding: Sentence) -> list[PlacedClaim]:
+    def claims_beside(self, finding: Sentence) -> list[PlacedClaim]:
         """The claims that are shown beside a finding: the first ones it rests on and does not
         repeat itself."""
         cited = (
@@ -130,36 +134,40 @@ class PageContent:
         return next((topic for topic in self.topics if topic.id == id), None)
 
     def subtopic_of(self, topic: str, id: str) -> ReportSubtopic | None:
-        held = self.topic_of(topic)
-        return next((part for part in held.subtopics if part.id == id), None) if held else None
+        containing = self.topic_of(topic)
+        return (
+            next((part for part in containing.subtopics if part.id == id), None)
+            if containing
+            else None
+        )
 
     def quotes(self, claim: ReportClaim) -> tuple[Quote, ...]:
         """The quotes of a claim that are in the page."""
-        return claim.quotes[:QUOTES_EACH] if self.thrifty else claim.quotes
+        return claim.quotes[:QUOTES_EACH] if self.is_shortened else claim.quotes
 
-    def shown(self, claim: ReportClaim) -> tuple[Quote, ...]:
+    def shown_quotes(self, claim: ReportClaim) -> tuple[Quote, ...]:
         return self.quotes(claim)[:QUOTES_SHOWN]
 
-    def folded(self, claim: ReportClaim) -> tuple[Quote, ...]:
+    def folded_quotes(self, claim: ReportClaim) -> tuple[Quote, ...]:
         return self.quotes(claim)[QUOTES_SHOWN:]
 
     @cached_property
     def quoted(self) -> dict[str, list[Quote]]:
         """The quotes that are in the page, by comment."""
-        found: dict[str, list[Quote]] = {}
+        quotes_by_comment: dict[str, list[Quote]] = {}
         for placed in self.claims.values():
             for quote in self.quotes(placed.claim):
-                found.setdefault(quote.comment, []).append(quote)
-        return found
+                quotes_by_comment.setdefault(quote.comment, []).append(quote)
+        return quotes_by_comment
 
     @cached_property
-    def told(self) -> list[Comment]:
+    def shown_comments(self) -> list[Comment]:
         """The comments that are in the page, whole."""
         if len(self.comments) <= COMMENTS_INLINE:
             return list(self.comments.values())
         return [comment for comment in self.comments.values() if comment.id in self.quoted]
 
-    def voice(self, topic: ReportTopic) -> Quote | None:
+    def representative_quote(self, topic: ReportTopic) -> Quote | None:
         """A short quote that speaks for a topic: from the claims that most people made, a sentence
         on its own."""
         claims = sorted(
@@ -169,7 +177,7 @@ class PageContent:
         quotes = (
             quote
             for claim in claims[:VOICES_FROM]
-            for quote in self.shown(claim)
+            for quote in self.shown_quotes(claim)
             if not alike(quote.text, claim.statement)
         )
         return next((quote for quote in quotes if _SENTENCE.fullmatch(quote.text)), None)
@@ -195,6 +203,6 @@ class PageContent:
                     )
 
 
-def alike(one: str, other: str) -> bool:
+def alike(text: str, other: str) -> bool:
     """Whether two texts are the same but for case, spaces and punctuation."""
-    return _SPACE.sub(" ", one).strip().casefold() == _SPACE.sub(" ", other).strip().casefold()
+    return _SPACE.sub(" ", text).strip().casefold() == _SPACE.sub(" ", other).strip().casefold()

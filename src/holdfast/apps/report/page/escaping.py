@@ -23,7 +23,7 @@ def cleaned(value: Any) -> Any:
     if type(value) is not str:
         return value
     value = _UNPRINTABLE.sub("\ufffd", value)
-    return _RETURN.sub(lambda found: " \n" if found[1] else "\n", value) if "\r" in value else value
+    return _RETURN.sub(lambda match: " \n" if match[1] else "\n", value) if "\r" in value else value
 
 
 def web_link(address: str) -> str:

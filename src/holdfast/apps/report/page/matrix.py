@@ -36,10 +36,10 @@ class MatrixTable:
         return sum(not person.positions for person in self.people)
 
 
-def table(matrix: Matrix, edition: PageContent) -> MatrixTable | None:
+def table(matrix: Matrix, content: PageContent) -> MatrixTable | None:
     """What is shown of the matrix: everybody, or the people with most positions if there are very
     many."""
-    known = {crux.id: crux for crux in edition.report.cruxes}
+    known = {crux.id: crux for crux in content.report.cruxes}
     columns = [at for at, id in enumerate(matrix.cruxes) if id in known]
     if not columns or not matrix.speakers:
         return None

@@ -75,9 +75,9 @@ class CommentCloud:
 
 
 class OverviewCharts:
-    def __init__(self, edition: PageContent) -> None:
-        self._edition = edition
-        self.topics = [topic for topic in edition.topics if topic.claims]
+    def __init__(self, content: PageContent) -> None:
+        self._content = content
+        self.topics = [topic for topic in content.topics if topic.claims]
 
     def bars(self, unit: str) -> list[TopicBar]:
         most = max((_value(topic, unit) for topic in self.topics), default=0) or 1
@@ -109,20 +109,25 @@ class OverviewCharts:
         """Clouds of comments, one for each topic, and one for all that belong to none."""
         homes = {
             quote.comment: placed
-            for placed in self._edition.claims.values()
+            for placed in self._content.claims.values()
             for quote in placed.claim.quotes
         }
         spots: dict[tuple[str, int], list[tuple[str, float, float]]] = {}
-        for comment, x, y in _framed(self._edition.report.map):
+        for comment, x, y in _framed(self._content.report.map):
             home = homes.get(comment)
             key = (home.topic.name, home.colour) if home and home.colour else ("", 0)
             spots.setdefault(key, []).append((comment, x, y))
-        return _labelled([_cloud(name, colour, held) for (name, colour), held in spots.items()])
+        return _labelled(
+            [
+                _cloud(name, colour, spots_of_topic)
+                for (name, colour), spots_of_topic in spots.items()
+            ]
+        )
 
     def _dots(self, topic: ReportTopic, unit: str) -> TopicDots:
-        each = self.each_dot(unit)
+        per_dot = self.each_dot(unit)
         parts = [part for part in topic.subtopics if part.claims]
-        paths, rows = grid([max(1, round(_value(part, unit) / each)) for part in parts], COLUMNS)
+        paths, rows = grid([max(1, round(_value(part, unit) / per_dot)) for part in parts], COLUMNS)
         return TopicDots(topic, list(zip(parts, paths, strict=True)), rows * STEP)
 
 
@@ -152,8 +157,8 @@ def _cells(topic: ReportTopic, unit: str, box: Box) -> list[TreemapCell]:
     inner = Box(box.x, box.y, max(box.width - GAP, 0.1), max(box.height - GAP, 0.1))
     boxes = squarify([_value(part, unit) for part in parts], inner)
     return [
-        TreemapCell(topic, part, _value(part, unit), at == 0, _percent(place))
-        for at, (part, place) in enumerate(zip(parts, boxes, strict=True))
+        TreemapCell(topic, part, _value(part, unit), at == 0, _percent(cell_box))
+        for at, (part, cell_box) in enumerate(zip(parts, boxes, strict=True))
     ]
 
 

@@ -62,10 +62,10 @@ class Trait:
         return next((str(at) for at, group in enumerate(self.groups) if group.value == value), "")
 
 
-def groups(edition: PageContent) -> list[Trait]:
+def groups(content: PageContent) -> list[Trait]:
     """The columns worth showing."""
-    named = (facet.name for facet in edition.report.facets)
-    made = (_trait(name, edition) for name in named)
+    named = (facet.name for facet in content.report.facets)
+    made = (_trait(name, content) for name in named)
     return [trait for trait in made if trait][:TRAITS_SHOWN]
 
 
@@ -73,13 +73,13 @@ def codes(traits: Iterable[Trait], comment: Comment) -> str:
     return ".".join(trait.code(comment) for trait in traits)
 
 
-def _trait(name: str, edition: PageContent) -> Trait | None:
+def _trait(name: str, content: PageContent) -> Trait | None:
     values = [
-        comment.facets[name] for comment in edition.comments.values() if comment.facets.get(name)
+        comment.facets[name] for comment in content.comments.values() if comment.facets.get(name)
     ]
     if not values or len(set(values)) > max(FEWEST, _TOO_DIVERSE * len(values)):
         return None
-    belongs = _belonging(name, edition)
+    belongs = _belonging(name, content)
     sizes = Counter(belongs.values())
     large = [(value, size) for value, size in sizes.most_common() if size >= FEWEST]
     if len(large) < 2:
@@ -88,28 +88,28 @@ def _trait(name: str, edition: PageContent) -> Trait | None:
         TraitGroup(value, size, 100 * size / large[0][1]) for value, size in large[:GROUPS_SHOWN]
     ]
     return Trait(
-        name, shown, len(sizes) - len(shown), _interests(shown[:GROUPS_COMPARED], belongs, edition)
+        name, shown, len(sizes) - len(shown), _interests(shown[:GROUPS_COMPARED], belongs, content)
     )
 
 
-def _belonging(name: str, edition: PageContent) -> dict[str, str]:
+def _belonging(name: str, content: PageContent) -> dict[str, str]:
     """Everybody's group: what the first of their comments says."""
-    found: dict[str, str] = {}
-    for comment in edition.comments.values():
+    value_by_speaker: dict[str, str] = {}
+    for comment in content.comments.values():
         if value := comment.facets.get(name):
-            found.setdefault(comment.speaker, value)
-    return found
+            value_by_speaker.setdefault(comment.speaker, value)
+    return value_by_speaker
 
 
 def _interests(
-    compared: list[TraitGroup], belongs: dict[str, str], edition: PageContent
+    compared: list[TraitGroup], belongs: dict[str, str], content: PageContent
 ) -> list[Interest]:
-    told = []
-    for topic in edition.topics:
+    interests = []
+    for topic in content.topics:
         quotes = (
             quote for part in topic.subtopics for claim in part.claims for quote in claim.quotes
         )
         present = Counter(belongs.get(speaker) for speaker in {quote.speaker for quote in quotes})
         shares = [present[group.value] / group.people for group in compared]
-        told.append(Interest(topic.name, edition.colour(topic.id), shares))
-    return told
+        interests.append(Interest(topic.name, content.colour(topic.id), shares))
+    return interests

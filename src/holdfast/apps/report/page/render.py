@@ -17,26 +17,26 @@ from holdfast.apps.report.page.method import funnel
 from holdfast.apps.report.page.overview_charts import UNITS, OverviewCharts
 from holdfast.apps.report.page.people import FEWEST, codes, groups
 from holdfast.apps.report.page.quote_marks import marked
-from holdfast.apps.report.page.script_data import block
+from holdfast.apps.report.page.script_data import script_data
 
 
 def render_page(report: Report) -> str:
     """The report as HTML. Every text in it is taken as untrusted."""
-    edition = PageContent(report)
-    chart, traits = OverviewCharts(edition), groups(edition)
+    content = PageContent(report)
+    charts, traits = OverviewCharts(content), groups(content)
     return (
         _environment()
         .get_template("page.html")
         .render(
-            e=edition,
-            t=edition.words,
+            content=content,
+            t=content.translations,
             report=report,
-            assets=Assets.of(edition.title),
-            glance=chart,
+            assets=Assets.of(content.title),
+            charts=charts,
             traits=traits,
-            agreement=Agreement(edition),
-            matrix=table(report.matrix, edition),
-            data=block(edition, chart, traits),
+            agreement=Agreement(content),
+            matrix=table(report.matrix, content),
+            data=script_data(content, charts, traits),
         )
     )
 

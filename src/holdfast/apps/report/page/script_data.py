@@ -13,24 +13,24 @@ from holdfast.apps.report.page.overview_charts import OverviewCharts
 from holdfast.apps.report.page.people import Trait
 
 
-def block(edition: PageContent, glance: OverviewCharts, traits: Sequence[Trait]) -> Markup:
+def script_data(content: PageContent, charts: OverviewCharts, traits: Sequence[Trait]) -> Markup:
     """One JSON object. No comment or quote is repeated in it."""
-    told = {comment.id for comment in edition.told}
+    shown = {comment.id for comment in content.shown_comments}
     return json_block(
         {
-            "language": edition.words.code,
-            "id": edition.report.id,
-            "words": edition.words.for_script(),
+            "language": content.translations.code,
+            "id": content.report.id,
+            "words": content.translations.for_script(),
             "traits": [
                 {"name": trait.name, "values": [group.value for group in trait.groups]}
                 for trait in traits
             ],
             "map": [
                 [
-                    edition.anchor("m", comment) if comment in told else ""
+                    content.anchor("m", comment) if comment in shown else ""
                     for comment in cloud.comments
                 ]
-                for cloud in glance.map
+                for cloud in charts.map
             ],
         }
     )

@@ -42,12 +42,12 @@ class Translations:
 
     def __call__(self, key: str, **values: object) -> str:
         """What to say, with values put in. `n` decides between singular and plural."""
-        code, said = self._said(key)
-        if isinstance(said, dict):
+        code, template = self._said(key)
+        if isinstance(template, dict):
             count = values["n"]
             assert isinstance(count, int | float)
-            said = said.get(_PLURALS.get(code, _ONE)(count), said["other"])
-        return said.format(**{name: self._shown(value) for name, value in values.items()})
+            template = template.get(_PLURALS.get(code, _ONE)(count), template["other"])
+        return template.format(**{name: self._shown(value) for name, value in values.items()})
 
     def named(self, kind: str, name: str) -> str:
         """Our word for one of a set, such as a reason; the name itself if we have none."""
@@ -101,8 +101,8 @@ class Translations:
         return {key.removeprefix("js."): self._said(key)[1] for key in keys}
 
     def _said(self, key: str) -> tuple[str, Any]:
-        own = self._own["words"].get(key)
-        return (self.code, own) if own else ("en", self._english["words"][key])
+        translated = self._own["words"].get(key)
+        return (self.code, translated) if translated else ("en", self._english["words"][key])
 
     def _shown(self, value: object) -> object:
         return self.number(value) if isinstance(value, int) else value

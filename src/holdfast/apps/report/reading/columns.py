@@ -207,36 +207,42 @@ def find_columns(
 
 def has_comments(names: Sequence[str], overrides: Mapping[str, str]) -> bool:
     """Whether these could be the names of columns of a table of comments."""
-    wanted = [overrides["comment"]] if "comment" in overrides else ALIASES["comment"]
-    return not {_key(name) for name in names}.isdisjoint(map(_key, wanted))
+    aliases = [overrides["comment"]] if "comment" in overrides else ALIASES["comment"]
+    return not {_key(name) for name in names}.isdisjoint(map(_key, aliases))
 
 
 def _roles(names: Sequence[str], overrides: Mapping[str, str], filename: str) -> dict[str, int]:
-    given = {role: _given(role, name, names, filename) for role, name in overrides.items()}
+    overridden = {
+        role: _overridden(role, name, names, filename) for role, name in overrides.items()
+    }
     positions: dict[str, int] = {}
     for index, name in enumerate(names):
-        if index not in given.values():
+        if index not in overridden.values():
             positions.setdefault(_key(name), index)
-    found = {
-        role: _first(aliases, positions) for role, aliases in ALIASES.items() if role not in given
+    recognised = {
+        role: _first(aliases, positions)
+        for role, aliases in ALIASES.items()
+        if role not in overridden
     }
     return {
-        role: index for role in ALIASES if (index := given.get(role, found.get(role))) is not None
+        role: index
+        for role in ALIASES
+        if (index := overridden.get(role, recognised.get(role))) is not None
     }
 
 
-def _given(role: str, wanted: str, names: Sequence[str], filename: str) -> int:
+def _overridden(role: str, column: str, names: Sequence[str], filename: str) -> int:
     if role not in ALIASES:
         raise InvalidInput(
-            f"--column {role}={wanted}: there is no role {role!r}. Roles: {', '.join(ALIASES)}."
+            f"--column {role}={column}: there is no role {role!r}. Roles: {', '.join(ALIASES)}."
         )
-    if wanted in names:
-        return names.index(wanted)
+    if column in names:
+        return names.index(column)
     keys = [_key(name) for name in names]
-    if _key(wanted) in keys:
-        return keys.index(_key(wanted))
+    if _key(column) in keys:
+        return keys.index(_key(column))
     raise InvalidInput(
-        f"{filename} has no column {wanted!r} (for {role}). Columns found: {listed(names)}."
+        f"{filename} has no column {column!r} (for {role}). Columns found: {listed(names)}."
     )
 
 

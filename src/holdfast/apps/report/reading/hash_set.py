@@ -24,8 +24,8 @@ class HashSet:
         number = number & _MASK or 1
         table, mask = self._table, self._mask
         at = number & mask
-        while there := table[at]:
-            if there == number:
+        while stored := table[at]:
+            if stored == number:
                 return False
             at = (at + 1) & mask
         table[at] = number

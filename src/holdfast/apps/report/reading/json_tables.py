@@ -88,10 +88,10 @@ def _parsed(text: str, filename: str) -> Any:
 
 def _rows_in(document: Any, filename: str) -> list[Any]:
     if isinstance(document, dict):
-        held = next(
+        records = next(
             (document[name] for name in _LISTS if isinstance(document.get(name), list)), None
         )
-        return [document] if held is None else _untagged(held)
+        return [document] if records is None else _untagged(records)
     if isinstance(document, list):
         return document
     raise InvalidInput(
@@ -99,12 +99,12 @@ def _rows_in(document: Any, filename: str) -> list[Any]:
     )
 
 
-def _untagged(held: list[Any]) -> list[Any]:
+def _untagged(records: list[Any]) -> list[Any]:
     """Talk to the City writes a list of rows as `["csv", rows]`."""
     return (
-        held[1]
-        if len(held) == 2 and isinstance(held[0], str) and isinstance(held[1], list)
-        else held
+        records[1]
+        if len(records) == 2 and isinstance(records[0], str) and isinstance(records[1], list)
+        else records
     )
 
 
@@ -145,10 +145,10 @@ def _rows(
         if isinstance(record, UnreadableRow):
             yield record
             continue
-        given = {STRING_COLUMN: record} if isinstance(record, str) else record
-        if not given.keys() <= known:
+        fields = {STRING_COLUMN: record} if isinstance(record, str) else record
+        if not fields.keys() <= known:
             notes[Note.NEW_KEYS] += 1
-        yield [_string(given.get(key)) for key in keys]
+        yield [_string(fields.get(key)) for key in keys]
 
 
 def _string(value: Any) -> str:

@@ -119,8 +119,8 @@ class LanguageSample:
             self._hits.update(_BY_WORD.get(word.lower(), ()))
 
     def _by_words(self) -> str:
-        (language, hits), (_, others) = [*self._hits.most_common(2), ("", 0), ("", 0)][:2]
-        clear = hits >= 2 and hits >= 0.08 * self._words and hits >= 1.1 * others
+        (language, hits), (_, second) = [*self._hits.most_common(2), ("", 0), ("", 0)][:2]
+        clear = hits >= 2 and hits >= 0.08 * self._words and hits >= 1.1 * second
         return language if clear else UNKNOWN
 
     def _japanese_or(self, script: str) -> str:

@@ -57,11 +57,11 @@ def masked(text: str) -> str:
 
 
 def _replacement(label: str, holds: Callable[[re.Match[str]], bool], match: re.Match[str]) -> str:
-    found = match[0]
+    text = match[0]
     if not holds(match):
-        return found
+        return text
     tag = f"[{label}]"
-    return tag.ljust(len(found), FILL) if len(tag) <= len(found) else FILL * len(found)
+    return tag.ljust(len(text), FILL) if len(tag) <= len(text) else FILL * len(text)
 
 
 def _always(match: re.Match[str]) -> bool:

@@ -54,11 +54,11 @@ class QuoteRepair:
     def _over_lines(self, first: str, width: int | None) -> list[str] | None:
         if self._patience <= 0:
             return None
-        found = self._search(first, width)
-        if found is None:
+        cells = self._search(first, width)
+        if cells is None:
             self._patience -= 1
             self._lines.back_to(1)
-        return found
+        return cells
 
     def _search(self, first: str, width: int | None) -> list[str] | None:
         parts, rows, tries = [first], 0, 0
@@ -85,14 +85,14 @@ def cells_of(record: str, separator: str) -> list[str] | None:
     None if none does."""
     body, cells, at = _without_end(record), [], 0
     while True:
-        found = (
+        parsed = (
             _quoted(body, at + 1, separator)
             if body.startswith('"', at)
             else _plain(body, at, separator)
         )
-        if found is None:
+        if parsed is None:
             return None
-        cell, at = found
+        cell, at = parsed
         cells.append(cell)
         if at >= len(body):
             return cells

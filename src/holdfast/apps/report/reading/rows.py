@@ -34,18 +34,18 @@ class Ids:
         City has it."""
         if self._at is None:
             return str(row - 1)
-        given = cells[self._at].strip()[:LONGEST_ID] if cells else ""
-        if not given:
+        id = cells[self._at].strip()[:LONGEST_ID] if cells else ""
+        if not id:
             self._notes[Note.BLANK_ID] += cells is not None
-            given = f"row-{row}"
-        return given if self._taken.add(hash(given)) else self._numbered(given)
+            id = f"row-{row}"
+        return id if self._taken.add(hash(id)) else self._numbered(id)
 
-    def _numbered(self, given: str) -> str:
+    def _numbered(self, id: str) -> str:
         self._notes[Note.REPEATED_ID] += 1
         while True:
-            self._repeats[given] = number = self._repeats.get(given, 1) + 1
-            if self._taken.add(hash(f"{given}#{number}")):
-                return f"{given}#{number}"
+            self._repeats[id] = number = self._repeats.get(id, 1) + 1
+            if self._taken.add(hash(f"{id}#{number}")):
+                return f"{id}#{number}"
 
 
 def speaker_of(cells: list[str], columns: Columns) -> str:
