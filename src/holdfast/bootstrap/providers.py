@@ -1,5 +1,5 @@
-"""What steps find under a type with `ctx.use`: each made on first use, so that a pipeline that never
-asks for it imports nothing."""
+"""What steps find under a type with `ctx.use`: each made on first use, so that a pipeline that
+never asks for it imports nothing."""
 
 from __future__ import annotations
 

@@ -120,4 +120,7 @@ def _explained(error: Exception) -> str:
         return " ".join(str(error).split())
     if isinstance(error, PermissionError):
         return f"permission denied: {error.filename or error}"
-    return f"unexpected {type(error).__name__}: {error} (--debug shows where it happened; please report it)"
+    return (
+        f"unexpected {type(error).__name__}: {error} (--debug shows where it happened; please "
+        "report it)"
+    )

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 class App:
     """What an app offers. Each part is a `module:attribute` string that is imported on first use.
 
-    Third parties declare theirs under the entry-point group `holdfast.apps`, by the app's name. More
-    kinds of parts (routes, projections) become fields with a default when something uses them."""
+    Third parties declare theirs under the entry-point group `holdfast.apps`, by the app's name.
+    More kinds of parts (routes, projections) become fields with a default when something uses
+    them."""
 
     name: str
     """Also the name of its command: `holdfast NAME`."""

@@ -1,10 +1,10 @@
 """One model over HTTP: questions out, validated answers back, without a cache.
 
-Who retries: the engine. The client itself only does what the engine can't do well: it sends an answer
-back that can't be used (`repair`), says a request differently that a server does not understand
-(`protocol.Dialect`), and sends a call again that was turned away with "slow down", after the
-cool-down that all callers share (`pacing`): hundreds of items would otherwise burn their attempts
-on one hiccup. All three are bounded.
+Who retries: the engine. The client itself only does what the engine can't do well: it sends an
+answer back that can't be used (`repair`), says a request differently that a server does not
+understand (`protocol.Dialect`), and sends a call again that was rate-limited, after the cool-down
+that all callers share (`pacing`): hundreds of items would otherwise burn their attempts on one
+hiccup. All three are bounded.
 
 What is counted with `ctx.usage`: every call that the vendor worked on, with the tokens it reports,
 or an estimate when it reports none or the answer got lost; calls without any answer count as calls

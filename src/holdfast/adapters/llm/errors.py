@@ -2,7 +2,7 @@
 `ports.language_model`.
 
 Transient
-└── RateLimited  the vendor asks for patience (429, 503, 529); `retry_after` says how much, if it did
+└── RateLimited  the vendor asks for patience (429, 503, 529), for `retry_after` if it says so
 Permanent
 └── BadRequest   the server does not accept the request as it is
 """

@@ -106,7 +106,10 @@ class Dialect:
 def spelled_out(prompt: Prompt) -> str:
     """The instructions for servers that can't be held to a schema: it is part of the text."""
     schema = encode(prompt.schema).decode()
-    return f"{prompt.system}\n\nAnswer with one JSON object and nothing else. It must match this JSON Schema:\n{schema}"
+    return (
+        f"{prompt.system}\n\nAnswer with one JSON object and nothing else. It must match this JSON "
+        f"Schema:\n{schema}"
+    )
 
 
 def at(data: Any, *path: str | int) -> Any:

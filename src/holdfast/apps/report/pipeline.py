@@ -3,9 +3,9 @@
     comments ─► clustering ─► claims ┄┄► sort_and_deduplicate ─► summaries ─┬─► report
                                   (streams)                  └─► cruxes ────┘
 
-The names and the order are those of the earlier report worker. Every comment's claims, every subtopic's groups,
-every topic's summary and every crux is a checkpoint of its own: a crash costs at most what was in
-flight."""
+The names and the order are those of the earlier report worker. Every comment's claims, every
+subtopic's groups, every topic's summary and every crux is a checkpoint of its own: a crash costs at
+most what was in flight."""
 
 from __future__ import annotations
 

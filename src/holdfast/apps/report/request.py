@@ -125,9 +125,10 @@ INSTRUCTIONS = {
 """Seed 000's names for the prompts, and ours."""
 
 LANGUAGES = {
-    "english": "en", "french": "fr", "german": "de", "spanish": "es", "italian": "it", "portuguese": "pt",
-    "dutch": "nl", "japanese": "ja", "korean": "ko", "chinese": "zh", "mandarin chinese": "zh", "arabic": "ar",
-    "hindi": "hi", "russian": "ru", "ukrainian": "uk", "swahili": "sw", "turkish": "tr",
+    "english": "en", "french": "fr", "german": "de", "spanish": "es", "italian": "it",
+    "portuguese": "pt", "dutch": "nl", "japanese": "ja", "korean": "ko", "chinese": "zh",
+    "mandarin chinese": "zh", "arabic": "ar", "hindi": "hi", "russian": "ru", "ukrainian": "uk",
+    "swahili": "sw", "turkish": "tr",
 }  # fmt: skip
 """Seed 000 names output languages in English."""
 

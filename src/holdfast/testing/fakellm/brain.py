@@ -221,7 +221,9 @@ class ReportBrain:
         return {
             "divided": True,
             "statement": claim["statement"],
-            "explanation": "Some say so and give their reasons; others deny it or want something else instead.",
+            "explanation": (
+                "Some say so and give their reasons; others deny it or want something else instead."
+            ),
             "agree": agree,
             "disagree": disagree,
             "claims": [claim["number"], *sorted(denials)[:3]],

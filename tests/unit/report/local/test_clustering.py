@@ -7,8 +7,8 @@ from holdfast.apps.report.local import clustering
 from holdfast.apps.report.local.clustering import (
     UNASSIGNED,
     Tree,
-    isolated_rows,
     divide,
+    isolated_rows,
     small_clusters,
     smooth,
 )

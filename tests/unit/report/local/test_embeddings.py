@@ -10,8 +10,8 @@ import pytest
 from holdfast.apps.report.local import embeddings
 from holdfast.apps.report.local.embeddings import (
     lexical_vectors,
-    sentence_vectors,
     semantic_vectors,
+    sentence_vectors,
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.apps.report.local.statements import shortened, as_statement
+from holdfast.apps.report.local.statements import as_statement, shortened
 
 
 @pytest.mark.parametrize(

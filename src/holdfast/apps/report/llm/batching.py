@@ -1,17 +1,16 @@
 """Many small questions, few calls: what is asked at the same time travels together.
 
-Callers ask about one comment each, hundreds of them at once. The batcher collects what arrives while
-the event loop is busy, looks up what has been answered before, and puts the rest into calls. While
-all calls that the model takes at once are under way, questions wait, and the fuller the next call
-becomes.
+Callers ask about one comment each, hundreds of them at once. The batcher collects what arrives
+while the event loop is busy, looks up what has been answered before, and puts the rest into calls.
+While all calls that the model takes at once are under way, questions wait, and the fuller the next
+call becomes.
 
 - Equal questions are asked once; whoever asks gets the answer.
 - A question that the answer passes over is asked once more, alone. So is every question of a call
-  that the model
-  declines, finds too long or answers with nonsense: one comment does not spoil the others'.
+  that the model declines, finds too long or answers with nonsense: one comment does not spoil the
+  others'.
 - Any other error goes to everybody in the call. Who stops waiting leaves the others alone; when
-  nobody waits any more
-  the call is cancelled.
+  nobody waits any more the call is cancelled.
 
 A batcher belongs to one event loop.
 """

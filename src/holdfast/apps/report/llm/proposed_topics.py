@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from holdfast.apps.report.llm.answers import SubtopicAnswer, TopicAnswer
-from holdfast.apps.report.llm.questions import compact_json
 from holdfast.apps.report.llm.injection import looks_like_injection
+from holdfast.apps.report.llm.questions import compact_json
 from holdfast.apps.report.llm.text_cleaning import truncate, truncate_words
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.taxonomy import Subtopic, Topic

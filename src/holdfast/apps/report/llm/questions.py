@@ -53,7 +53,10 @@ def taxonomy_block(topics: Sequence[Topic]) -> str:
         }
         for topic in topics
     ]
-    return f'The topics and their subtopics, and "{OTHER}" for what fits none:\n<topics>\n{compact_json(listed)}\n</topics>'
+    return (
+        f'The topics and their subtopics, and "{OTHER}" for what fits '
+        f"none:\n<topics>\n{compact_json(listed)}\n</topics>"
+    )
 
 
 def digest(*parts: str) -> str:
@@ -67,7 +70,10 @@ def _language(brief: Brief) -> str:
         if brief.language in ("", "und")
         else f'the language with the code "{brief.language}" (BCP 47)'
     )
-    return f"Write all names, descriptions, statements and sentences in {language}. Quotes stay in their own language."
+    return (
+        f"Write all names, descriptions, statements and sentences in {language}. Quotes stay in "
+        "their own language."
+    )
 
 
 def _asked(brief: Brief) -> str:

@@ -170,7 +170,10 @@ def _cites_something(claims: int) -> Callable[[SentencesAnswer], str | None]:
             1 <= number <= claims for sentence in answer.sentences for number in sentence.claims
         ):
             return None
-        return f"no sentence lists the number of a claim that it rests on; numbers run from 1 to {claims}"
+        return (
+            "no sentence lists the number of a claim that it rests on; numbers run from 1 to "
+            f"{claims}"
+        )
 
     return check
 

@@ -13,60 +13,66 @@ from dataclasses import dataclass
 from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
 
 NEGATION = "negation"
-_NEGATIONS = """don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't shouldn't hasn't
-    haven't hadn't ain't mustn't needn't not no never none nobody nothing neither nor without cannot
-    cant dont doesnt isnt wont shouldnt hardly barely rarely seldom unlikely lack lacks lacking fail
-    fails failed refuse refuses deny denies avoid prevent nicht kein keine keinen keiner keinem keines
-    nie niemals nichts niemand ohne weder pas jamais aucun aucune rien sans nul nulle nunca jamás ningún
-    ninguna ninguno nadie nada sin tampoco ni não nenhum nenhuma ninguém sem nem non mai senza nessun
-    nessuno nessuna niente niet geen nooit zonder inte ingen aldrig utan не нет никогда никто без ни لا
-    لم لن ليس ليست بدون 不 沒 没 無 无 未 勿 別再 别再 別讓 别让 非法 非必 ない ません なし"""
+_NEGATIONS = """don't doesn't didn't isn't aren't wasn't weren't won't wouldn't can't couldn't
+    shouldn't hasn't haven't hadn't ain't mustn't needn't not no never none nobody nothing
+    neither nor without cannot cant dont doesnt isnt wont shouldnt hardly barely rarely seldom
+    unlikely lack lacks lacking fail fails failed refuse refuses deny denies avoid prevent nicht
+    kein keine keinen keiner keinem keines nie niemals nichts niemand ohne weder pas jamais aucun
+    aucune rien sans nul nulle nunca jamás ningún ninguna ninguno nadie nada sin tampoco ni não
+    nenhum nenhuma ninguém sem nem non mai senza nessun nessuno nessuna niente niet geen nooit
+    zonder inte ingen aldrig utan не нет никогда никто без ни لا لم لن ليس ليست بدون 不 沒 没 無
+    无 未 勿 別再 别再 別讓 别让 非法 非必 ない ません なし"""
 
 _AXES = {
     "for or against": (
-        """support supports supported favor favour favors favours endorse approve approves welcome agree accept
-        accepts embrace befürworte* unterstütz* soutien* soutenir favorable apoy* apoiar apoio am_for i'm_for
-        be_for are_for bin_für sind_für suis_pour 支持 贊成 赞成 同意""",
-        """oppose opposes opposed against reject rejects disagree disapprove object anti resist gegen ablehn*
-        contre opposé* contra opongo rechaz* contro tegen 反對 反对 拒絕 拒绝 抵制""",
+        """support supports supported favor favour favors favours endorse approve approves
+        welcome agree accept accepts embrace befürworte* unterstütz* soutien* soutenir favorable
+        apoy* apoiar apoio am_for i'm_for be_for are_for bin_für sind_für suis_pour 支持 贊成
+        赞成 同意""",
+        """oppose opposes opposed against reject rejects disagree disapprove object anti resist
+        gegen ablehn* contre opposé* contra opongo rechaz* contro tegen 反對 反对 拒絕 拒绝 抵制""",
     ),
     "more or less": (
-        """increase* raise raised raises more higher high expand* grow growing boost strengthen greater many
-        much bigger larger longer up mehr erhöh* höher* plus augment* más aument* subir mais più meer 增加 提高
-        更多 擴大 扩大 增強""",
-        """decreas* reduc* cut cuts cutting less fewer lower low shrink limit weaken smaller few little shorter
-        down weniger senk* gesenkt* kürz* gekürzt* niedriger* moins rédui* baiss* menos bajar recort* meno
-        minder 減少 减少 降低 更少 縮小 缩小 削減 削减 減弱""",
+        """increase* raise raised raises more higher high expand* grow growing boost strengthen
+        greater many much bigger larger longer up mehr erhöh* höher* plus augment* más aument*
+        subir mais più meer 增加 提高 更多 擴大 扩大 增強""",
+        """decreas* reduc* cut cuts cutting less fewer lower low shrink limit weaken smaller few
+        little shorter down weniger senk* gesenkt* kürz* gekürzt* niedriger* moins rédui* baiss*
+        menos bajar recort* meno minder 減少 减少 降低 更少 縮小 缩小 削減 削减 減弱""",
     ),
     "allowed or not": (
-        """allow allows allowed legal legaliz* legalis* permit* lawful erlaub* autoris* permett* 允許 允许 合法
-        開放 开放 准許""",
-        """ban bans banned banning prohibit* illegal forbid* criminaliz* criminalis* outlaw* restrict* verbiet*
-        verboten verbot* interdi* prohíb* prohib* ilegal proibi* verbied* 禁止 違法 违法 非法 取締 取缔""",
+        """allow allows allowed legal legaliz* legalis* permit* lawful erlaub* autoris* permett*
+        允許 允许 合法 開放 开放 准許""",
+        """ban bans banned banning prohibit* illegal forbid* criminaliz* criminalis* outlaw*
+        restrict* verbiet* verboten verbot* interdi* prohíb* prohib* ilegal proibi* verbied*
+        禁止 違法 违法 非法 取締 取缔""",
     ),
     "kept or ended": (
-        """keep keeps kept maintain protect* preserv* save continue build create start begin fund open stay
-        remain behalten schütz* erhalten garder protég* mainten* manten* proteg* conservar construir 保留 保護
-        保护 維持 维持""",
-        """abolish* dissolv* repeal* eliminat* remov* end ends ending stop stops scrap destroy* dismantl*
-        defund* close* leave quit rid should_go must_go has_to_go have_to_go needs_to_go
-        abschaff* stopp* beend* supprim* abol* arrêt* elimin* cerrar suprim* 取消
-        廢除 废除 停止 關閉 关闭 廢止""",
+        """keep keeps kept maintain protect* preserv* save continue build create start begin fund
+        open stay remain behalten schütz* erhalten garder protég* mainten* manten* proteg*
+        conservar construir 保留 保護 保护 維持 维持""",
+        """abolish* dissolv* repeal* eliminat* remov* end ends ending stop stops scrap
+        destroy* dismantl* defund* close* leave quit rid should_go must_go has_to_go
+        have_to_go needs_to_go abschaff* stopp* beend* supprim* abol* arrêt* elimin* cerrar
+        suprim* 取消 廢除 废除 停止 關閉 关闭 廢止""",
     ),
     "good or bad": (
-        """good great better best fair safe safer benefit* help helps useful effective love loves like likes
-        beautiful healthy clean easy cheap win wins success* trust true possible right strong innocent happy
-        friendly exciting gut gute guten besser* gerecht* sicher* bon bonne bien mieux juste utile bueno buena
-        mejor justo justa seguro segura buono meglio goed beter 好 優 优 安全 公平 便宜 方便 喜歡 喜欢 進步 透明""",
-        """bad worse worst unfair unsafe dangerous harm* hurt* useless ineffective hate hates dislike* ugly
-        terrible awful unhealthy dirty difficult expensive lose loses failure distrust false impossible wrong
-        weak guilty boring evil schlecht* ungerecht* gefährlich* mauvais* pire injuste inutile dangereu* malo
-        mala peor injusto injusta peligros* cattivo peggio slecht gevaarlijk 壞 坏 貴 差 危險 危险 討厭 讨厌
-        落後""",
+        """good great better best fair safe safer benefit* help helps useful effective love loves
+        like likes beautiful healthy clean easy cheap win wins success* trust true possible right
+        strong innocent happy friendly exciting gut gute guten besser* gerecht* sicher* bon bonne
+        bien mieux juste utile bueno buena mejor justo justa seguro segura buono meglio goed beter
+        好 優 优 安全 公平 便宜 方便 喜歡 喜欢 進步 透明""",
+        """bad worse worst unfair unsafe dangerous harm* hurt* useless ineffective hate hates
+        dislike* ugly terrible awful unhealthy dirty difficult expensive lose loses failure
+        distrust false impossible wrong weak guilty boring evil schlecht* ungerecht* gefährlich*
+        mauvais* pire injuste inutile dangereu* malo mala peor injusto injusta peligros* cattivo
+        peggio slecht gevaarlijk 壞 坏 貴 差 危險 危险 討厭 讨厌 落後""",
     ),
     "early or late": (
-        """early earlier before fast faster quick* soon sooner first früh* schnell* tôt avant pronto antes 早 快""",
-        """late later after slow* delay* last spät* langsam* tard après tarde después lento 晚 慢""",
+        """early earlier before fast faster quick* soon sooner first früh* schnell* tôt avant
+            pronto antes 早 快""",
+        """late later after slow* delay* last spät* langsam* tard après tarde después lento 晚
+            慢""",
     ),
 }
 

@@ -1,11 +1,11 @@
 """Texts as vectors: near each other means similar in meaning.
 
-Two kinds. `semantic_vectors` is a small static model (WordLlama): the weights and the tokenizer lie in its
-wheel and are read from there, because its own loader looks for the tokenizer on the network. It
-knows English well and other languages a little. `lexical_vectors` is made from the comments themselves, by
-which character sequences they share; it knows no synonyms but works in every script. `sentence_vectors`
-weighs the two by language: measured on comments, the model alone is best for English, character
-sequences alone for Chinese, and both together for languages like French."""
+Two kinds. `semantic_vectors` is a small static model (WordLlama): the weights and the tokenizer lie
+in its wheel and are read from there, because its own loader looks for the tokenizer on the network.
+It knows English well and other languages a little. `lexical_vectors` is made from the comments
+themselves, by which character sequences they share; it knows no synonyms but works in every script.
+`sentence_vectors` weighs the two by language: measured on comments, the model alone is best for
+English, character sequences alone for Chinese, and both together for languages like French."""
 
 from __future__ import annotations
 

@@ -27,42 +27,45 @@ _BETWEEN = word_set(
     """of in and for to the & de la le du des del di da do dos e et y und von der van en à al"""
 )
 _BEFORE_NOUNS = word_set(
-    """the a an our their my your his her its this these those every each all any no some more less of for in on
-    about with against from by into and or der die das den dem ein eine einen unsere mehr für le la les un une
-    des du nos leurs plus el los las una unos nuestro nuestra más il gli een het onze"""
+    """the a an our their my your his her its this these those every each all any no some more
+    less of for in on about with against from by into and or der die das den dem ein eine einen
+    unsere mehr für le la les un une des du nos leurs plus el los las una unos nuestro nuestra más
+    il gli een het onze"""
 )
 _BEFORE_VERBS = word_set(
-    """to we i they you he she it who should must will would can could don't doesn't didn't not never always please
-    let's need cannot can't won't i'm wir ich sie zu nicht nous je vous ils ne pas nosotros yo que non wij ik
-    niet"""
+    """to we i they you he she it who should must will would can could don't doesn't didn't not
+    never always please let's need cannot can't won't i'm wir ich sie zu nicht nous je vous ils ne
+    pas nosotros yo que non wij ik niet"""
 )
 _BEFORE_ADJECTIVES = word_set(
-    """be is are was were been being very too so as sein ist sind sehr zu être est sont très trop ser es son muy è
-    molto"""
+    """be is are was were been being very too so as sein ist sind sehr zu être est sont très trop
+    ser es son muy è molto"""
 )
 _AFTER_NOUNS = word_set(
-    """is are was were be should must will would can could has have had needs need do does did of in for and or but
-    to that which who ist sind war soll muss hat und oder est sont doit a ont et ou es son debe tiene y o è sono
-    deve"""
+    """is are was were be should must will would can could has have had needs need do does did of
+    in for and or but to that which who ist sind war soll muss hat und oder est sont doit a ont et
+    ou es son debe tiene y o è sono deve"""
 )
 _VAGUE = word_set(
-    """people person thing issue problem way lot time year day today one kind place part number fact point example
-    reason something someone anyone everyone nothing everything stuff bit good bad new better best big real
-    important able many great old little different certain sure own whole couple week month hour minute man guy
-    folk idea matter case level form order piece past worst end line term side top super half first second third
-    last next two three four five six seven eight nine ten hundred thousand million true false wrong long short
-    high low full free possible actual general yeah despite finally everywhere anywhere inside outside apart
-    amount majority statement story chance fight word reality situation cetera head direction experience
-    favorite favourite suck sucks funny crazy anything needing dealing taking going getting having making coming
-    looking trying saying leute menschen sache jahr zeit gens personne chose année temps gente persona cosa año
-    vez"""
+    """people person thing issue problem way lot time year day today one kind place part number
+    fact point example reason something someone anyone everyone nothing everything stuff bit good
+    bad new better best big real important able many great old little different certain sure own
+    whole couple week month hour minute man guy folk idea matter case level form order piece past
+    worst end line term side top super half first second third last next two three four five six
+    seven eight nine ten hundred thousand million true false wrong long short high low full free
+    possible actual general yeah despite finally everywhere anywhere inside outside apart amount
+    majority statement story chance fight word reality situation cetera head direction experience
+    favorite favourite suck sucks funny crazy anything needing dealing taking going getting having
+    making coming looking trying saying leute menschen sache jahr zeit gens personne chose année
+    temps gente persona cosa año vez"""
 )
 _VAGUE_HAN = word_set(
-    """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多 許多 许多 沒有
-    没有 不是 就是 這樣 这样 其實 其实 應該 应该 需要 必須 必须 如果 因為 因为 所以 但是 而且 雖然 虽然 已經
-    已经 還是 还是 只是 或是 以及 進行 进行 造成 導致 导致 使用 提供 表示 今天 本人 完全 一樣 一样 不同 知道
-    影響 影响 解決 解决 內容 内容 方式 情況 情况 真正 根本 繼續 继续 有人 事情 東西 东西 部分 部份 類似 类似
-    明確 明确 自己 人們 人们 大家 我們 我们 他們 他们"""
+    """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多
+    許多 许多 沒有 没有 不是 就是 這樣 这样 其實 其实 應該 应该 需要 必須 必须 如果 因為 因为
+    所以 但是 而且 雖然 虽然 已經 已经 還是 还是 只是 或是 以及 進行 进行 造成 導致 导致 使用
+    提供 表示 今天 本人 完全 一樣 一样 不同 知道 影響 影响 解決 解决 內容 内容 方式 情況 情况
+    真正 根本 繼續 继续 有人 事情 東西 东西 部分 部份 類似 类似 明確 明确 自己 人們 人们 大家
+    我們 我们 他們 他们"""
 )
 _LONGEST = {"spaced": 6, "unspaced": 6}
 

@@ -22,14 +22,15 @@ from holdfast.apps.report.local.tokenizing import (
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
 _PHATIC = word_set(
-    """hello hi hey howdy greetings goodbye bye welcome thanks thank thx cheers congratulations sorry excuse
-    morning evening yes yep yeah yup nope nah ok okay maybe perhaps idk lol haha wow omg hmm meh agree agreed
-    disagree disagreed exactly absolutely definitely totally same true indeed awesome great cool nice good
-    perfect amazing interesting whatever test tests testing tested comment comments statement statements foo bar
-    baz asdf qwerty n/a na none nothing blah sure fine right sounds looks hope guess confused really sense
-    understand mean idea question questions name bonjour salut merci oui non d'accord hallo guten tag danke umfrage ja
-    nein genau hola gracias sí vale buenos días claro ciao grazie sì olá obrigado obrigada sim hoi dank bedankt
-    привет спасибо да нет مرحبا شكرا نعم"""
+    """hello hi hey howdy greetings goodbye bye welcome thanks thank thx cheers congratulations
+    sorry excuse morning evening yes yep yeah yup nope nah ok okay maybe perhaps idk lol haha wow
+    omg hmm meh agree agreed disagree disagreed exactly absolutely definitely totally same true
+    indeed awesome great cool nice good perfect amazing interesting whatever test tests testing
+    tested comment comments statement statements foo bar baz asdf qwerty n/a na none nothing blah
+    sure fine right sounds looks hope guess confused really sense understand mean idea question
+    questions name bonjour salut merci oui non d'accord hallo guten tag danke umfrage ja nein
+    genau hola gracias sí vale buenos días claro ciao grazie sì olá obrigado obrigada sim hoi dank
+    bedankt привет спасибо да нет مرحبا شكرا نعم"""
 )
 _PHATIC_HAN = re.compile(
     r"(?:你好|您好|大家好|謝謝|谢谢|感謝|感谢|好的|是的|對|对|沒有|没有|不知道|同意|加油|讚|赞|哈+|測試|测试|試試|"
@@ -48,7 +49,8 @@ _CLAIMING = re.compile(
     r"support|oppose|believe|fair|unfair|rights?|require|never|too "
     r"(?:much|many|few|little)|change|help|afford|"
     r"want|wish|concern(?:ed|s)?|fear|hope|can't|don't have|there(?:'s| is| are) no|if we|instead|"
-    r"muss|müssen|sollte[nt]?|brauchen|wichtig|weil|besser|problem|faut|doit|doivent|devrait|important|parce que|mieux|"
+    r"muss|müssen|sollte[nt]?|brauchen|wichtig|weil|besser|problem|"
+    r"faut|doit|doivent|devrait|important|parce que|mieux|"
     r"debe[nr]?|debería[n]?|necesita(?:mos|n)?|importante|porque|mejor|problema|deve|devono|bisogna|devem|"
     r"precis[ao]\w*|moet(?:en)?)\b"
     r"|應該|应该|需要|必須|必须|希望|問題|问题|因為|因为|不應|不应|支持|反對|反对|べき|必要|ほしい",

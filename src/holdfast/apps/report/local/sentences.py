@@ -46,16 +46,21 @@ _CLAUSES = (
     re.compile(r"\s+"),
 )
 _DEPENDENT = {
-    "en": r"(?:and|but|or|so|because|then|also|especially|not|it|it's|its|this|that|that's|these|those|they|they're|"
+    "en": r"(?:and|but|or|so|because|then|also|especially|not|it|it's|its|this|that|that's|these|"
+    r"those|they|they're|"
     r"he|she|"
     r"his|her|their|them|which|who|otherwise|therefore|instead|same|for example|for instance|such "
     r"as|even|however|plus|"
     r"such|worth|including|either|neither|nor)\b",
-    "de": r"(?:und|aber|oder|denn|weil|also|deshalb|dadurch|das|dies|diese|dieser|es|sie|er|dann|nicht|auch|sonst|"
+    "de": r"(?:und|aber|oder|denn|weil|also|deshalb|dadurch|das|dies|diese|dieser|es|sie|er|"
+    r"dann|nicht|auch|sonst|"
     r"zum Beispiel)\b",
-    "fr": r"(?:et|mais|ou|car|parce|donc|alors|cela|ça|c'est|ce|ces|il|elle|ils|elles|pas|aussi|sinon|par exemple)\b",
-    "es": r"(?:y|pero|o|porque|así|entonces|eso|esto|esta|este|ellos|ellas|él|ella|no|también|sino|por ejemplo)\b",
-    "zh": r"(?:但|而且|而|且|所以|因此|因為|因为|它|他|她|這|这|那|其|並|并|也|又|還|还|否則|否则|同時|同时|最重要|"
+    "fr": r"(?:et|mais|ou|car|parce|donc|alors|cela|ça|c'est|ce|ces|il|elle|ils|elles|pas|"
+    r"aussi|sinon|par exemple)\b",
+    "es": r"(?:y|pero|o|porque|así|entonces|eso|esto|esta|este|ellos|ellas|él|ella|no|"
+    r"también|sino|por ejemplo)\b",
+    "zh": r"(?:但|而且|而|且|所以|因此|因為|因为|它|他|她|這|这|那|其|並|并|也|又|還|还|"
+    r"否則|否则|同時|同时|最重要|"
     r"況且|况且|更何況|反觀|反观)",
     "ja": r"(?:しかし|でも|だから|そして|それ|これ|また|なぜなら)",
 }

@@ -14,16 +14,19 @@ from holdfast.apps.report.local.tokenizing import UNSPACED, stop_words
 _LEADS = re.compile(
     r"""(?:
       (?:well|so|and|but|yes|yeah|yep|no|ok|okay|now|also|plus|like|look|right|honestly|basically|actually|personally
-         |frankly|definitely|absolutely|exactly|i\ mean|you\ know|you\ know\ what|i\ guess|of\ course|again
+         |frankly|definitely|absolutely|exactly|i\ mean|you\ know|you\ know\ what|i\ guess
+         |of\ course|again
          |first\ of\ all|hopefully)
          \s*[,.:;…-]+\s+
     | (?:and|but|so|(?:because|cause|cuz|'cause)(?!.*[,;]))\s+(?=\S+\s+\S+\s+\S+\s+\S)
     | i\ (?:really\ |strongly\ |also\ |just\ |still\ |truly\ |do\ |honestly\ )?
          (?:think|believe|feel|guess|suppose|know)
-         (?:\ that\s+|\s+(?=(?:the|a|an|we|it|it's|they|there|there's|these|those|this|our|all|every|no|if|people
+         (?:\ that\s+|\s+(?=(?:the|a|an|we|it|it's|they|there|there's|these|those|this|our|all
+            |every|no|if|people
             |women|men|everyone|nobody|you|he|she|his|her|their|its|most|many|some|any|as|when|to|more|less|public
             |government)\b))
-    | (?:in\ my\ (?:humble\ )?opinion|imho|imo|to\ me|for\ me|as\ far\ as\ i'm\ concerned|i'd\ say|i\ would\ say)
+    | (?:in\ my\ (?:humble\ )?opinion|imho|imo|to\ me|for\ me|as\ far\ as\ i'm\ concerned
+         |i'd\ say|i\ would\ say)
          (?:\ that)?,?\s+
     | (?:je\ (?:pense|crois|trouve)|à\ mon\ avis|selon\ moi)(?:\ qu(?:e\s+|['’])|,?\s+)
     | (?:(?:yo\ )?(?:creo|pienso|opino|considero)\ que|en\ mi\ opinión,?)\s+

@@ -9,8 +9,8 @@ from math import log1p
 import numpy as np
 
 from holdfast.apps.report.local.embeddings import semantic_vectors, unit_length
-from holdfast.apps.report.local.messages import with_people, message
-from holdfast.apps.report.local.sentence_value import is_filler, claim_score
+from holdfast.apps.report.local.messages import message, with_people
+from holdfast.apps.report.local.sentence_value import claim_score, is_filler
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced
 from holdfast.apps.report.model.claim import ClaimGroup

@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast.apps.report.local.embeddings import semantic_vectors
 from holdfast.apps.report.local.grouping import stem
-from holdfast.apps.report.local.messages import plainly, message
+from holdfast.apps.report.local.messages import message, people_count
 from holdfast.apps.report.local.polarity import contradicts, polarity, without_cues
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced, stop_words, units
@@ -80,8 +80,8 @@ def _draft(
     explanation = message(
         language,
         "tension",
-        agree=plainly(language, len(agree)),
-        disagree=plainly(language, len(disagree)),
+        agree=people_count(language, len(agree)),
+        disagree=people_count(language, len(disagree)),
         other=shortened(second.statement, _LONGEST),
     )
     return CruxDraft(

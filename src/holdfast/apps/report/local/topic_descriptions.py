@@ -13,7 +13,7 @@ from holdfast.apps.report.local.embeddings import Vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics
 from holdfast.apps.report.local.messages import listed, message
 from holdfast.apps.report.local.phrases import Phrases, collect_phrases
-from holdfast.apps.report.local.statements import shortened, as_statement
+from holdfast.apps.report.local.statements import as_statement, shortened
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages, stop_words
 from holdfast.apps.report.local.topic_names import (
     Candidate,

@@ -15,7 +15,7 @@ from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
 from holdfast.apps.report.local.embeddings import Vectors, sentence_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics, assign
 from holdfast.apps.report.local.messages import base_language, message
-from holdfast.apps.report.local.sentence_value import is_filler, claim_score
+from holdfast.apps.report.local.sentence_value import claim_score, is_filler
 from holdfast.apps.report.local.sentences import spans
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
 from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, members

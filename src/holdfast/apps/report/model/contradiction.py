@@ -12,8 +12,8 @@ from functools import lru_cache
 
 NEGATIONS = frozenset(
     {
-        "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "cannot", "without", "stop", "refuse",
-        "ban",
+        "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "cannot", "without",
+        "stop", "refuse", "ban",
         "nicht", "kein", "keine", "keinen", "keinem", "keiner", "nie", "niemals", "ohne", "gegen",
         "pas", "jamais", "aucun", "aucune", "sans", "contre",
         "nunca", "ningún", "ninguna", "jamás", "sin", "contra", "tampoco",
@@ -23,12 +23,14 @@ NEGATIONS = frozenset(
 )  # fmt: skip
 CJK_NEGATIONS = re.compile(r"不|沒|没|無|无|非|未|別|别|勿|反對|反对|ない|ません|なく|ぬ")
 PAIRS = (
-    "support oppose", "supports opposes", "for against", "increase decrease", "increase reduce", "more less",
-    "more fewer", "raise lower", "higher lower", "good bad", "better worse", "open close", "allow forbid",
-    "allow prohibit", "keep remove", "keep abolish", "expensive cheap", "safe dangerous", "safer dangerous",
-    "easy hard", "helps hurts", "help hurt", "helps harms", "help harm", "agree disagree", "right wrong",
-    "necessary unnecessary", "fair unfair", "legal illegal", "love hate", "like dislike", "build demolish",
-    "too-much too-little", "too-many too-few", "pro contra", "mehr weniger", "plus moins", "más menos",
+    "support oppose", "supports opposes", "for against", "increase decrease", "increase reduce",
+    "more less", "more fewer", "raise lower", "higher lower", "good bad", "better worse",
+    "open close", "allow forbid", "allow prohibit", "keep remove", "keep abolish",
+    "expensive cheap", "safe dangerous", "safer dangerous", "easy hard", "helps hurts", "help hurt",
+    "helps harms", "help harm", "agree disagree", "right wrong", "necessary unnecessary",
+    "fair unfair", "legal illegal", "love hate", "like dislike", "build demolish",
+    "too-much too-little", "too-many too-few", "pro contra", "mehr weniger", "plus moins",
+    "más menos",
 )  # fmt: skip
 WORD = re.compile(r"[\w'’-]+")
 

@@ -17,7 +17,7 @@ from holdfast.apps.report.model.document import (
 )
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.outputs.markdown_text import anchor, escape
-from holdfast.apps.report.outputs.traversal import topic_names, claim_positions
+from holdfast.apps.report.outputs.traversal import claim_positions, topic_names
 
 SHOWN_QUOTES = 3
 BASES = {
@@ -111,7 +111,10 @@ def _subtopic(subtopic: ReportSubtopic, report: Report) -> Iterator[str]:
 
 def _claim(claim: ReportClaim) -> str:
     """Statement, support and the first quotes, in one list item."""
-    head = f'- <a id="{anchor(claim.id)}"></a>**{claim.number}. {escape(claim.statement)}** ({_support(claim)})'
+    head = (
+        f'- <a id="{anchor(claim.id)}"></a>**{claim.number}. {escape(claim.statement)}** '
+        f"({_support(claim)})"
+    )
     quotes = "\n  >\n".join(f"  > {_quote(quote)}" for quote in claim.quotes[:SHOWN_QUOTES])
     lines = [head, quotes]
     if (more := len(claim.quotes) - SHOWN_QUOTES) > 0:
@@ -147,14 +150,15 @@ def _cruxes(report: Report, numbers: dict[str, int]) -> Iterator[str]:
 
 
 def _crux(crux: ReportCrux, called: dict[str, str], numbers: dict[str, int], report: Report) -> str:
-    position = f"{escape(called.get(crux.topic, crux.topic))} → {escape(called.get(crux.subtopic, crux.subtopic))}"
+    position = " → ".join(escape(called.get(id, id)) for id in (crux.topic, crux.subtopic))
     voted = crux.basis == "votes"
     mark = "" if voted else _mark(report)
-    counts = f"{crux.agree} agree, {crux.disagree} disagree, {crux.unclear} {'pass' if voted else 'unclear'}"
+    undecided = "pass" if voted else "unclear"
+    counts = f"{crux.agree} agree, {crux.disagree} disagree, {crux.unclear} {undecided}"
     divided = f"controversy {_percent(crux.controversy)} ({escape(crux.level)})"
     lines = [
-        "- <a "
-        f'id="{anchor(crux.id)}"></a>**{escape(crux.statement)}**{mark}{_citations(crux.cites, numbers)}  ',
+        f'- <a id="{anchor(crux.id)}"></a>**{escape(crux.statement)}**{mark}'
+        f"{_citations(crux.cites, numbers)}  ",
         f"  {position} · {counts} · {divided} · {BASES.get(crux.basis, escape(crux.basis))}",
     ]
     if crux.explanation:

@@ -13,25 +13,27 @@ from collections.abc import Iterable, Iterator
 from holdfast.apps.report.model.comment import Fate, Row
 from holdfast.apps.report.model.document import Report
 from holdfast.apps.report.outputs.cells import Cell, table
-from holdfast.apps.report.outputs.traversal import topic_names, claim_positions, quotes_of
+from holdfast.apps.report.outputs.traversal import claim_positions, quotes_of, topic_names
 
 BEGINNING = 200
 """Characters of a comment that `rows.csv` shows."""
 
 TOPICS = (
-    "level", "topic_id", "topic", "subtopic_id", "subtopic", "description", "people", "claims", "quotes", "comments",
-    "controversy", "summary",
+    "level", "topic_id", "topic", "subtopic_id", "subtopic", "description", "people", "claims",
+    "quotes", "comments", "controversy", "summary",
 )  # fmt: skip
 CLAIMS = (
-    "claim_id", "number", "claim", "topic_id", "topic", "subtopic_id", "subtopic", "people", "quotes", "agrees",
-    "disagrees", "passes", "controversy",
+    "claim_id", "number", "claim", "topic_id", "topic", "subtopic_id", "subtopic", "people",
+    "quotes", "agrees", "disagrees", "passes", "controversy",
 )  # fmt: skip
 QUOTES = (
-    "quote_id", "claim_id", "comment_id", "row", "speaker", "start", "end", "text", "topic", "subtopic", "claim",
+    "quote_id", "claim_id", "comment_id", "row", "speaker", "start", "end", "text", "topic",
+    "subtopic", "claim",
 )  # fmt: skip
 CRUXES = (
-    "crux_id", "crux", "topic", "subtopic", "basis", "agree", "disagree", "unclear", "agreement", "disagreement",
-    "controversy", "level", "explanation", "claim_ids", "agreeing", "disagreeing", "undecided",
+    "crux_id", "crux", "topic", "subtopic", "basis", "agree", "disagree", "unclear", "agreement",
+    "disagreement", "controversy", "level", "explanation", "claim_ids", "agreeing", "disagreeing",
+    "undecided",
 )  # fmt: skip
 ROWS = ("row", "comment_id", "fate", "reason", "topics", "claims", "quotes", "text")
 

@@ -53,7 +53,9 @@ def _quotes(report: Report) -> Iterator[str]:
                 f"at characters {quote.start} to {quote.end}: {_short(quote.text)}."
             )
         elif (comment.speaker, comment.row) != (quote.speaker, quote.row):
-            yield f"Quote {quote.id} names another speaker or row than its comment {quote.comment!r}."
+            yield (
+                f"Quote {quote.id} names another speaker or row than its comment {quote.comment!r}."
+            )
 
 
 def _claims(report: Report) -> Iterator[str]:
@@ -87,7 +89,10 @@ def _unfounded(text_name: str, sentences: Iterable[Sentence], known: set[str]) -
             yield f"A sentence of {text_name} rests on nothing: {_short(sentence.text)}."
         for id in sentence.cites:
             if id not in known:
-                yield f"A sentence of {text_name} cites claim {id!r}, which is not there: {_short(sentence.text)}."
+                yield (
+                    f"A sentence of {text_name} cites claim {id!r}, which is not there: "
+                    f"{_short(sentence.text)}."
+                )
 
 
 def _order(report: Report) -> Iterator[str]:

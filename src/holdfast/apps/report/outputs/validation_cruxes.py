@@ -19,7 +19,10 @@ def crux_problems(report: Report) -> Iterator[str]:
     claims = {position.claim.id for position in claim_positions(report)}
     for crux in report.cruxes:
         if subtopics.get(crux.subtopic) != crux.topic:
-            yield f"Crux {crux.id} belongs to subtopic {crux.subtopic!r}, which topic {crux.topic!r} does not have."
+            yield (
+                f"Crux {crux.id} belongs to subtopic {crux.subtopic!r}, which topic "
+                f"{crux.topic!r} does not have."
+            )
         for id in crux.cites:
             if id not in claims:
                 yield f"Crux {crux.id} cites claim {id!r}, which is not there."
@@ -53,7 +56,10 @@ def _score_problems(crux: ReportCrux) -> Iterator[str]:
         if abs(stated - score) > ROUNDING:
             yield f"Crux {crux.id} says {name} {stated:.4f}, but it is {score:.4f}."
     if crux.level != level(crux.controversy):
-        yield f"Crux {crux.id} is called {crux.level!r}, but with its score it is {level(crux.controversy)!r}."
+        yield (
+            f"Crux {crux.id} is called {crux.level!r}, but with its score it is "
+            f"{level(crux.controversy)!r}."
+        )
 
 
 def _mean_problems(report: Report) -> Iterator[str]:
@@ -63,7 +69,10 @@ def _mean_problems(report: Report) -> Iterator[str]:
         if (topic.controversy is None) != (mean is None) or abs(
             (topic.controversy or 0) - (mean or 0)
         ) > ROUNDING:
-            yield f"Topic {topic.id} says controversy {topic.controversy}, but the mean of its cruxes is {mean}."
+            yield (
+                f"Topic {topic.id} says controversy {topic.controversy}, but the mean of its "
+                f"cruxes is {mean}."
+            )
 
 
 def _vote_problems(report: Report) -> Iterator[str]:
@@ -73,7 +82,10 @@ def _vote_problems(report: Report) -> Iterator[str]:
                 votes.agrees, votes.disagrees, votes.agrees + votes.disagrees + votes.passes
             )
             if abs(votes.controversy - score) > ROUNDING:
-                yield f"Claim {claim.number} says controversy {votes.controversy:.4f}, but its votes make {score:.4f}."
+                yield (
+                    f"Claim {claim.number} says controversy {votes.controversy:.4f}, but its "
+                    f"votes make {score:.4f}."
+                )
 
 
 def _matrix_problems(report: Report) -> Iterator[str]:
@@ -110,4 +122,7 @@ def _column_problems(crux: ReportCrux, cells: dict[str, str]) -> Iterator[str]:
         if shown not in STANCES:
             yield f"The matrix has the unknown word {shown!r} for {name!r} and crux {crux.id}."
         elif stated != shown:
-            yield f"On crux {crux.id} the matrix has {shown or 'nothing'} for {name!r}, the crux {stated or 'nothing'}."
+            yield (
+                f"On crux {crux.id} the matrix has {shown or 'nothing'} for {name!r}, the crux "
+                f"{stated or 'nothing'}."
+            )

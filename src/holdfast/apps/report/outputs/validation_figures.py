@@ -123,12 +123,21 @@ def coverage_problems(report: Report) -> Iterator[str]:
     speaking, quoted = _speaking(report), _quoted_characters(report)
     stated = report.coverage
     if abs(stated.speaking - speaking) > ROUNDING:
-        yield f"The report says that {stated.speaking:.4f} of the comments make a claim, but it is {speaking:.4f}."
+        yield (
+            f"The report says that {stated.speaking:.4f} of the comments make a claim, but it is "
+            f"{speaking:.4f}."
+        )
     if abs(stated.quoted_characters - quoted) > ROUNDING:
-        yield f"The report says that {stated.quoted_characters:.4f} of the text is quoted, but it is {quoted:.4f}."
+        yield (
+            f"The report says that {stated.quoted_characters:.4f} of the text is quoted, but it "
+            f"is {quoted:.4f}."
+        )
     least = _least_placed(report)
     if not least - ROUNDING <= stated.placed <= 1:
-        yield f"The report says that {stated.placed:.4f} of the comments are in a topic, but it is at least {least:.4f}."
+        yield (
+            f"The report says that {stated.placed:.4f} of the comments are in a topic, but it is "
+            f"at least {least:.4f}."
+        )
 
 
 def _speaking(report: Report) -> float:

@@ -51,8 +51,13 @@ _RELATIVES = {
 # most part.
 _SMALL_WORDS = {
     "en": "the and of to is that it for are we should be with have this not on they i you more",
-    "fr": "le la les de des et est que pour dans une un pas nous plus sur il qui avec ne ce vous je",
-    "de": "der die das und ist nicht zu den für mit ein eine es auf wir sie ich mehr auch sind werden sollte",
+    "fr": (
+        "le la les de des et est que pour dans une un pas nous plus sur il qui avec ne ce vous je"
+    ),
+    "de": (
+        "der die das und ist nicht zu den für mit ein eine es auf wir sie ich mehr auch sind "
+        "werden sollte"
+    ),
     "es": "el la los las de que y es en un una para no por con se más del como lo todos está",
     "it": "il la di che e è un una per non con sono del della le gli più anche questo si ci nel",
     "pt": "o a os as de que e é um uma para não com do da em mais se por são ao no na dos",
@@ -60,13 +65,18 @@ _SMALL_WORDS = {
     "sv": "och att det är som på en inte för med den av jag vi har de om mer ska till ett",
     "da": "og at det er ikke på en for med den af jeg vi har de til skal mere et der være",
     "no": "og at det er ikke på en for med den av jeg vi har de til skal mer et som være",
-    "fi": "ja on ei se että hän mutta ovat kun niin myös olisi pitäisi olla tai kuin jos mitä sen voi",
+    "fi": (
+        "ja on ei se että hän mutta ovat kun niin myös olisi pitäisi olla tai kuin jos mitä sen voi"
+    ),
     "pl": "i w na nie to się z do jest że jak są dla przez tak ale być więcej o po powinny",
     "cs": "a je to se na že v ne s by jsou ale jako pro více aby by jsem ve být i",
     "ro": "și de la în nu este că pe cu un o mai sunt să din pentru care ar fi ca",
     "hu": "a az és nem hogy is egy van meg ez csak több már kell mert vagy lenne ha be el",
     "tr": "bir ve bu için çok da de daha ne olarak gibi ama var değil ile olmalı olan mi en kadar",
-    "id": "yang dan di untuk dengan tidak ini itu dari adalah ada harus akan pada juga lebih kami saya bisa oleh",
+    "id": (
+        "yang dan di untuk dengan tidak ini itu dari adalah ada harus akan pada juga lebih kami "
+        "saya bisa oleh"
+    ),
     "vi": "và của là không có được cho các người trong một với này đã để những phải chúng tôi nên",
 }
 _BY_WORD: dict[str, list[str]] = {}

@@ -11,7 +11,10 @@ class Note(Enum):
     """Something noticed about rows; the sentence begins with how many."""
 
     REPAIRED = "had quotes that were not closed or not doubled, which were read as they stand"
-    SURPLUS = "had more cells than the header; what followed the comment in the last column was read as part of it"
+    SURPLUS = (
+        "had more cells than the header; what followed the comment in the last column was read as "
+        "part of it"
+    )
     IGNORED = "had more cells than the header; the surplus cells were left out"
     SHORT = "had fewer cells than the header; the missing ones were read as empty"
     CUT = "had a line of more than 4 million characters, which was cut there"
@@ -19,7 +22,10 @@ class Note(Enum):
     REPEATED_ID = "had an id that was used before; a number was added to it (7 became 7#2)"
     BLANK_ID = "had no id and got one (row-12)"
     NEW_KEYS = "had keys that none of the first 1,000 rows has; these keys were left out"
-    ECHO = "without a name said word for word what another one had said; each counts as a person of its own"
+    ECHO = (
+        "without a name said word for word what another one had said; each counts as a person of "
+        "its own"
+    )
 
 
 class Notes(Counter[Note]):

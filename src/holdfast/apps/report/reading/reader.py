@@ -144,7 +144,10 @@ class _Pass:
         self._columns = columns
         self._options = options
         self._largest = largest
-        reason = f"there are more than {options.max_comments:,} comments; which ones are taken is drawn by lot"
+        reason = (
+            f"there are more than {options.max_comments:,} comments; which ones are taken is "
+            "drawn by lot"
+        )
         self._over_limit = Verdict(Fate.OVER_LIMIT, reason)
         self.notes = Notes()
         self._screen = Screen(options.max_characters, self.notes)
@@ -217,4 +220,7 @@ class _Pass:
 
 def _left_out(columns: tuple[str, ...]) -> str:
     shown = ", ".join(columns[:5]) + (" …" if len(columns) > 5 else "")
-    return f"Only the first 30 further columns are kept to filter by; left out: {shown} ({len(columns):,} in all)."
+    return (
+        f"Only the first 30 further columns are kept to filter by; left out: {shown} "
+        f"({len(columns):,} in all)."
+    )

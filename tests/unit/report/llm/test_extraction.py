@@ -18,9 +18,9 @@ from tests.unit.report.llm.scene import (
     whole,
 )
 
-from holdfast.apps.report.llm.text_cleaning import truncate
 from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.llm.extraction import COMMENTS_PER_CALL
+from holdfast.apps.report.llm.text_cleaning import truncate
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.comment import Comment

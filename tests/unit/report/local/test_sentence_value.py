@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.apps.report.local.sentence_value import is_filler, claim_score
+from holdfast.apps.report.local.sentence_value import claim_score, is_filler
 
 NOTHING = """Hello.|Thank you!|yes|No.|Ok|I agree|Yes I agree|maybe|idk|I don't get it|Really?|test 24234234|test aisdfj
 asdfasdf|iausdhfiuhsdf|dfsfdsgsdfgdfs dfg dfsg sdfgsdfg|test October 17
