@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.unit.report.local.scene import Analysis, Progress, analyse, comments
-from tests.unit.report.local.test_taxonomy import TOWN
+from tests.unit.report.local.test_topics import TOWN
 
 from holdfast.apps.report.local.analyst import LocalAnalyst
 from holdfast.apps.report.model.brief import Brief
@@ -40,7 +40,7 @@ def test_the_same_comments_give_the_same_answers():
 def test_another_process_with_another_hash_seed_gives_the_same_answers():
     code = (
         "from tests.unit.report.local.test_analyst import told; from "
-        "tests.unit.report.local.test_taxonomy import TOWN;"
+        "tests.unit.report.local.test_topics import TOWN;"
         "from tests.unit.report.local.scene import analyse; print(told(analyse(TOWN)))"
     )
     root = Path(__file__).parents[4]
