@@ -6,7 +6,7 @@ import pytest
 from tests.unit.llm.scene import Bill, Claims
 
 from holdfast import Context, Pipeline
-from holdfast.adapters.llm.budget import Ledger
+from holdfast.adapters.llm.budget import BudgetLedger
 from holdfast.errors import ConfigurationError, Pause
 from holdfast.ports.language_model import Question
 from holdfast.testing import TestEngine
@@ -72,7 +72,7 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
 
 
 def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
-    ledger, bill = Ledger(), Bill()
+    ledger, bill = BudgetLedger(), Bill()
     seen: list[str] = []
 
     async def call(name: str, most: float, cost: float) -> None:
@@ -90,7 +90,7 @@ def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
 
 
 def test_the_budget_of_one_run_is_not_that_of_another(stage):
-    ledger, mine, yours = Ledger(), Bill("mine"), Bill("yours")
+    ledger, mine, yours = BudgetLedger(), Bill("mine"), Bill("yours")
 
     async def story() -> None:
         async with ledger.reserved(mine, 1.0, 0.9, "m"), ledger.reserved(yours, 1.0, 0.9, "m"):
@@ -101,7 +101,7 @@ def test_the_budget_of_one_run_is_not_that_of_another(stage):
 
 
 def test_who_is_cancelled_while_waiting_blocks_nobody(stage):
-    ledger, bill = Ledger(), Bill()
+    ledger, bill = BudgetLedger(), Bill()
 
     async def call(seconds: float) -> str:
         async with ledger.reserved(bill, 1.0, 0.9, "m"):

@@ -13,12 +13,12 @@ from tests.unit.llm.scene import BRAIN, KEY, Bill, Claims, Scene, over_loopback
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.anthropic import Anthropic
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.adapters.llm.client import ModelClient
 from holdfast.adapters.llm.google import Google
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.protocol import Prompt
 from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.secret import Key
 from holdfast.ports.language_model import Question
 from holdfast.testing.fakellm import (
     KINDS,
@@ -40,7 +40,7 @@ def verdict(
 ) -> tuple[int, str]:
     """Status and text that a request gets, changed from what our client would send."""
     prompt = Prompt("claims", "system", ("one", "two", "three"), schema_of(Claims, "claims"), 100)
-    request = PROTOCOLS[vendor].request(prompt, Key(KEY, "X"))
+    request = PROTOCOLS[vendor].request(prompt, ApiKey(KEY, "X"))
     data = json.loads(request.body)
     change(data)
     fake = FakeLLM(BRAIN, key=KEY)

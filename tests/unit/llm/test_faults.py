@@ -8,7 +8,7 @@ import pytest
 from tests.unit.llm.scene import GOOD, KEY, Claims, Scene, over_loopback
 
 from holdfast.adapters.llm.errors import BadRequest, RateLimited
-from holdfast.adapters.llm.wire import CutShort
+from holdfast.adapters.llm.transport import CutShort
 from holdfast.errors import ConfigurationError, HoldfastError, Pause, Transient
 from holdfast.ports.language_model import Declined, Malformed, Question, TooLong
 from holdfast.testing.fakellm import KINDS, Fault, always, in_turn

@@ -29,7 +29,7 @@ class Vendor:
             self.starts.append(round(self._stage.now - self._begin, 6))
             self.order.append(number)
             await asyncio.sleep(self.seconds)
-            turn.went_well(tokens if used is None else used)
+            turn.succeeded(tokens if used is None else used)
 
     async def calls(self, count: int, **options) -> None:
         await asyncio.gather(*(self.call(number, **options) for number in range(count)))
@@ -97,9 +97,9 @@ def test_being_told_to_slow_down_stops_everybody(stage):
                 starts.append(round(stage.now - begin, 3))
                 await asyncio.sleep(0.1)
                 if stage.now - begin < 5:
-                    turn.turned_away(7.0)
+                    turn.rate_limited(7.0)
                     continue
-                turn.went_well(1)
+                turn.succeeded(1)
                 return
 
     stage.run(asyncio.wait_for(_all(one, 8), 100))
@@ -115,11 +115,11 @@ def test_after_a_cool_down_the_calls_start_one_by_one(stage):
         position = pacer.position()
         async with pacer.turn(position, 1) as turn:
             await asyncio.sleep(0.5)
-            turn.turned_away(2.0)
+            turn.rate_limited(2.0)
         async with pacer.turn(position, 1) as turn:
             starts.append(stage.now)
             await asyncio.sleep(0.5)
-            turn.went_well(1)
+            turn.succeeded(1)
 
     stage.run(_all(one, 64))
     gaps = [later - earlier for earlier, later in pairwise(starts[:32])]
@@ -206,7 +206,7 @@ def test_one_bad_moment_halves_the_window_once(stage):
     async def one(number: int) -> None:
         async with pacer.turn(pacer.position(), 1) as turn:
             await asyncio.sleep(0.1)
-            turn.turned_away(1.0)
+            turn.rate_limited(1.0)
 
     stage.run(_all(one, 64))
     assert pacer._window == 32

@@ -11,11 +11,11 @@ import pytest
 from tests.unit.llm.scene import GOOD, Bill, Claims, Scene, over_loopback
 
 from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.adapters.llm.client import ModelClient
 from holdfast.adapters.llm.errors import BadRequest
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.protocol import Prompt
-from holdfast.adapters.llm.secret import Key
 from holdfast.errors import Fix, Transient
 from holdfast.ports.language_model import Declined, Question
 from holdfast.testing.fakellm import always, in_turn
@@ -104,8 +104,8 @@ def test_a_schema_that_openai_calls_invalid_is_not_hidden_by_asking_without():
 
 def test_openai_itself_is_told_the_newer_word_for_the_limit():
     prompt = Prompt("t", "s", ("q",), {}, 77)
-    ours = json.loads(OpenAI("m", original=True).request(prompt, Key("", "")).body)
-    others = json.loads(OpenAI("m", original=False).request(prompt, Key("", "")).body)
+    ours = json.loads(OpenAI("m", original=True).request(prompt, ApiKey("", "")).body)
+    others = json.loads(OpenAI("m", original=False).request(prompt, ApiKey("", "")).body)
     assert (ours["max_completion_tokens"], others["max_tokens"]) == (77, 77)
 
 
@@ -191,9 +191,9 @@ def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, stage):
     scene = stage.scene(vendor)
 
     async def post(url, headers, sent, timeout):
-        from holdfast.adapters.llm.wire import Answer
+        from holdfast.adapters.llm.transport import HttpResponse
 
-        return Answer(200, {}, body)
+        return HttpResponse(200, {}, body)
 
     scene.model._transport.post = post
     with pytest.raises(Transient, match="does the base URL point to an API"):

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.llm.scene import QUESTION, Bill, Claims
 
 from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.api_key import ApiKey, read_key
 from holdfast.adapters.llm.client import ModelClient
-from holdfast.adapters.llm.secret import Key, read_key
 from holdfast.errors import ConfigurationError
 
 SECRET = "sk-canary-4f1d9c2b7a"
@@ -68,7 +68,7 @@ def test_what_can_not_be_a_key_is_refused_without_repeating_it(value):
 
 
 def test_a_key_prints_as_nothing_and_is_written_nowhere():
-    key = Key(SECRET, "OPENAI_API_KEY")
+    key = ApiKey(SECRET, "OPENAI_API_KEY")
     assert (
         f"{key} {key!r} {[key]}" == "Key(OPENAI_API_KEY) Key(OPENAI_API_KEY) [Key(OPENAI_API_KEY)]"
     )
@@ -87,7 +87,7 @@ def test_a_key_prints_as_nothing_and_is_written_nowhere():
     ],
 )
 def test_texts_of_others_are_cleaned_of_keys(text):
-    assert "canary" not in Key(SECRET, "X").hide_in(text)
+    assert "canary" not in ApiKey(SECRET, "X").hide_in(text)
 
 
 def test_a_model_can_tell_prices_without_a_key():

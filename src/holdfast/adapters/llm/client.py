@@ -8,7 +8,7 @@ hiccup. All three are bounded.
 
 What is counted with `ctx.usage`: every call that the vendor worked on, with the tokens it reports,
 or an estimate when it reports none or the answer got lost; calls without any answer count as calls
-of nothing. Calls that were turned away or not understood are not counted: nothing was done."""
+of nothing. Calls that were rate-limited or not understood are not counted: nothing was done."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from typing import Any, TypeVar
 import msgspec
 
 from holdfast.adapters.llm import repair
-from holdfast.adapters.llm.address import Address
+from holdfast.adapters.llm.address import ModelAddress
 from holdfast.adapters.llm.answer_types import answer_type
 from holdfast.adapters.llm.anthropic import Anthropic
-from holdfast.adapters.llm.budget import Ledger
+from holdfast.adapters.llm.api_key import ApiKey, read_key
+from holdfast.adapters.llm.budget import BudgetLedger
+from holdfast.adapters.llm.error_responses import error_for
 from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.google import Google
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.pacing import Pacer, Turn
 from holdfast.adapters.llm.prices import Prices
-from holdfast.adapters.llm.protocol import Prompt, Reply, Request, VendorProtocol, at
-from holdfast.adapters.llm.refusal import failure
+from holdfast.adapters.llm.protocol import Prompt, Reply, VendorProtocol, VendorRequest, at
 from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.secret import Key, read_key
-from holdfast.adapters.llm.wire import Answer, CutShort, HttpTransport, Transport
+from holdfast.adapters.llm.transport import CutShort, HttpResponse, HttpTransport, Transport
 from holdfast.errors import Fix, Transient
 from holdfast.model.tokens import estimate_call, estimate_tokens
 from holdfast.ports.context import Context
@@ -45,7 +45,7 @@ from holdfast.ports.language_model import Question
 T = TypeVar("T")
 
 RESENDS = 8
-"""How often a call is sent again that was turned away, each time after a cool-down."""
+"""How often a call is sent again that was rate-limited, each time after a cool-down."""
 TASK = re.compile(r"[a-z_]{1,40}")
 
 
@@ -54,7 +54,7 @@ class ModelClient:
 
     def __init__(
         self,
-        address: Address,
+        address: ModelAddress,
         *,
         environment: Mapping[str, str] = os.environ,
         transport: Transport | None = None,
@@ -68,12 +68,12 @@ class ModelClient:
         self._pacer = Pacer(
             address.in_flight, address.requests_per_minute, address.tokens_per_minute
         )
-        self._ledger = Ledger()
+        self._ledger = BudgetLedger()
         self._transport = transport
         self._now = now
 
     @cached_property
-    def _key(self) -> Key:
+    def _key(self) -> ApiKey:
         """Read when it is needed: prices can be asked for without one."""
         return self._read_key()
 
@@ -148,11 +148,13 @@ class ModelClient:
                 if not self._protocol.dialect.learn(request.shape, error.objection):
                     raise
 
-    async def _exchange(self, request: Request, turn: Turn, expected: int, ctx: Context) -> Reply:
+    async def _exchange(
+        self, request: VendorRequest, turn: Turn, expected: int, ctx: Context
+    ) -> Reply:
         try:
             answer = await self._post(request)
         except RateLimited as error:
-            turn.turned_away(error.retry_after)
+            turn.rate_limited(error.retry_after)
             raise
         except CutShort as error:
             self._count(ctx, Reply("", expected, error.received // 4 + 1), expected)
@@ -165,10 +167,10 @@ class ModelClient:
         except Transient:
             self._count(ctx, Reply(answer.body.decode(errors="replace"), None, None), expected)
             raise
-        turn.went_well(self._count(ctx, reply, expected))
+        turn.succeeded(self._count(ctx, reply, expected))
         return reply
 
-    async def _post(self, request: Request) -> Answer:
+    async def _post(self, request: VendorRequest) -> HttpResponse:
         """An answer with status 200. Raises what any other status means."""
         if self._transport is None:
             self._transport = HttpTransport(proxies=not self.address.is_local)
@@ -178,8 +180,8 @@ class ModelClient:
         status = answer.status if answer.status != 200 else _hidden_error(answer)
         if status == 200:
             return answer
-        raise failure(
-            Answer(status, answer.headers, answer.body), self.address, self._key, self._now()
+        raise error_for(
+            HttpResponse(status, answer.headers, answer.body), self.address, self._key, self._now()
         )
 
     def _count(self, ctx: Context, reply: Reply, expected: int) -> int:
@@ -194,7 +196,7 @@ class ModelClient:
         return used + made
 
 
-def _protocol(address: Address) -> VendorProtocol:
+def _protocol(address: ModelAddress) -> VendorProtocol:
     if address.vendor == "anthropic":
         return Anthropic(address.model)
     if address.vendor == "google":
@@ -211,14 +213,14 @@ def _sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _decoded(answer: Answer) -> Any:
+def _decoded(answer: HttpResponse) -> Any:
     try:
         return msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None  # which is no answer of any protocol
 
 
-def _hidden_error(answer: Answer) -> int:
+def _hidden_error(answer: HttpResponse) -> int:
     """The status inside an answer: some gateways say 200 and put the error into the body."""
     if b'"error"' not in answer.body[:2000]:
         return 200

@@ -19,11 +19,11 @@ from typing import Any
 
 import msgspec
 
-from holdfast.adapters.llm.address import Address
+from holdfast.adapters.llm.address import ModelAddress
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.protocol import at, text_at
-from holdfast.adapters.llm.secret import Key
-from holdfast.adapters.llm.wire import Answer
+from holdfast.adapters.llm.transport import HttpResponse
 from holdfast.errors import ConfigurationError, HoldfastError, Pause, Transient
 from holdfast.ports.language_model import TooLong
 
@@ -45,7 +45,9 @@ TOO_LONG = re.compile(
 )
 
 
-def failure(answer: Answer, address: Address, key: Key, now: float) -> HoldfastError:
+def error_for(
+    answer: HttpResponse, address: ModelAddress, key: ApiKey, now: float
+) -> HoldfastError:
     """The error for an answer whose status is not 200."""
     data = _decoded(answer.body)
     said = key.hide_in(_message(data) or _plain_text(answer))
@@ -91,7 +93,7 @@ def retry_after(headers: Mapping[str, str], data: Any, now: float) -> float | No
     return None
 
 
-def _key_refused(status: int, said: str, address: Address, key: Key) -> ConfigurationError:
+def _key_refused(status: int, said: str, address: ModelAddress, key: ApiKey) -> ConfigurationError:
     if not key:
         return ConfigurationError(
             f"{address.name} at {address.base_url} wants a key ({status}): put it into an "
@@ -108,7 +110,7 @@ def _key_refused(status: int, said: str, address: Address, key: Key) -> Configur
     )
 
 
-def _wrong_place(answer: Answer, said: str, address: Address) -> ConfigurationError:
+def _wrong_place(answer: HttpResponse, said: str, address: ModelAddress) -> ConfigurationError:
     where = answer.headers.get("location", "")
     hint = f"it redirects to {where[:SHOWN]}" if where else said
     return ConfigurationError(
@@ -117,7 +119,7 @@ def _wrong_place(answer: Answer, said: str, address: Address) -> ConfigurationEr
     )
 
 
-def _who(address: Address, status: int) -> str:
+def _who(address: ModelAddress, status: int) -> str:
     return f"{address.name} answered {status}"
 
 
@@ -140,7 +142,7 @@ def _code(data: Any) -> str:
     return f"{text_at(data, 'error', 'code')} {text_at(data, 'error', 'type')}"
 
 
-def _plain_text(answer: Answer) -> str:
+def _plain_text(answer: HttpResponse) -> str:
     """The body of a server that explains itself in plain words; a page of HTML explains nothing."""
     text = answer.body[: 4 * SHOWN].decode(errors="replace").strip()
     return (

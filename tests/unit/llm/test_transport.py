@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.adapters.llm.wire import CutShort, HttpTransport
+from holdfast.adapters.llm.transport import CutShort, HttpTransport
 from holdfast.errors import Transient
 
 

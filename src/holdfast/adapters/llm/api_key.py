@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from holdfast.adapters.llm.address import Address
+from holdfast.adapters.llm.address import ModelAddress
 from holdfast.errors import ConfigurationError
 
 LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk-|AIza|gsk_|xai-|Bearer\s+)[A-Za-z0-9_*.\-]{6,}")
 HIDDEN = "[key]"
 
 
-class Key:
+class ApiKey:
     """A secret that prints as nothing. `variable` says where it came from, and is what errors
     name."""
 
@@ -41,15 +41,15 @@ class Key:
         return LOOKS_LIKE_A_KEY.sub(HIDDEN, text)
 
 
-def read_key(address: Address, environment: Mapping[str, str]) -> Key:
+def read_key(address: ModelAddress, environment: Mapping[str, str]) -> ApiKey:
     """The key for an address. Empty for a local server that was given none."""
     variables = address.key_variables
     if not address.needs_key:
-        return Key("", "")
+        return ApiKey("", "")
     for variable in variables:
         value = environment.get(variable, "").strip()
         if value:
-            return Key(_printable(value, variable), variable)
+            return ApiKey(_printable(value, variable), variable)
     raise ConfigurationError(
         f"{address.name} needs a key: put it into the environment variable "
         f"{' or '.join(variables)}, "

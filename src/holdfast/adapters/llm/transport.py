@@ -27,7 +27,7 @@ under a call."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What a server said, whole. Header names are in lower case."""
 
     status: int
@@ -50,7 +50,7 @@ class Transport(Protocol):
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
-    ) -> Answer: ...
+    ) -> HttpResponse: ...
 
     async def aclose(self) -> None: ...
 
@@ -73,7 +73,7 @@ class HttpTransport:
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
-    ) -> Answer:
+    ) -> HttpResponse:
         outcome = await self._attempt(url, headers, body, timeout)
         if isinstance(outcome, HoldfastError):
             raise outcome
@@ -86,7 +86,7 @@ class HttpTransport:
 
     async def _attempt(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
-    ) -> Answer | HoldfastError:
+    ) -> HttpResponse | HoldfastError:
         received = bytearray()
         try:
             async with (
@@ -95,7 +95,7 @@ class HttpTransport:
                 client.stream("POST", url, headers=headers, content=body) as response,
             ):
                 if await _read_whole(response, received):
-                    return Answer(response.status_code, response.headers, bytes(received))
+                    return HttpResponse(response.status_code, response.headers, bytes(received))
                 return CutShort(
                     f"{_host(url)} answered with more than {MAX_ANSWER >> 20} MiB", len(received)
                 )

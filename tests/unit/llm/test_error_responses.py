@@ -5,21 +5,21 @@ import json
 import pytest
 
 from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.api_key import ApiKey
+from holdfast.adapters.llm.error_responses import error_for, retry_after
 from holdfast.adapters.llm.errors import BadRequest, RateLimited
-from holdfast.adapters.llm.refusal import failure, retry_after
-from holdfast.adapters.llm.secret import Key
-from holdfast.adapters.llm.wire import Answer
+from holdfast.adapters.llm.transport import HttpResponse
 from holdfast.errors import ConfigurationError, Pause, Transient
 from holdfast.ports.language_model import TooLong
 
 ADDRESS = parse("openai:gpt-4o-mini")
-KEY = Key("sk-canary-123456", "OPENAI_API_KEY")
+KEY = ApiKey("sk-canary-123456", "OPENAI_API_KEY")
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
 
 def meaning(status: int, message: str = "because", headers=None, **more):
     body = json.dumps({"error": {"message": message, **more}}).encode()
-    return failure(Answer(status, headers or {}, body), ADDRESS, KEY, NOW)
+    return error_for(HttpResponse(status, headers or {}, body), ADDRESS, KEY, NOW)
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_key_that_the_vendor_repeats_goes_no_further(status):
         "Bearer sk-canary-123456 refused",
     ):
         assert "canary" not in str(meaning(status, said))
-        plain = failure(Answer(status, {}, said.encode()), ADDRESS, KEY, NOW)
+        plain = error_for(HttpResponse(status, {}, said.encode()), ADDRESS, KEY, NOW)
         assert "canary" not in str(plain)
         assert "canary" not in getattr(plain, "objection", "")
 
 
 def test_a_local_server_that_wants_a_key_is_told_apart_from_one_that_refuses_it():
     local = parse("http://localhost:1/v1?model=m")
-    error = failure(Answer(401, {}, b""), local, Key("", ""), NOW)
+    error = error_for(HttpResponse(401, {}, b""), local, ApiKey("", ""), NOW)
     assert "wants a key (401)" in str(error)
     assert "?key=env:NAME" in str(error)
 
@@ -144,7 +144,7 @@ def test_a_local_server_that_wants_a_key_is_told_apart_from_one_that_refuses_it(
 )
 def test_the_vendors_own_words_are_found_and_shortened(body, said):
     assert (
-        str(failure(Answer(422, {}, body), ADDRESS, KEY, NOW))
+        str(error_for(HttpResponse(422, {}, body), ADDRESS, KEY, NOW))
         == f"openai:gpt-4o-mini answered 422: {said}"
     )
 
