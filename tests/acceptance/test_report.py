@@ -20,8 +20,8 @@ pytest.importorskip("numpy", reason="reports need holdfast[report]")
 
 from holdfast.apps.report.outputs import problems
 from holdfast.apps.report.service import load_report
+from holdfast.apps.report.testing.brain import ReportBrain
 from holdfast.testing.fakellm import FakeLLM
-from holdfast.testing.fakellm.brain import ReportBrain
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "data" / "riverside.csv"

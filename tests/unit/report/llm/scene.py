@@ -21,10 +21,10 @@ from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim, claim_id, group_id
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import Placement, Subtopic, Topic
+from holdfast.apps.report.testing.brain import ReportBrain
 from holdfast.model.clock import SystemClock
 from holdfast.model.usage import Usage
 from holdfast.testing.fakellm import FakeLLM
-from holdfast.testing.fakellm.brain import ReportBrain
 
 BRIEF = Brief(title="Our town", question="What should our town do?")
 THINGS = ("buses", "parks", "schools", "taxes", "bicycles", "noise", "markets", "libraries")

@@ -15,7 +15,8 @@ from holdfast.apps.report.llm.answers import (
     TopicsAnswer,
 )
 from holdfast.apps.report.llm.questions import data_block, system_prompt, taxonomy_block
-from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
 
 TEXTS = [text(number) for number in range(60)]
 

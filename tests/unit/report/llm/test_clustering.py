@@ -11,9 +11,10 @@ from tests.unit.report.llm.scene import BRIEF, PaperContext, Scene, comment, com
 from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.model.brief import Brief, GivenTopic
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
 from holdfast.testing.fakellm import Minimal, when
-from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
-from holdfast.testing.fakellm.injections import injections
 
 SOME = comments(120)
 

@@ -25,11 +25,12 @@ from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Subtopic, Topic
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
 from holdfast.errors import Pause, Transient
 from holdfast.model.usage import Usage
 from holdfast.testing.fakellm import Fault, always, in_turn, when
-from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
-from holdfast.testing.fakellm.injections import injections
 
 HONEST = ReportBrain(altered=0, invented=0)
 

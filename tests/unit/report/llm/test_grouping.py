@@ -11,9 +11,10 @@ from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, clai
 from holdfast.apps.report.llm.answers import GroupsAnswer
 from holdfast.apps.report.llm.grouping import MOST, Bundle, _ordered, _parts, merge_as_answered
 from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
 from holdfast.testing.fakellm import when
-from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
-from holdfast.testing.fakellm.injections import injections
 
 SUBTOPIC = TOPICS[0].subtopics[0]
 

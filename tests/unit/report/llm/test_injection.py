@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.apps.report.llm.injection import looks_like_injection
-from holdfast.testing.fakellm.brain import is_command
-from holdfast.testing.fakellm.injections import injections
+from holdfast.apps.report.testing.hostile_brain import is_command
+from holdfast.apps.report.testing.injections import injections
 
 ROOT = Path(__file__).parents[4]
 SHARED = ROOT.parent / "shared" / "data"

@@ -18,8 +18,8 @@ from holdfast.apps.report.llm.proposed_topics import (
     topic_instructions,
 )
 from holdfast.apps.report.model.brief import Brief, GivenTopic
+from holdfast.apps.report.testing.injections import injections
 from holdfast.model.tokens import estimate_tokens
-from holdfast.testing.fakellm.injections import injections
 
 
 def shape(name: str, *subtopics: str, description: str = "About it.") -> TopicAnswer:

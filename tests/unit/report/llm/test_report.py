@@ -26,11 +26,12 @@ from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.llm.cost_estimate import Estimate, estimate
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
 from holdfast.model.clock import SystemClock
 from holdfast.model.run import RunState
 from holdfast.testing.fakellm import FakeLLM, by_chance
-from holdfast.testing.fakellm.brain import HostileBrain, ReportBrain
-from holdfast.testing.fakellm.injections import injections
 
 SAMPLE = Path(__file__).parents[4] / "examples" / "data" / "riverside.csv"
 QUESTION = "What should our town do?"

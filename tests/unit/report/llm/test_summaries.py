@@ -9,10 +9,10 @@ import pytest
 from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, group, play, text
 
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
 from holdfast.ports.language_model import Malformed
 from holdfast.testing.fakellm import Fixed, always, in_turn
-from holdfast.testing.fakellm.brain import HostileBrain
-from holdfast.testing.fakellm.injections import injections
 
 GROUPS = [
     group("Buses should be free", "ann", "bob", "cat"),
