@@ -65,9 +65,9 @@ FIELDS: tuple[Field, ...] = (
     Field("bus", "Messages from and to other systems: none, redis://host:6379/0 or memory:."),
     Field(
         "llm",
-        "Who analyses comments for reports: local: (offline), openai:MODEL, anthropic:MODEL, "
-        "google:MODEL, or "
-        "openai:MODEL?base_url=… for any server that speaks OpenAI's protocol.",
+        "The language model that steps ask, and that analyses comments for reports: openai:MODEL, "
+        "anthropic:MODEL, google:MODEL, or openai:MODEL?base_url=… for any server that speaks "
+        "OpenAI's protocol. local: is none: reports are made offline.",
     ),
     Field(
         "app",
