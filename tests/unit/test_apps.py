@@ -139,6 +139,20 @@ def test_a_module_that_is_missing_is_named_with_the_extra() -> None:
         apps.load_part(app, app.commands)
 
 
+def test_without_its_extra_the_command_line_says_what_to_install(site: Site) -> None:
+    hidden = "import sys\nsys.modules['numpy'] = None\n"
+    (site.folder / "sitecustomize.py").write_text(hidden)
+    for words in (["report", "build", "comments.csv"], ["report", "validate", "out"]):
+        done = site.holdfast(*words)
+        assert done.returncode == 2
+        assert done.stderr == (
+            "holdfast: `holdfast report` needs numpy, which is not installed: "
+            "pip install 'holdfast[report]'\n"
+        )
+    assert site.holdfast("--help").returncode == 0
+    assert site.holdfast("pipelines", "list").returncode == 0
+
+
 # --- other packages' ------------------------------------------------------------------------------
 
 

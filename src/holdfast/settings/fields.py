@@ -90,7 +90,11 @@ FIELDS: tuple[Field, ...] = (
     Field("lease.renew", "How often leases are renewed.", duration),
     Field("lease.margin", "How long before its end a lease is no longer trusted.", duration),
     Field("lease.sweep", "How often the runs of vanished workers are looked for.", duration),
-    Field("retention.finished", "How long succeeded and cancelled runs are kept.", duration),
+    Field(
+        "retention.finished",
+        "How long succeeded and cancelled runs are kept, and answers of language models.",
+        duration,
+    ),
     Field("retention.failed", "How long failed runs and open dead letters are kept.", duration),
     Field(
         "pool.size",

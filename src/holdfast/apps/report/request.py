@@ -22,7 +22,8 @@ class Upload(BaseModel):
 
 
 class ReportRequest(BaseModel):
-    """The input of the pipeline `report`. The job message of seed 000 is understood as well."""
+    """The input of the pipeline `report`. The job message of the earlier report
+    worker is understood as well."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,9 +69,9 @@ class ReportRequest(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _understand_seed_jobs(cls, value: Any) -> Any:
+    def _understand_job_messages(cls, value: Any) -> Any:
         if isinstance(value, dict) and "config" in value and "data" in value:
-            return from_seed_job(value)
+            return from_job_message(value)
         return value
 
     @model_validator(mode="after")
@@ -122,7 +123,7 @@ INSTRUCTIONS = {
     "summariesInstructions": "summaries",
     "cruxInstructions": "crux",
 }
-"""Seed 000's names for the prompts, and ours."""
+"""The job message's names for the prompts, and ours."""
 
 LANGUAGES = {
     "english": "en", "french": "fr", "german": "de", "spanish": "es", "italian": "it",
@@ -130,7 +131,7 @@ LANGUAGES = {
     "mandarin chinese": "zh", "arabic": "ar", "hindi": "hi", "russian": "ru", "ukrainian": "uk",
     "swahili": "sw", "turkish": "tr",
 }  # fmt: skip
-"""Seed 000 names output languages in English."""
+"""Job messages name output languages in English."""
 
 VENDORS = {
     "gpt": "openai",
@@ -142,8 +143,8 @@ VENDORS = {
 }
 
 
-def from_seed_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Seed 000's `{config, data, reportDetails}` in our words."""
+def from_job_message(job: dict[str, Any]) -> dict[str, Any]:
+    """A job message `{config, data, reportDetails}` as fields of a request."""
     config, details = job.get("config") or {}, job.get("reportDetails") or {}
     options, instructions = config.get("options") or {}, config.get("instructions") or {}
     data = job["data"]
@@ -171,7 +172,7 @@ def _language(name: str) -> str:
 
 
 def _model(name: str) -> str:
-    """A bare model name, as the seed gives it, with its vendor in front."""
+    """A bare model name, as job messages give it, with its vendor in front."""
     if not name:
         return "local:"
     vendor = next((vendor for start, vendor in VENDORS.items() if name.startswith(start)), None)

@@ -64,9 +64,9 @@ def item(identity: object, tokens: int = 10, affinity: str = "", alone: bool = F
 
 
 def asking(
-    packer: Any, items: Sequence[BatchItem], batch_key: str = "pile"
+    batcher: Any, items: Sequence[BatchItem], batch_key: str = "key"
 ) -> list[asyncio.Task[Any]]:
-    return [asyncio.ensure_future(packer.ask(batch_key, each, PaperContext())) for each in items]
+    return [asyncio.ensure_future(batcher.ask(batch_key, each, PaperContext())) for each in items]
 
 
 def packing(
@@ -74,8 +74,8 @@ def packing(
 ) -> tuple[list[Any], Echo]:
     async def play() -> tuple[list[Any], Echo]:
         handler = echo or Echo()
-        packer = Batcher(handler, size, calls)
-        return await asyncio.gather(*asking(packer, items), return_exceptions=True), handler
+        batcher = Batcher(handler, size, calls)
+        return await asyncio.gather(*asking(batcher, items), return_exceptions=True), handler
 
     return asyncio.run(play())
 
@@ -93,12 +93,12 @@ def test_calls_stay_full_while_callers_come_and_go():
 
     async def play() -> Echo:
         echo = Echo(ticks=20)
-        packer = Batcher(echo, SIZE, calls=4)
+        batcher = Batcher(echo, SIZE, calls=4)
         left = iter(range(2000))
 
         async def caller() -> None:
             for number in left:
-                await packer.ask("pile", item(number), PaperContext())
+                await batcher.ask("key", item(number), PaperContext())
                 for _ in range(5):
                     await asyncio.sleep(0)
 
@@ -140,9 +140,9 @@ def test_what_is_long_or_must_be_alone_travels_alone():
 def test_different_piles_share_no_call():
     async def play() -> Echo:
         echo = Echo()
-        packer = Batcher(echo, SIZE, 64)
-        one = asking(packer, [item(number) for number in range(3)], "one")
-        other = asking(packer, [item(number) for number in range(3)], "other")
+        batcher = Batcher(echo, SIZE, 64)
+        one = asking(batcher, [item(number) for number in range(3)], "one")
+        other = asking(batcher, [item(number) for number in range(3)], "other")
         await asyncio.gather(*one, *other)
         return echo
 
@@ -159,10 +159,10 @@ def test_who_asks_while_the_same_is_under_way_gets_its_answer():
     async def play() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
-        packer = Batcher(echo, SIZE, 64)
-        first = asking(packer, [item("same")])
+        batcher = Batcher(echo, SIZE, 64)
+        first = asking(batcher, [item("same")])
         await echo.called.wait()
-        second = asking(packer, [item("same")])
+        second = asking(batcher, [item("same")])
         await asyncio.sleep(0)
         echo.gate.set()
         return await asyncio.gather(*first, *second), echo
@@ -175,10 +175,10 @@ def test_who_asks_while_the_same_is_under_way_gets_its_answer():
 def test_who_asks_right_after_an_answer_is_not_forgotten():
     async def play() -> list[Any]:
         echo = Echo()
-        packer = Batcher(echo, SIZE, 64)
-        task = asking(packer, [item("same")])[0]
+        batcher = Batcher(echo, SIZE, 64)
+        task = asking(batcher, [item("same")])[0]
         again: list[asyncio.Task[Any]] = []
-        task.add_done_callback(lambda _: again.extend(asking(packer, [item("same")])))
+        task.add_done_callback(lambda _: again.extend(asking(batcher, [item("same")])))
         await task
         await asyncio.sleep(0)
         return await asyncio.wait_for(asyncio.gather(*again), 5)
@@ -278,10 +278,10 @@ def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free()
     async def play() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
-        packer = Batcher(echo, SIZE, calls=1)
-        tasks = asking(packer, [item(number) for number in range(3)])
+        batcher = Batcher(echo, SIZE, calls=1)
+        tasks = asking(batcher, [item(number) for number in range(3)])
         await echo.called.wait()
-        pending = asking(packer, [item("next"), item("gone")])
+        pending = asking(batcher, [item("next"), item("gone")])
         for _ in range(5):
             await asyncio.sleep(0)
         for task in (*tasks, pending[1]):
@@ -298,11 +298,11 @@ def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free()
 
 def test_what_a_call_costs_is_divided_among_those_in_it():
     async def play() -> list[PaperContext]:
-        packer = Batcher(Echo(), BatchSize(10, 10_000), 64)
+        batcher = Batcher(Echo(), BatchSize(10, 10_000), 64)
         contexts = [PaperContext() for _ in range(7)]
         items = [item(number, tokens=10 * (number + 1)) for number in range(7)]
         await asyncio.gather(
-            *(packer.ask("pile", each, ctx) for each, ctx in zip(items, contexts, strict=True))  # type: ignore[arg-type]
+            *(batcher.ask("key", each, ctx) for each, ctx in zip(items, contexts, strict=True))  # type: ignore[arg-type]
         )
         return contexts
 

@@ -15,7 +15,7 @@ PROMPTS = (
     "overview",
     "crux",
 )
-"""The prompts that can be replaced, by the names of seed 000 (and two that it did not have)."""
+"""The prompts that can be replaced, by the names of the earlier report worker and two more."""
 
 
 @dataclass(frozen=True, slots=True)
