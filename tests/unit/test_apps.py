@@ -228,6 +228,14 @@ def test_a_broken_app_is_a_warning_and_nothing_else(site: Site, entry: str) -> N
     assert [app.name for app in apps.installed()] == list(apps.SHIPPED)
 
 
+def test_of_two_apps_of_one_name_the_first_is_used_and_the_other_named(garden: Site) -> None:
+    garden.install("weeds", "garden = garden_app:app")
+    [app], [broken] = apps.third_party()
+    assert app is apps.find_app("garden")
+    assert {apps.declared()["garden"], broken.package} == {"green 1.0", "weeds 1.0"}
+    assert "has an app of that name, too" in broken.reason
+
+
 def test_a_broken_app_crashes_no_other_command(site: Site) -> None:
     site.install("rotten", "garden = garden_app:crash", garden_app=PARTS)
     assert site.holdfast("pipelines", "list").returncode == 0

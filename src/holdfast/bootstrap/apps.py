@@ -58,14 +58,14 @@ class BrokenApp:
 
 def declared() -> Mapping[str, str]:
     """The names of third parties' apps, and the package of each. Imports none of them."""
-    return {name: _package(entry) for name, entry in _entry_points().items()}
+    return {name: _package(entry) for name, entry in _by_name().items()}
 
 
 def find_app(name: str) -> App | None:
     """The app of a name. Raises ConfigurationError if it is declared and can't be loaded."""
     if name in SHIPPED:
         return SHIPPED[name]
-    entry = _entry_points().get(name)
+    entry = _by_name().get(name)
     return None if entry is None else _loaded(entry)
 
 
@@ -79,11 +79,11 @@ def installed() -> Iterator[App]:
 def third_party() -> tuple[list[App], list[BrokenApp]]:
     """The apps of other packages: those that can be loaded, and what is wrong with the others."""
     apps, broken = [], []
-    for name, entry in _entry_points().items():
+    for entry in _entry_points():
         try:
             apps.append(_loaded(entry))
         except ConfigurationError as error:
-            broken.append(BrokenApp(name, _package(entry), str(error)))
+            broken.append(BrokenApp(entry.name, _package(entry), str(error)))
     return apps, broken
 
 
@@ -161,18 +161,15 @@ def app_findings(reserved: Collection[str] = ()) -> list[Finding]:
 
 
 @cache
-def _entry_points() -> dict[str, EntryPoint]:
+def _entry_points() -> list[EntryPoint]:
     from importlib.metadata import entry_points  # 25 ms: not for those who call a command by name
 
-    return dict(_first_of_each_name(entry_points(group=GROUP)))
+    return list(entry_points(group=GROUP))
 
 
-def _first_of_each_name(entries: Any) -> Iterator[tuple[str, EntryPoint]]:
-    seen: set[str] = set()
-    for entry in entries:
-        if entry.name not in seen:
-            seen.add(entry.name)
-            yield entry.name, entry
+def _by_name() -> dict[str, EntryPoint]:
+    """Of two that have the same name, the first."""
+    return {entry.name: entry for entry in reversed(_entry_points())}
 
 
 def _loaded(entry: EntryPoint) -> App:
@@ -186,6 +183,8 @@ def _loaded(entry: EntryPoint) -> App:
         raise _broken(entry, f"it calls itself {app.name!r}: the two names have to be the same")
     if app.name in SHIPPED:
         raise _broken(entry, "holdfast has an app of that name itself")
+    if (first := _by_name()[app.name]) is not entry:
+        raise _broken(entry, f"{_package(first)} has an app of that name, too")
     return app
 
 
