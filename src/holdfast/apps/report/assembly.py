@@ -3,22 +3,18 @@ printed from."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 from holdfast.apps.report.analyst import Analyst
+from holdfast.apps.report.figures import count, facets, measure_coverage
 from holdfast.apps.report.funnel import funnel
-from holdfast.apps.report.model.claim import ClaimGroup, Claims, quote_id
-from holdfast.apps.report.model.comment import Comment, CommentSet, Row
-from holdfast.apps.report.model.crux import Crux, Cruxes, level
+from holdfast.apps.report.model.claim import ClaimGroup, quote_id
+from holdfast.apps.report.model.comment import CommentSet
+from holdfast.apps.report.model.crux import Crux, level
 from holdfast.apps.report.model.document import (
     SCHEMA,
-    Counts,
-    Coverage,
-    Facet,
     Made,
     Matrix,
     Method,
@@ -30,33 +26,15 @@ from holdfast.apps.report.model.document import (
     ReportTopic,
     StepCost,
 )
-from holdfast.apps.report.model.summary import Summaries
-from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Subtopic, Topic
+from holdfast.apps.report.model.taxonomy import Clustering, Subtopic, Topic
 from holdfast.apps.report.request import ReportRequest
-from holdfast.apps.report.sorting import Sorted
 from holdfast.apps.report.step_inputs import with_other
-from holdfast.apps.report.voting import Ballot, ballot_of
+from holdfast.apps.report.step_results import StepResults
+from holdfast.apps.report.voting import ballot_of
 from holdfast.model.run import StepRecord
 
 MOST_LEFT_OUT = 2_000
 """Rows that were not analysed and are listed in the document; rows.csv has all of them."""
-FACET_VALUES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class StepResults:
-    """The results of all steps."""
-
-    request: ReportRequest
-    source: CommentSet
-    comments: dict[str, Comment]
-    clustering: Clustering
-    claims: Claims
-    sorted: Sorted
-    summaries: Summaries
-    cruxes: Cruxes
-    ballots: dict[str, Ballot]
-    left_out: tuple[Row, ...]
 
 
 def assemble(results: StepResults, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
@@ -71,15 +49,15 @@ def assemble(results: StepResults, analyst: Analyst, steps: Mapping[str, StepRec
         question=request.question,
         description=request.description,
         language=brief.language,
-        counts=_counts(results, topics),
-        coverage=_coverage(results),
+        counts=count(results, topics),
+        coverage=measure_coverage(results),
         findings=results.summaries.findings,
         topics=topics,
         cruxes=cruxes,
         matrix=Matrix(
             results.cruxes.speakers, tuple(crux.id for crux in cruxes), results.cruxes.matrix
         ),
-        facets=_facets(results.comments.values()),
+        facets=facets(results.comments.values()),
         funnel=funnel(
             results.source,
             results.comments,
@@ -210,70 +188,6 @@ def _crux(crux: Crux) -> ReportCrux:
         score,
         level(score),
         crux.cites,
-    )
-
-
-# --- figures --------------------------------------------------------------------------------------
-
-
-def _counts(results: StepResults, topics: Sequence[ReportTopic]) -> Counts:
-    return Counts(
-        rows=results.source.rows,
-        comments=len(results.comments),
-        people=results.source.people,
-        claims=len(results.sorted.groups),
-        extracted=results.claims.claims,
-        quotes=sum(len(group.members) for group in results.sorted.groups),
-        topics=sum(topic.id != OTHER for topic in topics),
-        subtopics=sum(len(topic.subtopics) for topic in topics if topic.id != OTHER),
-    )
-
-
-def _coverage(results: StepResults) -> Coverage:
-    total = len(results.comments) or 1
-    placed = {
-        placement.comment
-        for placement in results.clustering.placements
-        if placement.subtopic != OTHER
-    }
-    speaking = {member.comment for group in results.sorted.groups for member in group.members}
-    return Coverage(
-        round(len(placed) / total, 4), round(len(speaking) / total, 4), round(_quoted(results), 4)
-    )
-
-
-def _quoted(results: StepResults) -> float:
-    """The share of all characters that is inside a quote; what is quoted twice counts once."""
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for group in results.sorted.groups:
-        for claim in group.members:
-            spans.setdefault(claim.comment, []).append((claim.start, claim.end))
-    total = sum(len(comment.text) for comment in results.comments.values())
-    return sum(map(_covered, spans.values())) / total if total else 0.0
-
-
-def _covered(spans: list[tuple[int, int]]) -> int:
-    covered = reached = 0
-    for start, end in sorted(spans):
-        covered += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return covered
-
-
-def _facets(comments: Iterable[Comment]) -> tuple[Facet, ...]:
-    counts_by_facet: dict[str, Counter[str]] = {}
-    for comment in comments:
-        for name, value in comment.facets.items():
-            if value:
-                counts_by_facet.setdefault(name, Counter())[value] += 1
-    return tuple(
-        Facet(
-            name,
-            tuple(
-                sorted(value_counts.items(), key=lambda pair: (-pair[1], pair[0]))[:FACET_VALUES]
-            ),
-        )
-        for name, value_counts in counts_by_facet.items()
     )
 
 

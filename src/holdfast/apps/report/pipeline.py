@@ -13,27 +13,23 @@ from dataclasses import dataclass
 from itertools import chain
 
 from holdfast.apps.report.analyst import Analysts
-from holdfast.apps.report.assembly import StepResults, assemble
+from holdfast.apps.report.assembly import assemble
 from holdfast.apps.report.checking import (
     check_clustering,
-    check_draft,
     check_groups,
     check_sentences,
-    without_repeats,
 )
+from holdfast.apps.report.claim_extraction import extract_claims, tally
 from holdfast.apps.report.cruxes import from_draft, from_votes, gather
 from holdfast.apps.report.model.claim import (
-    ClaimDraft,
     ClaimGroup,
     Claims,
-    DroppedDraft,
-    DropReason,
     Extraction,
 )
-from holdfast.apps.report.model.comment import Comment, CommentSet
+from holdfast.apps.report.model.comment import CommentSet
 from holdfast.apps.report.model.crux import Crux, Cruxes
 from holdfast.apps.report.model.summary import Sentence, Summaries, TopicSummary
-from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Subtopic
 from holdfast.apps.report.request import ReportRequest
 from holdfast.apps.report.sorting import CompleteSubtopic, Sorted, SubtopicCollector, sort
 from holdfast.apps.report.step_inputs import (
@@ -45,10 +41,11 @@ from holdfast.apps.report.step_inputs import (
     load_votes,
     with_other,
 )
+from holdfast.apps.report.step_results import StepResults
 from holdfast.apps.report.voting import ballots, most_divided
 from holdfast.model.items import Items
 from holdfast.model.pipeline import Pipeline
-from holdfast.ports.context import BlockingContext, Context, Failure
+from holdfast.ports.context import BlockingContext, Context
 
 LONG = "12h"
 """A rate limit can make a large file last; a crash or a stop costs nothing, so there is no reason
@@ -111,7 +108,7 @@ async def claims(
     placed = by_comment(clustering.placements)
 
     async def extract(comment: str, ctx: Context) -> Extraction:
-        return await _extraction(
+        return await extract_claims(
             inputs, inputs.comments[comment], placed[comment], clustering.topics, ctx
         )
 
@@ -124,44 +121,7 @@ async def claims(
         on_error="collect",
         max_failures=max(3, int(TOLERATED * len(order))),
     )
-    return _tally(dict(zip(order, extractions, strict=True)), list(inputs.comments))
-
-
-async def _extraction(
-    inputs: StepInputs,
-    comment: Comment,
-    placements: list[Placement],
-    topics: tuple[Topic, ...],
-    ctx: Context,
-) -> Extraction:
-    drafts = await inputs.analyst.extract(comment, placements, topics, inputs.brief, ctx)
-    allowed = [placement.subtopic for placement in placements]
-    checked, repaired = [], 0
-    for draft in drafts:
-        outcome = check_draft(draft, comment, allowed)
-        if isinstance(outcome, DroppedDraft) and outcome.reason == DropReason.QUOTE_NOT_FOUND:
-            quote = await inputs.analyst.requote(comment, draft, inputs.brief, ctx)
-            outcome = check_draft(
-                ClaimDraft(draft.statement, quote or draft.quote, draft.subtopic), comment, allowed
-            )
-            repaired += not isinstance(outcome, DroppedDraft)
-        checked.append(outcome)
-    claims, dropped = without_repeats(checked)
-    return Extraction(comment.id, tuple(claims), tuple(dropped), repaired)
-
-
-def _tally(outcomes: dict[str, Extraction | Failure], order: list[str]) -> Claims:
-    done = [outcome for id in order if isinstance(outcome := outcomes[id], Extraction)]
-    return Claims(
-        comments=len(order),
-        claims=sum(len(extraction.claims) for extraction in done),
-        repaired=sum(extraction.repaired for extraction in done),
-        lost=tuple(draft for extraction in done for draft in extraction.lost),
-        silent=tuple(extraction.comment for extraction in done if not extraction.claims),
-        failed={
-            id: str(outcome.error) for id in order if isinstance(outcome := outcomes[id], Failure)
-        },
-    )
+    return tally(dict(zip(order, extractions, strict=True)), list(inputs.comments))
 
 
 # --- groups ---------------------------------------------------------------------------------------
@@ -217,8 +177,8 @@ async def summaries(
 ) -> Summaries:
     """Each topic, then everything, in sentences that cite the claims they rest on."""
     inputs = await load_inputs(request, comments, ctx)
-    topics = _in_order(with_other(clustering, inputs.brief.language), sort_and_deduplicate)
-    groups = _by_topic(topics, sort_and_deduplicate)
+    topics = sort_and_deduplicate.in_order(with_other(clustering, inputs.brief.language))
+    groups = sort_and_deduplicate.by_topic(topics)
     named = {topic.id: topic for topic in topics if topic.id != OTHER}
 
     async def summarise(topic: str, ctx: Context) -> tuple[TopicSummary, int]:
@@ -258,7 +218,7 @@ async def cruxes(
         for topic in clustering.topics
         for subtopic in topic.subtopics
     }
-    groups = _by_subtopic(sort_and_deduplicate)
+    groups = sort_and_deduplicate.by_subtopic()
 
     async def find(id: str, ctx: Context) -> Crux | None:
         topic, subtopic = subtopics[id]
@@ -327,29 +287,3 @@ def report_(
         sum(step.calls for step in document.made.steps),
         document.made.cost,
     )
-
-
-def _in_order(topics: tuple[Topic, ...], sorted_claims: Sorted) -> list[Topic]:
-    known = {topic.id: topic for topic in topics}
-    return [known[id] for id in sorted_claims.topics]
-
-
-def _by_subtopic(sorted_claims: Sorted) -> dict[str, list[ClaimGroup]]:
-    groups: dict[str, list[ClaimGroup]] = {id: [] for id in sorted_claims.subtopics}
-    for group in sorted_claims.groups:
-        groups[group.subtopic].append(group)
-    return groups
-
-
-def _by_topic(topics: list[Topic], sorted_claims: Sorted) -> dict[str, list[ClaimGroup]]:
-    """The groups of each topic, those with the most people first."""
-    by_subtopic = _by_subtopic(sorted_claims)
-    by_topic = {
-        topic.id: [
-            group for subtopic in topic.subtopics for group in by_subtopic.get(subtopic.id, ())
-        ]
-        for topic in topics
-    }
-    for groups in by_topic.values():
-        groups.sort(key=lambda group: (-len(group.speakers), -len(group.members), group.id))
-    return by_topic

@@ -101,7 +101,7 @@ class ReportRequest(BaseModel):
         return sha256(msgspec.json.encode(fields, order="deterministic")).hexdigest()[:16]
 
     def brief(self, language: str) -> Brief:
-        """What analysts are told; `language` is that of most comments."""
+        """What analysts are given; `language` is that of most comments."""
         return Brief(
             title=self.title,
             question=self.question,

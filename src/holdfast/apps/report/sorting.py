@@ -30,6 +30,24 @@ class Sorted:
     """Subtopic ids, in order."""
     groups: tuple[ClaimGroup, ...]
 
+    def in_order(self, topics: Iterable[Topic]) -> list[Topic]:
+        known = {topic.id: topic for topic in topics}
+        return [known[id] for id in self.topics]
+
+    def by_subtopic(self) -> dict[str, list[ClaimGroup]]:
+        groups: dict[str, list[ClaimGroup]] = {id: [] for id in self.subtopics}
+        for group in self.groups:
+            groups[group.subtopic].append(group)
+        return groups
+
+    def by_topic(self, topics: Iterable[Topic]) -> dict[str, list[ClaimGroup]]:
+        """The groups of each topic, those with the most people first."""
+        groups = self.by_subtopic()
+        by_topic = {topic.id: _of_topic(topic, groups) for topic in topics}
+        for of_topic in by_topic.values():
+            of_topic.sort(key=lambda group: (-len(group.speakers), -len(group.members), group.id))
+        return by_topic
+
 
 class SubtopicCollector:
     """Tells which subtopics are complete while claims still come in, so that nobody waits for the

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from holdfast.apps.report.local import clustering
-from holdfast.apps.report.local.clustering import (
-    UNASSIGNED,
-    Tree,
-    divide,
-    isolated_rows,
-    small_clusters,
-    smooth,
-)
+from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Tree
+from holdfast.apps.report.local.clustering import divide, isolated_rows, small_clusters, smooth
 from holdfast.apps.report.local.embeddings import unit_length
 from holdfast.apps.report.local.map_layout import positions
 

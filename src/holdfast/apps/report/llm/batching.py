@@ -58,7 +58,7 @@ class BatchSize:
     def callers_for(self, calls: int) -> int:
         """How many callers fill so many calls.
 
-        More of them would keep calls fuller while others still put away what they got. But then a
+        More of them would keep calls fuller while others still store what they got. But then a
         crash would lose what was in more than those calls."""
         return calls * self.items
 

@@ -158,7 +158,7 @@ def as_quotation(quote: str) -> str:
 
 
 def must_stay_apart(claim: QuotedClaim) -> bool:
-    """Whether a claim should not be laid before a model together with others."""
+    """Whether a claim should not be given to a model together with others."""
     return (
         _is_in_own_words(claim.statement)
         or looks_like_injection(claim.statement)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels, subdivide
+from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
+from holdfast.apps.report.local.clustering import Division, subdivide
 from holdfast.apps.report.local.embeddings import Vectors, unit_length
 from holdfast.apps.report.local.grouping import stem
 from holdfast.apps.report.local.tokenizing import languages, stop_words, units

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from holdfast.apps.report.local.clustering import Labels
+from holdfast.apps.report.local.cluster_tree import Labels
 from holdfast.apps.report.local.embeddings import Vectors
 
 _ROUNDS = 200

@@ -8,7 +8,8 @@ from itertools import chain, count
 
 import numpy as np
 
-from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
+from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
+from holdfast.apps.report.local.clustering import Division
 from holdfast.apps.report.local.embeddings import Vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics
 from holdfast.apps.report.local.messages import listed, message

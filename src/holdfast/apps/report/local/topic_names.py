@@ -75,12 +75,12 @@ def candidates(
         phrase, fitness = phrases.by_key[key], phrases.fitness[key]
         if fitness < 0.05 or len(rows_with_phrase) < max(2, len(rows) // 40):
             continue
-        voices = len({speakers[row] for row in rows_with_phrase})
+        people = len({speakers[row] for row in rows_with_phrase})
         share, precision = (
             len(rows_with_phrase) / len(rows),
             (len(rows_with_phrase) + 0.5) / (len(phrase.sentences) + 1.5),
         )
-        score = fitness * share**breadth * precision**0.6 * min(1.0, 0.45 + 0.2 * voices)
+        score = fitness * share**breadth * precision**0.6 * min(1.0, 0.45 + 0.2 * people)
         scored.append(Candidate(phrase, fitness, score, frozenset(rows_with_phrase)))
     return sorted(scored, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
 

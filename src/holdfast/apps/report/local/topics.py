@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.apps.report.local import clustering, map_layout
-from holdfast.apps.report.local.clustering import UNASSIGNED, Division, Labels
+from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
+from holdfast.apps.report.local.clustering import Division
 from holdfast.apps.report.local.embeddings import Vectors, sentence_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics, assign
 from holdfast.apps.report.local.messages import base_language, message

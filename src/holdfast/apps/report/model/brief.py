@@ -29,8 +29,8 @@ class GivenTopic:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """Title, question, language and wishes. `language` is a BCP 47 code; `topics` 0 means as many
-    as fit."""
+    """Title, question, language and what is wanted. `language` is a BCP 47 code; `topics` 0 means
+    as many as fit."""
 
     title: str = ""
     question: str = ""

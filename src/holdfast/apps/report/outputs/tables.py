@@ -4,7 +4,7 @@
 with claims; the claim extracted from one comment alone is in `report.json`. `comment_id` is the
 file's own. Offsets count characters (Unicode code points) of the comment as given:
 `comment[start:end]` is the quote. How text is kept from being calculated, and how to read it back
-exactly, is told in `cells`."""
+exactly, is documented in `cells`."""
 
 from __future__ import annotations
 
