@@ -16,8 +16,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.model.report.document import Report, ReportCrux
-from holdfast.services.reports import load_report
+from holdfast.apps.report.model.document import Report, ReportCrux
+from holdfast.apps.report.service import load_report
 
 DATA = Path(__file__).resolve().with_name("data")
 FOLDER = Path("holdfast-demo")

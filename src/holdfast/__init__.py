@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "App": "holdfast.model.app",
     "BlockingContext": "holdfast.ports.context",
     "Conflict": "holdfast.errors",
     "Context": "holdfast.ports.context",
@@ -18,6 +19,8 @@ _EXPORTS = {
     "HoldfastError": "holdfast.errors",
     "Items": "holdfast.model.items",
     "Lane": "holdfast.model.lane",
+    "LanguageModel": "holdfast.ports.language_model",
+    "LanguageModels": "holdfast.ports.language_model",
     "LeaderElection": "holdfast.engine.locks",
     "LeaseLost": "holdfast.errors",
     "LeaseTimes": "holdfast.model.lease",
@@ -25,6 +28,7 @@ _EXPORTS = {
     "Pause": "holdfast.errors",
     "Permanent": "holdfast.errors",
     "Pipeline": "holdfast.model.pipeline",
+    "Question": "holdfast.ports.language_model",
     "Retention": "holdfast.engine.sweeper",
     "Retry": "holdfast.model.retry",
     "RunCancelled": "holdfast.errors",
@@ -36,6 +40,7 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "App",
     "BlockingContext",
     "Conflict",
     "Context",
@@ -45,6 +50,8 @@ __all__ = [
     "HoldfastError",
     "Items",
     "Lane",
+    "LanguageModel",
+    "LanguageModels",
     "LeaderElection",
     "LeaseLost",
     "LeaseTimes",
@@ -52,6 +59,7 @@ __all__ = [
     "Pause",
     "Permanent",
     "Pipeline",
+    "Question",
     "Retention",
     "Retry",
     "RunCancelled",
@@ -89,6 +97,7 @@ if TYPE_CHECKING:
     from holdfast.errors import RunCancelled as RunCancelled
     from holdfast.errors import RunFailed as RunFailed
     from holdfast.errors import Transient as Transient
+    from holdfast.model.app import App as App
     from holdfast.model.items import Items as Items
     from holdfast.model.lane import Lane as Lane
     from holdfast.model.lease import LeaseTimes as LeaseTimes
@@ -98,3 +107,6 @@ if TYPE_CHECKING:
     from holdfast.ports.context import BlockingContext as BlockingContext
     from holdfast.ports.context import Context as Context
     from holdfast.ports.context import Failure as Failure
+    from holdfast.ports.language_model import LanguageModel as LanguageModel
+    from holdfast.ports.language_model import LanguageModels as LanguageModels
+    from holdfast.ports.language_model import Question as Question

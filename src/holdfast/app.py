@@ -28,7 +28,6 @@ from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.pipeline import Pipeline
-from holdfast.ports.analyst import Analysts
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
@@ -36,6 +35,7 @@ from holdfast.services.operations import Operations
 from holdfast.settings import Loaded, load
 
 In = TypeVar("In")
+T = TypeVar("T")
 
 
 class Holdfast:
@@ -60,6 +60,7 @@ class Holdfast:
         retention: Retention | None = None,
         clock: Clock | None = None,
         threads: bool = True,
+        llm: str | None = None,
         provide: Mapping[type[Any], Any] | None = None,
     ) -> None:
         self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
@@ -76,7 +77,13 @@ class Holdfast:
         self._retention = retention or Retention()
         self._times = lease or LeaseTimes()
         self._threads = threads
-        self._provide = {Analysts: bootstrap.ShippedAnalysts(self._blobs), **(provide or {})}
+        self._llm = llm
+        self._providers = bootstrap.Providers(
+            provide or {},
+            bootstrap.language_model_providers(
+                llm, self._blobs, self._clock, self._retention.finished
+            ),
+        )
         self.runtime = self._wire()
         self._intake = Intake(self.runtime)
         self.worker: Worker | None = None
@@ -115,6 +122,8 @@ class Holdfast:
             retention=like._retention
             if like and loaded.is_default("retention")
             else Retention(given.retention.finished, given.retention.failed),
+            llm=like._llm if like and loaded.is_default("llm") else given.llm,
+            provide=like._providers.given if like else None,
         )
 
     def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:
@@ -133,7 +142,7 @@ class Holdfast:
             self._clock,
             self._times,
         )
-        runtime.provided = self._provide
+        runtime.provided = self._providers
         return runtime
 
     # --- life -------------------------------------------------------------------------------------
@@ -173,6 +182,11 @@ class Holdfast:
         runtime.waiters.watched_locally = True
         await self.worker.start()
         self._run_beside(Sweeper(runtime, self._retention).run())
+        if self._blobs is not None:
+            keep = self._retention
+            self._run_beside(
+                bootstrap.prune_answers(self._blobs, self._clock, keep.finished, keep.every)
+            )
         if self.bus is not None:
             self._run_beside(Relay(runtime, self.bus, self.worker.name).run())
 
@@ -193,9 +207,7 @@ class Holdfast:
         self.runtime.waiters.stop()
         await self.runtime.committer.drain()
         await self.runtime.keeper.stop()
-        for provided in self._provide.values():
-            if (close := getattr(provided, "aclose", None)) is not None:
-                await close()
+        await self._providers.aclose()
         if self.bus is not None:
             await self.bus.close()
         await self.store.close()
@@ -244,6 +256,10 @@ class Holdfast:
         await self.open()
         info = await RunHandle(self.runtime, run_id).info()
         return RunHandle(self.runtime, run_id, self.pipelines.get(info.pipeline))
+
+    def use(self, port: type[T]) -> T:
+        """What steps get with `ctx.use(port)`."""
+        return self._providers[port]
 
     @property
     def operations(self) -> Operations:

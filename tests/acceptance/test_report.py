@@ -18,10 +18,10 @@ import pytest
 
 pytest.importorskip("numpy", reason="reports need holdfast[report]")
 
-from holdfast.pipelines.report.outputs import problems
-from holdfast.services.reports import load_report
+from holdfast.apps.report.outputs import problems
+from holdfast.apps.report.service import load_report
+from holdfast.apps.report.testing.brain import ReportBrain
 from holdfast.testing.fakellm import FakeLLM
-from holdfast.testing.fakellm.brain import ReportBrain
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "data" / "riverside.csv"

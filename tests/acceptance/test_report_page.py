@@ -20,8 +20,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.acceptance.chromium import chromium
 from tests.unit.report.page import hostile, languages, samples
 
-from holdfast.model.report.document import Report
-from holdfast.pipelines.report.page import render_page
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.page import render_page
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 ACCESSIBILITY = Path(__file__).with_name("accessibility.js").read_text()

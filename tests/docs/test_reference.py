@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
+from holdfast.apps.report.model import document
+from holdfast.cli.commands import global_options
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import global_options
-from holdfast.cli.main import COMMANDS, load_command
-from holdfast.model.report import document
+from holdfast.cli.main import all_commands, load_command
 from holdfast.settings import CONFIG, FIELDS, SECRETS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -20,8 +20,9 @@ CLI = (REFERENCE / "cli.md").read_text()
 
 def commands() -> dict[str, click.Command]:
     found: dict[str, click.Command] = {}
-    for name in COMMANDS:
+    for name in all_commands():
         command = load_command(name)
+        assert command is not None, name
         verbs = getattr(command, "commands", None)
         found |= (
             {f"{name} {verb}": child for verb, child in verbs.items()} if verbs else {name: command}

@@ -9,9 +9,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="reports need holdfast[report]")
 
-from holdfast.bootstrap import ShippedAnalysts
-from holdfast.pipelines.report import ReportRequest, report
-from holdfast.ports.analyst import Analysts
+from holdfast.apps.report import ReportRequest, report
 from holdfast.testing import TestEngine, assert_crash_safe
 from holdfast.testing.faults import FAULTS
 
@@ -45,14 +43,12 @@ REQUEST = ReportRequest(rows=tuple(ROWS), title="Small town", cruxes=True)
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_report_survives_a_fault_at_every_boundary(fault):
-    analysts = {Analysts: ShippedAnalysts(None)}
     # The page tells when it was made, so the bytes of the files differ: what they say is compared
     # below.
     tried = assert_crash_safe(
         report,
         REQUEST,
         faults=[fault],
-        provide=analysts,
         same_result=False,
         max_boundaries=round(14 * SCALE),
     )
@@ -70,7 +66,7 @@ def test_a_crash_after_any_step_changes_nothing_in_the_report(step):
 def made(crash_after: str | None = None) -> dict[str, bytes]:
     """The files of the report, without the lines that tell when it was made and how long that
     took."""
-    engine = TestEngine(report, provide={Analysts: ShippedAnalysts(None)})
+    engine = TestEngine(report)
     try:
         run = engine.submit(report, REQUEST)
         if crash_after:

@@ -16,8 +16,10 @@ from holdfast import bootstrap
 from holdfast.adapters import disk
 from holdfast.adapters.sqlite import health as sqlite
 from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.apps.report import checks
 from holdfast.settings import health as settings
 from holdfast.settings import load
+from holdfast.settings.values import Settings
 from holdfast.testing.contracts.store_topics.scene import a_claim, a_submit
 from holdfast.testing.fakellm import FakeLLM, Minimal
 
@@ -200,7 +202,7 @@ def test_memory_is_for_tests() -> None:
 def test_a_key_that_is_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    found = look(bootstrap.analyst_health("openai:gpt-4o-mini"))
+    found = look(bootstrap.language_model_health("openai:gpt-4o-mini"))
     assert troubles(found) == {"key": "fail"}
     assert "OPENAI_API_KEY" in found["key"].fix
 
@@ -208,7 +210,7 @@ def test_a_key_that_is_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_key_that_is_there_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-s3cret-s3cret")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    found = look(bootstrap.analyst_health("openai:gpt-4o-mini"))
+    found = look(bootstrap.language_model_health("openai:gpt-4o-mini"))
     assert troubles(found) == {}
     assert "s3cret" not in str(found)
 
@@ -217,10 +219,12 @@ def test_a_model_is_reached_without_being_asked() -> None:
     async def play() -> None:
         async with FakeLLM(Minimal()) as fake:
             address = fake.address("openai").partition("&key=")[0].partition("?key=")[0]
-            found = await gathered(bootstrap.analyst_health(address))
+            found = await gathered(bootstrap.language_model_health(address))
             assert troubles(found) == {}
             assert not fake.calls
-        assert troubles(await gathered(bootstrap.analyst_health(address))) == {"reachable": "warn"}
+        assert troubles(await gathered(bootstrap.language_model_health(address))) == {
+            "reachable": "warn"
+        }
 
     asyncio.run(play())
 
@@ -228,13 +232,15 @@ def test_a_model_is_reached_without_being_asked() -> None:
 def test_a_price_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-s3cret-s3cret")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    assert troubles(look(bootstrap.analyst_health("openai:no-such-model"))) == {"price": "warn"}
+    assert troubles(look(bootstrap.language_model_health("openai:no-such-model"))) == {
+        "price": "warn"
+    }
 
 
 def test_the_offline_analyst_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert troubles(look(bootstrap.analyst_health("local:"))) == {}
-    monkeypatch.setattr("holdfast.bootstrap.health.LOCAL_NEEDS", ("numpy", "no_such_package"))
-    found = look(bootstrap.analyst_health("local:"))
+    assert troubles(look(checks.local_analyst(Settings()))) == {}
+    monkeypatch.setattr("holdfast.apps.report.checks.NEEDS", ("numpy", "no_such_package"))
+    found = look(checks.local_analyst(Settings()))
     assert "no_such_package" in found["analyst"].seen
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import Context, Pause, Permanent, Pipeline
 from holdfast.services.statedocument import state_document
-from holdfast.services.views import declared_steps, live_view, run_view, summary
+from holdfast.services.views import live_view, run_view, summary
 
 
 async def price(item: int, ctx: Context) -> int:
@@ -47,9 +47,7 @@ def report(break_at="", pause_at=""):
 
 def view_of(engine, pipeline, run, how=run_view):
     info = engine.info(run)
-    return engine.call(
-        how(engine.store, info, engine.clock.now(), declared_steps({"report": pipeline}, info))
-    )
+    return engine.call(how(engine.store, info, engine.clock.now(), list(pipeline.steps)))
 
 
 def words(view):

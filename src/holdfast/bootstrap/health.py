@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
-from holdfast.bootstrap.analysts import LOCAL
 from holdfast.bootstrap.blobs import make_blobs
 from holdfast.bootstrap.buses import make_bus
+from holdfast.bootstrap.language_models import NONE, check_extra
 from holdfast.bootstrap.stores import make_store
-from holdfast.bootstrap.urls import SERVERS, missing_extra, sqlite_path
+from holdfast.bootstrap.urls import SERVERS, sqlite_path
 from holdfast.model.clock import SystemClock
 from holdfast.ports.health import Findings, found
-from holdfast.settings.secrecy import redacted
-
-LOCAL_NEEDS = ("numpy", "scipy", "safetensors", "tokenizers", "wordllama")
 
 
 def store_health(url: str) -> Findings:
@@ -59,14 +54,14 @@ def bus_health(url: str, store_url: str | None) -> Findings:
     return redis.bus_findings(url, store_url)
 
 
-def analyst_health(name: str) -> Findings:
-    if name in LOCAL:
-        return _local_health()
-    try:
+async def language_model_health(address: str) -> Findings:
+    """Nothing, where no language model is configured."""
+    if address not in NONE:
+        check_extra(address)
         from holdfast.adapters.llm import health as llm
-    except ModuleNotFoundError as error:
-        raise missing_extra(error, "llm", f"llm = {redacted(name)!r}") from error
-    return llm.findings(name)
+
+        async for finding in llm.findings(address):
+            yield finding
 
 
 async def repair_store(url: str) -> list[str]:
@@ -99,19 +94,6 @@ async def _no_blobs() -> Findings:
         warn=True,
         why="values above 32 KiB and artifacts have nowhere to go: their runs fail",
         fix="set HOLDFAST_BLOBS=file:/a/folder/that/all/workers/mount",
-    )
-
-
-async def _local_health() -> Findings:
-    missing = [name for name in LOCAL_NEEDS if find_spec(name) is None]
-    yield found(
-        "analyst",
-        f"local:, which lacks {', '.join(missing)}"
-        if missing
-        else "local: works offline, without a key",
-        warn=bool(missing),
-        why="reports can't be made; other pipelines do not need it",
-        fix="pip install 'holdfast[report]'",
     )
 
 

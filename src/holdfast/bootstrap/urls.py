@@ -66,9 +66,3 @@ def not_installed(url: str, extra: str) -> ConfigurationError:
     return ConfigurationError(
         f"{redacted(url)!r} needs the package that comes with `pip install holdfast[{extra}]`"
     )
-
-
-def missing_extra(error: ModuleNotFoundError, extra: str, what: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{what} needs {error.name}, which is not installed: pip install 'holdfast[{extra}]'"
-    )

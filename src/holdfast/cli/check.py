@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import click
 
+from holdfast.cli.commands import Command, session_of
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session
 from holdfast.errors import HoldfastError
 from holdfast.ports.health import Finding, found
@@ -27,11 +27,16 @@ def command(session: Session) -> int:
 
     findings = _findings(session)
     session.out.items(findings, lambda: check_lines(findings))
-    return ExitCode.OK if all(map(_is_ok, findings)) else ExitCode.PROBLEMS
+    failed = any(finding.status == "fail" for finding in findings)
+    return ExitCode.PROBLEMS if failed else ExitCode.OK
 
 
 def _findings(session: Session) -> list[Finding]:
-    """Each check builds on those before it, so the first problem of a kind ends the list."""
+    """Each check builds on those before it, so the first problem of a kind ends the list. Apps that
+    can't be loaded are warnings: everything else works without them."""
+    from holdfast.bootstrap.apps import app_findings
+    from holdfast.cli.main import COMMANDS
+
     findings = [_try("settings", lambda: _settings(session))]
     if _is_ok(findings[-1]):
         findings += [
@@ -40,7 +45,7 @@ def _findings(session: Session) -> list[Finding]:
         ]
     if _is_ok(findings[-1]):
         findings.append(_try("lanes", lambda: _lanes(session)))
-    return findings
+    return [*findings, *app_findings(reserved=COMMANDS)]
 
 
 def _is_ok(finding: Finding) -> bool:

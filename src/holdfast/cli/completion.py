@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.kit import Command
+from holdfast.cli.commands import Command
 
 
 @click.command(cls=Command)

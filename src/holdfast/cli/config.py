@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import Struct
 
-from holdfast.cli.kit import Group, session_of
+from holdfast.cli.commands import CommandGroup, session_of
 from holdfast.cli.session import Session
 
 
@@ -17,7 +17,7 @@ class Setting(Struct):
     help: str
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """The settings in force."""
 

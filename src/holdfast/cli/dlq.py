@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from holdfast.cli.commands import CommandGroup, cursor_option, limit_option, session_of, yes_option
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import Group, cursor_option, limit_option, session_of, yes_option
 from holdfast.cli.prompts import confirm
 from holdfast.cli.session import Session, actor, wait_for
 from holdfast.errors import HoldfastError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ALL = 1_000_000
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Dead letters: messages and runs that could not go on, with their original bytes and the
     reason."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from holdfast.cli.commands import Command, session_of
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session, wait_for
 
 if TYPE_CHECKING:
+    from holdfast.model.app import App
     from holdfast.ports.health import Finding, Findings
 
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 @click.option(
     "--fix",
     is_flag=True,
-    help="First repair what is safe to repair: create or migrate the store, and on Redis switch eviction off and the "
-    "append-only file on.",
+    help="First repair what is safe to repair: create or migrate the store, and on Redis switch "
+    "eviction off and the append-only file on.",
 )
 @session_of
 def command(session: Session, fix: bool) -> int:
@@ -82,12 +83,42 @@ async def _everything(session: Session, fix: bool) -> Findings:
     async for finding in named("store", _store(session, fix)):
         seen.append(finding)
         yield finding
-    areas = {"blobs": _blobs(session), "bus": _bus(session), "llm": _llm(session)}
+    areas = [("blobs", _blobs(session)), ("bus", _bus(session)), ("llm", _llm(session))]
+    areas += _app_checks(session)
     if session.store_url is None or is_ready(seen):
-        areas["runs"] = _runs(session)
-    for area, checks in areas.items():
+        areas.append(("runs", _runs(session)))
+    for area, checks in areas:
         async for finding in named(area, checks):
             yield finding
+
+
+def _app_checks(session: Session) -> list[tuple[str, Findings]]:
+    """Which apps can't be loaded, and what the others look at themselves."""
+    from holdfast.bootstrap import apps
+
+    return [
+        ("apps", _installed_apps()),
+        *(
+            (area, _app_check(session, app, check))
+            for app in apps.installed()
+            for area, check in app.checks.items()
+        ),
+    ]
+
+
+async def _installed_apps() -> Findings:
+    from holdfast.bootstrap.apps import app_findings
+    from holdfast.cli.main import COMMANDS
+
+    for finding in app_findings(reserved=COMMANDS):
+        yield finding
+
+
+async def _app_check(session: Session, app: App, check: str) -> Findings:
+    from holdfast.bootstrap.apps import load_part
+
+    async for finding in load_part(app, check)(session.loaded.settings):
+        yield finding
 
 
 async def _settings(session: Session) -> Findings:
@@ -144,7 +175,7 @@ async def _bus(session: Session) -> Findings:
 async def _llm(session: Session) -> Findings:
     from holdfast import bootstrap
 
-    async for finding in bootstrap.analyst_health(session.loaded.settings.llm):
+    async for finding in bootstrap.language_model_health(session.loaded.settings.llm):
         yield finding
 
 

@@ -87,9 +87,9 @@ async def watch(session: Session, run_id: str, timeout: float | None, expect: st
 async def _watch(session: Session, store: Store, run: Run) -> RunView:
     from holdfast.cli.progress import progress_on
     from holdfast.services.following import follow
-    from holdfast.services.views import declared_steps, live_view, run_view
+    from holdfast.services.views import live_view, run_view
 
-    declared = declared_steps(session.known.pipelines, run)
+    declared = session.declared_steps(run)
     look = run_view if run.parent else live_view  # only the full view knows what was taken over
     with progress_on(session.out) as progress:
         async for newest in follow(store, run.id):

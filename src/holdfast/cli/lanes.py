@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.kit import Group, session_of
+from holdfast.cli.commands import CommandGroup, session_of
 from holdfast.cli.session import Session, wait_for
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Lanes: what waits, what runs, who leads."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.kit import Group, session_of, yes_option
+from holdfast.cli.commands import CommandGroup, session_of, yes_option
 from holdfast.cli.prompts import confirm
 from holdfast.cli.session import Session, actor, wait_for
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Locks and leaders: who holds what, for how long."""
 

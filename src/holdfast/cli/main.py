@@ -10,13 +10,12 @@ from typing import Any
 import click
 
 from holdfast import __version__
+from holdfast.cli.commands import CommandGroup, global_options, write_options
 from holdfast.cli.exits import ExitCode, code_for
-from holdfast.cli.kit import Group, global_options, write_options
 from holdfast.errors import HoldfastError
 
 COMMANDS: dict[str, str] = {
     "run": "Start a run of a pipeline, execute it here and print its result.",
-    "report": "Turn a file of comments into a report that people can trust.",
     "worker": "Execute queued runs until told to stop.",
     "runs": "Look at runs, and change their course.",
     "dlq": "Dead letters: list, show, redrive, discard.",
@@ -30,22 +29,32 @@ COMMANDS: dict[str, str] = {
     "completion": "Print the script that makes your shell complete holdfast's words.",
     "version": "Show the version of holdfast and of what it uses.",
 }
-"""Each lives in the module of its name. The help lines are here so that `--help` imports none of
-them."""
+"""Holdfast's own: each lives in the module of its name. The help lines are here so that `--help`
+imports none of them."""
 
 
-class Root(Group):
+def all_commands() -> dict[str, str]:
+    """Every command with its help line, those of the apps included. Imports no app."""
+    from holdfast.bootstrap import apps
+
+    run = {"run": COMMANDS["run"]}
+    shipped = {app.name: app.help for app in apps.SHIPPED.values() if app.commands}
+    others = {name: f"From {package}." for name, package in apps.declared().items()}
+    return {**run, **shipped, **others, **COMMANDS}
+
+
+class Root(CommandGroup):
     """The command itself: its commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(all_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+        return load_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(all_commands().items()))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -54,9 +63,18 @@ class Root(Group):
         )
 
 
-def load_command(name: str) -> click.Command:
-    """The command behind a name."""
-    return import_module(f"holdfast.cli.{name}").command
+def load_command(name: str) -> click.Command | None:
+    """The command behind a name, if there is one. Raises ConfigurationError if it belongs to an app
+    that can't be used here: the message says what to install."""
+    if name in COMMANDS:
+        return import_module(f"holdfast.cli.{name}").command
+    from holdfast.bootstrap import apps
+
+    app = apps.find_app(name)
+    if app is None or not app.commands:
+        return None
+    apps.require_extra(app)
+    return apps.load_part(app, app.commands)
 
 
 @click.group(
@@ -102,4 +120,7 @@ def _explained(error: Exception) -> str:
         return " ".join(str(error).split())
     if isinstance(error, PermissionError):
         return f"permission denied: {error.filename or error}"
-    return f"unexpected {type(error).__name__}: {error} (--debug shows where it happened; please report it)"
+    return (
+        f"unexpected {type(error).__name__}: {error} (--debug shows where it happened; please "
+        "report it)"
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.kit import Group, pipeline_argument, session_of
+from holdfast.cli.commands import CommandGroup, pipeline_argument, session_of
 from holdfast.cli.session import Session
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Pipelines: what can be run here."""
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import click
 from msgspec import Struct
 
+from holdfast.cli.commands import Command, session_of
 from holdfast.cli.exits import ExitCode, Unexpected
-from holdfast.cli.kit import Command, session_of
 from holdfast.cli.session import Session, actor, wait_for
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from holdfast.cli.commands import DURATION, Command, pipeline_argument, session_of
 from holdfast.cli.exits import ExitCode, RunEnded, StillGoing
 from holdfast.cli.inputs import NOTHING, read_input
-from holdfast.cli.kit import DURATION, Command, pipeline_argument, session_of
 from holdfast.cli.session import Session, stored_text, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
 from holdfast.errors import Conflict, InvalidInput
@@ -184,13 +184,19 @@ async def _answer(session: Session, holdfast: Holdfast, run: Run, created: bool)
 def _what_now(run: Run) -> str:
     if run.state == RunState.CANCELLED:
         return f"run {run.id} was cancelled" + (f": {run.reason}" if run.reason else "")
-    return f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from its checkpoints"
+    return (
+        f"run {run.id} failed: {run.error}; `holdfast runs resume {run.id}` goes on from its "
+        "checkpoints"
+    )
 
 
 def _left(session: Session, run: Run, stop: StopSignal, wish: Wish) -> int:
     """Say what becomes of a run that did not end while somebody waited for it."""
     if run.state == RunState.QUEUED:
-        told = f"run {run.id} was handed over, what is done is kept. Go on with: {_go_on(session, wish)}"
+        told = (
+            f"run {run.id} was handed over, what is done is kept. Go on with: "
+            f"{_go_on(session, wish)}"
+        )
     else:
         told = f"run {run.id} is {run.state} elsewhere: `holdfast runs watch {run.id}`"
     if stop.received is None:
@@ -203,4 +209,7 @@ def _go_on(session: Session, wish: Wish) -> str:
     """The same key finds the same run; without one, a worker does."""
     if wish.idempotency_key is None:
         return f"holdfast{session.options()} worker --once"
-    return f"holdfast{session.options()} run {wish.pipeline} … --idempotency-key {wish.idempotency_key}"
+    return (
+        f"holdfast{session.options()} run {wish.pipeline} … --idempotency-key "
+        f"{wish.idempotency_key}"
+    )

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from holdfast.cli.exits import RunEnded, StillGoing
-from holdfast.cli.kit import (
+from holdfast.cli.commands import (
     DURATION,
     STATES,
-    Group,
+    CommandGroup,
     cursor_option,
     limit_option,
     run_argument,
     session_of,
     yes_option,
 )
+from holdfast.cli.exits import RunEnded, StillGoing
 from holdfast.cli.prompts import confirm
 from holdfast.cli.session import Session, actor, stored_text, wait_for
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.services.views import RunView
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Look at runs, and change their course."""
 
@@ -133,9 +133,9 @@ async def _find(store: Store, run: str) -> Run:
 
 
 async def _view(session: Session, store: Store, run: Run) -> RunView:
-    from holdfast.services.views import declared_steps, run_view
+    from holdfast.services.views import run_view
 
-    return await run_view(store, run, time.time(), declared_steps(session.known.pipelines, run))
+    return await run_view(store, run, time.time(), session.declared_steps(run))
 
 
 @command.command()

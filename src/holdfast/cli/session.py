@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.cli.output import Output
     from holdfast.model.pipeline import Pipeline
+    from holdfast.model.run import Run
     from holdfast.ports.store import Store
     from holdfast.services.discovery import Found
     from holdfast.settings import Loaded
@@ -64,14 +65,35 @@ class Session:
 
     @cached_property
     def found(self) -> Found:
-        """The pipelines: those that the settings name or, without any, those that come with
-        holdfast.
+        """The pipelines: those that the settings name or, without any, those of the apps.
 
-        Raises when one of them can't be imported.
+        Raises when one of them can't be imported, unless it belongs to another package's app.
         """
-        from holdfast.services.discovery import SHIPPED, discover
+        from holdfast.services.discovery import discover
 
-        return discover(self.loaded.settings.app or list(SHIPPED.values()))
+        return discover(self.loaded.settings.app or list(self._app_pipelines()))
+
+    def _app_pipelines(self) -> Iterator[str]:
+        from holdfast.bootstrap import apps
+        from holdfast.services.discovery import discover
+
+        for app in apps.installed():
+            references = list(app.pipelines.values())
+            try:
+                discover(references)
+            except HoldfastError as error:
+                if app.name in apps.SHIPPED:
+                    raise
+                self.out.note(f"warning: the pipelines of app {app.name} are left out: {error}")
+            else:
+                yield from references
+
+    def declared_steps(self, run: Run) -> list[str]:
+        """The step names of a run's pipeline in order, if it is known here."""
+        from holdfast.bootstrap import apps
+
+        pipeline = self.known.pipelines.get(run.pipeline) or apps.find_pipeline(run.pipeline)
+        return list(pipeline.steps) if pipeline is not None else []
 
     @cached_property
     def known(self) -> Found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast import __version__
-from holdfast.cli.kit import Command, session_of
+from holdfast.cli.commands import Command, session_of
 from holdfast.cli.session import Session
 
 USED = ("click", "msgspec", "pydantic", "rich", "uvloop")

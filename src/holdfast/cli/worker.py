@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast.cli.commands import DURATION, Command, session_of
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.kit import DURATION, Command, session_of
 from holdfast.cli.session import Session, wait_for
 from holdfast.errors import ConfigurationError
 

@@ -18,9 +18,6 @@ from msgspec import Struct, field
 from holdfast.errors import ConfigurationError, DefinitionError, HoldfastError
 from holdfast.model.pipeline import Pipeline
 
-SHIPPED = {"report": "holdfast.pipelines.report:report"}
-"""The pipelines that come with holdfast. What they need is in extras of their names."""
-
 
 class Found(Struct):
     """The pipelines by name, the reference that gave each, and the app that was found among them,
@@ -42,11 +39,6 @@ def discover(references: Sequence[str]) -> Found:
         for pipeline in _pipelines(value, reference):
             _add(found, pipeline, reference)
     return found
-
-
-def shipped(name: str) -> Pipeline[Any] | None:
-    """A pipeline that comes with holdfast, if one of that name does."""
-    return _resolve(SHIPPED[name]) if name in SHIPPED else None
 
 
 def _add(found: Found, pipeline: Pipeline[Any], reference: str) -> None:

@@ -7,7 +7,7 @@ Times are UTC; they are written as RFC 3339. Durations are seconds.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,6 @@ from holdfast.model.event import Event, EventType
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import ErrorInfo, Run, RunState, StepStatus
 from holdfast.ports.store import DeadLetter, Store, StoredLog
-from holdfast.services.discovery import shipped
 from holdfast.services.steps import StepView, UsageView, completed_steps, finished_steps, step_views
 
 
@@ -260,9 +259,3 @@ def _count(names: Sequence[str]) -> dict[str, int]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     return counts
-
-
-def declared_steps(pipelines: Mapping[str, Any], run: Run) -> list[str]:
-    """The step names of a run's pipeline, if it is known here."""
-    pipeline = pipelines.get(run.pipeline) or shipped(run.pipeline)
-    return list(pipeline.steps) if pipeline is not None else []

@@ -65,9 +65,9 @@ FIELDS: tuple[Field, ...] = (
     Field("bus", "Messages from and to other systems: none, redis://host:6379/0 or memory:."),
     Field(
         "llm",
-        "Who analyses comments for reports: local: (offline), openai:MODEL, anthropic:MODEL, "
-        "google:MODEL, or "
-        "openai:MODEL?base_url=… for any server that speaks OpenAI's protocol.",
+        "The language model that steps ask, and that analyses comments for reports: openai:MODEL, "
+        "anthropic:MODEL, google:MODEL, or openai:MODEL?base_url=… for any server that speaks "
+        "OpenAI's protocol. local: is none: reports are made offline.",
     ),
     Field(
         "app",
@@ -90,7 +90,11 @@ FIELDS: tuple[Field, ...] = (
     Field("lease.renew", "How often leases are renewed.", duration),
     Field("lease.margin", "How long before its end a lease is no longer trusted.", duration),
     Field("lease.sweep", "How often the runs of vanished workers are looked for.", duration),
-    Field("retention.finished", "How long succeeded and cancelled runs are kept.", duration),
+    Field(
+        "retention.finished",
+        "How long succeeded and cancelled runs are kept, and answers of language models.",
+        duration,
+    ),
     Field("retention.failed", "How long failed runs and open dead letters are kept.", duration),
     Field(
         "pool.size",

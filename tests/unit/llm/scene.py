@@ -10,13 +10,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.model import Model, Question
+from holdfast.adapters.llm.client import ModelClient
 from holdfast.model.usage import Usage
+from holdfast.ports.language_model import Question
 from holdfast.testing.fakellm import FakeLLM, Fixed
 from holdfast.testing.world import World
 
 KEY = "sk-canary-4f1d9c2b7a"
-QUESTION = Question("claims", "Find the claims.", "I like the park. <c id=7>")
+QUESTION = Question("Find the claims.", "I like the park. <c id=7>", "claims")
 GOOD = {"claims": [{"id": "c1", "text": "Parks are nice", "weight": 2}], "note": None}
 BRAIN = Fixed(claims=GOOD)
 
@@ -52,7 +53,7 @@ class Bill:
 class Scene:
     """A fake server, a model that asks it, and a bill."""
 
-    def __init__(self, fake: FakeLLM, model: Model) -> None:
+    def __init__(self, fake: FakeLLM, model: ModelClient) -> None:
         self.fake = fake
         self.model = model
         self.bill: Any = Bill()
@@ -73,7 +74,7 @@ def over_loopback(
 
     async def play() -> Any:
         async with FakeLLM(brain, key=KEY, **options) as fake:
-            model = Model(
+            model = ModelClient(
                 parse(fake.address(vendor, **(address or {}))), environment=fake.environment
             )
             try:
@@ -108,4 +109,6 @@ class Stage:
     ) -> Scene:
         fake = FakeLLM(brain, key=KEY, **options)
         where = parse(fake.address(vendor, **(address or {})))
-        return Scene(fake, Model(where, environment=fake.environment, transport=fake.transport()))
+        return Scene(
+            fake, ModelClient(where, environment=fake.environment, transport=fake.transport())
+        )

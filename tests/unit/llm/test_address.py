@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.adapters.llm.address import Address, parse
+from holdfast.adapters.llm.address import ModelAddress, parse
 from holdfast.errors import ConfigurationError
 
 
@@ -57,7 +57,7 @@ def test_limits_and_prices_are_parameters():
     address = parse(
         "openai:m?in_flight=8&rpm=500&tpm=200000&timeout=30.5&input_price=0.15&output_price=0"
     )
-    assert address == Address(
+    assert address == ModelAddress(
         "openai", "m", "https://api.openai.com/v1", "", 8, 500, 200_000, 30.5, 0.15, 0.0
     )
 

@@ -6,9 +6,9 @@ import pytest
 from tests.unit.llm.scene import Bill, Claims
 
 from holdfast import Context, Pipeline
-from holdfast.adapters.llm.budget import Ledger
-from holdfast.adapters.llm.model import Question
+from holdfast.adapters.llm.budget import BudgetLedger
 from holdfast.errors import ConfigurationError, Pause
+from holdfast.ports.language_model import Question
 from holdfast.testing import TestEngine
 from holdfast.testing.fakellm import always
 
@@ -45,7 +45,7 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
     scene = stage.scene(
         address=PRICED, latency=1.0, faults=always(kind) if kind else lambda call: None
     )
-    question = Question("claims", "s", "t", max_output=60)
+    question = Question("s", "t", "claims", max_output=60)
 
     async def one() -> str:
         try:
@@ -72,7 +72,7 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
 
 
 def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
-    ledger, bill = Ledger(), Bill()
+    ledger, bill = BudgetLedger(), Bill()
     seen: list[str] = []
 
     async def call(name: str, most: float, cost: float) -> None:
@@ -90,7 +90,7 @@ def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
 
 
 def test_the_budget_of_one_run_is_not_that_of_another(stage):
-    ledger, mine, yours = Ledger(), Bill("mine"), Bill("yours")
+    ledger, mine, yours = BudgetLedger(), Bill("mine"), Bill("yours")
 
     async def story() -> None:
         async with ledger.reserved(mine, 1.0, 0.9, "m"), ledger.reserved(yours, 1.0, 0.9, "m"):
@@ -101,7 +101,7 @@ def test_the_budget_of_one_run_is_not_that_of_another(stage):
 
 
 def test_who_is_cancelled_while_waiting_blocks_nobody(stage):
-    ledger, bill = Ledger(), Bill()
+    ledger, bill = BudgetLedger(), Bill()
 
     async def call(seconds: float) -> str:
         async with ledger.reserved(bill, 1.0, 0.9, "m"):
@@ -128,7 +128,7 @@ def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
     @pipeline.step
     async def ask(request: int, ctx: Context) -> list[int]:
         async def one(number: int, ctx: Context) -> int:
-            question = Question("claims", "s", f"text {number}", max_output=60)
+            question = Question("s", f"text {number}", "claims", max_output=60)
             answer = await scene.model.ask(question, Claims, ctx, budget=budget["now"])
             return len(answer.claims)
 

@@ -13,12 +13,13 @@ from tests.unit.llm.scene import BRAIN, KEY, Bill, Claims, Scene, over_loopback
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.anthropic import Anthropic
+from holdfast.adapters.llm.api_key import ApiKey
+from holdfast.adapters.llm.client import ModelClient
 from holdfast.adapters.llm.google import Google
-from holdfast.adapters.llm.model import Model, Question
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.protocol import Prompt
 from holdfast.adapters.llm.schema import schema_of
-from holdfast.adapters.llm.secret import Key
+from holdfast.ports.language_model import Question
 from holdfast.testing.fakellm import (
     KINDS,
     Call,
@@ -39,7 +40,7 @@ def verdict(
 ) -> tuple[int, str]:
     """Status and text that a request gets, changed from what our client would send."""
     prompt = Prompt("claims", "system", ("one", "two", "three"), schema_of(Claims, "claims"), 100)
-    request = PROTOCOLS[vendor].request(prompt, Key(KEY, "X"))
+    request = PROTOCOLS[vendor].request(prompt, ApiKey(KEY, "X"))
     data = json.loads(request.body)
     change(data)
     fake = FakeLLM(BRAIN, key=KEY)
@@ -177,7 +178,7 @@ def test_a_brain_that_fails_is_told():
 
 def test_sixty_four_are_in_flight_and_no_more(vendor):
     async def story(scene: Scene) -> Scene:
-        await asyncio.gather(*(scene.ask(Question("claims", "s", f"text {n}")) for n in range(200)))
+        await asyncio.gather(*(scene.ask(Question("s", f"text {n}", "claims")) for n in range(200)))
         return scene
 
     scene = over_loopback(story, vendor, latency=0.1)
@@ -245,9 +246,9 @@ def test_the_server_as_a_program(vendor):
         address = next(each for each in addresses if each.startswith(vendor))
 
         async def story() -> Claims:
-            model = Model(parse(address), environment={})
+            model = ModelClient(parse(address), environment={})
             try:
-                return await model.ask(Question("claims", "s", "t"), Claims, Bill())
+                return await model.ask(Question("s", "t", "claims"), Claims, Bill())
             finally:
                 await model.aclose()
 

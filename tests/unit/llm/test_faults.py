@@ -7,10 +7,10 @@ import logging
 import pytest
 from tests.unit.llm.scene import GOOD, KEY, Claims, Scene, over_loopback
 
-from holdfast.adapters.llm.failures import BadRequest, Declined, Malformed, SlowDown, TooLong
-from holdfast.adapters.llm.model import Question
-from holdfast.adapters.llm.wire import CutShort
+from holdfast.adapters.llm.errors import BadRequest, RateLimited
+from holdfast.adapters.llm.transport import CutShort
 from holdfast.errors import ConfigurationError, HoldfastError, Pause, Transient
+from holdfast.ports.language_model import Declined, Malformed, Question, TooLong
 from holdfast.testing.fakellm import KINDS, Fault, always, in_turn
 
 ANSWER = Claims.model_validate(GOOD)
@@ -20,9 +20,9 @@ ONE, THREE = (1, 1), (3, 3)
 # What a fault that never ends comes to: an answer, or an error, with the number of requests and of
 # calls billed.
 OUTCOMES: dict[str, tuple[type[HoldfastError] | None, tuple[int, int]]] = {
-    "rate_limit": (SlowDown, (9, 0)),
-    "unavailable": (SlowDown, (9, 0)),
-    "overloaded": (SlowDown, (9, 0)),
+    "rate_limit": (RateLimited, (9, 0)),
+    "unavailable": (RateLimited, (9, 0)),
+    "overloaded": (RateLimited, (9, 0)),
     "error": (Transient, ONE),
     "bad_gateway": (Transient, ONE),
     "timeout": (Transient, ONE),
@@ -42,7 +42,7 @@ OUTCOMES: dict[str, tuple[type[HoldfastError] | None, tuple[int, int]]] = {
     "endless": (CutShort, ONE),
     "no_choices": (Transient, ONE),
     "no_usage": (None, ONE),
-    "hidden_error": (SlowDown, (9, 0)),
+    "hidden_error": (RateLimited, (9, 0)),
     "malformed": (Malformed, THREE),
     "fenced": (None, ONE),
     "prose": (None, ONE),
@@ -151,7 +151,7 @@ def test_an_answer_that_was_cut_off_is_given_more_room(vendor):
             return long
 
     async def story(scene: Scene) -> int:
-        answer = await scene.ask(Question("claims", "s", "t", max_output=150))
+        answer = await scene.ask(Question("s", "t", "claims", max_output=150))
         return len(answer.claims)
 
     assert over_loopback(story, vendor, brain=Long()) == 20

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.adapters.llm.failures import SlowDown
-from holdfast.adapters.llm.model import Question
+from holdfast.adapters.llm.errors import RateLimited
 from holdfast.adapters.llm.pacing import Pacer
 from holdfast.errors import HoldfastError, Transient
+from holdfast.ports.language_model import Question
 from holdfast.testing.fakellm import Fault, always, in_turn, when
 
 
@@ -25,11 +25,11 @@ class Vendor:
         self._begin = stage.now
 
     async def call(self, number: int = 0, tokens: int = 1, used: int | None = None) -> None:
-        async with self.pacer.turn(self.pacer.place(), tokens) as turn:
+        async with self.pacer.turn(self.pacer.position(), tokens) as turn:
             self.starts.append(round(self._stage.now - self._begin, 6))
             self.order.append(number)
             await asyncio.sleep(self.seconds)
-            turn.went_well(tokens if used is None else used)
+            turn.succeeded(tokens if used is None else used)
 
     async def calls(self, count: int, **options) -> None:
         await asyncio.gather(*(self.call(number, **options) for number in range(count)))
@@ -91,15 +91,15 @@ def test_being_told_to_slow_down_stops_everybody(stage):
     begin = stage.now
 
     async def one(number: int) -> None:
-        place = pacer.place()
+        position = pacer.position()
         while True:
-            async with pacer.turn(place, 1) as turn:
+            async with pacer.turn(position, 1) as turn:
                 starts.append(round(stage.now - begin, 3))
                 await asyncio.sleep(0.1)
                 if stage.now - begin < 5:
-                    turn.turned_away(7.0)
+                    turn.rate_limited(7.0)
                     continue
-                turn.went_well(1)
+                turn.succeeded(1)
                 return
 
     stage.run(asyncio.wait_for(_all(one, 8), 100))
@@ -112,14 +112,14 @@ def test_after_a_cool_down_the_calls_start_one_by_one(stage):
     starts: list[float] = []
 
     async def one(number: int) -> None:
-        place = pacer.place()
-        async with pacer.turn(place, 1) as turn:
+        position = pacer.position()
+        async with pacer.turn(position, 1) as turn:
             await asyncio.sleep(0.5)
-            turn.turned_away(2.0)
-        async with pacer.turn(place, 1) as turn:
+            turn.rate_limited(2.0)
+        async with pacer.turn(position, 1) as turn:
             starts.append(stage.now)
             await asyncio.sleep(0.5)
-            turn.went_well(1)
+            turn.succeeded(1)
 
     stage.run(_all(one, 64))
     gaps = [later - earlier for earlier, later in pairwise(starts[:32])]
@@ -136,7 +136,7 @@ def test_who_was_turned_away_keeps_the_place(stage):
     order: list[str] = []
 
     async def one(number: int) -> None:
-        await scene.ask(Question("claims", "s", str(number)))
+        await scene.ask(Question("s", str(number), "claims"))
         order.append(str(number))
 
     stage.run(_all(one, 5))
@@ -154,7 +154,7 @@ def test_under_a_limit_of_40_a_second_400_calls_lose_none(stage, vendor, latency
     scene = stage.scene(vendor, per_second=40, latency=latency, address={"rpm": rpm} if rpm else {})
     begin = stage.now
     results = stage.run(
-        _all(lambda number: scene.ask(Question("claims", "s", f"text {number}")), 400)
+        _all(lambda number: scene.ask(Question("s", f"text {number}", "claims")), 400)
     )
     assert len(results) == 400
     tries = Counter(call.text for call in scene.fake.calls)
@@ -187,7 +187,7 @@ def test_a_long_cool_down_is_not_waited_for_with_a_lease_in_hand(stage):
 def test_without_a_time_to_wait_the_pauses_grow(stage):
     scene = stage.scene(faults=always("overloaded"))
     begin = stage.now
-    with pytest.raises(SlowDown):
+    with pytest.raises(RateLimited):
         stage.run(scene.ask())
     assert 1 + 2 + 4 + 8 + 16 + 30 * 3 <= stage.now - begin <= 150
 
@@ -204,9 +204,9 @@ def test_one_bad_moment_halves_the_window_once(stage):
     pacer = Pacer(64)
 
     async def one(number: int) -> None:
-        async with pacer.turn(pacer.place(), 1) as turn:
+        async with pacer.turn(pacer.position(), 1) as turn:
             await asyncio.sleep(0.1)
-            turn.turned_away(1.0)
+            turn.rate_limited(1.0)
 
     stage.run(_all(one, 64))
     assert pacer._window == 32

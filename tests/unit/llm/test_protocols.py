@@ -11,12 +11,13 @@ import pytest
 from tests.unit.llm.scene import GOOD, Bill, Claims, Scene, over_loopback
 
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.failures import BadRequest, Declined
-from holdfast.adapters.llm.model import Model, Question
+from holdfast.adapters.llm.api_key import ApiKey
+from holdfast.adapters.llm.client import ModelClient
+from holdfast.adapters.llm.errors import BadRequest
 from holdfast.adapters.llm.openai import OpenAI
 from holdfast.adapters.llm.protocol import Prompt
-from holdfast.adapters.llm.secret import Key
 from holdfast.errors import Fix, Transient
+from holdfast.ports.language_model import Declined, Question
 from holdfast.testing.fakellm import always, in_turn
 
 ANSWER = Claims.model_validate(GOOD)
@@ -43,7 +44,7 @@ def test_a_question_is_asked_and_answered(vendor):
 )
 def test_any_text_can_be_asked_about(vendor, text):
     async def story(scene: Scene) -> str:
-        await scene.ask(Question("claims", "s", f"|{text}|"))
+        await scene.ask(Question("s", f"|{text}|", "claims"))
         return scene.fake.calls[0].text
 
     assert over_loopback(story, vendor) == f"|{text}|".replace("\ud800", "?")
@@ -103,8 +104,8 @@ def test_a_schema_that_openai_calls_invalid_is_not_hidden_by_asking_without():
 
 def test_openai_itself_is_told_the_newer_word_for_the_limit():
     prompt = Prompt("t", "s", ("q",), {}, 77)
-    ours = json.loads(OpenAI("m", original=True).request(prompt, Key("", "")).body)
-    others = json.loads(OpenAI("m", original=False).request(prompt, Key("", "")).body)
+    ours = json.loads(OpenAI("m", original=True).request(prompt, ApiKey("", "")).body)
+    others = json.loads(OpenAI("m", original=False).request(prompt, ApiKey("", "")).body)
     assert (ours["max_completion_tokens"], others["max_tokens"]) == (77, 77)
 
 
@@ -123,7 +124,7 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
 
         scene.model._protocol.reply = reply
         for _ in range(2):
-            await scene.ask(Question("claims", LONG, "text"))
+            await scene.ask(Question(LONG, "text", "claims"))
         return seen
 
     first, second = over_loopback(story, vendor)
@@ -136,12 +137,12 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
 def test_a_server_without_a_key_is_asked_without_one(vendor):
     async def story(scene: Scene) -> Claims:
         scene.fake._key = None
-        model = Model(
+        model = ModelClient(
             parse(scene.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"}
         )
         try:
             assert not model._key
-            return await model.ask(Question("claims", "s", "t"), Claims, Bill())
+            return await model.ask(Question("s", "t", "claims"), Claims, Bill())
         finally:
             await model.aclose()
 
@@ -162,7 +163,7 @@ def test_a_refusal_is_told_with_its_reason_and_paid(vendor):
 def test_a_task_has_a_plain_name(task):
     async def story(scene: Scene) -> None:
         with pytest.raises(Fix, match="can't name a task"):
-            await scene.ask(Question(task, "s", "t"))
+            await scene.ask(Question("s", "t", task))
 
     over_loopback(story)
 
@@ -190,9 +191,9 @@ def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, stage):
     scene = stage.scene(vendor)
 
     async def post(url, headers, sent, timeout):
-        from holdfast.adapters.llm.wire import Answer
+        from holdfast.adapters.llm.transport import HttpResponse
 
-        return Answer(200, {}, body)
+        return HttpResponse(200, {}, body)
 
     scene.model._transport.post = post
     with pytest.raises(Transient, match="does the base URL point to an API"):

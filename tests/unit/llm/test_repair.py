@@ -7,9 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast.adapters.llm import repair
-from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
+from holdfast.adapters.llm.answer_types import answer_type
 from holdfast.adapters.llm.protocol import Prompt, Reply
 from holdfast.adapters.llm.repair import Unusable, find_json
+from holdfast.ports.language_model import Declined, Malformed, TooLong
 
 
 class Answer(BaseModel):
@@ -33,7 +34,7 @@ def asked(replies: Iterable[Reply], check=None) -> tuple[Answer, list[Prompt]]:
         prompts.append(prompt)
         return next(left)
 
-    return asyncio.run(repair.ask(send, PROMPT, Answer, check)), prompts
+    return asyncio.run(repair.ask(send, PROMPT, answer_type(Answer), check)), prompts
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,6 @@ def test_a_million_faults_are_told_in_few_words():
 
     many = '{"numbers": [' + ",".join(['"x"'] * 3_000) + "]}"
     with pytest.raises(Unusable) as caught:
-        repair.read(said(many), Prompt("n", "", ("",), {}, 4_096), Many, None)
+        repair.read(said(many), Prompt("n", "", ("",), {}, 4_096), answer_type(Many), None)
     assert "and 2995 more" in str(caught.value)
     assert len(str(caught.value)) < 1_000

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.llm.scene import QUESTION, Bill, Claims
 
 from holdfast.adapters.llm.address import parse
-from holdfast.adapters.llm.model import Model
-from holdfast.adapters.llm.secret import Key, read_key
+from holdfast.adapters.llm.api_key import ApiKey, read_key
+from holdfast.adapters.llm.client import ModelClient
 from holdfast.errors import ConfigurationError
 
 SECRET = "sk-canary-4f1d9c2b7a"
@@ -53,10 +53,10 @@ def test_a_missing_key_is_named_before_anything_is_sent(address, said):
     with pytest.raises(
         ConfigurationError, match=f"needs a key: put it into the environment variable {said}"
     ):
-        asyncio.run(_ask(Model(parse(address), environment={"OPENAI_API_KEY": " "})))
+        asyncio.run(_ask(ModelClient(parse(address), environment={"OPENAI_API_KEY": " "})))
 
 
-async def _ask(model: Model) -> None:
+async def _ask(model: ModelClient) -> None:
     await model.ask(QUESTION, Claims, Bill())
 
 
@@ -68,7 +68,7 @@ def test_what_can_not_be_a_key_is_refused_without_repeating_it(value):
 
 
 def test_a_key_prints_as_nothing_and_is_written_nowhere():
-    key = Key(SECRET, "OPENAI_API_KEY")
+    key = ApiKey(SECRET, "OPENAI_API_KEY")
     assert (
         f"{key} {key!r} {[key]}" == "Key(OPENAI_API_KEY) Key(OPENAI_API_KEY) [Key(OPENAI_API_KEY)]"
     )
@@ -87,10 +87,10 @@ def test_a_key_prints_as_nothing_and_is_written_nowhere():
     ],
 )
 def test_texts_of_others_are_cleaned_of_keys(text):
-    assert "canary" not in Key(SECRET, "X").hide_in(text)
+    assert "canary" not in ApiKey(SECRET, "X").hide_in(text)
 
 
 def test_a_model_can_tell_prices_without_a_key():
-    assert Model(parse("openai:gpt-4o-mini"), environment={}).price(1_000_000, 0) == pytest.approx(
-        0.15
-    )
+    assert ModelClient(parse("openai:gpt-4o-mini"), environment={}).price(
+        1_000_000, 0
+    ) == pytest.approx(0.15)

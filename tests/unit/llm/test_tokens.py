@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.adapters.llm.tokens import estimate, estimate_call
+from holdfast.model.tokens import estimate_call, estimate_tokens
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from holdfast.adapters.llm.tokens import estimate, estimate_call
     ],
 )
 def test_a_guess_is_close(text, least, most):
-    assert least <= estimate(text) <= most
+    assert least <= estimate_tokens(text) <= most
 
 
 def test_a_call_is_a_little_more_than_its_texts():

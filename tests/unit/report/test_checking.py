@@ -3,17 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.report.claim import Claim, Draft, Grouping, Loss, Lost, claim_id
-from holdfast.model.report.comment import Comment
-from holdfast.model.report.summary import Sentence
-from holdfast.model.report.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
-from holdfast.pipelines.report.checking import (
+from holdfast.apps.report.checking import (
     check_clustering,
     check_draft,
     check_groups,
     check_sentences,
     without_repeats,
 )
+from holdfast.apps.report.model.claim import (
+    ClaimDraft,
+    DroppedDraft,
+    DropReason,
+    ProposedGroup,
+    QuotedClaim,
+    claim_id,
+)
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.summary import Sentence
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 
 PARKS = Subtopic("t1.1", "Parks")
 
@@ -22,8 +29,8 @@ def comment(id: str = "1", text: str = "More trees please. And benches.") -> Com
     return Comment(id, 1, text, f"speaker {id}")
 
 
-def claim(number: int, statement: str) -> Claim:
-    return Claim(
+def claim(number: int, statement: str) -> QuotedClaim:
+    return QuotedClaim(
         claim_id(str(number), 0, 5, statement),
         str(number),
         f"s{number}",
@@ -40,9 +47,9 @@ def claim(number: int, statement: str) -> Claim:
 
 def test_a_draft_with_a_real_quote_becomes_a_claim_with_its_place():
     found = check_draft(
-        Draft("The town needs  more trees", "more trees", "t1.1"), comment(), ["t1.1"]
+        ClaimDraft("The town needs  more trees", "more trees", "t1.1"), comment(), ["t1.1"]
     )
-    assert isinstance(found, Claim)
+    assert isinstance(found, QuotedClaim)
     assert (found.start, found.end, found.quote) == (0, 10, "More trees")
     assert found.statement == "The town needs more trees"
     assert found.speaker == "speaker 1"
@@ -50,22 +57,22 @@ def test_a_draft_with_a_real_quote_becomes_a_claim_with_its_place():
 
 def test_a_draft_is_lost_with_the_reason():
     lost = [
-        check_draft(Draft("Trees", "fewer trees", "t1.1"), comment(), ["t1.1"]),
-        check_draft(Draft(" … ", "More trees", "t1.1"), comment(), ["t1.1"]),
-        check_draft(Draft("Trees", "More trees", "t9.9"), comment(), ["t1.1"]),
+        check_draft(ClaimDraft("Trees", "fewer trees", "t1.1"), comment(), ["t1.1"]),
+        check_draft(ClaimDraft(" … ", "More trees", "t1.1"), comment(), ["t1.1"]),
+        check_draft(ClaimDraft("Trees", "More trees", "t9.9"), comment(), ["t1.1"]),
     ]
-    assert [one.reason for one in lost if isinstance(one, Lost)] == [
-        Loss.QUOTE_NOT_FOUND,
-        Loss.NO_STATEMENT,
-        Loss.UNKNOWN_SUBTOPIC,
+    assert [one.reason for one in lost if isinstance(one, DroppedDraft)] == [
+        DropReason.QUOTE_NOT_FOUND,
+        DropReason.NO_STATEMENT,
+        DropReason.UNKNOWN_SUBTOPIC,
     ]
 
 
 def test_the_same_claim_twice_counts_once():
-    one = check_draft(Draft("Trees", "More trees", "t1.1"), comment(), ["t1.1"])
+    one = check_draft(ClaimDraft("Trees", "More trees", "t1.1"), comment(), ["t1.1"])
     kept, lost = without_repeats([one, one])
     assert len(kept) == 1
-    assert [each.reason for each in lost] == [Loss.REPEATED]
+    assert [each.reason for each in lost] == [DropReason.REPEATED]
 
 
 # --- topics ---------------------------------------------------------------------------------------
@@ -108,7 +115,7 @@ def test_opposites_proposed_as_one_group_are_kept_apart():
         claim(4, "Never close Bridge Street to cars"),
     ]
     groups = check_groups(
-        PARKS, claims, [Grouping("Close Bridge Street", tuple(each.id for each in claims))]
+        PARKS, claims, [ProposedGroup("Close Bridge Street", tuple(each.id for each in claims))]
     )
     assert [[member.comment for member in group.members] for group in groups] == [
         ["1", "3"],
@@ -135,7 +142,9 @@ def test_whatever_is_proposed_every_claim_is_in_exactly_one_group(statements, pr
     claims = [claim(number, statement) for number, statement in enumerate(statements)]
     ids = [each.id for each in claims]
     named = [
-        Grouping(statement, tuple(ids[n] if 0 <= n < len(ids) else f"ghost-{n}" for n in members))
+        ProposedGroup(
+            statement, tuple(ids[n] if 0 <= n < len(ids) else f"ghost-{n}" for n in members)
+        )
         for statement, members in proposed
     ]
     groups = check_groups(PARKS, claims, named)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.pipelines.report.quotes import locate
+from holdfast.apps.report.quotes import locate
 
 TEXT = (
     "I  don’t think so.\nThe market — our market! — is dying; Nobody “cares” about it any more… "

@@ -2,9 +2,9 @@
 
 import pytest
 
+from holdfast.apps.report import ReportRequest, Upload
 from holdfast.errors import InvalidInput
 from holdfast.model.codec import codec_for
-from holdfast.pipelines.report import ReportRequest, Upload
 
 ROWS = [{"id": "1", "comment": "More trees", "interview": "Ada"}]
 JOB = {

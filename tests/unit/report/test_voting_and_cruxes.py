@@ -4,21 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.report.claim import Claim, Group, claim_id
-from holdfast.model.report.comment import Comment, Votes
-from holdfast.model.report.crux import Basis, CruxDraft, Stance, controversy, level
-from holdfast.pipelines.report.cruxes import from_draft, from_votes, gather
-from holdfast.pipelines.report.voting import ballot_of, ballots, most_divided
+from holdfast.apps.report.cruxes import from_draft, from_votes, gather
+from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim, claim_id
+from holdfast.apps.report.model.comment import Comment, Votes
+from holdfast.apps.report.model.crux import Basis, CruxDraft, Stance, controversy, level
+from holdfast.apps.report.voting import ballot_of, ballots, most_divided
 
 
 def comment(id: str, text: str, agrees: int | None = None, disagrees: int | None = None) -> Comment:
     return Comment(id, int(id), text, f"s{id}", agrees=agrees, disagrees=disagrees)
 
 
-def group(of: Comment, quote: str | None = None) -> Group:
+def group(of: Comment, quote: str | None = None) -> ClaimGroup:
     quote = quote or of.text
     start = of.text.index(quote)
-    member = Claim(
+    member = QuotedClaim(
         claim_id(of.id, start, start + len(quote), quote),
         of.id,
         of.speaker,
@@ -28,7 +28,7 @@ def group(of: Comment, quote: str | None = None) -> Group:
         start,
         start + len(quote),
     )
-    return Group(f"g-{of.id}", "t1.1", quote, (member,))
+    return ClaimGroup(f"g-{of.id}", "t1.1", quote, (member,))
 
 
 SPLIT = comment("1", "Close the street", 20, 19)

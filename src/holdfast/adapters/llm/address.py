@@ -44,7 +44,7 @@ VENDORS: Mapping[str, Vendor] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ModelAddress:
     """A model, where it is reached, and how hard it may be asked. Prices are US dollars per million
     tokens.
 
@@ -87,7 +87,7 @@ class Address:
         return bool(self.key_variable) or not self.is_local
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> ModelAddress:
     """Read an address.
 
     `openai:gpt-4o-mini`, `anthropic:…`, `google:…`, or `http://localhost:11434/v1?model=llama3`,
@@ -107,14 +107,14 @@ def parse(text: str) -> Address:
     return _address(scheme, place, given.pop("base_url", VENDORS[scheme].base_url), given)
 
 
-def _address(vendor: str, model: str, base_url: str, given: dict[str, str]) -> Address:
+def _address(vendor: str, model: str, base_url: str, given: dict[str, str]) -> ModelAddress:
     if not model or re.search(r"[\s\x00-\x1f]", model) or ".." in model:
         raise ConfigurationError(f"the LLM address needs the name of a model: use {FORMS}")
     _refuse_unknown(given)
     read = {
         _PARAMETERS[name][0]: _PARAMETERS[name][1](name, value) for name, value in given.items()
     }
-    return Address(vendor, model, _clean_url(base_url), **read)
+    return ModelAddress(vendor, model, _clean_url(base_url), **read)
 
 
 def _parameters(query: str) -> dict[str, str]:

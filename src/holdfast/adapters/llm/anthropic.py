@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.adapters.llm.protocol import (
-    Dialect,
     Finish,
     Prompt,
     Reply,
-    Request,
+    ServerDialect,
+    VendorRequest,
     at,
     count_at,
     encode,
-    senseless,
+    not_of_protocol,
     spelled_out,
     text_at,
 )
-from holdfast.adapters.llm.secret import Key
 
 VERSION = "2023-06-01"
 FINISHES: dict[str, Finish] = {
@@ -32,13 +32,13 @@ class Anthropic:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self.dialect = Dialect(
+        self.dialect = ServerDialect(
             temperature=(r"temperature", ("zero", "default")),
             # Models that always think refuse to be forced.
             choice=(r"tool_choice", ("forced", "free")),
         )
 
-    def request(self, prompt: Prompt, key: Key) -> Request:
+    def request(self, prompt: Prompt, key: ApiKey) -> VendorRequest:
         shape = self.dialect.shape
         forced = shape["choice"] == "forced"
         system = prompt.system if forced else spelled_out(prompt)
@@ -61,12 +61,12 @@ class Anthropic:
         headers = {"anthropic-version": VERSION}
         if key:
             headers["x-api-key"] = key.reveal()
-        return Request("/messages", headers, encode(body), shape)
+        return VendorRequest("/messages", headers, encode(body), shape)
 
     def reply(self, data: Any) -> Reply:
         content = at(data, "content")
         if not isinstance(content, list):
-            raise senseless("Anthropic")
+            raise not_of_protocol("Anthropic")
         read = count_at(data, "usage", "cache_read_input_tokens") or 0
         written = count_at(data, "usage", "cache_creation_input_tokens") or 0
         fresh = count_at(data, "usage", "input_tokens")

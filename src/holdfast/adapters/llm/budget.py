@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 """Dollars: sums of small fractions are not exact."""
 
 
-class Ledger:
+class BudgetLedger:
     """What is set aside for calls under way, by run."""
 
     def __init__(self) -> None:

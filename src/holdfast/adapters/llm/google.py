@@ -6,20 +6,20 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.adapters.llm.protocol import (
-    Dialect,
     Finish,
     Prompt,
     Reply,
-    Request,
+    ServerDialect,
+    VendorRequest,
     at,
     count_at,
     encode,
-    senseless,
+    not_of_protocol,
     text_at,
 )
 from holdfast.adapters.llm.schema import for_openapi
-from holdfast.adapters.llm.secret import Key
 
 FINISHES: dict[str, Finish] = {
     "MAX_TOKENS": "length",
@@ -35,12 +35,12 @@ class Google:
 
     def __init__(self, model: str) -> None:
         self._model = quote(model, safe="/") if "/" in model else f"models/{quote(model)}"
-        self.dialect = Dialect(
+        self.dialect = ServerDialect(
             schema=(r"response_?json_?schema", ("json", "openapi")),
             temperature=(r"temperature", ("zero", "default")),
         )
 
-    def request(self, prompt: Prompt, key: Key) -> Request:
+    def request(self, prompt: Prompt, key: ApiKey) -> VendorRequest:
         shape = self.dialect.shape
         wanted: dict[str, Any] = {
             "responseMimeType": "application/json",
@@ -58,13 +58,13 @@ class Google:
             "generationConfig": wanted,
         }
         headers = {"x-goog-api-key": key.reveal()} if key else {}
-        return Request(f"/{self._model}:generateContent", headers, encode(body), shape)
+        return VendorRequest(f"/{self._model}:generateContent", headers, encode(body), shape)
 
     def reply(self, data: Any) -> Reply:
         blocked = text_at(data, "promptFeedback", "blockReason")
         candidate = at(data, "candidates", 0)
         if not blocked and not isinstance(candidate, dict):
-            raise senseless("Google")
+            raise not_of_protocol("Google")
         finish = text_at(candidate, "finishReason")
         said = count_at(data, "usageMetadata", "candidatesTokenCount")
         thought = count_at(data, "usageMetadata", "thoughtsTokenCount")

@@ -9,9 +9,9 @@ import ssl
 import time
 from urllib.parse import urlsplit
 
-from holdfast.adapters.llm.address import Address, parse
+from holdfast.adapters.llm.address import ModelAddress, parse
+from holdfast.adapters.llm.api_key import read_key
 from holdfast.adapters.llm.prices import Prices
-from holdfast.adapters.llm.secret import read_key
 from holdfast.errors import ConfigurationError
 from holdfast.ports.health import Finding, Findings, found, milliseconds
 
@@ -26,7 +26,7 @@ async def findings(name: str) -> Findings:
     yield _price(address)
 
 
-def _key(address: Address) -> Finding:
+def _key(address: ModelAddress) -> Finding:
     if not address.needs_key:
         return found("key", f"none is needed for {address.name} on the local network")
     try:
@@ -42,7 +42,7 @@ def _key(address: Address) -> Finding:
     return found("key", f"{key.variable} is set ({len(key.reveal())} characters); it was not tried")
 
 
-async def _reachable(address: Address) -> Finding:
+async def _reachable(address: ModelAddress) -> Finding:
     url = urlsplit(address.base_url)
     if not address.is_local and any(os.environ.get(name) for name in PROXIES):
         return found("reachable", "through a proxy; it was not tried")
@@ -66,7 +66,7 @@ async def _reachable(address: Address) -> Finding:
     )
 
 
-def _price(address: Address) -> Finding:
+def _price(address: ModelAddress) -> Finding:
     known = Prices(address).known
     return found(
         "price",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.adapters.llm.protocol import (
-    Dialect,
     Prompt,
     Reply,
-    Request,
+    ServerDialect,
+    VendorRequest,
     at,
     count_at,
     encode,
-    senseless,
+    not_of_protocol,
     spelled_out,
     text_at,
 )
-from holdfast.adapters.llm.secret import Key
 
 
 class OpenAI:
@@ -25,7 +25,7 @@ class OpenAI:
     def __init__(self, model: str, *, original: bool = True) -> None:
         limits = ("max_completion_tokens", "max_tokens")
         self._model = model
-        self.dialect = Dialect(
+        self.dialect = ServerDialect(
             # Other servers know the older word, and some silently ignore the newer one.
             limit=(r"max_tokens|max_completion_tokens", limits if original else limits[::-1]),
             temperature=(r"temperature", ("zero", "default")),
@@ -37,7 +37,7 @@ class OpenAI:
             ),
         )
 
-    def request(self, prompt: Prompt, key: Key) -> Request:
+    def request(self, prompt: Prompt, key: ApiKey) -> VendorRequest:
         shape = self.dialect.shape
         system = prompt.system if shape["format"] == "schema" else spelled_out(prompt)
         body: dict[str, Any] = {
@@ -50,12 +50,12 @@ class OpenAI:
         if shape["format"] != "none":
             body["response_format"] = _response_format(prompt, shape["format"])
         headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
-        return Request("/chat/completions", headers, encode(body), shape)
+        return VendorRequest("/chat/completions", headers, encode(body), shape)
 
     def reply(self, data: Any) -> Reply:
         message = at(data, "choices", 0, "message")
         if not isinstance(message, dict):
-            raise senseless("OpenAI")
+            raise not_of_protocol("OpenAI")
         finish = text_at(data, "choices", 0, "finish_reason")
         refusal = text_at(message, "refusal") or (
             "a content filter stopped it" if finish == "content_filter" else ""

@@ -14,8 +14,8 @@ start one by one over the time that a call takes. Those who heard it in the same
 tell us the same thing: only the first shrinks the window. While nothing works at all, the window
 stays as it is: that is an outage, and says nothing about how much is too much.
 
-**Order.** First come, first served. A call that was turned away keeps its place: it goes first
-after the cool-down, so that nobody is turned away again and again.
+**Order.** First come, first served. A rate-limited call keeps its position: it goes first
+after the cool-down, so that nobody is refused again and again.
 
 **Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands:
 `Transient` is raised with the time that is left, and the engine gives the run back to the queue.
@@ -37,7 +37,7 @@ from holdfast.errors import Transient
 PATIENCE = 60.0
 LEAST_PAUSE = 0.1
 """Seconds: vendors ask for the milliseconds until one call fits, and after those the next one is
-turned away."""
+refused."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
 REQUESTS_EARLY = 0.1
@@ -59,7 +59,7 @@ class Pacer:
         self._window = float(in_flight)
         self._requests = Rate(requests_per_minute, REQUESTS_EARLY)
         self._tokens = Rate(tokens_per_minute, TOKENS_EARLY)
-        self._places = itertools.count()
+        self._positions = itertools.count()
         self._queue: list[_Waiter] = []
         self._timer: asyncio.TimerHandle | None = None
         self._busy = 0
@@ -73,15 +73,15 @@ class Pacer:
         self._call_time = USUAL_CALL
         self._last_start = 0.0
 
-    def place(self) -> int:
-        """A place in the queue, to be kept for one call and all its repetitions."""
-        return next(self._places)
+    def position(self) -> int:
+        """A position in the queue, to be kept for one call and all its repetitions."""
+        return next(self._positions)
 
     @asynccontextmanager
-    async def turn(self, place: int, tokens: int) -> AsyncIterator[Turn]:
-        """Wait for the turn of a place. Say what came of it with `Turn.went_well` or
+    async def turn(self, position: int, tokens: int) -> AsyncIterator[Turn]:
+        """Wait for the turn of a position. Say what came of it with `Turn.went_well` or
         `Turn.turned_away`."""
-        started = await self._enter(place, tokens)
+        started = await self._enter(position, tokens)
         turn = Turn(self, started, tokens)
         try:
             yield turn
@@ -91,14 +91,14 @@ class Pacer:
 
     # --- what callers report ----------------------------------------------------------------------
 
-    def went_well(self, started: float, correction: int) -> None:
+    def succeeded(self, started: float, correction: int) -> None:
         self._pauses = 0
         self._worked = True
         self._window = min(self._limit, self._window + 1 / self._window)
         self._call_time += (self._now() - started - self._call_time) / 8
         self._tokens.correct(correction)
 
-    def turned_away(self, started: float, tokens: int, retry_after: float | None) -> None:
+    def rate_limited(self, started: float, tokens: int, retry_after: float | None) -> None:
         self._tokens.correct(-tokens)
         pause = retry_after or 0.0
         if (
@@ -112,14 +112,14 @@ class Pacer:
                 self._pauses = min(self._pauses + 1, 10)
         self._cool_until = max(self._cool_until, self._now() + max(pause, LEAST_PAUSE))
         self._ramp = int(self._window)
-        self._send_the_impatient_away()
+        self._reject_waiters()
 
     # --- the queue --------------------------------------------------------------------------------
 
-    async def _enter(self, place: int, tokens: int) -> float:
+    async def _enter(self, position: int, tokens: int) -> float:
         """When the turn began."""
         self._refuse_long_wait()
-        waiter = _Waiter(place, tokens, asyncio.get_running_loop().create_future())
+        waiter = _Waiter(position, tokens, asyncio.get_running_loop().create_future())
         heapq.heappush(self._queue, waiter)
         self._let_in()
         try:
@@ -169,15 +169,15 @@ class Pacer:
     def _refuse_long_wait(self) -> None:
         left = self._cool_until - self._now()
         if left > PATIENCE:
-            raise _come_back(left)
+            raise _try_later(left)
 
-    def _send_the_impatient_away(self) -> None:
+    def _reject_waiters(self) -> None:
         left = self._cool_until - self._now()
         if left > PATIENCE:
             waiting, self._queue = self._queue, []
             for waiter in waiting:
                 if not waiter.future.done():
-                    waiter.future.set_exception(_come_back(left))
+                    waiter.future.set_exception(_try_later(left))
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -191,13 +191,13 @@ class Turn:
     started: float
     tokens: int
 
-    def went_well(self, tokens: int) -> None:
+    def succeeded(self, tokens: int) -> None:
         """The vendor took it. `tokens` is what it really used."""
-        self.pacer.went_well(self.started, tokens - self.tokens)
+        self.pacer.succeeded(self.started, tokens - self.tokens)
 
-    def turned_away(self, retry_after: float | None) -> None:
+    def rate_limited(self, retry_after: float | None) -> None:
         """The vendor asked for patience: everybody gets it."""
-        self.pacer.turned_away(self.started, self.tokens, retry_after)
+        self.pacer.rate_limited(self.started, self.tokens, retry_after)
 
 
 class Rate:
@@ -224,10 +224,10 @@ class Rate:
 
 @dataclass(slots=True, order=True)
 class _Waiter:
-    place: int
+    position: int
     tokens: int = field(compare=False)
     future: asyncio.Future[float] = field(compare=False)
 
 
-def _come_back(left: float) -> Transient:
+def _try_later(left: float) -> Transient:
     return Transient(f"the vendor asks for {left:.0f} s of patience", retry_after=left)

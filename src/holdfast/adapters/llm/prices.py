@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.adapters.llm.address import Address
+from holdfast.adapters.llm.address import ModelAddress
 from holdfast.adapters.llm.protocol import Reply
 
 MILLION = 1_000_000
@@ -14,7 +14,7 @@ MILLION = 1_000_000
 class Prices:
     """The prices of one model. None means that nobody knows: never that it is free."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ModelAddress) -> None:
         self._address = address
         self._unlisted = False
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from holdfast.adapters.llm.secret import Key
+from holdfast.adapters.llm.api_key import ApiKey
 from holdfast.errors import Transient
 
 Finish = Literal["stop", "length", "declined"]
@@ -32,7 +32,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class VendorRequest:
     """What is posted. `shape` is how it was said, so that an objection can be understood."""
 
     path: str
@@ -61,16 +61,16 @@ class VendorProtocol(Protocol):
     """How one vendor is spoken to. An object per model: it remembers what the server does not
     understand."""
 
-    dialect: Dialect
+    dialect: ServerDialect
 
-    def request(self, prompt: Prompt, key: Key) -> Request: ...
+    def request(self, prompt: Prompt, key: ApiKey) -> VendorRequest: ...
 
     def reply(self, data: Any) -> Reply:
         """Read a decoded answer. Raises `Transient` if it makes no sense."""
         ...
 
 
-class Dialect:
+class ServerDialect:
     """What a server understands, found out by being refused and remembered.
 
     For each feature: the ways to say it, the preferred first, and the words by which a refusal
@@ -106,7 +106,10 @@ class Dialect:
 def spelled_out(prompt: Prompt) -> str:
     """The instructions for servers that can't be held to a schema: it is part of the text."""
     schema = encode(prompt.schema).decode()
-    return f"{prompt.system}\n\nAnswer with one JSON object and nothing else. It must match this JSON Schema:\n{schema}"
+    return (
+        f"{prompt.system}\n\nAnswer with one JSON object and nothing else. It must match this JSON "
+        f"Schema:\n{schema}"
+    )
 
 
 def at(data: Any, *path: str | int) -> Any:
@@ -130,7 +133,7 @@ def text_at(data: Any, *path: str | int) -> str:
     return value if isinstance(value, str) else ""
 
 
-def senseless(vendor: str) -> Transient:
+def not_of_protocol(vendor: str) -> Transient:
     return Transient(
         f"the server's answer is not one of the {vendor} protocol: does the base URL point to an "
         "API?"

@@ -20,20 +20,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
-from holdfast.adapters.llm.failures import Declined, Malformed, TooLong
+from holdfast.adapters.llm.answer_types import AnswerType, Mismatch
 from holdfast.adapters.llm.protocol import Prompt, Reply, encode
 from holdfast.errors import HoldfastError
+from holdfast.ports.language_model import Declined, Malformed, TooLong
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T")
 
 REPAIRS = 2
 STARTS = 20
 """Places in a text at which JSON is looked for: hostile text is full of braces."""
 CHARACTERS_PER_TOKEN = 64
 """An answer with more than this was not made by a model within its limit."""
-SHOWN_FAULTS = 5
 SHOWN_CHARACTERS = 4000
 """How much of an answer is sent back with what is wrong about it."""
 FENCE = re.compile(r"```[A-Za-z]*\s*\n(.*?)```", re.DOTALL)
@@ -46,7 +44,7 @@ class Unusable(Exception):
 async def ask(
     send: Callable[[Prompt], Awaitable[Reply]],
     prompt: Prompt,
-    answer: type[T],
+    answer: AnswerType[T],
     check: Callable[[T], str | None] | None,
 ) -> T:
     """Send a prompt until a usable answer comes back."""
@@ -63,7 +61,7 @@ async def ask(
 
 
 def read(
-    reply: Reply, prompt: Prompt, answer: type[T], check: Callable[[T], str | None] | None
+    reply: Reply, prompt: Prompt, answer: AnswerType[T], check: Callable[[T], str | None] | None
 ) -> T:
     """The answer in a reply. Raises `Unusable`, or `Declined`."""
     if reply.finish == "declined":
@@ -76,9 +74,9 @@ def read(
     if len(reply.text) > CHARACTERS_PER_TOKEN * prompt.max_output:
         raise Unusable("It is far longer than allowed.")
     try:
-        value = answer.model_validate(find_json(reply.text))
-    except ValidationError as error:
-        raise Unusable(_faults(error)) from None
+        value = answer.read(find_json(reply.text))
+    except Mismatch as fault:
+        raise Unusable(str(fault)) from None
     fault = check(value) if check is not None else None
     if fault:
         raise Unusable(fault)
@@ -100,17 +98,19 @@ def _only_value(text: str) -> Any:
     try:
         return _decoder.decode(text)
     except (ValueError, RecursionError) as error:
-        found = _objects(text)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise Unusable(f"It holds {len(found)} JSON objects; exactly one is wanted.") from None
+        objects = _objects(text)
+        if len(objects) == 1:
+            return objects[0]
+        if objects:
+            raise Unusable(
+                f"It holds {len(objects)} JSON objects; exactly one is wanted."
+            ) from None
         raise Unusable(f"It is not valid JSON: {str(error)[:200]}.") from None
 
 
 def _objects(text: str) -> list[Any]:
     """The JSON objects in a text, from its fences if it has any."""
-    found: list[Any] = []
+    objects: list[Any] = []
     for part in FENCE.findall(text) or [text]:
         start = part.find("{")
         for _ in range(STARTS):
@@ -118,11 +118,11 @@ def _objects(text: str) -> list[Any]:
                 break
             try:
                 value, end = _decoder.raw_decode(part, start)
-                found.append(value)
+                objects.append(value)
             except (ValueError, RecursionError):
                 end = start + 1
             start = part.find("{", end)
-    return found
+    return objects
 
 
 def _refuse_half_pairs(value: Any) -> None:
@@ -147,29 +147,14 @@ def _no_constant(text: str) -> NoReturn:
 _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
 
 
-def _faults(error: ValidationError) -> str:
-    """The first faults, each with its place; not the values, which may be anything."""
-    faults = [
-        f"{'.'.join(str(part) for part in fault['loc'])[:100] or 'the answer'}: "
-        f"{fault['msg'][:200]}"
-        for fault in error.errors(include_url=False, include_context=False, include_input=False)[
-            :SHOWN_FAULTS
-        ]
-    ]
-    more = error.error_count() - len(faults)
-    return (
-        "It does not match the schema: "
-        + "; ".join(faults)
-        + (f"; and {more} more" if more > 0 else "")
-        + "."
-    )
-
-
 def _once_more(prompt: Prompt, reply: Reply, fault: str) -> Prompt:
     if reply.finish == "length":
         return replace(prompt, max_output=2 * prompt.max_output)
     said = reply.text[:SHOWN_CHARACTERS].strip() or "(nothing)"
-    wanted = f"Your answer can't be used. {fault} Answer the question again, with one JSON object that fits the schema."
+    wanted = (
+        f"Your answer can't be used. {fault} Answer the question again, with one JSON object that "
+        "fits the schema."
+    )
     return replace(prompt, turns=(prompt.turns[0], said, wanted))
 
 

@@ -6,24 +6,22 @@ What can't be said in this form is a mistake in our code, and raises `Fix`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel
-
+from holdfast.adapters.llm.answer_types import answer_type
 from holdfast.errors import Fix
 
 KEPT = ("type", "description", "enum")
 
 
 @lru_cache(maxsize=256)
-def schema_of(answer: type[BaseModel], task: str) -> dict[str, Any]:
-    """The strict schema of a model, with the task as its title. Shared: not to be changed."""
-    full = answer.model_json_schema()
-    strict = _Strict(answer.__name__, full.get("$defs", {})).schema(full, ())
-    if strict.get("type") != "object":
-        raise Fix(f"{answer.__name__} can't be an answer: its JSON Schema is not an object")
-    return {"title": task, **strict}
+def schema_of(answer: Any, task: str) -> dict[str, Any]:
+    """The strict schema of an answer type, with the task as its title. Shared: not to be
+    changed."""
+    kind = answer_type(answer)
+    return {"title": task, **_Strict(kind.name, kind.definitions).schema(kind.schema, ())}
 
 
 def for_openapi(schema: dict[str, Any]) -> dict[str, Any]:
@@ -34,13 +32,13 @@ def for_openapi(schema: dict[str, Any]) -> dict[str, Any]:
     }
     if "properties" in schema:
         plain["properties"] = {
-            name: for_openapi(each) for name, each in schema["properties"].items()
+            name: for_openapi(part) for name, part in schema["properties"].items()
         }
         plain["propertyOrdering"] = list(schema["properties"])
     if "items" in schema:
         plain["items"] = for_openapi(schema["items"])
     if "anyOf" in schema:
-        others = [for_openapi(each) for each in schema["anyOf"] if each.get("type") != "null"]
+        others = [for_openapi(part) for part in schema["anyOf"] if part.get("type") != "null"]
         plain |= others[0] if len(others) == 1 else {"anyOf": others}
         plain["nullable"] = len(others) < len(schema["anyOf"])
     return plain
@@ -60,14 +58,21 @@ class _Strict:
             strict["enum"] = [node["const"]]
         choices = node.get("anyOf") or node.get("oneOf")
         if choices:
-            strict["anyOf"] = [self.schema(each, above) for each in choices]
+            strict["anyOf"] = [self.schema(choice, above) for choice in choices]
         elif node.get("type") == "object":
             strict |= self._object(node, above)
         elif node.get("type") == "array":
             strict["items"] = self._items(node, above)
-        elif "type" not in node:
-            raise self._impossible("a field of any type")
+        elif "type" not in strict:
+            strict["type"] = self._type_of(strict.get("enum", ()))
         return strict
+
+    def _type_of(self, choices: Sequence[Any]) -> str:
+        """The type of an enumeration that does not say it (msgspec's do not)."""
+        types = {type(choice) for choice in choices}
+        if types not in ({str}, {int}):
+            raise self._impossible("a field of any type")
+        return "string" if types == {str} else "integer"
 
     def _referenced(self, node: dict[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
         name = node["$ref"].rsplit("/", 1)[-1]
@@ -81,7 +86,7 @@ class _Strict:
         if not properties or isinstance(node.get("additionalProperties"), dict):
             raise self._impossible("a mapping with free keys: use a list of pairs")
         return {
-            "properties": {name: self.schema(each, above) for name, each in properties.items()},
+            "properties": {name: self.schema(part, above) for name, part in properties.items()},
             "required": list(properties),
             "additionalProperties": False,
         }

@@ -1,4 +1,4 @@
-"""A language model made of paper: a local server that speaks the vendors' protocols, with faults on
+"""A fake language model: a local server that speaks the vendors' protocols, with faults on
 demand."""
 
 from holdfast.testing.fakellm.asked import Brain, Call

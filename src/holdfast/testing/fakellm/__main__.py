@@ -17,6 +17,9 @@ from holdfast.testing.fakellm.minimal import Minimal
 from holdfast.testing.fakellm.server import FakeLLM
 from holdfast.testing.fakellm.service import VENDORS
 
+BRAINS = {"report": "holdfast.apps.report.testing.brain:ReportBrain"}
+"""Brains that come with holdfast's apps."""
+
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m holdfast.testing.fakellm", description=__doc__)
@@ -42,9 +45,7 @@ def brain(name: str) -> Brain:
     """A brain by name, imported only now."""
     if name == "minimal":
         return Minimal()
-    module, _, attribute = "holdfast.testing.fakellm.brain:ReportBrain".partition(":")
-    if name != "report":
-        module, _, attribute = name.partition(":")
+    module, _, attribute = BRAINS.get(name, name).partition(":")
     return getattr(import_module(module), attribute)()
 
 

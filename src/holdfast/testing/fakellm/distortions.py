@@ -8,7 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)> ![x](https://evil.example/?q=1) [click](javascript:0)"
+MARKUP = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)> "
+    "![x](https://evil.example/?q=1) [click](javascript:0)"
+)
 MANY = 20_000
 DEEP = 100_000
 ABOUT_IDS = re.compile(r"(^|_)(ids?|refs?|numbers?|comments?|index|indices)$")

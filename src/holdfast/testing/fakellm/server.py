@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from holdfast.adapters.llm.wire import Answer, CutShort
+from holdfast.adapters.llm.transport import CutShort, HttpResponse
 from holdfast.errors import Transient
 from holdfast.testing.fakellm.asked import Brain, Response
 from holdfast.testing.fakellm.faults import Fault
@@ -130,7 +130,7 @@ class DirectTransport:
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout: float
-    ) -> Answer:
+    ) -> HttpResponse:
         path = urlsplit(url).path
         try:
             async with asyncio.timeout(timeout):
@@ -141,7 +141,7 @@ class DirectTransport:
             raise Transient("the fake hung up without an answer")
         if outcome.cut is not None:
             raise CutShort("the fake's answer broke off", outcome.cut)
-        return Answer(outcome.status, outcome.headers, outcome.body)
+        return HttpResponse(outcome.status, outcome.headers, outcome.body)
 
     async def aclose(self) -> None:
         pass

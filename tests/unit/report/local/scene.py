@@ -12,13 +12,20 @@ from typing import Any
 
 import pytest
 
-from holdfast.adapters.local.analyst import LocalAnalyst
-from holdfast.model.report.brief import Brief
-from holdfast.model.report.claim import Claim, Draft, Group, Grouping, claim_id, group_id
-from holdfast.model.report.comment import Comment
-from holdfast.model.report.crux import CruxDraft
-from holdfast.model.report.summary import Sentence
-from holdfast.model.report.taxonomy import OTHER, Clustering, Subtopic
+from holdfast.apps.report.local.analyst import LocalAnalyst
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.claim import (
+    ClaimDraft,
+    ClaimGroup,
+    ProposedGroup,
+    QuotedClaim,
+    claim_id,
+    group_id,
+)
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.summary import Sentence
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Subtopic
 
 DATA = Path(__file__).parents[4] / ".." / "shared" / "data"
 FILES = {
@@ -46,21 +53,23 @@ def comments(*texts: str) -> list[Comment]:
     return [Comment(str(at), at + 1, text, f"person {at}") for at, text in enumerate(texts)]
 
 
-def claims(*statements: str, subtopic: str = "t1.1") -> list[Claim]:
+def claims(*statements: str, subtopic: str = "t1.1") -> list[QuotedClaim]:
     """One claim for each statement, each by another person."""
     return [
-        Claim(f"c-{at}", str(at), f"person {at}", subtopic, text, text, 0, len(text))
+        QuotedClaim(f"c-{at}", str(at), f"person {at}", subtopic, text, text, 0, len(text))
         for at, text in enumerate(statements)
     ]
 
 
-def groups(*statements: str, people: Sequence[int] = (), subtopic: str = "t1.1") -> list[Group]:
+def groups(
+    *statements: str, people: Sequence[int] = (), subtopic: str = "t1.1"
+) -> list[ClaimGroup]:
     """One group for each statement, made by as many people as said, or by one."""
     made, speaker = [], 0
     for at, text in enumerate(statements):
         count = people[at] if people else 1
         members = tuple(
-            Claim(
+            QuotedClaim(
                 f"c-{at}-{n}",
                 f"{at}-{n}",
                 f"person {speaker + n}",
@@ -73,7 +82,7 @@ def groups(*statements: str, people: Sequence[int] = (), subtopic: str = "t1.1")
             for n in range(count)
         )
         speaker += count
-        made.append(Group(group_id(members), subtopic, text, members))
+        made.append(ClaimGroup(group_id(members), subtopic, text, members))
     return made
 
 
@@ -82,9 +91,9 @@ class Analysis:
     """Everything that came out of one analysis."""
 
     clustering: Clustering
-    drafts: dict[str, list[Draft]]
-    claims: list[Claim]
-    groups: dict[str, list[Group]]
+    drafts: dict[str, list[ClaimDraft]]
+    claims: list[QuotedClaim]
+    groups: dict[str, list[ClaimGroup]]
     summaries: dict[str, list[Sentence]]
     findings: list[Sentence]
     cruxes: dict[str, CruxDraft | None]
@@ -114,7 +123,7 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
     }
     made = [_claim(comment, draft) for comment in given for draft in drafts[comment.id]]
     by_id = {claim.id: claim for claim in made}
-    grouped: dict[str, list[Group]] = {}
+    grouped: dict[str, list[ClaimGroup]] = {}
     for subtopic in sorted({claim.subtopic for claim in made}):
         inside = [claim for claim in made if claim.subtopic == subtopic]
         found = await analyst.group(Subtopic(subtopic, subtopic), inside, brief, context)
@@ -146,11 +155,11 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
     )
 
 
-def _claim(comment: Comment, draft: Draft) -> Claim:
+def _claim(comment: Comment, draft: ClaimDraft) -> QuotedClaim:
     assert draft.start is not None
     end = draft.start + len(draft.quote)
     made = claim_id(comment.id, draft.start, end, draft.statement)
-    return Claim(
+    return QuotedClaim(
         made,
         comment.id,
         comment.speaker,
@@ -162,9 +171,9 @@ def _claim(comment: Comment, draft: Draft) -> Claim:
     )
 
 
-def _group(grouping: Grouping, subtopic: str, by_id: dict[str, Claim]) -> Group:
+def _group(grouping: ProposedGroup, subtopic: str, by_id: dict[str, QuotedClaim]) -> ClaimGroup:
     members = tuple(by_id[member] for member in grouping.members)
-    return Group(group_id(members), subtopic, grouping.statement, members)
+    return ClaimGroup(group_id(members), subtopic, grouping.statement, members)
 
 
 def real(name: str) -> list[Comment]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from tests.unit.report.local.scene import Analysis, Progress, analyse, comments
-from tests.unit.report.local.test_taxonomy import TOWN
+from tests.unit.report.local.test_topics import TOWN
 
-from holdfast.adapters.local.analyst import LocalAnalyst
-from holdfast.model.report.brief import Brief
-from holdfast.model.report.claim import Draft
-from holdfast.model.report.taxonomy import Placement
+from holdfast.apps.report.local.analyst import LocalAnalyst
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.claim import ClaimDraft
+from holdfast.apps.report.model.taxonomy import Placement
 
 CONTEXT: Any = Progress()
 
@@ -40,7 +40,7 @@ def test_the_same_comments_give_the_same_answers():
 def test_another_process_with_another_hash_seed_gives_the_same_answers():
     code = (
         "from tests.unit.report.local.test_analyst import told; from "
-        "tests.unit.report.local.test_taxonomy import TOWN;"
+        "tests.unit.report.local.test_topics import TOWN;"
         "from tests.unit.report.local.scene import analyse; print(told(analyse(TOWN)))"
     )
     root = Path(__file__).parents[4]
@@ -87,12 +87,14 @@ def test_a_quote_is_cut_from_the_comment_and_the_statement_is_tidied():
     (comment,) = comments("Well, I think that the bus is late.  And the tram?")
     placement = Placement(comment.id, "t1.1", 0, 35)
     drafts = asyncio.run(LocalAnalyst().extract(comment, [placement], (), Brief(), CONTEXT))
-    assert drafts == [Draft("The bus is late.", "Well, I think that the bus is late.", "t1.1", 0)]
+    assert drafts == [
+        ClaimDraft("The bus is late.", "Well, I think that the bus is late.", "t1.1", 0)
+    ]
 
 
 def test_there_is_nothing_to_ask_again():
     (comment,) = comments("The bus is late.")
-    draft = Draft("The bus is late.", "The tram is late.", "t1.1")
+    draft = ClaimDraft("The bus is late.", "The tram is late.", "t1.1")
     assert asyncio.run(LocalAnalyst().requote(comment, draft, Brief(), CONTEXT)) == ""
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from holdfast.adapters.local import clustering
-from holdfast.adapters.local.clustering import NOWHERE, Tree, apart, divide, small_clusters, smooth
-from holdfast.adapters.local.embeddings import unit
-from holdfast.adapters.local.layout import positions
+from holdfast.apps.report.local import clustering
+from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Tree
+from holdfast.apps.report.local.clustering import divide, isolated_rows, small_clusters, smooth
+from holdfast.apps.report.local.embeddings import unit_length
+from holdfast.apps.report.local.map_layout import positions
 
 
 def clouds(
@@ -16,7 +17,7 @@ def clouds(
     random = np.random.default_rng(7)
     labels = np.repeat(np.arange(len(sizes)), sizes)
     points = np.eye(dimensions)[labels] + spread * random.standard_normal((len(labels), dimensions))
-    return unit(points.astype(np.float32)), labels
+    return unit_length(points.astype(np.float32)), labels
 
 
 def purity(found: np.ndarray, real: np.ndarray) -> float:
@@ -41,7 +42,7 @@ def test_a_subtopic_lies_in_one_topic():
 def test_as_many_topics_as_asked_for(topics):
     points, _ = clouds([60, 60, 60, 60, 60, 60, 60])
     division = divide(points, np.arange(len(points)), topics)
-    assert len(set(division.topics.tolist()) - {NOWHERE}) == topics
+    assert len(set(division.topics.tolist()) - {UNASSIGNED}) == topics
 
 
 def test_few_rows_are_one_topic():
@@ -54,14 +55,14 @@ def test_no_rows_have_no_topics():
 
 
 def test_rows_that_are_all_alike_are_one_topic():
-    points = np.repeat(unit(np.ones((1, 8), np.float32)), 500, axis=0)
+    points = np.repeat(unit_length(np.ones((1, 8), np.float32)), 500, axis=0)
     assert set(divide(points, np.arange(500)).subtopics.tolist()) == {0}
 
 
 def test_what_resembles_nothing_is_apart():
     points, _ = clouds([60, 60], spread=0.1)
-    points[0] = unit(np.eye(24, dtype=np.float32)[20:21])[0]
-    found = apart(points, np.arange(len(points)))
+    points[0] = unit_length(np.eye(24, dtype=np.float32)[20:21])[0]
+    found = isolated_rows(points, np.arange(len(points)))
     assert found[0]
     assert found.sum() <= 0.12 * len(points)
 

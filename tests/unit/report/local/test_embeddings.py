@@ -7,27 +7,31 @@ import sys
 import numpy as np
 import pytest
 
-from holdfast.adapters.local import embeddings
-from holdfast.adapters.local.embeddings import lexical, represent, semantic
+from holdfast.apps.report.local import embeddings
+from holdfast.apps.report.local.embeddings import (
+    lexical_vectors,
+    semantic_vectors,
+    sentence_vectors,
+)
 
 
 def test_similar_sentences_are_near_and_others_are_not():
-    bus, train, tax = semantic(
+    bus, train, tax = semantic_vectors(
         ["We need more buses", "More buses are needed here", "Taxes on income are too high"]
     )
     assert bus @ train > 0.7 > bus @ tax
 
 
 def test_every_vector_has_length_one_and_an_empty_text_has_none():
-    vectors = semantic(["one", "", "\x00", "\ud800", "😀" * 100, "word " * 5000])
+    vectors = semantic_vectors(["one", "", "\x00", "\ud800", "😀" * 100, "word " * 5000])
     assert np.allclose(np.linalg.norm(vectors, axis=1)[[0, 4, 5]], 1, atol=1e-5)
     assert vectors.dtype == np.float32
     assert np.isfinite(vectors).all()
 
 
 def test_no_texts_have_no_vectors():
-    assert semantic([]).shape == (0, 256)
-    assert represent([]).shape == (0, 256)
+    assert semantic_vectors([]).shape == (0, 256)
+    assert sentence_vectors([]).shape == (0, 256)
 
 
 def test_lexical_vectors_tell_apart_what_shares_no_characters():
@@ -39,13 +43,13 @@ def test_lexical_vectors_tell_apart_what_shares_no_characters():
         "乘客保險與安全",
         "保險與安全問題",
     ] * 2
-    vectors = lexical(texts)
+    vectors = lexical_vectors(texts)
     assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[3]
 
 
 def test_the_same_texts_have_the_same_vectors():
     texts = [f"Satz Nummer {at} über Bäume und Straßen" for at in range(40)]
-    assert np.array_equal(represent(texts), represent(texts))
+    assert np.array_equal(sentence_vectors(texts), sentence_vectors(texts))
 
 
 def test_nothing_is_asked_of_the_network(monkeypatch: pytest.MonkeyPatch):
@@ -58,12 +62,12 @@ def test_nothing_is_asked_of_the_network(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(socket, "create_connection", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setattr(embeddings, "_loaded", [])
-    assert semantic(["We need more buses"]).shape == (1, 256)
+    assert semantic_vectors(["We need more buses"]).shape == (1, 256)
 
 
 def test_no_http_client_is_even_imported():
     code = (
-        "import sys; from holdfast.adapters.local.embeddings import semantic; semantic(['hello']); "
+        "import sys; from holdfast.apps.report.local.embeddings import semantic_vectors; semantic_vectors(['hello']); "
         "print([m for m in ('wordllama', 'requests', 'httpx', 'urllib3') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

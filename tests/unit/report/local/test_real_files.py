@@ -6,8 +6,8 @@ from functools import cache
 import pytest
 from tests.unit.report.local.scene import Analysis, analyse, real
 
-from holdfast.model.report.brief import Brief
-from holdfast.model.report.taxonomy import OTHER
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.taxonomy import OTHER
 
 FLOORS = {
     # file: (fewest topics, most topics, least coverage of comments with a claim, largest share of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.local.sentences import LONGEST, spans
+from holdfast.apps.report.local.sentences import LONGEST, spans
 
 
 def split(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.adapters.local.statements import shortened, statement
+from holdfast.apps.report.local.statements import as_statement, shortened
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from holdfast.adapters.local.statements import shortened, statement
     ],
 )
 def test_introductions_stutter_and_stray_marks_go(sentence, claim):
-    assert statement(sentence) == claim
+    assert as_statement(sentence) == claim
 
 
 def test_what_is_too_long_ends_with_a_clause_or_a_word():

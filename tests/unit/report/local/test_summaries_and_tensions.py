@@ -3,11 +3,11 @@
 import pytest
 from tests.unit.report.local.scene import groups
 
-from holdfast.adapters.local.summaries import leading, overview, summarise
-from holdfast.adapters.local.tensions import tension
-from holdfast.adapters.local.wording import say
-from holdfast.model.report.crux import Basis
-from holdfast.model.report.taxonomy import Subtopic, Topic
+from holdfast.apps.report.local.messages import message
+from holdfast.apps.report.local.summaries import leading_groups, overview, summarise
+from holdfast.apps.report.local.tensions import tension
+from holdfast.apps.report.model.crux import Basis
+from holdfast.apps.report.model.taxonomy import Subtopic, Topic
 
 BUSES = groups(
     "Buses should run at night.",
@@ -36,7 +36,7 @@ def test_every_sentence_cites_the_claim_it_is():
 
 
 def test_what_was_said_is_not_said_again():
-    assert not any("during the night" in group.statement for group in leading(BUSES, 4))
+    assert not any("during the night" in group.statement for group in leading_groups(BUSES, 4))
 
 
 def test_no_claims_no_summary():
@@ -104,7 +104,7 @@ def test_every_phrase_of_every_language_can_be_filled_in():
             "weaker",
             "people plain",
         ):
-            assert "{" not in say(language, key, **values, kept=1, all=2)
+            assert "{" not in message(language, key, **values, kept=1, all=2)
 
 
 def test_two_opposite_claims_are_a_possible_tension():

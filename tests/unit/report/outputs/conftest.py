@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from holdfast.model.report.claim import claim_id, quote_id
-from holdfast.model.report.comment import Comment, Fate, Row, Source
-from holdfast.model.report.crux import controversy, level
-from holdfast.model.report.document import (
+from holdfast.apps.report.model.claim import claim_id, quote_id
+from holdfast.apps.report.model.comment import Comment, Fate, Row, Source
+from holdfast.apps.report.model.crux import controversy, level
+from holdfast.apps.report.model.document import (
     SCHEMA,
     Counts,
     Coverage,
@@ -32,7 +32,7 @@ from holdfast.model.report.document import (
     StepCost,
     VoteCount,
 )
-from holdfast.model.report.summary import Sentence
+from holdfast.apps.report.model.summary import Sentence
 
 
 @dataclass(frozen=True)

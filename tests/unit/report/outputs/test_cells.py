@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.pipelines.report.outputs.cells import guard, table, unguard
+from holdfast.apps.report.outputs.cells import guard, table, unguard
 
 NASTY = st.text(
     alphabet=st.sampled_from(list("=+-@＝＋－＠﹢ \t\r\n;'\"\u200b\ufeff\u00a0a1)(,")), max_size=12

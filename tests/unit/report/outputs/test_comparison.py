@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from holdfast.model.report.document import Report
-from holdfast.pipelines.report.outputs.comparison import compare, describe
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.outputs.comparison import compare, describe
 
 Build = Callable[..., Report]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.model.report.comment import Row
-from holdfast.model.report.document import Report
-from holdfast.pipelines.report.outputs import all_files
+from holdfast.apps.report.model.comment import Row
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.outputs import all_files
 
 
 def test_all_files_are_there_and_not_empty(report: Report, rows: list[Row]) -> None:

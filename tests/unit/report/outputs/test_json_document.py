@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 
 import pytest
 
+from holdfast.apps.report.model.document import SCHEMA, Report
+from holdfast.apps.report.outputs.json_document import from_json, json_schema, to_json
 from holdfast.errors import InvalidInput
-from holdfast.model.report.document import SCHEMA, Report
-from holdfast.pipelines.report.outputs.json_document import from_json, json_schema, to_json
 
 
 def test_a_report_comes_back_as_it_was(report: Report) -> None:

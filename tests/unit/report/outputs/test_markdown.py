@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from holdfast.model.report.document import Report
-from holdfast.pipelines.report.outputs.markdown import markdown
-from holdfast.pipelines.report.outputs.markdown_text import escape
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.outputs.markdown import markdown
+from holdfast.apps.report.outputs.markdown_text import escape
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 JOINER = "\u2060"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.report.document import Report
-from holdfast.pipelines.report.outputs.t3c import t3c, utf16
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.outputs.t3c import t3c, utf16
 
 COLOURS = {
     "violet",

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.model.report.comment import Row
-from holdfast.model.report.document import Report
-from holdfast.pipelines.report.outputs.cells import unguard
-from holdfast.pipelines.report.outputs.tables import csv_files
+from holdfast.apps.report.model.comment import Row
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.outputs.cells import unguard
+from holdfast.apps.report.outputs.tables import csv_files
 
 Table = list[dict[str, str]]
 

@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.report.comment import Fate, Row
-from holdfast.model.report.document import LossReason, Quote, Report, ReportTopic, Stage, VoteCount
-from holdfast.model.report.summary import Sentence
-from holdfast.pipelines.report.outputs.validation import problems
+from holdfast.apps.report.model.comment import Fate, Row
+from holdfast.apps.report.model.document import (
+    LossReason,
+    Quote,
+    Report,
+    ReportTopic,
+    Stage,
+    VoteCount,
+)
+from holdfast.apps.report.model.summary import Sentence
+from holdfast.apps.report.outputs.validation import problems
 
 Change = Callable[[Report], Report]
 

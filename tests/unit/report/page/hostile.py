@@ -7,9 +7,9 @@ from functools import cache
 
 from tests.unit.report.page.samples import Writer, bare, subtopic, topic
 
-from holdfast.model.report.comment import Comment, Fate, Row
-from holdfast.model.report.crux import controversy, level
-from holdfast.model.report.document import (
+from holdfast.apps.report.model.comment import Comment, Fate, Row
+from holdfast.apps.report.model.crux import controversy, level
+from holdfast.apps.report.model.document import (
     Facet,
     LossExample,
     LossReason,
@@ -22,7 +22,7 @@ from holdfast.model.report.document import (
     Stage,
     VoteCount,
 )
-from holdfast.model.report.summary import Sentence
+from holdfast.apps.report.model.summary import Sentence
 
 RUN = "window.hit=(window.hit||0)+1"
 _TAGS = [

@@ -7,8 +7,8 @@ from functools import cache
 
 from tests.unit.report.page.samples import Writer, subtopic, topic
 
-from holdfast.model.report.document import Report
-from holdfast.model.report.summary import Sentence
+from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.model.summary import Sentence
 
 CHINESE = {
     "title": "網路叫車該怎麼管",

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from holdfast.model.report.claim import claim_id, quote_id
-from holdfast.model.report.comment import Comment, Fate, Row, Source
-from holdfast.model.report.crux import controversy, level
-from holdfast.model.report.document import (
+from holdfast.apps.report.model.claim import claim_id, quote_id
+from holdfast.apps.report.model.comment import Comment, Fate, Row, Source
+from holdfast.apps.report.model.crux import controversy, level
+from holdfast.apps.report.model.document import (
     SCHEMA,
     Counts,
     Coverage,
@@ -35,7 +35,7 @@ from holdfast.model.report.document import (
     StepCost,
     VoteCount,
 )
-from holdfast.model.report.summary import Sentence
+from holdfast.apps.report.model.summary import Sentence
 
 GIVEN, FAMILY = (
     "Ada Ben Cleo Dov Edda Finn Gus Hilda Ivo June Kofi Lin",

@@ -5,17 +5,17 @@ from itertools import combinations
 import pytest
 from tests.unit.report.page import samples
 
-from holdfast.model.report.document import Matrix, Stage
-from holdfast.pipelines.report.page.agreement import at_least
-from holdfast.pipelines.report.page.charts.dots import grid
-from holdfast.pipelines.report.page.charts.order import by_likeness
-from holdfast.pipelines.report.page.charts.swarm import HEIGHT, swarm
-from holdfast.pipelines.report.page.charts.treemap import Box, squarify
-from holdfast.pipelines.report.page.comments import marked
-from holdfast.pipelines.report.page.edition import Edition
-from holdfast.pipelines.report.page.glance import LONGEST, Glance
-from holdfast.pipelines.report.page.matrix import ROWS_SHOWN, table
-from holdfast.pipelines.report.page.method import funnel
+from holdfast.apps.report.model.document import Matrix, Stage
+from holdfast.apps.report.page.agreement import at_least
+from holdfast.apps.report.page.charts.dots import grid
+from holdfast.apps.report.page.charts.order import by_likeness
+from holdfast.apps.report.page.charts.swarm import HEIGHT, swarm
+from holdfast.apps.report.page.charts.treemap import Box, squarify
+from holdfast.apps.report.page.content import PageContent
+from holdfast.apps.report.page.matrix import ROWS_SHOWN, table
+from holdfast.apps.report.page.method import funnel
+from holdfast.apps.report.page.overview_charts import LONGEST, OverviewCharts
+from holdfast.apps.report.page.quote_marks import marked
 
 VALUES = [[6, 6, 4, 3, 2, 2, 1], [1], [100, 1, 1], [5] * 30, [3, 2, 0]]
 
@@ -44,7 +44,7 @@ def test_a_treemap_of_nothing_is_empty() -> None:
 
 
 def test_bars_are_as_long_as_their_figures_say_and_segments_share_them() -> None:
-    glance = Glance(Edition(samples.small()))
+    glance = OverviewCharts(PageContent(samples.small()))
     for unit in ("people", "claims"):
         bars = glance.bars(unit)
         most = max(bar.value for bar in bars)
@@ -62,7 +62,7 @@ def test_each_dot_counts() -> None:
 
 
 def test_thousands_of_claims_share_dots() -> None:
-    glance = Glance(Edition(samples.large(900, 900)))
+    glance = OverviewCharts(PageContent(samples.large(900, 900)))
     assert glance.each_dot("claims") == 1
     drawn = sum(path.count("M") for held in glance.dots("claims") for _, path in held.paths)
     assert drawn == 900
@@ -110,7 +110,7 @@ def test_a_matrix_of_thousands_shows_those_with_most_positions() -> None:
         tuple("agree" if column < at % 7 else "" for column in range(len(cruxes)))
         for at in range(500)
     )
-    shown = table(Matrix(people, cruxes, cells), Edition(report))
+    shown = table(Matrix(people, cruxes, cells), PageContent(report))
     assert shown is not None
     assert (len(shown.people), shown.left) == (ROWS_SHOWN, 300)
     assert min(person.positions for person in shown.people) >= 4

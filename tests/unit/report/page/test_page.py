@@ -11,8 +11,8 @@ from hashlib import sha256
 import pytest
 from tests.unit.report.page import dom, hostile, languages, samples
 
-from holdfast.model.report.document import Report, VoteCount
-from holdfast.pipelines.report.page import edition, render_page
+from holdfast.apps.report.model.document import Report, VoteCount
+from holdfast.apps.report.page import content, render_page
 
 REPORTS = {
     "small": samples.small,
@@ -132,7 +132,7 @@ def test_every_quote_is_under_its_claim_and_its_offsets_find_it_in_the_comment(n
                 start, end = map(int, link["data-at"].split("-"))
                 said = quote.all("blockquote") or [claim.one("p", "statement")]
                 words = texts[link["href"][1:]][start:end]
-                assert edition.alike(words, said[0].text.removesuffix("\xa0◆"))
+                assert content.alike(words, said[0].text.removesuffix("\xa0◆"))
 
 
 def _as_shown(text: str) -> str:
@@ -247,18 +247,18 @@ def test_the_page_without_content_keeps_to_its_budget() -> None:
 def test_with_very_many_quotes_only_the_first_of_each_claim_are_in_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(edition, "QUOTES_INLINE", 90)
+    monkeypatch.setattr(content, "QUOTES_INLINE", 90)
     report = samples.large(4, 100)
     document = dom.read(render_page(report))
     for claim in document.all("li", "claim"):
-        assert sum(len(item.all("li")) for item in claim.all("ul", "quotes")) == edition.QUOTES_EACH
+        assert sum(len(item.all("li")) for item in claim.all("ul", "quotes")) == content.QUOTES_EACH
         assert "5 more in quotes.csv" in claim.text
 
 
 def test_with_very_many_comments_only_quoted_ones_are_in_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(edition, "COMMENTS_INLINE", 5)
+    monkeypatch.setattr(content, "COMMENTS_INLINE", 5)
     report = samples.large(4, 8)
     silent = replace(report.comments[0], id="silent", row=99, text="Nothing to add")
     report = replace(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.report.comment import Comment, Fate, Row
-from holdfast.pipelines.report.reading import CommentReader, ReadingOptions
+from holdfast.apps.report.model.comment import Comment, Fate, Row
+from holdfast.apps.report.reading import CommentReader, ReadingOptions
 
 
 @dataclass

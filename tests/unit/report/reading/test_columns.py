@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.apps.report.reading.columns import ALIASES, find_columns
 from holdfast.errors import InvalidInput
-from holdfast.pipelines.report.reading.columns import ALIASES, find_columns
 
 
 @pytest.mark.parametrize("name", ALIASES["comment"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.pipelines.report.reading.encoding import encoding_of
-from holdfast.pipelines.report.reading.survey import survey
+from holdfast.apps.report.reading.encoding import encoding_of
+from holdfast.apps.report.reading.survey import survey
 
 TEXTS = {
     "en": "id,comment\n1,We need parks\n2,And “quiet” streets\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.pipelines.report.reading.language import LanguageSample
+from holdfast.apps.report.reading.language import LanguageSample
 
 SENTENCES = {
     "en": "We should build more parks because the children need them. It is not safe to walk on this street.",

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from holdfast.pipelines.report.reading.masking import FILL, masked
+from holdfast.apps.report.reading.masking import FILL, masked
 
 PERSONAL = [
     ("jo.doe+x@example.co.uk", "email"),

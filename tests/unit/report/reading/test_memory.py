@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.pipelines.report.reading import CommentReader, ReadingOptions
-from holdfast.pipelines.report.reading.seen import Seen
+from holdfast.apps.report.reading import CommentReader, ReadingOptions
+from holdfast.apps.report.reading.hash_set import HashSet
 
 
 def rows(count: int) -> Iterator[bytes]:
@@ -37,7 +37,7 @@ def test_what_is_held_does_not_grow_with_the_file(most):
 
 
 def test_what_was_seen_takes_a_few_bytes():
-    seen = Seen()
+    seen = HashSet()
     for number in range(100_000):
         seen.add(hash(str(number)))
     assert seen.count == 100_000
@@ -45,7 +45,7 @@ def test_what_was_seen_takes_a_few_bytes():
 
 
 def test_what_was_seen_is_known_whatever_the_number():
-    seen = Seen()
+    seen = HashSet()
     numbers = [0, 1, -5, 2**70, *range(10_000)]
     assert [seen.add(number) for number in numbers][:4] == [True, False, True, False]
     assert not any(seen.add(number) for number in numbers)

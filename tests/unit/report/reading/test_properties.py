@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.apps.report.model.comment import Fate
 from holdfast.errors import InvalidInput
-from holdfast.model.report.comment import Fate
 
 HEADERS = [
     b"comment\n",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.pipelines.report.reading import read_votes
+from holdfast.apps.report.reading import read_votes
 
 DATA = Path(__file__).parents[4] / ".." / "shared" / "data"
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from holdfast.model.report.comment import Fate
-from holdfast.pipelines.report.reading.sampling import largest_kept
+from holdfast.apps.report.model.comment import Fate
+from holdfast.apps.report.reading.sampling import largest_kept
 
 ROWS = [f"p{n % 90},comment number {n}" for n in range(300)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.report.comment import Fate
+from holdfast.apps.report.model.comment import Fate
 
 KEPT = [
     *(

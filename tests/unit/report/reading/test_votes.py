@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.apps.report.reading import read_votes, votes
 from holdfast.errors import InvalidInput
-from holdfast.pipelines.report.reading import read_votes, votes
 
 MATRIX = b"""participant,group-id,n-votes,0,1,7
 10,0,3,1,-1,0

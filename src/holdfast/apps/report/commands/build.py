@@ -1,0 +1,204 @@
+"""`holdfast report build`: submit the report, execute it here, write its files into a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct
+
+from holdfast.apps.report.commands.existing import open_page
+from holdfast.apps.report.commands.options import analysis_options, reading_options
+from holdfast.cli.commands import Command, session_of
+from holdfast.cli.exits import ExitCode, Paused, RunEnded, StillGoing
+from holdfast.cli.session import Session, actor, wait_for
+from holdfast.cli.watching import OVER, hand_over, show, watch
+from holdfast.model.run import Run, RunState
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.apps.report.pipeline import ReportFiles
+    from holdfast.apps.report.service import Reports
+    from holdfast.cli.signals import StopSignal
+    from holdfast.engine.handle import RunHandle
+
+
+class BuildOutput(Struct):
+    """What `report build --json` prints."""
+
+    run: str
+    created: bool
+    folder: str
+    files: list[str]
+    people: int
+    comments: int
+    topics: int
+    claims: int
+    quotes: int
+    coverage: float
+    cost: float | None
+
+
+@click.command(cls=Command)
+@click.argument("file")
+@click.option(
+    "-o", "--output", metavar="DIR", help="Where the files go. Default: FILE's name with -report."
+)
+@analysis_options
+@reading_options
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="DOLLARS",
+    help="Pause before more is spent. Build again with more to go on.",
+)
+@click.option(
+    "--sort", type=click.Choice(["people", "claims"]), default="people", help="What comes first."
+)
+@click.option(
+    "--report-id",
+    default="",
+    metavar="ID",
+    help="Your own name for it. Default: derived from the content.",
+)
+@click.option("--fresh", is_flag=True, help="Make it anew and ask the model again.")
+@click.option("--tenant", metavar="NAME", help="Who the report belongs to.")
+@click.option("--open", "open_", is_flag=True, help="Open the page in a browser when it is done.")
+@session_of
+def build(
+    session: Session,
+    file: str,
+    output: str | None,
+    open_: bool,
+    tenant: str | None,
+    **options: Any,
+) -> int:
+    """Build a report from a file of comments: .csv, .tsv, .json, .jsonl, .xlsx, or - for standard
+    input.
+
+    Works offline, without a key. Interrupted, killed or out of budget: the same command goes on
+    where it was, and a finished report is found and not made again.
+
+    \b
+    Examples:
+      holdfast report build comments.csv -o out
+      holdfast report build comments.csv --model openai:gpt-4o-mini --budget 5.00 --cruxes
+      holdfast report build polis/comments.csv --votes polis/participants-votes.csv
+      cat answers.jsonl | holdfast report build - -o out --column comment=answer
+    """
+    name = "comments" if file == "-" else Path(file).stem
+    folder = Path(output or f"{name}-report")
+    tenant = tenant or session.loaded.settings.tenant
+    code = wait_for(_build(session, file, folder, tenant, options))
+    if code == ExitCode.OK and open_:
+        open_page(folder)
+    return code
+
+
+async def _build(
+    session: Session, file: str, folder: Path, tenant: str, options: dict[str, Any]
+) -> int:
+    from holdfast.apps.report import report
+    from holdfast.apps.report.analyst import Analysts
+    from holdfast.apps.report.commands.request import request_for
+    from holdfast.apps.report.service import Reports
+    from holdfast.cli.logs import set_up
+    from holdfast.cli.progress import progress_on
+    from holdfast.cli.signals import StopSignal
+
+    loaded = session.loaded
+    set_up(loaded.settings.log, level="warning" if loaded.is_default("log.level") else None)
+    app = session.app([report], worker=True)
+    progress = progress_on(session.out)
+    async with StopSignal() as stop:
+        try:
+            await app.open()
+            request = await request_for(session, app, file, tenant, options)
+            app.use(Analysts).check(request.model)
+            reports = Reports(app)
+            handle = await reports.build(request, tenant=tenant, actor=actor())
+            if (await handle.info()).state == RunState.SUCCEEDED:
+                session.out.note(
+                    f"run {handle.id} has made this report already; --fresh makes it anew"
+                )
+            run = await _until_over(session, app, handle, progress, stop, file)
+            if run.state in OVER:
+                return await _write_files(session, reports, handle, run, folder)
+        finally:
+            await app.close()
+    session.out.note(
+        f"\nholdfast: what is done is kept; the same command goes on from there (run {handle.id})"
+    )
+    return stop.code
+
+
+async def _until_over(
+    session: Session,
+    app: Holdfast,
+    handle: RunHandle,
+    progress: Any,
+    stop: StopSignal,
+    file: str,
+) -> Run:
+    """The run when it has ended, or when somebody stopped the waiting."""
+    from holdfast.apps.report import report
+
+    run = await handle.info()
+    if run.state in OVER:
+        return run
+    try:
+        if not await watch(handle, show(session, app, handle, report, progress), None, stop):
+            await hand_over(session, app)
+    except Paused as paused:
+        raise StillGoing(
+            f"run {handle.id} is paused: {paused.why}. What is done is kept; "
+            f"go on with: holdfast{session.options()} report build {file} … --budget MORE"
+        ) from paused
+    return await handle.info()
+
+
+async def _write_files(
+    session: Session, reports: Reports, handle: RunHandle, run: Run, folder: Path
+) -> int:
+    from holdfast.apps.report.service import write_files
+
+    if run.state != RunState.SUCCEEDED:
+        raise RunEnded(
+            f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries again "
+            "from there"
+        )
+    write_files(await reports.files(handle), folder)
+    _print_result(session, await reports.result(handle), handle, folder)
+    return ExitCode.OK
+
+
+def _print_result(session: Session, result: ReportFiles, handle: RunHandle, folder: Path) -> None:
+    if not session.out.for_people:
+        session.out.json(_output(result, handle, folder))
+        return
+    session.out.line(
+        f"{result.comments:,} comments by {result.people:,} people: {result.topics} topics, "
+        f"{result.claims:,} claims, "
+        f"{result.quotes:,} quotes; {result.coverage:.0%} of the comments are in a topic"
+    )
+    if result.calls:
+        price = "price unknown" if result.cost is None else f"${result.cost:,.4f}"
+        session.out.line(f"{result.calls:,} calls of {result.model}, {price}")
+    session.out.line(f"{folder / 'report.html'}  ({len(result.files) - 1} more files beside it)")
+
+
+def _output(result: ReportFiles, handle: RunHandle, folder: Path) -> BuildOutput:
+    return BuildOutput(
+        run=handle.id,
+        created=handle.created,
+        folder=str(folder),
+        files=sorted(result.files),
+        people=result.people,
+        comments=result.comments,
+        topics=result.topics,
+        claims=result.claims,
+        quotes=result.quotes,
+        coverage=result.coverage,
+        cost=result.cost,
+    )

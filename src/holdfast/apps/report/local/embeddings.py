@@ -1,0 +1,219 @@
+"""Texts as vectors: near each other means similar in meaning.
+
+Two kinds. `semantic_vectors` is a small static model (WordLlama): the weights and the tokenizer lie
+in its wheel and are read from there, because its own loader looks for the tokenizer on the network.
+It knows English well and other languages a little. `lexical_vectors` is made from the comments
+themselves, by which character sequences they share; it knows no synonyms but works in every script.
+`sentence_vectors` weighs the two by language: measured on comments, the model alone is best for
+English, character sequences alone for Chinese, and both together for languages like French."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load
+from scipy.sparse import csr_matrix
+from tokenizers import Tokenizer
+
+from holdfast.apps.report.local.tokenizing import (
+    UNKNOWN,
+    UNSPACED,
+    WORD,
+    fold_case,
+    language,
+    stop_words,
+)
+from holdfast.errors import ConfigurationError
+
+Vectors = NDArray[np.float32]
+"""One row for each text."""
+
+_PACKAGE = "wordllama"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_BATCH = 1024
+"""Texts pooled at once: bounds the memory for their tokens."""
+_LEXICAL = 48
+"""The most dimensions of the lexical vectors. Few texts have fewer: with as many as texts, all
+would be unlike."""
+_FEATURES = 20_000
+_SEED, _SPARE, _ROUNDS = 0, 8, 5
+"""Of the reduction: where it starts, how many directions it takes besides, and how often it turns
+to the main ones."""
+_UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    tokenizer: Tokenizer
+    weights: Vectors
+
+
+_loading = Lock()
+_loaded: list[_Model] = []
+
+
+def _model() -> _Model:
+    with _loading:
+        if not _loaded:
+            wheel = _wheel()
+            tokenizer = Tokenizer.from_str((wheel / _TOKENIZER).read_text(encoding="utf-8"))
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+            weights = load((wheel / _WEIGHTS).read_bytes())["embedding.weight"].astype(np.float32)
+            _loaded.append(_Model(tokenizer, weights))
+        return _loaded[0]
+
+
+def _wheel() -> Path:
+    """Where the package lies. It is not imported: that would load an HTTP client and set up
+    logging."""
+    spec = find_spec(_PACKAGE)
+    if spec is None or not spec.origin:
+        raise ConfigurationError(
+            "the local analyst needs the package wordllama: pip install 'holdfast[report]'"
+        )
+    return Path(spec.origin).parent
+
+
+def unit_length(vectors: Vectors) -> Vectors:
+    """Every row with length 1; a row of zeros stays one."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+def subtract_mean(vectors: Vectors) -> Vectors:
+    """What sets texts apart from the others around them: the mean taken off, and length 1 again."""
+    return unit_length(vectors - vectors.mean(axis=0, keepdims=True)) if len(vectors) else vectors
+
+
+def semantic_vectors(texts: Sequence[str]) -> Vectors:
+    """The static model's vectors: the mean of the pieces of a text, with length 1."""
+    model = _model()
+    rows = [_pooled(model, texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
+    return (
+        unit_length(np.vstack(rows)) if rows else np.zeros((0, model.weights.shape[1]), np.float32)
+    )
+
+
+def token_counts(words: Sequence[str]) -> list[int]:
+    """Into how many pieces the tokenizer breaks each word: strings of letters that are no word fall
+    into many."""
+    encodings = _model().tokenizer.encode_batch(
+        [_clean(word) for word in words], add_special_tokens=False
+    )
+    return [len(encoding.ids) - (encoding.tokens[:1] == ["▁"]) for encoding in encodings]
+
+
+def _pooled(model: _Model, texts: Sequence[str]) -> Vectors:
+    encodings = model.tokenizer.encode_batch(
+        [_clean(text) for text in texts], add_special_tokens=False
+    )
+    ids = [encoding.ids for encoding in encodings]
+    ends = np.concatenate([[0], np.cumsum([len(sentence_ids) for sentence_ids in ids])])
+    flat = np.concatenate(ids).astype(np.int32) if ends[-1] else np.zeros(0, np.int32)
+    counts = np.maximum(np.diff(ends), 1).astype(np.float32)
+    present = csr_matrix(
+        (np.ones(len(flat), np.float32), flat, ends), shape=(len(texts), len(model.weights))
+    )
+    return (np.asarray(present @ model.weights) / counts[:, None]).astype(np.float32)
+
+
+def _clean(text: str) -> str:
+    """Half a surrogate pair is no text for the tokenizer."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def sentence_vectors(texts: Sequence[str]) -> Vectors:
+    """The vectors to find topics with: semantic as far as the model knows the languages, lexical
+    for the rest."""
+    known = float(np.mean([_known(language(text)) for text in texts])) if texts else 1.0
+    content = [_content(text) for text in texts]
+    parts = []
+    if known > 0.1:
+        parts.append(known * unit_length(semantic_vectors(texts) + semantic_vectors(content)))
+    if known < 0.9:
+        parts.append((1 - known) * lexical_vectors(content))
+    return unit_length(np.hstack(parts).astype(np.float32))
+
+
+def _known(code: str) -> float:
+    """How much the model's vectors say about a language, as measured in English, German, French and
+    Chinese."""
+    return {"en": 1.0, UNKNOWN: 1.0, "zh": 0.0, "ja": 0.0, "ko": 0.0, "th": 0.0}.get(code, 0.5)
+
+
+def _content(text: str) -> str:
+    stop = stop_words((language(text),))
+    return " ".join(word for word in WORD.findall(text) if fold_case(word) not in stop) or text
+
+
+def lexical_vectors(texts: Sequence[str]) -> Vectors:
+    """Vectors by shared character sequences: weighed by rarity, reduced to the main directions,
+    with length 1."""
+    counted = [Counter(_sequences(text)) for text in texts]
+    present = Counter(sequence for counts in counted for sequence in counts)
+    common = sorted((s for s, n in present.items() if n > 1), key=lambda s: (-present[s], s))[
+        :_FEATURES
+    ]
+    if min(len(common), len(texts)) < 8:
+        return np.ones((len(texts), 1), np.float32)
+    matrix = _weighed(
+        counted, present, {sequence: at for at, sequence in enumerate(sorted(common))}
+    )
+    return _reduced(matrix, len(texts), len(common))
+
+
+def _sequences(text: str) -> list[str]:
+    """Single characters and pairs where there are no spaces; words and their parts of four or five
+    elsewhere."""
+    sequences: list[str] = []
+    for word in map(fold_case, WORD.findall(text)):
+        if _UNSPACED_RUN.match(word):
+            sequences += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
+        else:
+            padded = f" {word} "
+            sequences += [
+                padded,
+                *(padded[at : at + n] for n in (4, 5) for at in range(len(padded) - n + 1)),
+            ]
+    return sequences
+
+
+def _weighed(
+    counted: Sequence[Counter[str]], present: Counter[str], column: dict[str, int]
+) -> csr_matrix:
+    """One row for each text, one column for each sequence, every row with length 1."""
+    cells = [
+        (row, column[s], n)
+        for row, counts in enumerate(counted)
+        for s, n in counts.items()
+        if s in column
+    ]
+    rarity = np.array([np.log((1 + len(counted)) / (1 + present[s])) for s in column])
+    rows, columns, counts = (np.array(column_values) for column_values in zip(*cells, strict=True))
+    weights = (1 + np.log(counts)) * rarity[columns]
+    lengths = np.sqrt(np.bincount(rows, weights**2, minlength=len(counted)))
+    return csr_matrix(
+        (weights / np.maximum(lengths, 1e-9)[rows], (rows, columns)),
+        shape=(len(counted), len(column)),
+    )
+
+
+def _reduced(matrix: csr_matrix, rows: int, columns: int) -> Vectors:
+    """Rows in their main directions, by subspace iteration from a start that is always the same."""
+    count = max(2, min(_LEXICAL, rows // 4, columns // 4))
+    start = np.random.default_rng(_SEED).standard_normal((columns, count + _SPARE))
+    basis = matrix @ start
+    for _ in range(_ROUNDS):
+        basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
+    basis = np.linalg.qr(basis)[0]
+    left, values, _ = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)
+    return unit_length(((basis @ left)[:, :count] * values[:count]).astype(np.float32))

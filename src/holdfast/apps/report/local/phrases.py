@@ -1,0 +1,345 @@
+"""Phrases that could name a topic, as people write them, counted over all comments.
+
+Where words have spaces, a phrase is one to four words of content, perhaps with a small word between
+them ("money in politics"). Nothing is known about grammar but what the comments show: a word that
+follows "the" or "our" and is followed by "is" or a full stop is used as a noun; one that follows
+"to" or "we" is not, and makes no good name. Where words have no spaces, a phrase is a sequence of
+characters with many different neighbours: a word is what keeps its shape in changing company."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from holdfast.apps.report.local.stop_words import HAN, word_set
+from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
+
+_GAP = re.compile(r"[ \t]|[ \t]?&[ \t]?")
+_KANJI = re.compile(r"[\u3400-\u9fff々]+|[\u30a0-\u30ff]+")
+_KANA = re.compile(r"[\u3040-\u309f]")
+_RUN = re.compile(rf"[{UNSPACED}]+")
+_UNSPACED = re.compile(rf"[{UNSPACED}]")
+_GRAMMAR = re.compile("|".join(sorted(map(re.escape, HAN), key=len, reverse=True)))
+_BETWEEN = word_set(
+    """of in and for to the & de la le du des del di da do dos e et y und von der van en à al"""
+)
+_BEFORE_NOUNS = word_set(
+    """the a an our their my your his her its this these those every each all any no some more
+    less of for in on about with against from by into and or der die das den dem ein eine einen
+    unsere mehr für le la les un une des du nos leurs plus el los las una unos nuestro nuestra más
+    il gli een het onze"""
+)
+_BEFORE_VERBS = word_set(
+    """to we i they you he she it who should must will would can could don't doesn't didn't not
+    never always please let's need cannot can't won't i'm wir ich sie zu nicht nous je vous ils ne
+    pas nosotros yo que non wij ik niet"""
+)
+_BEFORE_ADJECTIVES = word_set(
+    """be is are was were been being very too so as sein ist sind sehr zu être est sont très trop
+    ser es son muy è molto"""
+)
+_AFTER_NOUNS = word_set(
+    """is are was were be should must will would can could has have had needs need do does did of
+    in for and or but to that which who ist sind war soll muss hat und oder est sont doit a ont et
+    ou es son debe tiene y o è sono deve"""
+)
+_VAGUE = word_set(
+    """people person thing issue problem way lot time year day today one kind place part number
+    fact point example reason something someone anyone everyone nothing everything stuff bit good
+    bad new better best big real important able many great old little different certain sure own
+    whole couple week month hour minute man guy folk idea matter case level form order piece past
+    worst end line term side top super half first second third last next two three four five six
+    seven eight nine ten hundred thousand million true false wrong long short high low full free
+    possible actual general yeah despite finally everywhere anywhere inside outside apart amount
+    majority statement story chance fight word reality situation cetera head direction experience
+    favorite favourite suck sucks funny crazy anything needing dealing taking going getting having
+    making coming looking trying saying leute menschen sache jahr zeit gens personne chose année
+    temps gente persona cosa año vez"""
+)
+_VAGUE_HAN = word_set(
+    """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多
+    許多 许多 沒有 没有 不是 就是 這樣 这样 其實 其实 應該 应该 需要 必須 必须 如果 因為 因为
+    所以 但是 而且 雖然 虽然 已經 已经 還是 还是 只是 或是 以及 進行 进行 造成 導致 导致 使用
+    提供 表示 今天 本人 完全 一樣 一样 不同 知道 影響 影响 解決 解决 內容 内容 方式 情況 情况
+    真正 根本 繼續 继续 有人 事情 東西 东西 部分 部份 類似 类似 明確 明确 自己 人們 人们 大家
+    我們 我们 他們 他们"""
+)
+_LONGEST = {"spaced": 6, "unspaced": 6}
+
+
+@dataclass(slots=True)
+class Phrase:
+    """What is known of a phrase: in which sentences it is, and how it is written."""
+
+    key: str
+    parts: tuple[str, ...]
+    """Its words of content, or its characters where there are no spaces."""
+    unspaced: bool
+    sentences: list[int] = field(default_factory=list)
+    surfaces: Counter[str] = field(default_factory=Counter)
+    inside: int = 0
+    titled: int = 0
+    """How often it stands inside a sentence, and how often there with capitals throughout."""
+
+
+@dataclass(slots=True)
+class _Uses:
+    """How a word is used: after what and before what it stands, and with which capitals."""
+
+    seen: int = 0
+    as_noun: int = 0
+    as_verb: int = 0
+    as_adjective: int = 0
+    at_end: int = 0
+    inside: int = 0
+    capital: int = 0
+    capitals: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+class Phrases:
+    """All phrases of a set of sentences: by key, by sentence, and how much each looks like a
+    name."""
+
+    def __init__(self, by_key: dict[str, Phrase], uses: dict[str, _Uses], sentences: int) -> None:
+        self.by_key = by_key
+        self.by_sentence: dict[int, list[str]] = {}
+        for key, phrase in by_key.items():
+            for sentence in phrase.sentences:
+                self.by_sentence.setdefault(sentence, []).append(key)
+        self._uses = uses
+        common = max(8, 0.25 * sentences)
+        self.fitness = {
+            key: self._looks(p) * (0.3 if len(p.sentences) > common else 1.0)
+            for key, p in by_key.items()
+        }
+        """Between 0 and 1.5. What everybody writes names nothing."""
+
+    def _looks(self, phrase: Phrase) -> float:
+        length = len(phrase.parts)
+        if phrase.unspaced:
+            return {2: 0.8, 3: 1.1, 4: 1.4}.get(length, 1.3)
+        if length > 2 and len(phrase.sentences) < 3:
+            return 0.0
+        first, last = phrase.parts[0], phrase.parts[-1]
+        score = (
+            {1: 0.75, 2: 1.5}.get(length, 1.4)
+            * self._nounish(last)
+            * (0.5 + 0.5 * self._nounish(first, ends=False))
+        )
+        if all(part in _VAGUE for part in phrase.parts):
+            return score * 0.1
+        return score * (0.5 if last in _VAGUE else 1.0) * (0.5 if first in _VAGUE else 1.0)
+
+    def _nounish(self, word: str, ends: bool = True) -> float:
+        uses = self._uses.get(word, _Uses())
+        noun = min(
+            1.0,
+            (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + 2 * uses.as_adjective + 2),
+        )
+        if word.endswith(("ed", "ly")) and len(word) > 4:
+            noun *= 0.4
+        return noun * min(1.0, 0.35 + (uses.at_end + 1) / (uses.seen + 1.5)) if ends else noun
+
+    def written(self, phrase: Phrase) -> str:
+        """A phrase as it is mostly written, with capitals only where people write them inside a
+        sentence."""
+        surfaces = Counter[str]()
+        for surface, count in phrase.surfaces.items():
+            surfaces[surface if phrase.unspaced else fold_case(surface)] += count
+        best = min(surfaces.items(), key=lambda item: (-item[1], item[0]))[0]
+        if phrase.unspaced:
+            return best
+        titled = phrase.titled * 2 > phrase.inside > 0 and len(phrase.parts) > 1
+        return " ".join(self._cased(word, titled) for word in best.split())
+
+    def _cased(self, word: str, titled: bool) -> str:
+        uses = self._uses.get(root(word))
+        if uses is None:
+            return word
+        written = uses.capitals.get(word)
+        if written and (titled or uses.capital * 2 > uses.inside):
+            return min(written.items(), key=lambda item: (-item[1], item[0].isupper(), item[0]))[0]
+        return word
+
+
+@lru_cache(maxsize=65_536)
+def root(word: str) -> str:
+    """A word without case and, roughly, without the s of a plural or possessive."""
+    word = fold_case(word).removesuffix("'s")
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
+    """The phrases of all sentences that occur more than once. A sentence that is repeated counts
+    once."""
+    by_key: dict[str, Phrase] = {}
+    uses: dict[str, _Uses] = defaultdict(_Uses)
+    first = {fold_case(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
+    for sentence, at in ((sentences[at], at) for at in sorted(first.values())):
+        tokens = _tokens(sentence)
+        _note_uses(tokens, uses, stop)
+        for key, (parts, first_word, surface) in _spaced(tokens, stop).items():
+            phrase = by_key.setdefault(key, Phrase(key, parts, unspaced=False))
+            phrase.sentences.append(at)
+            phrase.surfaces[surface] += 1
+            phrase.inside += not first_word
+            phrase.titled += not first_word and surface.istitle()
+    phrases = _without_parts(
+        {key: phrase for key, phrase in by_key.items() if len(phrase.sentences) > 1}
+    )
+    phrases.update(_unspaced(sentences))
+    return Phrases(phrases, dict(uses), len(sentences))
+
+
+_Token = tuple[str, str, bool]
+"""A word, its folded form, and whether a mark separates it from the word before."""
+
+
+def _tokens(sentence: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    end = 0
+    for match in WORD.finditer(sentence):
+        apart = not tokens or not _GAP.fullmatch(sentence[end : match.start()])
+        tokens.append((match.group(), fold_case(match.group()), apart))
+        end = match.end()
+    return tokens
+
+
+def _note_uses(tokens: Sequence[_Token], uses: dict[str, _Uses], stop: frozenset[str]) -> None:
+    for at, (word, folded, apart) in enumerate(tokens):
+        if folded in stop:
+            continue
+        noted = uses[root(word)]
+        before = "" if apart else tokens[at - 1][1]
+        follows = tokens[at + 1] if at + 1 < len(tokens) else None
+        ends = follows is None or follows[2]
+        noted.seen += 1
+        noted.as_noun += (before in _BEFORE_NOUNS) + (
+            not ends and follows is not None and follows[1] in _AFTER_NOUNS
+        )
+        noted.as_verb += before in _BEFORE_VERBS or (apart and not ends)
+        noted.at_end += ends or (follows is not None and follows[1] in stop)
+        noted.as_adjective += before in _BEFORE_ADJECTIVES
+        noted.inside += not apart
+        if word[0].isupper():
+            noted.capital += not apart
+            noted.capitals.setdefault(folded, Counter())[word] += 1
+
+
+def _spaced(
+    tokens: Sequence[_Token], stop: frozenset[str]
+) -> dict[str, tuple[tuple[str, ...], bool, str]]:
+    """The phrases of a sentence: key → (words of content, whether it begins a sentence, as
+    written)."""
+    phrases: dict[str, tuple[tuple[str, ...], bool, str]] = {}
+    carrying = [_carries(token, stop) for token in tokens]
+    for start in (at for at, carries in enumerate(carrying) if carries):
+        parts: list[str] = []
+        for end in range(start, min(start + _LONGEST["spaced"], len(tokens))):
+            if end > start and tokens[end][2]:
+                break
+            if not carrying[end]:
+                if tokens[end][1] in _BETWEEN:
+                    continue
+                break
+            parts.append(root(tokens[end][0]))
+            if len(parts) > 4:
+                break
+            inner = [word for word, _, _ in tokens[start : end + 1]]
+            phrases[" ".join(map(root, inner))] = (tuple(parts), tokens[start][2], " ".join(inner))
+    return phrases
+
+
+def _carries(token: _Token, stop: frozenset[str]) -> bool:
+    word, folded, _ = token
+    if _UNSPACED.match(word) or folded in stop or not any(map(str.isalpha, word)):
+        return False
+    return len(word) > 2 or (len(word) == 2 and word.isupper())
+
+
+def _unspaced(sentences: Sequence[str]) -> dict[str, Phrase]:
+    """Sequences of characters that keep together: often there, with varied neighbours, in no larger
+    one as often."""
+    sequences: dict[str, Phrase] = {}
+    beside: dict[str, tuple[set[str], set[str]]] = {}
+    for at, sentence in enumerate(sentences):
+        for sequence, left, right in _sequences(sentence):
+            phrase = sequences.setdefault(
+                sequence, Phrase(sequence, tuple(sequence), unspaced=True)
+            )
+            if not phrase.sentences or phrase.sentences[-1] != at:
+                phrase.sentences.append(at)
+                phrase.surfaces[sequence] += 1
+            sides = beside.setdefault(sequence, (set(), set()))
+            sides[0].add(left or f"^{at}")
+            sides[1].add(right or f"${at}")
+    words = {
+        key: phrase
+        for key, phrase in sequences.items()
+        if _is_word(phrase, min(map(len, beside[key])))
+    }
+    return _without_parts(words)
+
+
+def _is_word(phrase: Phrase, company: int) -> bool:
+    times = len(phrase.sentences)
+    return (
+        times > 1
+        and phrase.key not in _VAGUE_HAN
+        and (company > 4 or company >= max(min(times, 3), 0.5 * times))
+    )
+
+
+def _sequences(sentence: str) -> Iterator[tuple[str, str, str]]:
+    """Sequences between grammar, each with the characters before and after it."""
+    for run in _RUN.finditer(sentence):
+        for start, end in _chunks(run.group()):
+            start, end = run.start() + start, run.start() + end
+            for size in range(2, min(_LONGEST["unspaced"], end - start) + 1):
+                for at in range(start, end - size + 1):
+                    before, after = (
+                        sentence[at - 1 : at] if at else "",
+                        sentence[at + size : at + size + 1],
+                    )
+                    yield sentence[at : at + size], _beside(before), _beside(after)
+
+
+def _beside(character: str) -> str:
+    """A neighbouring character, or nothing if a mark stands there."""
+    return character if _RUN.match(character) else ""
+
+
+def _chunks(run: str) -> Iterator[tuple[int, int]]:
+    if _KANA.search(run):
+        yield from (match.span() for match in _KANJI.finditer(run))
+        return
+    start = 0
+    for match in _GRAMMAR.finditer(run):
+        yield start, match.start()
+        start = match.end()
+    yield start, len(run)
+
+
+def _without_parts(phrases: dict[str, Phrase]) -> dict[str, Phrase]:
+    """Without those that nearly always are a part of one larger phrase."""
+    parts: set[str] = set()
+    for phrase in phrases.values():
+        words = phrase.key if phrase.unspaced else phrase.key.split()
+        for start in range(len(words)):
+            for end in range(start + 1, len(words) + 1):
+                part = words[start:end] if phrase.unspaced else " ".join(words[start:end])
+                shorter = phrases.get(str(part))
+                if (
+                    shorter
+                    and shorter is not phrase
+                    and len(phrase.sentences) * 10 >= len(shorter.sentences) * 7
+                ):
+                    parts.add(shorter.key)
+    return {key: phrase for key, phrase in phrases.items() if key not in parts}

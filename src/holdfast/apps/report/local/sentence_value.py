@@ -1,0 +1,127 @@
+"""Whether a sentence says anything, and which sentences of a long comment say most.
+
+Greetings, thanks, tests, bare agreement and strings of letters make no claim. What is left of a
+short comment is all kept; of an interview only the sentences that assert, ask for or judge
+something are worth a claim of their own."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from holdfast.apps.report.local.embeddings import token_counts
+from holdfast.apps.report.local.stop_words import word_set
+from holdfast.apps.report.local.tokenizing import (
+    UNSPACED,
+    WORD,
+    fold_case,
+    is_unspaced,
+    language,
+    stop_words,
+)
+
+_LINK = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
+_PHATIC = word_set(
+    """hello hi hey howdy greetings goodbye bye welcome thanks thank thx cheers congratulations
+    sorry excuse morning evening yes yep yeah yup nope nah ok okay maybe perhaps idk lol haha wow
+    omg hmm meh agree agreed disagree disagreed exactly absolutely definitely totally same true
+    indeed awesome great cool nice good perfect amazing interesting whatever test tests testing
+    tested comment comments statement statements foo bar baz asdf qwerty n/a na none nothing blah
+    sure fine right sounds looks hope guess confused really sense understand mean idea question
+    questions name bonjour salut merci oui non d'accord hallo guten tag danke umfrage ja nein
+    genau hola gracias sí vale buenos días claro ciao grazie sì olá obrigado obrigada sim hoi dank
+    bedankt привет спасибо да нет مرحبا شكرا نعم"""
+)
+_PHATIC_HAN = re.compile(
+    r"(?:你好|您好|大家好|謝謝|谢谢|感謝|感谢|好的|是的|對|对|沒有|没有|不知道|同意|加油|讚|赞|哈+|測試|测试|試試|"
+    r"好酷|ありがとう.*|はい|いいえ|こんにちは)[喔哦啊了呢嗎吗吧啦！!。.～~]*"
+)
+_TRYING = re.compile(r"test(?:s|ing)?\b[^.,!?]*$", re.IGNORECASE)
+"""Somebody tries whether the form works."""
+_CONSONANTS = re.compile(
+    r"^[bcdfghjklmnpqrstvwxz]{2,}$|[bcdfghjklmnpqrstvwxz]{5,}|(.{2,6})\1{2,}", re.IGNORECASE
+)
+
+_CLAIMING = re.compile(
+    r"\b(?:should(?:n't)?|must|needs?|have to|has "
+    r"to|ought|important|better|worse|problems?|issues?|because|"
+    r"deserves?|lack|"
+    r"support|oppose|believe|fair|unfair|rights?|require|never|too "
+    r"(?:much|many|few|little)|change|help|afford|"
+    r"want|wish|concern(?:ed|s)?|fear|hope|can't|don't have|there(?:'s| is| are) no|if we|instead|"
+    r"muss|müssen|sollte[nt]?|brauchen|wichtig|weil|besser|problem|"
+    r"faut|doit|doivent|devrait|important|parce que|mieux|"
+    r"debe[nr]?|debería[n]?|necesita(?:mos|n)?|importante|porque|mejor|problema|deve|devono|bisogna|devem|"
+    r"precis[ao]\w*|moet(?:en)?)\b"
+    r"|應該|应该|需要|必須|必须|希望|問題|问题|因為|因为|不應|不应|支持|反對|反对|べき|必要|ほしい",
+    re.IGNORECASE,
+)
+_TELLING = re.compile(
+    r"\b(?:(?:he|she|they|i|we) (?:said|says|was|were|went|came|told|got|had|did)|my name|i'm "
+    r"\d|years? old|you know|"
+    r"when i was|i remember|like i said|let me|i mean)\b",
+    re.IGNORECASE,
+)
+_STUTTER = re.compile(r"\b([\w']+)[,.]? \1\b|[,.?]\s+[,.?]", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"(?:and |but |so )?(?:he|she|they|it|it's|that|this|there|those|these|you)\b", re.IGNORECASE
+)
+_LEADS_NOWHERE = re.compile(
+    r"\b(?:and|but|so|the|a|of|to|like|that|with|or|is|my|you know)[\s.,]*$", re.IGNORECASE
+)
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text that could carry a thought: no grammar, no courtesies, no numbers."""
+    stop = stop_words(tuple(sorted({"en", language(text)})))
+    words = [word for word in WORD.findall(_LINK.sub(" ", text)) if not word.isdigit()]
+    folded = [(word, fold_case(word)) for word in words if any(map(str.isalpha, word))]
+    return [word for word, bare in folded if bare not in stop and bare not in _PHATIC]
+
+
+@lru_cache(maxsize=32_768)
+def is_filler(text: str) -> bool:
+    """Whether a text makes no statement at all."""
+    bare = _LINK.sub(" ", text).strip()
+    if len(bare) > 8 and len(set(bare.casefold()) - set(" .,!?")) < 4:
+        return True
+    if is_unspaced(bare):
+        return len(re.findall(rf"[{UNSPACED}]", bare)) < 4 or bool(_PHATIC_HAN.fullmatch(bare))
+    carrying = content_words(bare)
+    spoken = len(WORD.findall(bare))
+    if not carrying or (len(carrying) == 1 and spoken < 3) or (spoken < 6 and _TRYING.match(bare)):
+        return True
+    return sum(map(is_gibberish, carrying)) * 2 >= len(carrying) and not _has_grammar(bare)
+
+
+def _has_grammar(text: str) -> bool:
+    """Whether a text has small words of a language, as no string of letters has."""
+    stop = stop_words(tuple(sorted({"en", language(text)})))
+    return any(fold_case(word) in stop and len(word) > 1 for word in WORD.findall(text))
+
+
+@lru_cache(maxsize=65_536)
+def is_gibberish(word: str) -> bool:
+    """Whether a string of letters is no word of any language: typed at random or endlessly
+    repeated."""
+    if len(word) > 40:
+        return True
+    if not word.isascii() or (word.isupper() and len(word) < 6):
+        return False
+    if _CONSONANTS.search(word) or (len(word) > 3 and any(map(str.isdigit, word))):
+        return True
+    return len(word) > 4 and token_counts([word])[0] >= max(3, len(word) / 2)
+
+
+def claim_score(sentence: str) -> float:
+    """How much a sentence claims, for choosing among those of a long comment. Around 1; questions
+    and tales less."""
+    length = len(sentence) * (2.5 if is_unspaced(sentence) else 1)
+    score = 1.0 + 0.35 * min(3, len(_CLAIMING.findall(sentence)))
+    score -= 0.5 * sentence.rstrip("\"'”’ ").endswith(("?", "？")) or 0.3 * (
+        "?" in sentence or "？" in sentence
+    )
+    score -= 0.3 * min(2, len(_TELLING.findall(sentence)))
+    score -= 0.15 * min(3, len(_STUTTER.findall(sentence)))
+    score -= 0.3 * bool(_LEADS_NOWHERE.search(sentence)) + 0.2 * bool(_POINTS_BACK.match(sentence))
+    return score - 0.4 * (length < 40) - 0.2 * (length > 220)

@@ -1,0 +1,1 @@
+"""A fake model that can make reports, honest or hostile, for tests and benchmarks."""

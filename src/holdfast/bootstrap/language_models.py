@@ -1,0 +1,98 @@
+"""The language models that holdfast can ask, by address, and how long their answers are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from holdfast.bootstrap.providers import Factory, Use
+from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.model.clock import Clock
+from holdfast.ports.blobs import BlobStore
+from holdfast.settings.secrecy import redacted
+
+if TYPE_CHECKING:
+    from holdfast.adapters.llm.language_model import HttpLanguageModel
+
+log = logging.getLogger("holdfast.llm")
+
+NONE = ("", "local", "local:")
+"""Values of the setting `llm` that name no language model: what is made offline needs none."""
+NEEDS = ("httpx2", "genai_prices")
+PORT = "holdfast.ports.language_model"
+
+
+def language_model_providers(
+    llm: str | None, blobs: BlobStore | None, clock: Clock, retention: float
+) -> dict[str, Factory]:
+    """How the ports are made: `llm` is the address of the model that steps get without naming one
+    (None: as the settings say), `retention` is how long answers are cached, in seconds."""
+    return {
+        f"{PORT}:LanguageModels": lambda use: HttpLanguageModels(blobs, clock, retention),
+        f"{PORT}:LanguageModel": lambda use: _configured(llm, use),
+    }
+
+
+def _configured(llm: str | None, use: Use) -> Any:
+    from holdfast.ports.language_model import LanguageModels
+    from holdfast.settings import load
+
+    address = load().settings.llm if llm is None else llm
+    if address in NONE:
+        raise ConfigurationError(
+            "a step asks a language model, and none is configured: set HOLDFAST_LLM, for example "
+            "to openai:gpt-4o-mini"
+        )
+    return use(LanguageModels).named(address)
+
+
+class HttpLanguageModels:
+    """`LanguageModels` over HTTP, each made when it is first asked for."""
+
+    def __init__(self, blobs: BlobStore | None, clock: Clock, retention: float) -> None:
+        self._answers = blobs, clock, retention
+        self._models: dict[str, HttpLanguageModel] = {}
+
+    def named(self, address: str) -> HttpLanguageModel:
+        if address not in self._models:
+            self._models[address] = self._make(address)
+        return self._models[address]
+
+    def _make(self, address: str) -> HttpLanguageModel:
+        from holdfast.adapters.llm.address import parse
+        from holdfast.adapters.llm.answer_cache import AnswerCache
+        from holdfast.adapters.llm.client import ModelClient
+        from holdfast.adapters.llm.language_model import HttpLanguageModel
+
+        client = ModelClient(parse(address))
+        check_extra(address)
+        return HttpLanguageModel(client, AnswerCache(*self._answers))
+
+    async def aclose(self) -> None:
+        for model in self._models.values():
+            await model.aclose()
+        self._models.clear()
+
+
+def check_extra(address: str) -> None:
+    """Raise ConfigurationError with what to install, if a package that models need is missing."""
+    if missing := [name for name in NEEDS if find_spec(name) is None]:
+        raise ConfigurationError(
+            f"llm = {redacted(address)!r} needs {' and '.join(missing)}, not installed yet: "
+            "pip install 'holdfast[llm]'"
+        )
+
+
+async def prune_answers(blobs: BlobStore, clock: Clock, retention: float, every: float) -> None:
+    """Delete cached answers that are older than `retention`, every so many seconds, until this is
+    cancelled. Two processes that do it at once do no harm."""
+    while True:
+        await asyncio.sleep(every)
+        from holdfast.adapters.llm.answer_cache import AnswerCache
+
+        try:
+            await AnswerCache(blobs, clock, retention).prune()
+        except StoreUnavailable as error:
+            log.warning("can't delete old answers: %s", error)

@@ -1,0 +1,35 @@
+"""An app: a subject with everything about it, named so that nothing is imported before it is
+used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """What an app offers. Each part is a `module:attribute` string that is imported on first use.
+
+    Third parties declare theirs under the entry-point group `holdfast.apps`, by the app's name.
+    More kinds of parts (routes, projections) become fields with a default when something uses
+    them."""
+
+    name: str
+    """Also the name of its command: `holdfast NAME`."""
+    help: str = ""
+    """One line for `holdfast --help`."""
+    extra: str = ""
+    """What to `pip install` for it, for example `holdfast[report]`."""
+    needs: tuple[str, ...] = ()
+    """The modules that come with the extra. Without one of them the command says what to
+    install."""
+    commands: str = ""
+    """A click command or group."""
+    pipelines: Mapping[str, str] = field(default_factory=dict)
+    """Name → `Pipeline`."""
+    providers: Mapping[str, str] = field(default_factory=dict)
+    """Port type → function that makes what steps find with `ctx.use(PortType)`. It is called once,
+    with a function that gives other ports: `def make(use): return Mine(use(LanguageModels))`."""
+    checks: Mapping[str, str] = field(default_factory=dict)
+    """Area of `holdfast doctor` → function from `Settings` to `Findings`."""

@@ -1,7 +1,0 @@
-"""The report: a file of comments becomes topics, claims with quotes, summaries and cruxes that
-people can trust."""
-
-from holdfast.pipelines.report.pipeline import ReportFiles, report
-from holdfast.pipelines.report.request import ReportRequest, Upload
-
-__all__ = ["ReportFiles", "ReportRequest", "Upload", "report"]

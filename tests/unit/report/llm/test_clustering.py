@@ -1,0 +1,329 @@
+"""Topics over all comments, and every comment in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.report.llm.scene import BRIEF, PaperContext, Scene, comment, comments, play
+
+from holdfast.apps.report.llm.analyst import LLMAnalyst
+from holdfast.apps.report.model.brief import Brief, GivenTopic
+from holdfast.apps.report.model.taxonomy import OTHER, Clustering
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
+from holdfast.testing.fakellm import Minimal, when
+
+SOME = comments(120)
+
+
+def places(found: Clustering) -> dict[str, tuple[str, ...]]:
+    of: dict[str, tuple[str, ...]] = {}
+    for placement in found.placements:
+        of[placement.comment] = (*of.get(placement.comment, ()), placement.subtopic)
+    return of
+
+
+def named(found: Clustering) -> dict[str, tuple[str, ...]]:
+    """Where each comment is, by names."""
+    names = {
+        one.id: f"{topic.name}/{one.name}" for topic in found.topics for one in topic.subtopics
+    }
+    return {
+        each: tuple(names.get(one, one) for one in where) for each, where in places(found).items()
+    }
+
+
+def clustered(
+    given: Any = SOME, brief: Brief = BRIEF, brain: Any = None
+) -> tuple[Clustering, dict[str, int]]:
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.cluster(given, brief, scene.ctx), scene.asked()
+
+    return play(story, brain)
+
+
+class Forgetful(ReportBrain):
+    """Passes over comments about parks, and invents ids for those about buses."""
+
+    def assignment(self, data: Any, system: str) -> Any:
+        texts = {each["id"]: each["text"] for each in data["comments"]}
+        honest = super().assignment(data, system)["comments"]
+        kept = [each for each in honest if "parks" not in texts[each["id"]]]
+        for each in kept:
+            if "buses" in texts[each["id"]]:
+                each["subtopics"] = ["t77.1", "HACKED", ""]
+        twice = [{"id": each["id"], "subtopics": ["t1.1"]} for each in kept]
+        return {"comments": [*kept, {"id": "999", "subtopics": ["t1.1"]}, *twice]}
+
+
+def test_every_comment_is_placed_in_subtopics_that_exist():
+    found, _ = clustered()
+    known = {one.id for topic in found.topics for one in topic.subtopics} | {OTHER}
+    assert set(places(found)) == {each.id for each in SOME}
+    assert {one.subtopic for one in found.placements} <= known
+    assert all(1 <= len(where) <= 3 for where in places(found).values())
+    assert all(
+        (one.start, one.end) == (0, len(SOME[int(one.comment)].text)) for one in found.placements
+    )
+
+
+def test_forty_comments_share_a_call():
+    _, asked = clustered()
+    assert asked == {"clustering": 1, "assignment": 3}
+
+
+def test_a_large_set_is_read_in_samples_that_are_merged():
+    found, asked = clustered([comment(each.id, each.text * 6) for each in comments(200)])
+    assert asked["clustering"] == 2
+    assert asked["merging"] == 1
+    assert len(found.topics) > 2
+
+
+def test_the_order_of_the_comments_does_not_matter():
+    one, _ = clustered(SOME)
+    other, _ = clustered(SOME[::-1])
+    assert one.topics == other.topics
+    assert places(one) == places(other)
+
+
+def test_given_topics_and_their_number_are_honoured():
+    brief = replace(
+        BRIEF,
+        topics=4,
+        given=(GivenTopic("Buses", subtopics=("Fares", "Buses")), GivenTopic("Ghosts")),
+    )
+    found, _ = clustered(brief=brief)
+    assert [topic.name for topic in found.topics][:2] == ["Buses", "Ghosts"]
+    assert [one.name for one in found.topics[0].subtopics] == ["Fares", "Buses"]
+    assert len(found.topics) == 4
+
+
+def test_what_the_model_passes_over_or_makes_up_is_asked_once_more_and_is_then_other():
+    found, asked = clustered(brain=Forgetful())
+    lost = [each.id for each in SOME if "parks" in each.text or "buses" in each.text]
+    assert all(places(found)[each] == (OTHER,) for each in lost)
+    assert asked["assignment"] >= 3 + len(lost)
+    kept = [each.id for each in SOME if "taxes" in each.text]
+    assert any(places(found)[each] != (OTHER,) for each in kept)
+
+
+def test_too_many_in_other_lead_to_more_topics():
+    class Narrow(ReportBrain):
+        def clustering(self, data: Any, system: str) -> Any:
+            return {"topics": super().clustering(data, system)["topics"][:1]}
+
+    found, asked = clustered(brain=Narrow())
+    assert asked["extending"] == 1
+    assert len(found.topics) == 3
+    assert [topic.id for topic in found.topics] == ["t1", "t2", "t3"]
+    assert sum(where == (OTHER,) for where in places(found).values()) < 100
+
+
+def test_the_same_text_is_asked_about_once():
+    found, asked = clustered(
+        [comment(str(number), SOME[number % 40].text) for number in range(200)]
+    )
+    assert asked["assignment"] == 1
+    assert len(places(found)) == 200
+
+
+def refusing(word: str, task: str) -> Any:
+    """A filter in front of the model that does not let a word through."""
+    return when(lambda call: call.task == task and word in call.text, "refusal")
+
+
+def test_a_sample_that_is_refused_is_read_in_parts():
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.cluster(SOME, BRIEF, scene.ctx), scene.asked()
+
+    found, asked = play(story, faults=refusing("(no. 77)", "clustering"))
+    assert len(found.topics) > 2
+    assert 5 < asked["clustering"] < 20
+    assert set(places(found)) == {each.id for each in SOME}
+
+
+def test_proposals_that_nobody_merges_are_put_together_by_name():
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.cluster(
+            [comment(each.id, each.text * 6) for each in comments(200)], BRIEF, scene.ctx
+        )
+
+    faults = when(lambda call: call.task in ("merging", "extending"), "refusal")
+    found = play(story, faults=faults)
+    names = [topic.name for topic in found.topics]
+    assert len(names) == len(set(names)) > 2
+
+
+def test_a_comment_that_is_refused_is_placed_in_other_and_disturbs_nobody():
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.cluster(SOME, BRIEF, scene.ctx)
+
+    plain, _ = clustered()
+    found = play(story, faults=refusing("(no. 77)", "assignment"))
+    assert places(found) == {**places(plain), "77": (OTHER,)}
+
+
+def test_a_model_without_any_idea_is_asked_about_no_comment():
+    found, asked = clustered(brain=Minimal())
+    assert found.topics == ()
+    assert asked == {"clustering": 1, "extending": 1}
+    assert set(places(found).values()) == {(OTHER,)}
+
+
+def test_no_comments_are_no_topics():
+    assert clustered([]) == (Clustering((), ()), {})
+
+
+# --- a second time --------------------------------------------------------------------------------
+
+
+def again(second: Any, brief: Brief = BRIEF, later: Brief = BRIEF, tenant: str = "acme") -> Any:
+    """Two reports one after the other, by two processes: what they found, and what the second one
+    asked."""
+
+    async def story(scene: Scene) -> Any:
+        first = await scene.analyst.cluster(comments(200), brief, scene.ctx)
+        await scene.model.aclose()
+        before = len(scene.fake.calls)
+        model = scene.another_model()
+        analyst = LLMAnalyst(model)
+        found = await analyst.cluster(second, later, PaperContext(tenant=tenant, run="run-2"))
+        await model.aclose()
+        return first, found, scene.asked(before)
+
+    return play(story)
+
+
+def test_the_same_comments_cost_nothing():
+    first, second, asked = again(comments(200)[::-1])
+    assert asked == {}
+    assert second.topics == first.topics
+    assert places(second) == places(first)
+
+
+def test_thirty_seven_new_comments_are_one_call_and_the_topics_stay():
+    first, second, asked = again(comments(237))
+    assert asked == {"assignment": 1}
+    assert second.topics == first.topics
+    assert "200 of these 237" in second.notes[0]
+    assert places(first).items() <= places(second).items()
+
+
+def test_new_rows_and_speakers_with_the_same_words_are_not_new():
+    same = [
+        replace(each, id=f"x{each.id}", row=each.row + 7, speaker="somebody")
+        for each in comments(200)
+    ]
+    _, second, asked = again(same)
+    assert asked == {}
+    assert len(places(second)) == 200
+
+
+def test_other_comments_have_topics_of_their_own():
+    _, _, asked = again(comments(200, start=150))
+    assert asked["clustering"] == 1
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        replace(BRIEF, question="Something else?"),
+        replace(BRIEF, language="de"),
+        replace(BRIEF, topics=3),
+        replace(BRIEF, given=(GivenTopic("Money"),)),
+        replace(BRIEF, fresh=True),
+    ],
+)
+def test_another_question_is_asked_anew(later: Brief):
+    _, _, asked = again(comments(200), later=later)
+    assert asked["clustering"] >= 1
+
+
+def test_another_way_to_place_them_leaves_the_topics():
+    later = replace(BRIEF, prompts={"assignment": "Place them differently."})
+    first, second, asked = again(comments(200), later=later)
+    assert asked == {"assignment": 5}
+    assert first.topics == second.topics
+
+
+def test_another_title_is_no_other_question():
+    assert again(comments(200), later=replace(BRIEF, title="Now with a better title"))[2] == {}
+
+
+def test_tenants_share_nothing():
+    assert again(comments(200), tenant="other")[2]["clustering"] == 1
+
+
+def test_the_newest_fitting_report_wins():
+    async def story(scene: Scene) -> Any:
+        for number in (200, 215, 230):
+            await scene.analyst.cluster(comments(number), BRIEF, PaperContext(run=f"run-{number}"))
+        before = len(scene.fake.calls)
+        found = await scene.analyst.cluster(comments(240), BRIEF, PaperContext(run="run-240"))
+        return found, scene.asked(before)
+
+    found, asked = play(story)
+    assert "230 of these 240" in found.notes[0]
+    assert asked == {"assignment": 1}
+
+
+def test_topics_that_were_added_later_are_found_again():
+    """New comments about something else add topics; the old ones keep their places without being
+    asked again."""
+    more = [
+        comment(str(1000 + number), f"Kites fly over roof {number}, kites are lovely.")
+        for number in range(37)
+    ]
+
+    async def story(scene: Scene) -> Any:
+        first = await scene.analyst.cluster(comments(200), BRIEF, scene.ctx)
+        second = await scene.analyst.cluster(
+            [*comments(200), *more], BRIEF, PaperContext(run="run-2")
+        )
+        before = len(scene.fake.calls)
+        third = await scene.analyst.cluster(
+            [*comments(200), *more], BRIEF, PaperContext(run="run-3")
+        )
+        return first, second, third, scene.asked(before)
+
+    first, second, third, asked = play(story)
+    assert second.topics[: len(first.topics)] == first.topics
+    assert any("kites" in topic.name.lower() for topic in second.topics)
+    assert third.topics == second.topics
+    assert asked == {}
+
+
+def test_a_damaged_memory_is_passed_over():
+    async def story(scene: Scene) -> Any:
+        await scene.analyst.cluster(SOME, BRIEF, scene.ctx)
+        await scene.model.aclose()
+        for key in scene.blobs._objects:
+            scene.blobs._objects[key] = b"{"
+        before = len(scene.fake.calls)
+        model = scene.another_model()
+        analyst = LLMAnalyst(model)
+        found = await analyst.cluster(SOME, BRIEF, scene.ctx)
+        await model.aclose()
+        return found, scene.asked(before)
+
+    found, asked = play(story)
+    assert asked == {"clustering": 1, "assignment": 3}
+    assert len(places(found)) == 120
+
+
+# --- hostile comments -----------------------------------------------------------------------------
+
+
+def test_two_hundred_injections_change_neither_the_topics_nor_anybody_elses_place():
+    hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
+    honest, _ = clustered(SOME, brain=HostileBrain())
+    found, asked = clustered([*SOME, *hostile], brain=HostileBrain())
+    assert found.topics == honest.topics
+    assert {
+        each: where for each, where in named(found).items() if not each.startswith("h")
+    } == named(honest)
+    assert {each.id for each in hostile} <= set(places(found))
+    assert asked["assignment"] == 3 + len(hostile)

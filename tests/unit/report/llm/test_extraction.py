@@ -1,0 +1,407 @@
+"""Claims and quotes: several comments in one call, each with its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.report.llm.scene import (
+    BRIEF,
+    TOPICS,
+    PaperContext,
+    Scene,
+    comment,
+    comments,
+    play,
+    whole,
+)
+
+from holdfast.apps.report.llm.analyst import LLMAnalyst
+from holdfast.apps.report.llm.extraction import COMMENTS_PER_CALL
+from holdfast.apps.report.llm.text_cleaning import truncate
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.claim import ClaimDraft
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.taxonomy import OTHER, Subtopic, Topic
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
+from holdfast.errors import Pause, Transient
+from holdfast.model.usage import Usage
+from holdfast.testing.fakellm import Fault, always, in_turn, when
+
+HONEST = ReportBrain(altered=0, invented=0)
+
+
+async def read(
+    scene: Scene,
+    given: list[Comment],
+    brief: Brief = BRIEF,
+    ctx: PaperContext | None = None,
+    *subtopics: str,
+) -> dict[str, list[ClaimDraft]]:
+    """The claims of comments, all asked at once; an item of their own each."""
+    context = ctx or scene.ctx
+    found = await asyncio.gather(
+        *(
+            scene.analyst.extract(
+                each, whole(each, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item()
+            )
+            for each in given
+        )
+    )
+    return {each.id: drafts for each, drafts in zip(given, found, strict=True)}
+
+
+def reading(
+    given: list[Comment], brain: Any = HONEST, **options: Any
+) -> tuple[dict[str, list[ClaimDraft]], dict[str, int]]:
+    async def story(scene: Scene) -> Any:
+        return await read(scene, given), scene.asked()
+
+    return play(story, brain, **options)
+
+
+def test_every_claim_has_a_quote_from_its_own_comment_and_one_of_its_subtopics():
+    given = comments(30)
+    found, asked = reading(given)
+    assert asked == {"extraction": 3}
+    for each in given:
+        assert found[each.id]
+        for draft in found[each.id]:
+            assert draft.quote in each.text
+            assert draft.subtopic in ("t1.1", "t2.1")
+
+
+def test_five_hundred_comments_are_fifty_calls():
+    _, asked = reading(comments(500), latency=0.01)
+    assert asked == {"extraction": 50}
+
+
+@pytest.mark.parametrize("vendor", ["openai", "anthropic", "google"])
+def test_all_vendors_are_asked_the_same(vendor: str):
+    found, asked = reading(comments(12), vendor=vendor)
+    assert asked == {"extraction": 2}
+    assert all(found.values())
+
+
+def test_a_long_comment_travels_alone():
+    long = comment("long", "We need buses to the harbour. " * 300)
+    _, asked = reading([long, *comments(10)])
+    assert asked == {"extraction": 2}
+
+
+def test_the_taxonomy_is_in_the_shared_part_and_the_comment_in_the_data():
+    async def story(scene: Scene) -> None:
+        await read(scene, [comment("c-77", "Buses are fine indeed.")])
+        call = scene.fake.calls[0]
+        assert '"id":"t1.2"' in call.system
+        assert "Buses are fine indeed." not in call.system
+        assert call.text == (
+            '<data>\n{"comments":[{"id":"1","subtopics":["t1.1","t2.1"],"text":"Buses are fine '
+            'indeed."}]}\n</data>'
+        )
+
+    play(story, HONEST)
+
+
+def test_a_subtopic_that_is_not_the_comments_own_becomes_its_first():
+    class Elsewhere(ReportBrain):
+        def extraction(self, data: Any, system: str) -> Any:
+            answer = super().extraction(data, system)
+            for each in answer["comments"]:
+                for claim in each["claims"]:
+                    claim["subtopic"] = "t1.2"
+            return answer
+
+    found, _ = reading(comments(10), Elsewhere(altered=0, invented=0))
+    assert {draft.subtopic for drafts in found.values() for draft in drafts} == {"t1.1"}
+
+
+def test_a_comment_in_other_is_read_as_well():
+    async def story(scene: Scene) -> Any:
+        return await read(scene, comments(5), BRIEF, None, OTHER)
+
+    found = play(story, HONEST)
+    assert {draft.subtopic for drafts in found.values() for draft in drafts} == {OTHER}
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+
+def test_the_same_words_are_asked_about_once_whoever_says_them():
+    given = [
+        comment(str(number), "The buses should be free for everybody.") for number in range(30)
+    ]
+    found, asked = reading([*given, *comments(9, start=50)])
+    assert asked == {"extraction": 1}
+    assert all(found[each.id] == found["0"] for each in given)
+
+
+def known(
+    later: list[Comment], brief: Brief = BRIEF, topics: Any = TOPICS, tenant: str = "acme"
+) -> dict[str, int]:
+    """What a later process asks after 40 comments have been read."""
+
+    async def story(scene: Scene) -> Any:
+        await read(scene, comments(40))
+        await scene.model.aclose()
+        before = len(scene.fake.calls)
+        model = scene.another_model()
+        analyst = LLMAnalyst(model)
+        context = PaperContext(tenant=tenant, run="run-2")
+        await asyncio.gather(
+            *(
+                analyst.extract(each, whole(each, "t1.1", "t2.1"), topics, brief, context.item())
+                for each in later
+            )  # type: ignore[arg-type]
+        )
+        await model.aclose()
+        return scene.asked(before)
+
+    return play(story, HONEST)
+
+
+def test_what_was_read_before_costs_nothing():
+    assert (
+        known([replace(each, id="x" + each.id, row=999, speaker="other") for each in comments(40)])
+        == {}
+    )
+
+
+def test_only_new_comments_are_asked_about():
+    assert known(comments(77)) == {"extraction": 4}
+
+
+def test_new_topics_elsewhere_change_nothing():
+    more = (*TOPICS, Topic("t3", "Kites", "All about kites.", (Subtopic("t3.1", "Strings"),)))
+    assert known(comments(40), topics=more) == {}
+
+
+def test_a_subtopic_described_differently_is_another_question():
+    trees = replace(TOPICS[1].subtopics[0], description="Shade, and birds.")
+    assert known(comments(40), topics=(TOPICS[0], replace(TOPICS[1], subtopics=(trees,)))) == {
+        "extraction": 4
+    }
+
+
+@pytest.mark.parametrize(
+    "brief",
+    [
+        replace(BRIEF, language="fr"),
+        replace(BRIEF, prompts={"extraction": "Find bold claims."}),
+        replace(BRIEF, prompts={"system": "You are a pirate."}),
+        replace(BRIEF, fresh=True),
+    ],
+)
+def test_other_instructions_are_another_question(brief: Brief):
+    assert known(comments(40), brief) == {"extraction": 4}
+
+
+def test_other_prompts_are_not():
+    assert (
+        known(
+            comments(40),
+            replace(BRIEF, prompts={"crux": "Find the rift."}, title="New", budget=100.0),
+        )
+        == {}
+    )
+
+
+def test_tenants_share_nothing():
+    assert known(comments(40), tenant="other") == {"extraction": 4}
+
+
+# --- usage, errors, cancelling --------------------------------------------------------------------
+
+
+def test_what_the_comments_paid_is_what_the_server_counted():
+    async def story(scene: Scene) -> Any:
+        bill = Usage()
+        contexts: Any = [PaperContext(bill=bill) for _ in range(25)]
+        await asyncio.gather(
+            *(
+                scene.analyst.extract(each, whole(each, "t1.1"), TOPICS, BRIEF, ctx)
+                for each, ctx in zip(comments(25), contexts, strict=True)
+            )
+        )
+        return [ctx.own for ctx in contexts], scene.fake.stats()
+
+    # One answer in the middle is of no use: it was paid all the same, by the ten who shared it.
+    own, stats = play(story, HONEST, faults=in_turn(None, "malformed"))
+    assert sum(each.input_tokens for each in own) == stats["input_tokens"]
+    assert sum(each.output_tokens for each in own) == stats["output_tokens"]
+    price = (stats["input_tokens"] * 0.15 + stats["output_tokens"] * 0.6) / 1e6
+    assert sum(each.cost for each in own) == pytest.approx(price, rel=1e-9)
+    assert all(each.input_tokens > 0 for each in own)
+
+
+def test_without_budget_everybody_pauses_and_nothing_is_sent():
+    async def story(scene: Scene) -> Any:
+        reading = (read(scene, [each], replace(BRIEF, budget=0.000001)) for each in comments(25))
+        return await asyncio.gather(*reading, return_exceptions=True), scene.asked()
+
+    found, asked = play(story, HONEST)
+    assert {type(each) for each in found} == {Pause}
+    assert asked == {}
+
+
+def test_a_server_that_fails_is_a_matter_for_the_engine():
+    async def story(scene: Scene) -> Any:
+        found = await asyncio.gather(
+            *(read(scene, [each]) for each in comments(20)), return_exceptions=True
+        )
+        later = await read(scene, comments(20))
+        return found, later, scene.asked()
+
+    found, later, asked = play(story, HONEST, faults=in_turn(Fault("error"), Fault("error")))
+    assert {type(each) for each in found} == {Transient}
+    assert len(later) == 20
+    assert asked == {"extraction": 4}
+
+
+def test_a_refused_call_is_split_and_only_the_refused_comment_fails():
+    given = [*comments(9), comment("bad", "Something that filters do not like.")]
+
+    async def story(scene: Scene) -> Any:
+        found = await asyncio.gather(
+            *(read(scene, [each]) for each in given), return_exceptions=True
+        )
+        return found, scene.asked()
+
+    found, asked = play(story, HONEST, faults=when(lambda call: "filters" in call.text, "refusal"))
+    assert type(found.pop()).__name__ == "Declined"
+    assert all(isinstance(each, dict) for each in found)
+    assert asked == {"extraction": 11}
+
+
+def test_cancelling_one_comment_cancels_nobody_else():
+    async def story(scene: Scene) -> Any:
+        called = asyncio.Event()
+        scene.fake.faults = lambda call: called.set()
+        tasks = [asyncio.ensure_future(read(scene, [each])) for each in comments(10)]
+        await called.wait()
+        tasks[4].cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True), scene.asked()
+
+    found, asked = play(story, HONEST, latency=0.05)
+    assert isinstance(found.pop(4), asyncio.CancelledError)
+    assert all(isinstance(each, dict) for each in found)
+    assert asked == {"extraction": 1}
+
+
+# --- quotes once more -----------------------------------------------------------------------------
+
+
+def test_quotes_are_asked_for_again_together_and_remembered():
+    async def story(scene: Scene) -> Any:
+        drafts = [ClaimDraft(each.text, "Nobody said this.", "t1.1") for each in comments(25)]
+        asking = [
+            scene.analyst.requote(each, draft, BRIEF, scene.ctx.item())
+            for each, draft in zip(comments(25), drafts, strict=True)
+        ]
+        quotes = await asyncio.gather(*asking)
+        asked = scene.asked()
+        again = await scene.analyst.requote(comments(1)[0], drafts[0], BRIEF, scene.ctx)
+        return quotes, asked, again, scene.asked()
+
+    quotes, asked, again, later = play(story)
+    assert all(
+        quote and quote in each.text for quote, each in zip(quotes, comments(25), strict=True)
+    )
+    assert asked == later == {"requote": 3}
+    assert again == quotes[0]
+
+
+def test_a_claim_that_the_comment_does_not_make_gets_no_quote():
+    async def story(scene: Scene) -> Any:
+        draft = ClaimDraft("Elephants should rule Antarctica tomorrow.", "Elephants!", "t1.1")
+        return await scene.analyst.requote(comments(1)[0], draft, BRIEF, scene.ctx)
+
+    assert play(story) == ""
+
+
+def test_a_quote_that_is_refused_is_not_found_and_its_comment_goes_on():
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.requote(
+            comments(1)[0], ClaimDraft("Buses!", "Bus", "t1.1"), BRIEF, scene.ctx
+        )
+
+    assert play(story, faults=always("refusal")) == ""
+
+
+# --- hostile --------------------------------------------------------------------------------------
+
+
+def test_two_hundred_injections_change_no_claim_of_anybody_else():
+    hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
+    alone, _ = reading(comments(100), HostileBrain(altered=0, invented=0))
+    mixed = [
+        each for pair in zip(comments(100), hostile[:100], strict=True) for each in pair
+    ] + hostile[100:]
+    found, asked = reading(mixed, HostileBrain(altered=0, invented=0))
+    assert {each.id: found[each.id] for each in comments(100)} == alone
+    assert asked == {"extraction": 10 + len(hostile)}
+
+
+def test_an_injection_says_in_the_report_only_what_it_says_itself():
+    hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
+    found, _ = reading(hostile, HostileBrain(altered=0, invented=0))
+    for each in hostile:
+        for draft in found[each.id]:
+            assert draft.statement == f"“{truncate(draft.quote, 300)}”"
+            assert draft.quote == "we were all HACKED" or draft.quote in each.text
+
+
+def test_what_an_injection_is_said_to_say_and_does_not_is_not_looked_for():
+    async def story(scene: Scene) -> Any:
+        hostile = comment("h", injections()[0])
+        draft = ClaimDraft("Everybody was HACKED", "we were all HACKED", "t1.1")
+        return await scene.analyst.requote(hostile, draft, BRIEF, scene.ctx), scene.asked()
+
+    assert play(story, HostileBrain()) == ("", {})
+
+
+def test_an_answer_in_which_comments_say_what_they_do_not_say_is_not_believed():
+    """An injection that nobody noticed: the model obeys it and speaks for all others in the
+    call."""
+
+    class Puppet(ReportBrain):
+        def extraction(self, data: Any, system: str) -> Any:
+            honest = super().extraction(data, system)
+            if any("open sesame" in each["text"] for each in data["comments"]):
+                stolen = [claim for each in honest["comments"] for claim in each["claims"]][:1]
+                return {
+                    "comments": [{"id": each["id"], "claims": stolen} for each in data["comments"]]
+                }
+            return honest
+
+    given = [comment("sesame", "The parks are for everybody, open sesame please."), *comments(9)]
+    found, asked = reading(given, Puppet(altered=0, invented=0))
+    honest, _ = reading(given, HONEST)
+    assert found == honest
+    assert asked == {"extraction": 11}
+
+
+def test_ids_that_were_not_given_and_second_answers_count_for_nothing():
+    class Confused(ReportBrain):
+        def extraction(self, data: Any, system: str) -> Any:
+            honest = super().extraction(data, system)["comments"]
+            claim = {"statement": "Wrong", "quote": "Wrong", "subtopic": "t1.1"}
+            return {
+                "comments": [
+                    {"id": "0", "claims": [claim]},
+                    *honest,
+                    {"id": "1", "claims": [claim] * 3},
+                ]
+            }
+
+    confused, _ = reading(comments(10), Confused(altered=0, invented=0))
+    honest, _ = reading(comments(10))
+    assert confused == honest
+
+
+def test_a_call_holds_ten_comments():
+    assert COMMENTS_PER_CALL.items == 10

@@ -1,0 +1,195 @@
+"""Claims that say the same, in groups: none lost, none twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, claim, play, text
+
+from holdfast.apps.report.llm.answers import GroupsAnswer
+from holdfast.apps.report.llm.grouping import MOST, Bundle, _ordered, _parts, merge_as_answered
+from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
+from holdfast.testing.fakellm import when
+
+SUBTOPIC = TOPICS[0].subtopics[0]
+
+
+def grouped(
+    claims: list[QuotedClaim], brain: Any = None
+) -> tuple[list[ProposedGroup], dict[str, int]]:
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx), scene.asked()
+
+    return play(story, brain)
+
+
+def members(groups: list[ProposedGroup]) -> list[str]:
+    return sorted(member for group in groups for member in group.members)
+
+
+def people(statement: str, number: int) -> list[QuotedClaim]:
+    return [claim(statement, f"{statement} {each}") for each in range(number)]
+
+
+def test_claims_of_the_same_words_share_a_group():
+    claims = [
+        claim("Buses should be free"),
+        claim("Free buses, please", "bob"),
+        claim("Parks need trees", "cat"),
+    ]
+    groups, asked = grouped(claims, ReportBrain())
+    assert asked == {"dedup": 1}
+    assert members(groups) == sorted(each.id for each in claims)
+    free = next(group for group in groups if claims[2].id in group.members)
+    assert free == ProposedGroup("Parks need trees", (claims[2].id,))
+
+
+def test_equal_statements_need_no_model():
+    claims = [claim("Buses should be free."), claim("buses  should be FREE", "bob")]
+    groups, asked = grouped(claims)
+    assert asked == {}
+    assert groups == [ProposedGroup("Buses should be free.", (claims[0].id, claims[1].id))]
+
+
+def test_most_typical_claims_come_first():
+    claims = [claim("Free buses now", "ann"), *people("Now buses free", 3)]
+    groups, _ = grouped(claims)
+    assert len(groups) == 1
+    assert groups[0].members[0] == claims[1].id
+
+
+def test_five_hundred_claims_are_all_in_exactly_one_group():
+    claims = [claim(text(number % 250), str(number)) for number in range(500)]
+    groups, asked = grouped(claims)
+    assert members(groups) == sorted(each.id for each in claims)
+    assert len(groups) == 250
+    assert 5 <= asked["dedup"] <= 30
+
+
+def test_a_call_has_at_most_sixty_claims():
+    async def story(scene: Scene) -> Any:
+        await scene.analyst.group(
+            SUBTOPIC, [claim(text(number)) for number in range(200)], BRIEF, scene.ctx
+        )
+        return [call.text.count('"id":') for call in scene.fake.calls]
+
+    assert max(play(story)) <= MOST
+
+
+def test_the_same_claim_in_different_parts_is_found_in_the_end():
+    """Two hundred different claims, each made in two orders of words: they must meet somewhere."""
+    claims = []
+    for number in range(100):
+        claims.append(claim(f"{WORDS[number]} near the canal deserves money", f"a{number}"))
+        claims.append(claim(f"Money deserves the canal near {WORDS[number]}", f"b{number}"))
+    groups, asked = grouped(claims)
+    assert len(groups) == 100
+    assert asked["dedup"] < 25
+
+
+WORDS = [f"{first}{second}" for first in ("lamp", "roof", "wall", "door", "tree") for second in
+         ("ade", "ber", "cot", "dun", "eel", "fir", "gum", "hay", "ivy", "jar", "kin", "log", "mud", "nut", "oak",
+          "pin", "rye", "sap", "tin", "urn")]  # fmt: skip
+
+
+def test_what_was_grouped_before_costs_nothing_whoever_said_it():
+    async def story(scene: Scene) -> Any:
+        claims = [claim(text(number), str(number)) for number in range(90)]
+        await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx)
+        before = len(scene.fake.calls)
+        others = [claim(each.statement, "other " + each.speaker) for each in reversed(claims)]
+        groups = await scene.analyst.group(SUBTOPIC, others, BRIEF, PaperContext(run="run-2"))
+        same = scene.asked(before)
+        more = [*claims, claim("The kites over the harbour are lovely", "new")]
+        await scene.analyst.group(SUBTOPIC, more, BRIEF, scene.ctx)
+        return groups, others, same, scene.asked(before), scene.asked()
+
+    groups, others, same, one_more, all_ = play(story)
+    assert same == {}
+    assert members(groups) == sorted(each.id for each in others)
+    assert one_more["dedup"] < all_["dedup"] - one_more["dedup"]
+
+
+def test_another_prompt_is_another_question():
+    async def story(scene: Scene) -> Any:
+        claims = [claim("Buses are good"), claim("Parks are good", "bob")]
+        await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx)
+        await scene.analyst.group(
+            SUBTOPIC, claims, replace(BRIEF, prompts={"dedup": "Merge all."}), scene.ctx
+        )
+        await scene.analyst.group(SUBTOPIC, claims, replace(BRIEF, fresh=True), scene.ctx)
+        return scene.asked()
+
+    assert play(story) == {"dedup": 3}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        [("All", ["1", "2", "3"]), ("All again", ["1", "2", "3"])],
+        [("Ghosts", ["17", "0", "-1", "x"]), ("Two", ["2", "2", " 3 "])],
+        [("", ["1", "2"])],
+        [("One", ["1"])],
+    ],
+)
+def test_every_claim_is_in_exactly_one_group_whatever_the_answer(
+    answer: list[tuple[str, list[str]]],
+):
+    part = [Bundle(f"Statement {number}", (f"c{number}", f"d{number}")) for number in range(1, 4)]
+    shape = GroupsAnswer.model_validate(
+        {"groups": [{"statement": said, "claims": ids} for said, ids in answer]}
+    )
+    merged = merge_as_answered(part, shape)
+    assert sorted(member for bundle in merged for member in bundle.members) == [
+        "c1",
+        "c2",
+        "c3",
+        "d1",
+        "d2",
+        "d3",
+    ]
+    assert all(bundle.statement for bundle in merged)
+
+
+def test_claims_that_are_refused_together_are_compared_in_parts():
+    async def story(scene: Scene) -> Any:
+        claims = [claim(text(number), str(number)) for number in range(40)]
+        twice = [*claims, claim("(no. 5) harbour the near cheaper be should noise The", "again")]
+        return await scene.analyst.group(SUBTOPIC, twice, BRIEF, scene.ctx), twice
+
+    groups, claims = play(story, faults=when(lambda call: "(no. 7)" in call.text, "refusal"))
+    assert members(groups) == sorted(each.id for each in claims)
+    assert len(groups) <= 41
+
+
+def test_a_group_of_one_keeps_its_own_words():
+    part = [Bundle("Statement", ("c1",)), Bundle("Another", ("c2",))]
+    shape = GroupsAnswer.model_validate({"groups": [{"statement": "Reworded", "claims": ["1"]}]})
+    assert merge_as_answered(part, shape) == part
+
+
+def test_parts_cover_everything_once_and_an_addition_changes_few():
+    bundles = [Bundle(text(number), (str(number),)) for number in range(1000)]
+    parts = list(_parts(_ordered(bundles, 0)))
+    assert [each for part in parts for each in part] == _ordered(bundles, 0)
+    assert all(len(part) <= MOST for part in parts)
+    more = list(_parts(_ordered([*bundles, Bundle("Kites over the harbour", ("new",))], 0)))
+    changed = [part for part in more if part not in parts]
+    assert len(changed) <= 4
+
+
+def test_injections_join_no_group_and_spoil_none():
+    hostile = [claim(said, f"h{number}") for number, said in enumerate(injections())]
+    honest = [claim(text(number % 25), str(number)) for number in range(50)]
+    alone, _ = grouped(honest, HostileBrain())
+    groups, asked = grouped([*honest, *hostile], HostileBrain())
+    assert groups[: len(alone)] == alone
+    assert asked == {"dedup": 1}
+    assert all(len(group.members) == 1 for group in groups[len(alone) :])
+    assert members(groups) == sorted(each.id for each in [*honest, *hostile])

@@ -1,0 +1,381 @@
+"""Whole reports by the analyst who asks a model: the real pipeline on the real engine, the fake
+server on a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.report.llm.scene import Scene, comment, comments, language_model, scene
+
+from holdfast import Holdfast
+from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.client import ModelClient
+from holdfast.adapters.memory.blobs import MemoryBlobs
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.apps.report import ReportRequest, report
+from holdfast.apps.report.analyst import Analysts
+from holdfast.apps.report.llm.analyst import LLMAnalyst
+from holdfast.apps.report.llm.cost_estimate import Estimate, estimate
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.testing.brain import ReportBrain
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
+from holdfast.model.clock import SystemClock
+from holdfast.model.run import RunState
+from holdfast.testing.fakellm import FakeLLM, by_chance
+
+SAMPLE = Path(__file__).parents[4] / "examples" / "data" / "riverside.csv"
+QUESTION = "What should our town do?"
+
+
+class Only:
+    """An app that knows one analyst."""
+
+    def __init__(self, analyst: Any) -> None:
+        self._analyst = analyst
+
+    def named(self, name: str) -> Any:
+        return self._analyst
+
+
+class Office:
+    """An app with the report pipeline, and what its runs have asked."""
+
+    def __init__(self, app: Holdfast, scene: Scene) -> None:
+        self._app = app
+        self.scene = scene
+        self.model = scene.model
+        self.number = 0
+
+    async def start(self, given: Sequence[Comment], **options: Any) -> Any:
+        self.number += 1
+        rows = tuple(
+            {"id": each.id, "comment": each.text, "interview": each.speaker} for each in given
+        )
+        request = ReportRequest(
+            rows=rows,
+            model="openai:fake-1",
+            question=QUESTION,
+            report_id=f"r{self.number}",
+            cruxes=True,
+            **options,
+        )
+        return await self._app.submit(report, request)
+
+    async def make(
+        self, given: Sequence[Comment], **options: Any
+    ) -> tuple[dict[str, Any], dict[str, int]]:
+        """The report, and the calls that were made for it."""
+        before = len(self.scene.fake.calls)
+        result = await (await self.start(given, **options)).result()
+        data = await self.scene.blobs.get(result.files["report.json"])
+        return json.loads(data or b""), self.scene.asked(before)
+
+
+def at_work(story: Any, brain: Any = None, **options: Any) -> Any:
+    async def whole() -> Any:
+        async with scene(brain, **options) as set_up:
+            provide: Any = {Analysts: Only(set_up.analyst)}
+            async with Holdfast("memory:", [report], blobs=set_up.blobs, provide=provide) as app:
+                return await story(Office(app, set_up))
+
+    return asyncio.run(whole())
+
+
+def claims_of(made: dict[str, Any]) -> dict[str, list[Any]]:
+    """What each comment is quoted with: topic, subtopic, statement, words."""
+    found: dict[str, list[Any]] = {each["id"]: [] for each in made["comments"]}
+    for topic in made["topics"]:
+        for subtopic in topic["subtopics"]:
+            for claim in subtopic["claims"]:
+                for quote in claim["quotes"]:
+                    found[quote["comment"]].append(
+                        (topic["name"], subtopic["name"], quote["statement"], quote["text"])
+                    )
+    return {each: sorted(quotes) for each, quotes in found.items()}
+
+
+def price(stats: dict[str, Any]) -> float:
+    return (stats["input_tokens"] * 0.15 + stats["output_tokens"] * 0.6) / 1e6
+
+
+def sample() -> list[Comment]:
+    with open(SAMPLE, encoding="utf-8") as file:
+        rows = [row["comment-body"] for row in csv.DictReader(file)]
+    return [
+        comment(str(number), text)
+        for number, text in enumerate(dict.fromkeys(rows))
+        if text.strip()
+    ]
+
+
+@cache
+def report_of_the_sample() -> Any:
+    """The report, what was asked for it, what the server counted, and what was estimated before."""
+
+    async def story(office: Office) -> Any:
+        made, asked = await office.make(sample(), language="en")
+        told = estimate(sample(), Brief(question=QUESTION), office.model, cruxes=True)
+        return made, asked, office.scene.fake.stats(), told
+
+    return at_work(story, faults=by_chance(5, malformed=0.1))
+
+
+def test_a_report_of_the_sample_is_complete_and_quotes_letter_for_letter():
+    made, asked, _, _ = report_of_the_sample()
+    texts = {each["id"]: each["text"] for each in made["comments"]}
+    quotes = [
+        quote
+        for topic in made["topics"]
+        for subtopic in topic["subtopics"]
+        for claim in subtopic["claims"]
+        for quote in claim["quotes"]
+    ]
+    assert len(quotes) == made["counts"]["extracted"] > 300
+    assert all(
+        texts[quote["comment"]][quote["start"] : quote["end"]] == quote["text"] for quote in quotes
+    )
+    assert asked["requote"] >= 1
+    assert made["findings"]
+    assert made["coverage"]["placed"] > 0.5
+    assert asked["extraction"] <= len(texts) / 10 * 1.6
+
+
+def test_the_same_comments_again_cost_nothing():
+    async def story(office: Office) -> Any:
+        first, _ = await office.make(comments(150))
+        second, asked = await office.make(comments(150)[::-1], title="Another title")
+        return first, second, asked
+
+    first, second, asked = at_work(story)
+    assert asked == {}
+    assert claims_of(second) == claims_of(first)
+    assert second["made"]["cost"] == 0.0
+
+
+def test_thirty_seven_new_comments_are_paid_for_and_the_groups_that_they_change():
+    async def story(office: Office) -> Any:
+        _, all_ = await office.make(comments(400))
+        _, asked = await office.make(comments(437))
+        return all_, asked
+
+    all_, asked = at_work(story)
+    assert asked["assignment"] == 1
+    assert asked["extraction"] == 4
+    assert "clustering" not in asked
+    assert asked.get("dedup", 0) <= all_["dedup"]
+    assert sum(asked.values()) < sum(all_.values()) / 3
+
+
+def test_what_the_run_says_it_cost_is_what_the_server_counted():
+    made, _, stats, _ = report_of_the_sample()
+    steps = made["made"]["steps"]
+    assert sum(step["input_tokens"] for step in steps) == stats["input_tokens"]
+    assert sum(step["output_tokens"] for step in steps) == stats["output_tokens"]
+    assert sum(step["calls"] for step in steps) == stats["calls"]
+    assert made["made"]["cost"] == pytest.approx(price(stats), rel=1e-3)
+
+
+def test_a_run_pauses_before_its_budget_is_passed():
+    async def story(office: Office) -> Any:
+        run = await office.start(sample(), budget=0.02)
+        info = await run.info()
+        while info.state in (RunState.QUEUED, RunState.RUNNING):
+            await asyncio.sleep(0.01)
+            info = await run.info()
+        return info, office.scene.fake.stats()
+
+    info, stats = at_work(story)
+    assert info.state == RunState.PAUSED
+    assert 0.005 < price(stats) <= 0.02
+
+
+def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight():
+    """The first app is closed at once; another one, with an analyst that remembers nothing, goes
+    on."""
+
+    async def story() -> Any:
+        async with scene(address={"in_flight": 4}, latency=0.02) as set_up:
+            store = MemoryStore(SystemClock())
+            enough = asyncio.Event()
+            set_up.fake.faults = lambda call: (
+                enough.set() if set_up.asked().get("extraction", 0) >= 9 else None
+            )
+            provide: Any = {Analysts: Only(set_up.analyst)}
+            async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
+                run = await Office(app, set_up).start(comments(200))
+                await enough.wait()
+                await app.close(grace=0)
+            later = set_up.another_model()
+            provide = {Analysts: Only(LLMAnalyst(later))}
+            async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
+                result = await (await app.run(run.id)).result()
+            await later.aclose()
+            read = [call.text for call in set_up.fake.calls if call.task == "extraction"]
+            return result, set_up.asked(), read
+
+    result, asked, read = asyncio.run(story())
+    assert result.comments == 200
+    times = Counter(
+        each["text"] for text in read for each in json.loads(text.splitlines()[1])["comments"]
+    )
+    assert len(times) == 200
+    assert sum(times.values()) <= 200 + 4 * 10
+    assert asked["clustering"] == 1
+    assert asked["assignment"] == 5
+
+
+def test_two_hundred_injections_change_nothing_but_their_own_rows():
+    hostile = [comment(str(5000 + number), text) for number, text in enumerate(injections())]
+    mixed = [
+        each for pair in zip(comments(150), hostile[:150], strict=True) for each in pair
+    ] + hostile[150:]
+
+    async def story(office: Office) -> Any:
+        made, _ = await office.make(mixed)
+        return made
+
+    async def without(office: Office) -> Any:
+        made, _ = await office.make(comments(150))
+        return made
+
+    honest = at_work(without, HostileBrain())
+    made = at_work(story, HostileBrain())
+    own = claims_of(made)
+    assert len(made["comments"]) == 150 + len(hostile)
+    assert {each.id: own[each.id] for each in comments(150)} == claims_of(honest)
+    told = {topic["id"]: topic for topic in made["topics"]}
+    for topic in honest["topics"]:
+        assert told[topic["id"]]["name"] == topic["name"]
+        assert [each["text"] for each in told[topic["id"]]["summary"]] == [
+            each["text"] for each in topic["summary"]
+        ]
+    assert [each["text"] for each in made["findings"]] == [
+        each["text"] for each in honest["findings"]
+    ]
+    assert [(each["statement"], each["agree"], each["disagree"]) for each in made["cruxes"]] == [
+        (each["statement"], each["agree"], each["disagree"]) for each in honest["cruxes"]
+    ]
+    hacked = {quote for each in hostile for quote in own[each.id]}
+    words = {each.id: each.text for each in hostile}
+    assert hacked
+    assert all(quote[3] in words[each.id] for each in hostile for quote in own[each.id])
+
+
+def test_comments_in_chinese_become_a_report():
+    texts = [
+        "計程車司機應該要有更好的保障。", "政府不應該禁止新的叫車服務。", "叫車服務的費率不透明，乘客很困擾。",
+        "計程車的品質參差不齊，政府應該管理。", "乘客的安全比價格更重要。", "新的服務帶來競爭，計程車會進步。",
+    ]  # fmt: skip
+    given = [comment(str(number), f"{text}第{number}號。") for number, text in enumerate(texts * 5)]
+
+    async def story(office: Office) -> Any:
+        return await office.make(given, language="zh-TW")
+
+    made, asked = at_work(story)
+    assert made["counts"]["extracted"] >= 30
+    assert made["coverage"]["placed"] > 0.5
+    assert asked["extraction"] == 3
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_bad_day_at_the_vendors_changes_nothing_in_the_end(seed: int):
+    """Answers that are cut, truncated, wrapped, malformed or wrong, and lost calls: the report is
+    the same."""
+    faults = by_chance(
+        seed,
+        cut=0.03,
+        truncated=0.04,
+        fenced=0.1,
+        malformed=0.05,
+        wrong_types=0.03,
+        prose=0.05,
+        extra_keys=0.1,
+        nan=0.03,
+    )
+
+    async def story(office: Office) -> Any:
+        return await office.make(comments(60))
+
+    made, _ = at_work(story, ReportBrain(), faults=faults)
+    plain, _ = at_work(story, ReportBrain())
+    assert made["counts"] == plain["counts"]
+    assert claims_of(made) == claims_of(plain)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["foreign_ids", "duplicate_ids", "markup", "surrogates", "two_answers", "nested", "empty"],
+)
+def test_hostile_answers_never_reach_the_report(fault: str):
+    """One answer in five is a lie of that kind. What can't be used is asked again, and every
+    comment stays in."""
+
+    async def story(office: Office) -> Any:
+        return await office.make(comments(30))
+
+    made, _ = at_work(story, faults=by_chance(1, **{fault: 0.2}))
+    assert len(made["comments"]) == 30
+    assert not made["method"]["failed"]
+    texts = {each["id"]: each["text"] for each in made["comments"]}
+    for each, quotes in claims_of(made).items():
+        assert all(text in texts[each] for _, _, _, text in quotes)
+    shown = json.dumps([made["topics"], made["findings"], made["cruxes"]])
+    assert "evil.example" not in shown
+    assert "<script" not in shown
+    assert "ghost-" not in shown
+
+
+# --- the price before -----------------------------------------------------------------------------
+
+
+def is_about_right(told: Estimate, stats: dict[str, Any]) -> None:
+    assert told.cost == pytest.approx(price(stats), rel=0.4)
+    assert told.calls == pytest.approx(stats["calls"], rel=0.4)
+    assert told.input_tokens == pytest.approx(stats["input_tokens"], rel=0.4)
+
+
+def test_an_estimate_is_within_forty_percent():
+    _, _, stats, told = report_of_the_sample()
+    is_about_right(told, stats)
+
+
+def test_an_estimate_counts_with_the_topics_that_were_asked_for():
+    async def story(office: Office) -> Any:
+        await office.make(comments(400), topics=6)
+        told = estimate(
+            comments(400), Brief(question=QUESTION, topics=6), office.model, cruxes=True
+        )
+        return told, office.scene.fake.stats()
+
+    is_about_right(*at_work(story))
+
+
+def test_an_estimate_knows_no_price_that_nobody_knows():
+    async def story() -> Any:
+        async with FakeLLM(ReportBrain()) as fake:
+            client = ModelClient(parse(fake.address()), environment=fake.environment)
+            model = language_model(client, MemoryBlobs())
+            return estimate(comments(20), Brief(), model, cruxes=False), estimate(
+                [], Brief(), model, cruxes=True
+            )
+
+    told, nothing = asyncio.run(story())
+    assert [step.step for step in told.steps] == [
+        "clustering",
+        "claims",
+        "sort_and_deduplicate",
+        "summaries",
+    ]
+    assert told.cost is None
+    assert told.input_tokens > 0
+    assert nothing.comments == 0

@@ -1,0 +1,267 @@
+"""Summaries, findings and cruxes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, group, play, text
+
+from holdfast.apps.report.model.summary import Sentence, TopicSummary
+from holdfast.apps.report.testing.hostile_brain import HostileBrain
+from holdfast.apps.report.testing.injections import injections
+from holdfast.ports.language_model import Malformed
+from holdfast.testing.fakellm import Fixed, always, in_turn
+
+GROUPS = [
+    group("Buses should be free", "ann", "bob", "cat"),
+    group("Buses should not be free", "dan", "eve"),
+    group("Fares are unfair", "ann"),
+]
+SUBTOPIC = TOPICS[0].subtopics[0]
+
+
+def summarised(groups: Any = GROUPS, brain: Any = None, **options: Any) -> list[Sentence]:
+    async def story(scene: Scene) -> Any:
+        return await scene.analyst.summarise(TOPICS[0], groups, BRIEF, scene.ctx)
+
+    return play(story, brain, **options)
+
+
+def crux(brain: Any = None, groups: Any = GROUPS, **options: Any) -> Any:
+    async def story(scene: Scene) -> Any:
+        found = await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
+        return found, [call.text for call in scene.fake.calls]
+
+    return play(story, brain, **options)
+
+
+def said(*sentences: tuple[str, list[int]]) -> Any:
+    return {"sentences": [{"text": text, "claims": claims} for text, claims in sentences]}
+
+
+def test_every_sentence_cites_the_groups_it_rests_on():
+    sentences = summarised()
+    ids = {each.id for each in GROUPS}
+    assert sentences
+    assert all(each.cites and set(each.cites) <= ids for each in sentences)
+
+
+def test_numbers_that_were_not_given_are_not_cited():
+    answer = said(("Free buses are wanted [1].", [1, 1, 99, 0]), ("Nobody knows.", [77]), ("", [2]))
+    assert summarised(brain=Fixed(summaries=answer)) == [
+        Sentence("Free buses are wanted.", (GROUPS[0].id,)),
+        Sentence("Nobody knows.", ()),
+    ]
+
+
+def test_an_answer_without_any_evidence_is_sent_back_twice():
+    async def story(scene: Scene) -> Any:
+        with pytest.raises(Malformed):
+            await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
+        return scene.asked()
+
+    assert play(story, Fixed(summaries=said(("Nobody knows.", [])))) == {"summaries": 3}
+
+
+def test_links_images_and_markup_do_not_reach_the_report():
+    hostile = (
+        "**Free** buses ![x](https://evil.example/?q=1) [click](javascript:0) <script>x</script>"
+    )
+    sentences = summarised(brain=Fixed(summaries=said((hostile, [1]))))
+    assert sentences[0].text == "Free buses click x"
+
+
+def test_only_the_sixty_most_supported_groups_are_told():
+    async def story(scene: Scene) -> Any:
+        await scene.analyst.summarise(
+            TOPICS[0], [group(text(number)) for number in range(200)], BRIEF, scene.ctx
+        )
+        return scene.fake.calls[0].text
+
+    told = play(story)
+    assert told.count('"number":') == 60
+    assert "(no. 59)" in told
+    assert "(no. 60)" not in told
+
+
+def test_names_of_speakers_are_never_told():
+    async def story(scene: Scene) -> Any:
+        groups = [
+            group("Buses should be free", "Zebulon"),
+            group("Buses should not be free", "Quirinus"),
+        ]
+        await scene.analyst.summarise(TOPICS[0], groups, BRIEF, scene.ctx)
+        await scene.analyst.overview(TOPICS, [], {"t1": groups}, BRIEF, scene.ctx)
+        await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
+        await scene.analyst.group(SUBTOPIC, [each.members[0] for each in groups], BRIEF, scene.ctx)
+        return [call.system + call.text for call in scene.fake.calls]
+
+    told = play(story)
+    assert len(told) == 4
+    assert not any("Zebulon" in each or "Quirinus" in each for each in told)
+
+
+def test_the_same_groups_are_summarised_once():
+    async def story(scene: Scene) -> Any:
+        one = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
+        other = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, PaperContext(run="run-2"))
+        return one, other, scene.asked()
+
+    one, other, asked = play(story)
+    assert one == other
+    assert asked == {"summaries": 1}
+
+
+def test_a_summary_that_is_refused_is_missing_and_the_log_says_so():
+    async def story(scene: Scene) -> Any:
+        sentences = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
+        crux = await scene.analyst.crux(SUBTOPIC, GROUPS, BRIEF, scene.ctx)
+        return sentences, crux, scene.ctx.warnings
+
+    sentences, crux, warnings = play(story, faults=always("refusal"))
+    assert sentences == []
+    assert crux is None
+    assert "no summaries" in warnings[0]
+    assert "'Fares'" in warnings[1]
+
+
+def test_a_topic_of_nothing_has_no_summary():
+    assert summarised([]) == []
+
+
+# --- overview -------------------------------------------------------------------------------------
+
+
+def overview(groups: Any, brain: Any = None) -> tuple[list[Sentence], str]:
+    async def story(scene: Scene) -> Any:
+        summaries = [TopicSummary("t1", (Sentence("Buses are discussed.", (GROUPS[0].id,)),))]
+        found = await scene.analyst.overview(TOPICS, summaries, groups, BRIEF, scene.ctx)
+        return found, scene.fake.calls[0].text if scene.fake.calls else ""
+
+    return play(story, brain)
+
+
+def test_findings_cite_groups_of_all_topics():
+    parks = [group("Parks need trees", "fay", "gus")]
+    found, told = overview({"t1": GROUPS, "t2": parks})
+    cited = {each for sentence in found for each in sentence.cites}
+    assert parks[0].id in cited
+    assert GROUPS[0].id in cited
+    assert "Buses are discussed." in told
+
+
+def test_at_most_eight_findings():
+    answer = said(*((f"Finding {number}.", [1]) for number in range(20)))
+    assert len(overview({"t1": GROUPS}, Fixed(overview=answer))[0]) == 8
+
+
+def test_nothing_said_is_nothing_found():
+    assert overview({"t1": [], "t2": []}) == ([], "")
+
+
+# --- cruxes ---------------------------------------------------------------------------------------
+
+
+CRUX = {
+    "divided": True,
+    "statement": "Buses should be free",
+    "explanation": "Some want fares gone; others fear that nobody then pays for the buses.",
+    "agree": [1, 2, 3],
+    "disagree": [4, 5],
+    "claims": [1, 2],
+}
+
+
+def test_speakers_are_numbers_to_the_model_and_names_to_us():
+    found, told = crux(Fixed(crux=CRUX))
+    assert found.agree == ("ann", "bob", "cat")
+    assert found.disagree == ("dan", "eve")
+    assert found.cites == (GROUPS[0].id, GROUPS[1].id)
+    assert '{"number":1,"claims":[1,3]}' in told[0]
+
+
+def test_who_is_on_both_sides_is_on_none_and_strangers_are_nobody():
+    found, _ = crux(
+        Fixed(crux={**CRUX, "agree": [1, 2, 2, 99, 0], "disagree": [2, 4, 6], "claims": [2, 7]})
+    )
+    assert found.agree == ("ann",)
+    assert found.disagree == ("dan",)
+    assert found.cites == (GROUPS[1].id,)
+
+
+@pytest.mark.parametrize(
+    "change", [{"divided": False}, {"agree": []}, {"disagree": []}, {"statement": " "}]
+)
+def test_without_two_sides_there_is_no_crux(change: dict[str, Any]):
+    assert crux(Fixed(crux={**CRUX, **change}))[0] is None
+
+
+def test_a_subtopic_of_one_speaker_is_not_asked_about():
+    assert crux(groups=[group("Buses are good"), group("Buses are red")]) == (None, [])
+
+
+def test_a_short_explanation_is_sent_back():
+    class Terse(Fixed):
+        def answer(self, task: str, system: str, text: str, schema: dict[str, Any]) -> Any:
+            self.times = getattr(self, "times", 0) + 1
+            return {**CRUX, "explanation": "Because."} if self.times == 1 else CRUX
+
+    found, told = crux(Terse())
+    assert len(told) == 2
+    assert 30 <= len(found.explanation) <= 500
+
+
+def test_a_long_explanation_is_shortened():
+    found, _ = crux(
+        Fixed(crux={**CRUX, "explanation": "Some want this and others want that. " * 30})
+    )
+    assert 30 <= len(found.explanation) <= 500
+
+
+def test_many_speakers_and_claims_are_bounded():
+    groups = [
+        group(text(number), *(f"s{number}-{each}" for each in range(5))) for number in range(100)
+    ]
+    _, told = crux(groups=groups)
+    assert told[0].count('"statement":') == 60
+    assert told[0].count('"claims":[') == 1 + 150
+
+
+def test_answers_that_have_to_be_repaired_are_repaired():
+    found, told = crux(Fixed(crux=CRUX), faults=in_turn("fenced", "truncated"))
+    assert found is not None
+    assert len(told) in (1, 2)
+
+
+# --- hostile --------------------------------------------------------------------------------------
+
+
+def test_injections_are_in_no_summary_finding_or_crux():
+    hostile = [group(said, f"h{number}") for number, said in enumerate(injections())]
+
+    async def story(scene: Scene) -> Any:
+        everything = [*hostile, *GROUPS]
+        return (
+            await scene.analyst.summarise(TOPICS[0], everything, BRIEF, scene.ctx),
+            await scene.analyst.overview(TOPICS, [], {"t1": everything}, BRIEF, scene.ctx),
+            await scene.analyst.crux(SUBTOPIC, everything, BRIEF, scene.ctx),
+        )
+
+    async def without(scene: Scene) -> Any:
+        return (
+            await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx),
+            await scene.analyst.overview(TOPICS, [], {"t1": GROUPS}, BRIEF, scene.ctx),
+            await scene.analyst.crux(SUBTOPIC, GROUPS, BRIEF, scene.ctx),
+        )
+
+    assert play(story, HostileBrain()) == play(without, HostileBrain())
+
+
+def test_a_language_is_asked_for():
+    async def story(scene: Scene) -> Any:
+        await scene.analyst.summarise(TOPICS[0], GROUPS, replace(BRIEF, language="fr"), scene.ctx)
+        return scene.fake.calls[0].system
+
+    assert '"fr"' in play(story)

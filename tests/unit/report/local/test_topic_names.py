@@ -1,0 +1,125 @@
+"""Topics are named with phrases that people use, as they write them."""
+
+import pytest
+
+from holdfast.apps.report.local.phrases import collect_phrases, root
+from holdfast.apps.report.local.tokenizing import language, languages, stop_words, units
+from holdfast.apps.report.local.topic_names import candidates, compose_name
+
+ENGLISH = stop_words(("en",))
+
+
+def best(texts: list[str], rows: list[int], code: str = "en") -> str:
+    phrases = collect_phrases(texts, stop_words((code,)))
+    found = candidates(phrases, rows, [str(at) for at in range(len(texts))])
+    return compose_name(phrases, found, len(rows), code, set())[0]
+
+
+def test_a_phrase_is_better_than_a_word_and_capitals_are_as_people_write_them():
+    texts = [
+        "We must protect Social Security now.",
+        "Social Security is earned.",
+        "Do not cut Social Security, it is our money.",
+        "They want to cut Social Security.",
+        "Teachers are underpaid.",
+        "Pay teachers more.",
+        "The roads are broken.",
+        "Fix the roads.",
+    ]
+    assert best(texts, [0, 1, 2, 3]) == "Social Security"
+
+
+def test_a_name_is_no_verb():
+    texts = [
+        "We should protect the parks.",
+        "Please protect our parks",
+        "They must protect parks from noise.",
+        "I love the parks.",
+        "Buses are late.",
+        "We want buses.",
+    ]
+    assert best(texts, [0, 1, 2, 3]) == "Parks"
+
+
+def test_small_words_hold_a_phrase_together():
+    texts = [
+        "Keep the separation of church and state.",
+        "The separation of church and state matters",
+        "I want separation of church and state!",
+        "Taxes are high",
+        "Roads are bad",
+    ]
+    assert best(texts, [0, 1, 2]) == "Separation of church and state"
+
+
+def test_chinese_names_are_words_and_no_torn_pieces():
+    texts = [
+        "應投保乘客責任險",
+        "我覺得乘客責任險很重要",
+        "沒有乘客責任險就不安全",
+        "計程車太貴",
+        "計程車很好",
+        "搭計程車",
+    ]
+    assert best(texts, [0, 1, 2], "zh") == "乘客責任險"
+
+
+def test_a_sentence_that_is_repeated_does_not_name_a_topic_by_itself():
+    texts = ["Full grown men running full speed cause harm."] * 4 + [
+        "Helmets are safer.",
+        "Buy better helmets.",
+    ]
+    assert best(texts, list(range(6))) == "Helmets"
+
+
+def test_siblings_never_share_a_name():
+    texts = ["The bus is late.", "A bus never comes.", "The bus is full", "My bus broke down"] * 2
+    phrases = collect_phrases([f"{text} {at}" for at, text in enumerate(texts)], ENGLISH)
+    taken: set[str] = set()
+    speakers = [str(at) for at in range(8)]
+    names = [
+        compose_name(phrases, candidates(phrases, rows, speakers), 4, "en", taken)[0]
+        for rows in ([0, 1, 2, 3], [4, 5, 6, 7])
+    ]
+    assert names[0] == "Bus"
+    assert names[1] != names[0]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("Women's", "women"),
+        ("parties", "party"),
+        ("Taxes", "taxe"),
+        ("bus", "bus"),
+        ("class", "class"),
+    ],
+)
+def test_plurals_and_possessives_count_together(word, expected):
+    assert root(word) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("We should have more of the same for all", "en"),
+        ("Wir brauchen mehr Bäume und nicht noch mehr Autos", "de"),
+        ("Il faut plus de pistes pour les vélos", "fr"),
+        ("Hay que plantar más árboles en la plaza", "es"),
+        ("我覺得應該開放", "zh"),
+        ("私は梟を愛しています", "ja"),
+        ("نحن نحتاج إلى مدارس", "ar"),
+        ("Черепахи очень милые", "ru"),
+        ("xyzzy", "und"),
+    ],
+)
+def test_languages_are_told_by_script_and_common_words(text, code):
+    assert language(text) == code
+
+
+def test_a_few_foreign_comments_do_not_make_a_language():
+    assert languages(["This is the one"] * 40 + ["Das ist nicht gut und der Rest auch"]) == ["en"]
+
+
+def test_scripts_without_spaces_are_compared_by_pairs():
+    assert units("Uber的出現 is new", ENGLISH) == ["uber", "的出", "出現", "new"]
