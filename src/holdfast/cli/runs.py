@@ -56,7 +56,7 @@ class Changed(Struct):
 @limit_option()
 @cursor_option()
 @session_of
-def list_(session: Session, limit: int, cursor: str | None, **where: str | None) -> None:
+def list_(session: Session, limit: int, cursor: str | None, **where: Any) -> None:
     """List runs, newest first.
 
     \b

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.model.commands import Prune
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, story
@@ -39,15 +41,16 @@ class LabelTopics(StoreTopics):
         await scene.submit("r2", labels={"user_id": "7"}, lane="fast", key="k")
         epoch = await scene.start("r3", labels={"user_id": "7"}, lane="slow")
         await scene.settle("r3", epoch, "succeeded")
-        where = {"labels": {"user_id": "7"}, "tenant": "acme"}
-        for fields, expected in (
+        where: dict[str, Any] = {"labels": {"user_id": "7"}, "tenant": "acme"}
+        cases: list[tuple[dict[str, Any], list[str]]] = [
             ({"pipeline": "other"}, ["r1"]),
             ({"lane": "fast"}, ["r2"]),
             ({"key": "k"}, ["r2"]),
             ({"state": "succeeded"}, ["r3"]),
             ({"state": "queued"}, ["r2", "r1"]),
             ({"id_prefix": "r"}, ["r3", "r2", "r1"]),
-        ):
+        ]
+        for fields, expected in cases:
             runs = await scene.store.runs(RunFilter(**where, **fields))
             assert [run.id for run in runs] == expected, fields
             counts = await scene.store.count(RunFilter(**where, **fields))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.model.commands import Cancel, PauseRun
 from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.scene import Scene, StoreTopics, story
 
 
 async def listed(
-    scene: Scene, limit: int = 50, before: int | None = None, **where: str
+    scene: Scene, limit: int = 50, before: int | None = None, **where: Any
 ) -> list[str]:
     runs = await scene.store.runs(RunFilter(**where), limit=limit, before=before)
     return [run.id for run in runs]
