@@ -14,17 +14,12 @@ from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.store import StandByContract, StoreContract
+from holdfast.testing.contracts.store import StoreContract
 
 
 class TestMemoryStore(StoreContract):
     def make_store(self, clock: ManualClock) -> Store:
         return MemoryStore(clock)
-
-
-class TestMemoryStoreWithStandBy(StandByContract):
-    def make_store(self, clock: ManualClock) -> Store:
-        return MemoryStore(clock, patience=0.05)
 
 
 class OnDisk(StoreContract):
@@ -55,7 +50,7 @@ class TestPostgresStore(StoreContract):
         return PostgresStore(self.url, clock)
 
 
-class TestRedisStore(StandByContract):
+class TestRedisStore(StoreContract):
     @pytest.fixture(autouse=True)
     def _with_keys_of_its_own(self) -> None:
         self.url = self.server().url(prefix=fresh_prefix())

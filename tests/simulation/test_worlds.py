@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Claim, Claimed
 from holdfast.ports.store import Store
 from holdfast.testing.crash import quiet
 
@@ -19,10 +18,6 @@ from .story import Story
 
 SCALE = int(os.environ.get("HOLDFAST_SIMULATION_SCALE", "1"))
 BLOCK = 20
-
-
-def standing_by(clock: Clock) -> Store:
-    return MemoryStore(clock, patience=5.0)
 
 
 def sqlite(clock: Clock) -> Store:
@@ -38,28 +33,6 @@ def tell_all(first: int, make_store: Callable[[Clock], Store]) -> None:
 @pytest.mark.parametrize("first", range(0, 600 * SCALE, BLOCK))
 def test_the_contract_holds_in_memory(first: int) -> None:
     tell_all(first, MemoryStore)
-
-
-@pytest.mark.parametrize("first", range(20_000, 20_000 + 200 * SCALE, BLOCK))
-def test_the_contract_holds_while_workers_stand_by(first: int) -> None:
-    tell_all(first, standing_by)
-
-
-def test_runs_are_given_to_those_who_stand_by() -> None:
-    """Or the stories above would prove nothing."""
-    given = 0
-
-    class Watched(MemoryStore):
-        async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
-            nonlocal given
-            runs = await super().stand_by(claims)
-            given += len(runs)
-            return runs
-
-    with quiet():
-        for seed in range(20_000, 20_000 + BLOCK):
-            Story(seed, lambda clock: Watched(clock, patience=5.0)).tell()
-    assert given > BLOCK
 
 
 @pytest.mark.parametrize("first", range(10_000, 10_000 + 200 * SCALE, BLOCK))

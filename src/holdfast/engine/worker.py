@@ -102,8 +102,6 @@ class Worker:
             lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"
         }
         self._room = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._stopping = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop
@@ -123,8 +121,6 @@ class Worker:
             )
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
         self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
-        if self._parallel and self._runtime.store.features.stands_by:
-            self._loops.append(asyncio.create_task(self._stand_by(), name="standby"))
         self._runtime.expect_work = self._expect_work
 
     async def stop(self, grace: float | None = None) -> None:
@@ -225,14 +221,8 @@ class Worker:
 
     @property
     def _free(self) -> int:
-        """Runs that may be claimed now."""
-        return max(0, self._left)
-
-    @property
-    def _left(self) -> int:
-        """Places that nobody has and nobody is expected to take; below zero there are too few.
-        Those whose outcome is on its way to the store do nothing else any more: the runs that take
-        their places can be claimed in the same transaction."""
+        """Runs that may be claimed now. Those whose outcome is on its way to the store do nothing
+        else any more: the runs that take their places can be claimed in the same transaction."""
         return self.options.concurrency - len(self._active) + self._settling - self._expected
 
     def _start_claim(
@@ -290,41 +280,6 @@ class Worker:
         self._bytes += sum(len(each.input) for each in claimed)
         return claimed
 
-    async def _stand_by(self) -> None:
-        """While there is nothing to do, be where the next run is given out."""
-        while True:
-            await self._idle.wait()
-            if self._stopping.is_set():
-                return
-            try:
-                await asyncio.shield(self._on_its_own(self._be_given()))
-            except Exception as error:  # whatever it is: runs can be claimed, too
-                log.debug("can't stand by: %s: %s", type(error).__name__, error)
-                await asyncio.sleep(self.options.poll)
-
-    async def _be_given(self) -> bool:
-        """Keep a place free meanwhile, unless it is the only one: that belongs to what is queued,
-        and a run that comes when it is taken is handed over."""
-        times = self._runtime.times
-        trusted_until = times.trusted_until(self._runtime.clock.monotonic())
-        claims = [
-            Claim(self.name, lane, names, 1, times.ttl) for lane, names in self._parallel.items()
-        ]
-        kept = 1 if self.options.concurrency > 1 else 0
-        self._expected += kept
-        try:
-            given = await self._runtime.store.stand_by(claims)
-        finally:
-            self._expected -= kept
-            self._room.set()
-        for each in given:
-            self._expected += 1
-            self._bytes += len(each.input)
-            if self._left < 0 and (others := self._claims - {asyncio.current_task()}):
-                await asyncio.wait(others)  # what was asked for may not come
-            self._begin(each, trusted_until, hand_over=self._left < 0)
-        return bool(given)
-
     async def _look_after_leases(self) -> None:
         """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all
         the time."""
@@ -337,15 +292,14 @@ class Worker:
 
     # --- executing --------------------------------------------------------------------------------
 
-    def _begin(self, claimed: Claimed, trusted_until: float, *, hand_over: bool = False) -> None:
+    def _begin(self, claimed: Claimed, trusted_until: float) -> None:
         pipeline = self._pipelines[claimed.pipeline]
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._lost)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
-        if hand_over or self._stopping.is_set():
+        if self._stopping.is_set():
             execution.drain()
         self._active[lease] = _Attempt(execution, self._loop.create_task(self._execute(execution)))
         self._runtime.keeper.keep(lease)
-        self._idle.clear()
         self._expected -= 1
 
     def _lost(self, lease: Lease) -> None:
@@ -373,8 +327,6 @@ class Worker:
         self._runtime.keeper.drop(execution.lease)
         self._bytes -= len(execution.claimed.input)
         self._room.set()
-        if not self._active:
-            self._idle.set()
 
     async def _settle(self, execution: Execution, settle: Settle) -> None:
         self._settling += 1

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.commands import Claim, Claimed, Command, Reply
+from holdfast.model.commands import Command, Reply
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import Run
@@ -83,7 +83,7 @@ class Features(Struct, frozen=True):
     batches_in_flight: int = 1
     """How many `apply` calls are worth having under way at once."""
     stands_by: bool = False
-    """It can give a run to an idle worker in the commit that accepts it: see `Store.stand_by`."""
+    """Ignored. It goes together with the last adapter that sets it."""
 
 
 class Store(Protocol):
@@ -116,15 +116,6 @@ class Store(Protocol):
         call raises. Commands on one run, lane or lock take effect in the order given. Others may be
         applied in any order, also when they compete for one idempotency key or unique slot: who
         needs an order waits for the answer."""
-        ...
-
-    async def stand_by(self, claims: Sequence[Claim]) -> list[Claimed]:
-        """Wait a moment, under a second, and be given a run that one of the claims may have, as it
-        is accepted.
-
-        For workers with nothing to do, and only where `features.stands_by`. What is given is
-        claimed, as by `Claim`, with a lease that counts from this call or later; often nothing is.
-        An answer that is lost is like that of a `Claim`: whoever stops waits for it."""
         ...
 
     async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:

@@ -18,7 +18,6 @@ from holdfast.testing.contracts.store_topics.outbox import OutboxTopics
 from holdfast.testing.contracts.store_topics.reads import ReadTopics
 from holdfast.testing.contracts.store_topics.retention import RetentionTopics
 from holdfast.testing.contracts.store_topics.settling import SettlingTopics
-from holdfast.testing.contracts.store_topics.standby import StandByTopics
 
 
 class StoreContract(
@@ -39,7 +38,3 @@ class StoreContract(
     DoorbellTopics,
 ):
     """Subclass it and define `make_store`. No test sleeps: the clock is moved."""
-
-
-class StandByContract(StandByTopics, StoreContract):
-    """For a store that declares `features.stands_by`."""
