@@ -25,14 +25,14 @@ _EXPORTS = {
     "Pause": "holdfast.errors",
     "Permanent": "holdfast.errors",
     "Pipeline": "holdfast.model.pipeline",
-    "Retention": "holdfast.engine.sweeper",
+    "Retention": "holdfast.model.options",
     "Retry": "holdfast.model.retry",
     "RunCancelled": "holdfast.errors",
     "RunFailed": "holdfast.errors",
     "RunHandle": "holdfast.engine.handle",
     "RunState": "holdfast.model.run",
     "Transient": "holdfast.errors",
-    "WorkerOptions": "holdfast.engine.worker",
+    "WorkerOptions": "holdfast.model.options",
 }
 
 __all__ = [
@@ -78,8 +78,6 @@ if TYPE_CHECKING:
     from holdfast.engine.handle import RunHandle as RunHandle
     from holdfast.engine.locks import LeaderElection as LeaderElection
     from holdfast.engine.locks import Lock as Lock
-    from holdfast.engine.sweeper import Retention as Retention
-    from holdfast.engine.worker import WorkerOptions as WorkerOptions
     from holdfast.errors import Conflict as Conflict
     from holdfast.errors import DefinitionError as DefinitionError
     from holdfast.errors import HoldfastError as HoldfastError
@@ -92,6 +90,8 @@ if TYPE_CHECKING:
     from holdfast.model.items import Items as Items
     from holdfast.model.lane import Lane as Lane
     from holdfast.model.lease import LeaseTimes as LeaseTimes
+    from holdfast.model.options import Retention as Retention
+    from holdfast.model.options import WorkerOptions as WorkerOptions
     from holdfast.model.pipeline import Pipeline as Pipeline
     from holdfast.model.retry import Retry as Retry
     from holdfast.model.run import RunState as RunState

@@ -20,12 +20,13 @@ from holdfast.engine.payloads import Payloads
 from holdfast.engine.receiver import Receiver
 from holdfast.engine.relay import Relay
 from holdfast.engine.runtime import Runtime
-from holdfast.engine.sweeper import Retention, Sweeper
-from holdfast.engine.worker import Worker, WorkerOptions
+from holdfast.engine.sweeper import Sweeper
+from holdfast.engine.worker import Worker
 from holdfast.errors import ConfigurationError, UnknownPipeline
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import Retention, WorkerOptions
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.analyst import Analysts
 from holdfast.ports.blobs import BlobStore
@@ -113,7 +114,7 @@ class Holdfast:
             lease=like._times if like and loaded.is_default("lease") else given.lease,
             retention=like._retention
             if like and loaded.is_default("retention")
-            else Retention(given.retention.finished, given.retention.failed),
+            else given.retention,
         )
 
     def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:

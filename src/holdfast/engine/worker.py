@@ -22,6 +22,7 @@ from holdfast.errors import ConfigurationError, LeaseLost, Transient
 from holdfast.model.commands import Claim, Claimed, DefineLane, SaveProgress, Settle
 from holdfast.model.ids import new_token
 from holdfast.model.lane import Lane
+from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
 
 log = logging.getLogger("holdfast.worker")
@@ -30,23 +31,6 @@ log = logging.getLogger("holdfast.worker")
 CANCEL_NOTICE = 1.0
 """How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are
 refused at once."""
-
-
-class WorkerOptions(Struct, frozen=True):
-    """Flow control and patience of one worker."""
-
-    concurrency: int = 64
-    """Runs in flight at once."""
-    max_bytes: int = 500 * 1024 * 1024
-    """Sum of the inputs' sizes in flight."""
-    batch: int = 128
-    """Runs claimed at once, and never more than half of `concurrency`."""
-    poll: float = 1.0
-    """The safety net under the doorbell, in seconds."""
-    progress: float = 0.5
-    """How often unfinished runs show their progress, in seconds."""
-    grace: float = 5.0
-    """How long steps under way may go on after the worker was told to stop, in seconds."""
 
 
 class _Attempt(Struct, frozen=True):

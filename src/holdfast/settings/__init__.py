@@ -8,7 +8,7 @@ from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.loading import Loaded, load
 from holdfast.settings.places import CONFIG, PROFILE, SECRETS
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Keep, Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import Logs, Pool, Settings, Timeouts
 
 __all__ = [
     "CONFIG",
@@ -16,7 +16,6 @@ __all__ = [
     "PROFILE",
     "SECRETS",
     "Field",
-    "Keep",
     "Loaded",
     "Logs",
     "Pool",

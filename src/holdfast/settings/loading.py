@@ -18,11 +18,12 @@ from msgspec import Struct
 
 from holdfast.errors import ConfigurationError
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import Retention
 from holdfast.settings import places
 from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.places import Given, Layer
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Keep, Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import Logs, Pool, Settings, Timeouts
 
 DEFAULT = "default"
 
@@ -196,7 +197,7 @@ def _build(values: dict[str, Any]) -> Settings:
     return Settings(
         **plain,
         lease=LeaseTimes(**table("lease")),
-        retention=Keep(**table("retention")),
+        retention=Retention(**table("retention")),
         pool=Pool(**table("pool")),
         timeout=Timeouts(**table("timeout")),
         log=Logs(**table("log")),

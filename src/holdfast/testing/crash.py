@@ -20,7 +20,6 @@ from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.app import Holdfast
 from holdfast.engine.payloads import Payloads
-from holdfast.engine.worker import WorkerOptions
 from holdfast.model.commands import (
     Acquire,
     Command,
@@ -35,6 +34,7 @@ from holdfast.model.commands import (
     Sweep,
 )
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
