@@ -6,11 +6,11 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
-import msgspec
-
 from holdfast import bootstrap
+from holdfast.bootstrap import Options
 from holdfast.engine.committer import Committer
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
@@ -23,7 +23,7 @@ from holdfast.engine.runtime import Runtime
 from holdfast.engine.sweeper import Sweeper
 from holdfast.engine.worker import Worker
 from holdfast.errors import ConfigurationError, UnknownPipeline
-from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.clock import Clock
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.options import Retention, WorkerOptions
@@ -33,7 +33,7 @@ from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
 from holdfast.services.operations import Operations
-from holdfast.settings import Loaded, load
+from holdfast.settings import DEFAULT_STORE, Loaded, load
 
 In = TypeVar("In")
 
@@ -50,7 +50,7 @@ class Holdfast:
 
     def __init__(
         self,
-        store: str | Store = "sqlite:///holdfast.db",
+        store: str | Store = DEFAULT_STORE,
         pipelines: Iterable[Pipeline[Any]] = (),
         *,
         blobs: str | BlobStore | None = None,
@@ -62,78 +62,75 @@ class Holdfast:
         threads: bool = True,
         provide: Mapping[type[Any], Any] | None = None,
     ) -> None:
-        self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
-        self.name = f"{socket.gethostname()}-{os.getpid()}"
-        self._clock = clock or SystemClock()
-        self.store_url = store if isinstance(store, str) else None
-        self.store: Store = (
-            bootstrap.make_store(store, self._clock) if isinstance(store, str) else store
+        given = {
+            "worker": worker if isinstance(worker, WorkerOptions) else None,
+            "lease": lease,
+            "retention": retention,
+            "clock": clock,
+            "provide": provide,
+        }
+        self._wire(
+            Options(
+                store,
+                blobs,
+                bus,
+                works=bool(worker),
+                threads=threads,
+                **{name: value for name, value in given.items() if value is not None},
+            ),
+            pipelines,
         )
-        self.bus: Bus | None = bootstrap.make_bus(bus) if isinstance(bus, str) else bus
-        self._blobs = self._make_blobs(blobs)
-        self._worker_options = worker if isinstance(worker, WorkerOptions) else WorkerOptions()
-        self._wants_worker = bool(worker) and bool(self.pipelines)
-        self._retention = retention or Retention()
-        self._times = lease or LeaseTimes()
-        self._threads = threads
-        self._provide = {Analysts: bootstrap.ShippedAnalysts(self._blobs), **(provide or {})}
-        self.runtime = self._wire()
-        self._intake = Intake(self.runtime)
-        self.worker: Worker | None = None
-        self._open = False
-        self._background: list[asyncio.Task[Any]] = []
-        self._opening = asyncio.Lock()
+
+    @classmethod
+    def from_options(cls, options: Options, pipelines: Iterable[Pipeline[Any]] = ()) -> Holdfast:
+        """An app as one value describes it."""
+        app = cls.__new__(cls)
+        app._wire(options, pipelines)
+        return app
 
     @classmethod
     def from_settings(
         cls,
         loaded: Loaded | None = None,
-        pipelines: Iterable[Pipeline[Any]] = (),
+        pipelines: Iterable[Pipeline[Any]] | None = None,
         *,
         like: Holdfast | None = None,
         worker: bool = True,
     ) -> Holdfast:
         """An app as the settings say (read from all their places by default).
 
-        `like` is an app declared in code: it gives what the settings leave open.
-        """
-        loaded = loaded or load()
-        given = loaded.settings
-        own = like if loaded.is_default("store") else None
-        store = (own.store_url or own.store) if own else given.store
-        return cls(
-            bootstrap.with_options(store, given) if isinstance(store, str) else store,
-            pipelines,
-            blobs=given.blobs or (own._blobs if own else None),
-            bus=(
-                own.bus
-                if own and loaded.is_default("bus")
-                else bootstrap.with_options(given.bus, given)
-            ),
-            worker=_worker_options(loaded, like) if worker else False,
-            lease=like._times if like and loaded.is_default("lease") else given.lease,
-            retention=like._retention
-            if like and loaded.is_default("retention")
-            else given.retention,
-        )
+        `like` is an app declared in code: it gives what the settings leave open, and its pipelines
+        unless others are named."""
+        code = like.options if like is not None else Options()
+        options = replace(code.with_settings(loaded or load()), works=worker)
+        if pipelines is None:
+            pipelines = like.pipelines.values() if like is not None else ()
+        return cls.from_options(options, pipelines)
 
-    def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:
-        if blobs is None and self.store_url is not None:
-            blobs = bootstrap.default_blobs(self.store_url)
-        return bootstrap.make_blobs(blobs) if isinstance(blobs, str) else blobs
-
-    def _wire(self) -> Runtime:
-        keeper = LeaseKeeper(self.store, self._clock, self._times, threaded=self._threads)
-        runtime = Runtime(
+    def _wire(self, options: Options, pipelines: Iterable[Pipeline[Any]]) -> None:
+        self.options = options
+        self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
+        self.name = f"{socket.gethostname()}-{os.getpid()}"
+        self.store_url = options.store_url
+        self.store = options.make_store()
+        self.bus = options.make_bus()
+        blobs = options.make_blobs()
+        self._provided = {Analysts: bootstrap.ShippedAnalysts(blobs), **options.provide}
+        self.runtime = Runtime(
             self.store,
             Committer(self.store),
-            Payloads(self._blobs),
-            keeper,
-            self._clock,
-            self._times,
+            Payloads(blobs),
+            LeaseKeeper(self.store, options.clock, options.lease, threaded=options.threads),
+            options.clock,
+            options.lease,
+            provided=self._provided,
+            on_execute=options.on_execute,
         )
-        runtime.provided = self._provide
-        return runtime
+        self._intake = Intake(self.runtime)
+        self.worker: Worker | None = None
+        self._open = False
+        self._background: list[asyncio.Task[Any]] = []
+        self._opening = asyncio.Lock()
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -156,7 +153,7 @@ class Holdfast:
                 await self.bus.open()
             self._open = True
             try:
-                if self._wants_worker:
+                if self.options.works and self.pipelines:
                     await self._start_worker()
             except (Exception, asyncio.CancelledError):
                 await self.close(grace=0)
@@ -168,10 +165,10 @@ class Holdfast:
 
     async def _start_worker(self) -> None:
         runtime = self.runtime
-        self.worker = Worker(runtime, self.pipelines.values(), self._worker_options)
+        self.worker = Worker(runtime, self.pipelines.values(), self.options.worker)
         runtime.waiters.watched_locally = True
         await self.worker.start()
-        self._run_beside(Sweeper(runtime, self._retention).run())
+        self._run_beside(Sweeper(runtime, self.options.retention).run())
         if self.bus is not None:
             self._run_beside(Relay(runtime, self.bus, self.worker.name).run())
 
@@ -192,7 +189,7 @@ class Holdfast:
         self.runtime.waiters.stop()
         await self.runtime.committer.drain()
         await self.runtime.keeper.stop()
-        for provided in self._provide.values():
+        for provided in self._provided.values():
             if (close := getattr(provided, "aclose", None)) is not None:
                 await close()
         if self.bus is not None:
@@ -280,16 +277,3 @@ class Holdfast:
     def election(self, name: str) -> LeaderElection:
         """A leader election for your own code, once the app is open."""
         return LeaderElection(self.runtime, name, owner=self.name)
-
-
-def _worker_options(loaded: Loaded, like: Holdfast | None) -> WorkerOptions:
-    """What the code declares, with what the settings say laid over it."""
-    given = loaded.settings
-    if like is None:
-        return WorkerOptions(given.concurrency, given.max_bytes, grace=given.grace)
-    said = {
-        name: getattr(given, name)
-        for name in ("concurrency", "max_bytes", "grace")
-        if not loaded.is_default(name)
-    }
-    return msgspec.structs.replace(like._worker_options, **said)

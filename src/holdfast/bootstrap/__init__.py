@@ -10,10 +10,12 @@ from holdfast.bootstrap.health import (
     repair_store,
     store_health,
 )
+from holdfast.bootstrap.options import Options
 from holdfast.bootstrap.stores import make_mover, make_store, missing_file
-from holdfast.bootstrap.urls import with_options
+from holdfast.bootstrap.urls import with_server_settings
 
 __all__ = [
+    "Options",
     "ShippedAnalysts",
     "analyst_health",
     "blobs_health",
@@ -27,5 +29,5 @@ __all__ = [
     "missing_file",
     "repair_store",
     "store_health",
-    "with_options",
+    "with_server_settings",
 ]

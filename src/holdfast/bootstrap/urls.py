@@ -17,7 +17,7 @@ SERVERS = ("postgresql://", "postgres://", "redis://", "rediss://")
 """Adapters that are reached over the network, and take parameters after `?`."""
 
 
-def with_options(url: str, settings: Settings) -> str:
+def with_server_settings(url: str, settings: Settings) -> str:
     """The URL of a server with the settings for servers in it; what the URL says itself wins."""
     if not url.startswith(SERVERS):
         return url

@@ -88,7 +88,7 @@ async def _work(session: Session, pipelines: list[Pipeline[Any]], once: bool) ->
             _say_hello(holdfast, pipelines)
             await _until_told(holdfast, pipelines, stop, once)
         finally:
-            drained = await _drain(holdfast, stop, settings.grace)
+            drained = await _drain(holdfast, stop, holdfast.options.worker.grace)
     return ExitCode.OK if drained else stop.code
 
 

@@ -8,10 +8,11 @@ from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.loading import Loaded, load
 from holdfast.settings.places import CONFIG, PROFILE, SECRETS
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import DEFAULT_STORE, Logs, Pool, Settings, Timeouts
 
 __all__ = [
     "CONFIG",
+    "DEFAULT_STORE",
     "FIELDS",
     "PROFILE",
     "SECRETS",

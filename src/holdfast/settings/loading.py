@@ -43,6 +43,17 @@ class Loaded(Struct, frozen=True):
             if known == name or known.startswith(f"{name}.")
         )
 
+    def given(self, table: str = "") -> dict[str, Any]:
+        """What somebody has set, by name; with a table (`lease`), what is set in it."""
+        prefix = f"{table}." if table else ""
+        values = getattr(self.settings, table) if table else self.settings
+        names = [
+            name.removeprefix(prefix)
+            for name, origin in self.origins.items()
+            if origin != DEFAULT and name.startswith(prefix)
+        ]
+        return {name: getattr(values, name) for name in names if "." not in name}
+
     def shown(self, name: str) -> str:
         """A value fit to be shown."""
         value: Any = self.settings

@@ -7,6 +7,7 @@ from msgspec import Struct
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.options import Retention, WorkerOptions
 
+DEFAULT_STORE = "sqlite:///holdfast.db"
 _WORKER = WorkerOptions()
 
 
@@ -33,7 +34,7 @@ class Logs(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """What `load` answers. Durations are seconds, sizes are bytes."""
 
-    store: str = "sqlite:///holdfast.db"
+    store: str = DEFAULT_STORE
     blobs: str | None = None
     bus: str = "none"
     llm: str = "local:"
