@@ -11,15 +11,12 @@ from typing import Any, TypeVar
 
 from holdfast import bootstrap
 from holdfast.bootstrap import Options
-from holdfast.engine.committer import Committer
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
-from holdfast.engine.keeper import LeaseKeeper
 from holdfast.engine.locks import LeaderElection, Lock
-from holdfast.engine.payloads import Payloads
 from holdfast.engine.receiver import Receiver
 from holdfast.engine.relay import Relay
-from holdfast.engine.runtime import Runtime
+from holdfast.engine.runtime import make_runtime
 from holdfast.engine.sweeper import Sweeper
 from holdfast.engine.worker import Worker
 from holdfast.errors import ConfigurationError, UnknownPipeline
@@ -116,13 +113,12 @@ class Holdfast:
         self.bus = options.make_bus()
         blobs = options.make_blobs()
         self._provided = {Analysts: bootstrap.ShippedAnalysts(blobs), **options.provide}
-        self.runtime = Runtime(
+        self.runtime = make_runtime(
             self.store,
-            Committer(self.store),
-            Payloads(blobs),
-            LeaseKeeper(self.store, options.clock, options.lease, threaded=options.threads),
+            blobs,
             options.clock,
             options.lease,
+            threaded=options.threads,
             provided=self._provided,
             on_execute=options.on_execute,
         )
@@ -166,7 +162,6 @@ class Holdfast:
     async def _start_worker(self) -> None:
         runtime = self.runtime
         self.worker = Worker(runtime, self.pipelines.values(), self.options.worker)
-        runtime.waiters.watched_locally = True
         await self.worker.start()
         self._run_beside(Sweeper(runtime, self.options.retention).run())
         if self.bus is not None:

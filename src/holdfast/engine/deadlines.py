@@ -19,13 +19,14 @@ class Deadline:
 
     __slots__ = ("_cancelling", "_deadlines", "_task", "expired", "when")
 
-    def __init__(self, deadlines: Deadlines, seconds: float) -> None:
+    def __init__(
+        self, deadlines: Deadlines, loop: asyncio.AbstractEventLoop, seconds: float
+    ) -> None:
         self._deadlines = deadlines
-        self._task = asyncio.current_task(
-            deadlines.loop
-        )  # without the loop it asks the kernel for our process id
+        # Without the loop this would ask the kernel for our process id.
+        self._task = asyncio.current_task(loop)
         self._cancelling = self._task.cancelling() if self._task else 0
-        self.when = deadlines.loop.time() + seconds
+        self.when = loop.time() + seconds
         self.expired = False
 
     def __enter__(self) -> Deadline:
@@ -58,17 +59,26 @@ class Deadline:
 
 
 class Deadlines:
-    """All deadlines of one event loop."""
+    """All deadlines of one event loop: the one that runs when the first is made, until that is
+    closed."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
         self.open: dict[Deadline, None] = {}
         self.next = inf
         """For when the timer is set."""
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Another one when an app is opened again: what belonged to the old one is forgotten."""
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.get_running_loop()
+            self.open, self.next, self._timer = {}, inf, None
+        return self._loop
 
     def within(self, seconds: float) -> Deadline:
-        return Deadline(self, seconds)
+        return Deadline(self, self.loop, seconds)
 
     def set_timer(self, when: float) -> None:
         if self._timer is not None:

@@ -124,7 +124,7 @@ class Intake:
 
     def _send(self, command: Submit) -> asyncio.Future[Submitted]:
         if not command.delay:
-            self._runtime.expect_work(command.lane)
+            self._runtime.local_workers.announce(command.lane)
         return self._runtime.committer.send(command)
 
     async def _accept_all(

@@ -105,12 +105,13 @@ class Worker:
             )
         self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
         self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
-        self._runtime.expect_work = self._expect_work
+        self._runtime.local_workers.add(self._on_submission)
 
     async def stop(self, grace: float | None = None) -> None:
         """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs
         over."""
         grace = self.options.grace if grace is None else grace
+        self._runtime.local_workers.remove(self._on_submission)
         self._stopping.set()
         self._room.set()
         for each in self._active.values():
@@ -195,7 +196,7 @@ class Worker:
         self._due = [due for due in self._due if due > now]
         return min([self.options.poll, *(due - now for due in self._due)])
 
-    def _expect_work(self, lane: str) -> None:
+    def _on_submission(self, lane: str) -> None:
         """Let a claim leave with the submission that is about to be sent: one commit less until
         work begins."""
         names = self._parallel.get(lane)
