@@ -13,6 +13,7 @@ from holdfast import bootstrap
 from holdfast.bootstrap import Options
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
+from holdfast.engine.lanes import define_lanes
 from holdfast.engine.locks import LeaderElection, Lock
 from holdfast.engine.receiver import Receiver
 from holdfast.engine.relay import Relay
@@ -138,7 +139,8 @@ class Holdfast:
         await self.close()
 
     async def open(self) -> None:
-        """Open the store and start the worker. Everything else does it by itself when needed."""
+        """Open the store, define the pipelines' lanes, start the worker. Everything else does it by
+        itself when needed."""
         if self._is_open:
             return
         async with self._opening:
@@ -149,6 +151,8 @@ class Holdfast:
                 await self.bus.open()
             self._open = True
             try:
+                if self.options.define_lanes:
+                    await define_lanes(self.runtime.committer, self.pipelines.values())
                 if self.options.works and self.pipelines:
                     await self._start_worker()
             except (Exception, asyncio.CancelledError):

@@ -153,6 +153,25 @@ def test_a_worker_serves_only_the_lanes_it_is_told_to(cli):
     assert cli.state(run) == "queued"
 
 
+def test_a_lane_is_known_by_its_order_before_its_first_worker(cli):
+    cli.submit("line")
+    [lane] = cli.here("lanes", "list", "--json").json["items"]
+    assert (lane["name"], lane["order"], lane["head"], lane["queued"]) == (
+        "line",
+        "fifo",
+        "block",
+        1,
+    )
+
+
+def test_a_run_can_be_cancelled_while_the_code_declares_its_lane_differently(cli):
+    run = cli.submit("line")
+    code = (cli.folder / "pipelines.py").read_text()
+    (cli.folder / "pipelines.py").write_text(code.replace('"fifo", "block"', '"parallel"'))
+    assert "never changes its order" in cli.here("run", "line", "--no-wait", code=2).err
+    assert cli.here("runs", "cancel", run).out == f"{run} cancelled\n"
+
+
 def test_the_leader_of_a_lane_holds_a_lock_that_can_be_taken_away(cli):
     run = cli.submit("line")
     assert cli.submit("line") == run, "one live run for each tenant"

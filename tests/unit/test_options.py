@@ -31,6 +31,7 @@ DECLARED: dict[str, Any] = {
     "bus": InProcessBus(),
     "worker": WorkerOptions(concurrency=3, batch=2, poll=9.0, grace=0.5),
     "works": True,
+    "define_lanes": False,
     "lease": LeaseTimes(ttl=3, renew=1, margin=0.5, sweep=0.5),
     "retention": Retention(finished=5.0, every=60.0),
     "clock": SystemClock(),

@@ -39,6 +39,8 @@ class Options:
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     works: bool = True
     """Whether opening the app starts a worker."""
+    define_lanes: bool = True
+    """Whether opening the app makes the lanes of its pipelines known to the store."""
     lease: LeaseTimes = field(default_factory=LeaseTimes)
     retention: Retention = field(default_factory=Retention)
     clock: Clock = field(default_factory=SystemClock)

@@ -92,7 +92,7 @@ def _steps(count: int) -> str:
 
 
 def _lanes(session: Session) -> str:
-    from holdfast.services.catalogue import lanes_of
+    from holdfast.engine.lanes import lanes_of
 
     return ", ".join(
         f"{lane.name} ({lane.order})" for lane in lanes_of(session.found.pipelines.values())

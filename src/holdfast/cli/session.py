@@ -139,17 +139,22 @@ class Session:
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Holdfast]:
-        """An app without a worker, for changing things."""
+        """An app without a worker, for changing things. Lanes are left as they are: a run can be
+        cancelled also while the code at hand declares its lane differently."""
         self._refuse_missing()
-        async with self.app(self.known.pipelines.values(), worker=False) as app:
+        app = self._app(self.known.pipelines.values(), works=False, define_lanes=False)
+        async with app:
             yield app
 
     def app(self, pipelines: Iterable[Pipeline[Any]], *, worker: bool) -> Holdfast:
+        return self._app(pipelines, works=worker)
+
+    def _app(self, pipelines: Iterable[Pipeline[Any]], **options: bool) -> Holdfast:
         from dataclasses import replace
 
         from holdfast.app import Holdfast
 
-        return Holdfast.from_options(replace(self.app_options, works=worker), pipelines)
+        return Holdfast.from_options(replace(self.app_options, **options), pipelines)
 
     def options(self) -> str:
         """The global options that the next command needs as well, for messages that name one."""

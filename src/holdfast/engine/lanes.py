@@ -1,16 +1,55 @@
-"""The leader of a fifo lane: the only worker that may claim from it.
+"""Lanes: which ones the pipelines use, and who leads a fifo lane.
 
-The right is a lock in the store, named after the lane; its epoch is the leader's term, and every
-claim carries it. So a leader that was paused past its lease claims nothing when it wakes up,
-however late it learns that it is deposed. Order itself does not depend on the leader: the store
-claims only the head, and only when no other run of the lane is under way, so a new leader finds the
-old one's run at the head and goes on with it once its lease has ended."""
+The leader is the only worker that may claim from its lane. The right is a lock in the store, named
+after the lane; its epoch is the leader's term, and every claim carries it. So a leader that was
+paused past its lease claims nothing when it wakes up, however late it learns that it is deposed.
+Order itself does not depend on the leader: the store claims only the head, and only when no other
+run of the lane is under way, so a new leader finds the old one's run at the head and goes on with
+it once its lease has ended."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.engine.committer import Committer
 from holdfast.engine.locks import Lock
 from holdfast.engine.runtime import Runtime
+from holdfast.errors import ConfigurationError
+from holdfast.model.commands import DefineLane
 from holdfast.model.lane import Lane
+from holdfast.model.pipeline import Pipeline
+
+
+def lanes_of(pipelines: Iterable[Pipeline[Any]]) -> dict[Lane, list[str]]:
+    """The lanes that the pipelines use, each with the names of its pipelines. Raises
+    ConfigurationError when one name means two lanes."""
+    by_name: dict[str, Lane] = {}
+    lanes: dict[Lane, list[str]] = {}
+    for pipeline in pipelines:
+        lane = by_name.setdefault(pipeline.lane.name, pipeline.lane)
+        if lane != pipeline.lane:
+            raise ConfigurationError(
+                f"lane {lane.name!r} is declared both as {lane.order} ({lane.head}) and as "
+                f"{pipeline.lane.order} ({pipeline.lane.head}): choose one"
+            )
+        lanes.setdefault(lane, []).append(pipeline.name)
+    return lanes
+
+
+async def define_lanes(committer: Committer, pipelines: Iterable[Pipeline[Any]]) -> None:
+    """Make the lanes of the pipelines known to the store. Raises ConfigurationError when the store
+    knows one of them with another order."""
+    lanes = list(lanes_of(pipelines))
+    definitions = [DefineLane(lane.name, lane.order, lane.head) for lane in lanes]
+    orders = await asyncio.gather(*map(committer.send, definitions))
+    for lane, stored in zip(lanes, orders, strict=True):
+        if stored != lane.order:
+            raise ConfigurationError(
+                f"lane {lane.name!r} is {stored!r} in this store and {lane.order!r} in the code: "
+                "a lane never changes its order; use another lane name"
+            )
 
 
 class LaneLeader:
@@ -32,6 +71,5 @@ class LaneLeader:
         return self._lock.held or await self._lock.try_acquire()
 
     async def resign(self) -> None:
-        """Let the next one lead at once. Only after this worker's runs have ended or been handed
-        over."""
+        """Let the next one lead at once."""
         await self._lock.release()
