@@ -50,7 +50,7 @@ class Intake:
         stored = (
             text
             if self._runtime.payloads.fits_inline(text)
-            else await self._stow(run_id, tenant, text)
+            else await self._offload(run_id, tenant, text)
         )
         command = _command(
             pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay
@@ -84,7 +84,7 @@ class Intake:
             for number, value in enumerate(values, 1)
         ]
         ids = new_ids(self._runtime.clock.now(), len(checked))
-        kept = await self._stow_large(tenant, ids, [text for text, _ in checked])
+        kept = await self._offload_large(tenant, ids, [text for text, _ in checked])
         commands: list[Submit] = []
         answers: list[asyncio.Future[Submitted]] = []
         for place, (run_id, (text, key), stored) in enumerate(zip(ids, checked, kept, strict=True)):
@@ -115,7 +115,7 @@ class Intake:
         stored = (
             text
             if self._runtime.payloads.fits_inline(text)
-            else await self._stow(run_id, run.tenant, text)
+            else await self._offload(run_id, run.tenant, text)
         )
         command = _command(
             pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints
@@ -155,17 +155,17 @@ class Intake:
     def _new_id(self) -> str:
         return new_id(self._runtime.clock.now())
 
-    async def _stow_large(self, tenant: str, ids: list[str], texts: list[str]) -> list[str]:
+    async def _offload_large(self, tenant: str, ids: list[str], texts: list[str]) -> list[str]:
         """The inputs as the store keeps them: themselves, or where they are."""
         fits = self._runtime.payloads.fits_inline
         return [
-            text if fits(text) else await self._stow(run_id, tenant, text)
+            text if fits(text) else await self._offload(run_id, tenant, text)
             for run_id, text in zip(ids, texts, strict=True)
         ]
 
-    async def _stow(self, run_id: str, tenant: str, text: str) -> str:
+    async def _offload(self, run_id: str, tenant: str, text: str) -> str:
         """An input that is too large for the store, as it is kept there: where it is."""
-        return await self._runtime.payloads.stow(text, f"{tenant}/{run_id}/input")
+        return await self._runtime.payloads.offload(text, f"{tenant}/{run_id}/input")
 
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
         if reply.conflict:
@@ -195,7 +195,7 @@ class Intake:
             text = await self._runtime.payloads.fetch(checkpoint.value)
             if text is not None:
                 folder = f"{run.tenant}/{run_id}/{checkpoint.step}/0"
-                checkpoint.value = await self._runtime.payloads.stow(text, folder)
+                checkpoint.value = await self._runtime.payloads.offload(text, folder)
         return checkpoint
 
 

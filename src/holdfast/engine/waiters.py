@@ -7,10 +7,12 @@ import asyncio
 import logging
 from weakref import WeakValueDictionary
 
+import msgspec
 from msgspec import Struct
 
 from holdfast.engine.local_workers import LocalWorkers
 from holdfast.errors import Transient
+from holdfast.model.commands import Settle
 from holdfast.model.run import ErrorInfo, Run
 from holdfast.ports.store import Store
 
@@ -86,3 +88,13 @@ class Waiters:
 
 def ending_of(run: Run) -> Ending:
     return Ending(run.state, run.result, run.error, run.reason)
+
+
+def settled_ending(settle: Settle) -> Ending | None:
+    """How a run ends that is settled like this; None when it goes on."""
+    if settle.outcome == "succeeded":
+        return Ending("succeeded", result=settle.result)
+    if settle.outcome == "failed":
+        error = msgspec.json.decode(settle.error, type=ErrorInfo) if settle.error else None
+        return Ending("failed", error=error)
+    return None

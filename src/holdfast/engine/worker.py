@@ -12,16 +12,17 @@ from typing import Any
 
 from msgspec import Struct
 
+from holdfast.engine.attempt import Attempt
 from holdfast.engine.capacity import Capacity
 from holdfast.engine.claiming import LaneClaimer
 from holdfast.engine.execution import Execution
+from holdfast.engine.graph import Plan
 from holdfast.engine.lanes import lanes_of
 from holdfast.engine.lease import Lease
-from holdfast.engine.plan import Plan
 from holdfast.engine.runtime import Runtime
-from holdfast.engine.settlement import attempt, ending
+from holdfast.engine.waiters import settled_ending
 from holdfast.errors import LeaseLost
-from holdfast.model.commands import Claimed, SaveProgress, Settle
+from holdfast.model.commands import Claimed, Settle
 from holdfast.model.ids import new_token
 from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
@@ -93,7 +94,7 @@ class Worker:
         grace = self.options.grace if grace is None else grace
         self._stop_claiming()
         for running in self._running.values():
-            running.execution.drain()
+            running.execution.attempt.graph.drain()
         if self._running and grace > 0:
             await asyncio.wait(self._run_tasks(), timeout=grace)
         for claimer in self._claimers.values():
@@ -135,44 +136,44 @@ class Worker:
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._lost)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
         if self._stopping:
-            execution.drain()
+            execution.attempt.graph.drain()
         running = self._running[lease] = _Running(execution)
         running.task = self._loop.create_task(self._execute(running))
         self._runtime.keeper.keep(lease)
 
     async def _execute(self, running: _Running) -> None:
         running.begun = True
-        execution = running.execution
+        attempt = running.execution.attempt
         try:
             try:
-                settle = await attempt(execution)
+                settle = await running.execution.execute()
             finally:
                 self._capacity.release()
             if settle is not None:
-                await self._settle(execution, settle)
+                await self._settle(attempt, settle)
             else:
-                log.info("run %s: lease lost, stopped without a trace", execution.claimed.run)
+                log.info("run %s: lease lost, stopped without a trace", attempt.claimed.run)
         except Exception:
-            log.exception("run %s: the worker failed", execution.claimed.run)
+            log.exception("run %s: the worker failed", attempt.claimed.run)
         finally:
-            self._end(execution)
+            self._end(attempt)
 
-    async def _settle(self, execution: Execution, settle: Settle) -> None:
+    async def _settle(self, attempt: Attempt, settle: Settle) -> None:
         try:
-            await execution.persist(settle)
+            await attempt.gate.persist(settle)
         except LeaseLost:
             log.info("run %s: lease lost before its outcome was written", settle.run)
             return
-        log.info("run %s of %s: %s", settle.run, execution.claimed.pipeline, settle.outcome)
-        if (run_ending := ending(settle)) is not None:
-            self._runtime.waiters.resolve(settle.run, run_ending)
+        log.info("run %s of %s: %s", settle.run, attempt.claimed.pipeline, settle.outcome)
+        if (ending := settled_ending(settle)) is not None:
+            self._runtime.waiters.resolve(settle.run, ending)
         elif settle.outcome == "retry" and settle.delay > 0:
-            self._claimers[execution.claimed.lane].expect_retry(settle.delay)
+            self._claimers[attempt.claimed.lane].expect_retry(settle.delay)
 
-    def _end(self, execution: Execution) -> None:
-        del self._running[execution.lease]
-        self._runtime.keeper.drop(execution.lease)
-        self._capacity.remove_input(len(execution.claimed.input))
+    def _end(self, attempt: Attempt) -> None:
+        del self._running[attempt.gate.lease]
+        self._runtime.keeper.drop(attempt.gate.lease)
+        self._capacity.remove_input(len(attempt.claimed.input))
 
     # --- leases -----------------------------------------------------------------------------------
 
@@ -203,8 +204,9 @@ class Worker:
             await asyncio.sleep(self.options.progress)
             now: dict[str, str] = {}
             for lease, running in list(self._running.items()):
-                now[lease.subject] = text = running.execution.progress_text()
-                changed = text != written.get(lease.subject)
-                if changed and lease.trusted and not running.execution.ended:
-                    self._runtime.committer.post(SaveProgress(lease.subject, lease.epoch, text))
+                attempt = running.execution.attempt
+                now[lease.subject] = progress = attempt.journal.progress_text()
+                changed = progress != written.get(lease.subject)
+                if changed and lease.trusted and not attempt.over:
+                    attempt.gate.show_progress(progress)
             written = now
