@@ -82,6 +82,7 @@ def test_a_failed_run_exits_with_5_and_goes_on_from_its_checkpoints_when_redrive
     failed = cli("run", "greet", "-i", "name=Ada", "-i", "trouble=fail", code=5)
     assert failed.out == ""
     assert "nobody is at home" in failed.err.splitlines()[-1]
+    assert ", in deliver\n" in failed.err, "the log has the traceback"
     run = ID.search(failed.err)[0]
     assert f"holdfast runs resume {run}" in failed.err.splitlines()[-1]
 
@@ -237,6 +238,23 @@ def test_a_run_is_shown_as_a_page_with_a_timeline(stage):
     assert f"holdfast dlq redrive run:{stage.failed}" in shown
 
 
+def test_a_failed_run_is_shown_with_the_traceback_of_its_step(stage):
+    shown = stage.here("runs", "show", stage.failed).out
+    error, *traceback = shown[shown.index("failed: deliver: ") :].splitlines()
+    assert error == "failed: deliver: Permanent: nobody is at home"
+    assert traceback[0] == "  Traceback (most recent call last):"
+    assert '    raise Permanent("nobody is at home")' in shown
+    assert "holdfast/engine" not in shown
+    view = stage.here("runs", "show", stage.failed, "--json").json
+    assert ", in deliver\n" in view["run"]["error"]["traceback"]
+    [listed] = stage.here("runs", "list", "--state", "failed", "--json").json["items"]
+    assert listed["error"] == {
+        "name": "Permanent",
+        "message": "nobody is at home",
+        "step": "deliver",
+    }
+
+
 def test_a_run_is_shown_as_json_for_programs(stage):
     view = stage.here("runs", "show", stage.succeeded, "--json").json
     assert set(view) == {
@@ -316,7 +334,10 @@ def test_a_dead_letter_is_shown_with_its_original_bytes(stage):
     shown = stage.here("dlq", "show", stage.failed[:-2], "--json").json
     assert shown["dead_letter"]["id"] == letter["id"]
     assert shown["body"]["name"] == "Bob"
-    assert "Permanent: nobody is at home" in stage.here("dlq", "show", letter["id"]).out
+    assert ", in deliver\n" in shown["error"]["traceback"]
+    page = stage.here("dlq", "show", letter["id"]).out
+    assert "Permanent: nobody is at home" in page
+    assert ", in deliver\n" in page
 
 
 def test_a_dry_run_of_redriving_changes_nothing(stage):

@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 import msgspec
 
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.failures import TryLater, error_info
+from holdfast.engine.failures import TryLater, describe, error_info
 from holdfast.engine.journal import Result
+from holdfast.engine.worker_log import log_retry
 from holdfast.errors import InvalidInput, Permanent, Stop
 from holdfast.model.checkpoint import Checkpoint, checksum, is_outdated, what_is_broken
 from holdfast.model.codec import Codec
@@ -167,14 +168,21 @@ class DurableCall:
         if delay > WAIT_IN_PLACE:
             info = error_info(error, self._step.name, self._key or None)
             raise TryLater(delay, info) from error
-        self._attempt.gate.log(
-            "warning",
-            self._step.name,
-            f"attempt {tries} failed, next in {humanise(delay)}: {error}",
-            {"key": self._key} if self._key else None,
-        )
+        self._log_retry(tries, delay, describe(error))
         await self._wait(delay)
         await self._attempt.gate.confirm()
+
+    def _log_retry(self, tries: int, delay: float, reason: str) -> None:
+        """In the run's log, and in the program's."""
+        step, key = self._step.name, self._key
+        self._attempt.gate.log(
+            "warning",
+            step,
+            f"attempt {tries} failed, next in {humanise(delay)}: {reason}",
+            {"key": key} if key else None,
+        )
+        place = f"{step}[{key}]" if key else step
+        log_retry(self._attempt, place, f"{tries} of {self._max_attempts}", delay, reason)
 
     # --- saving -----------------------------------------------------------------------------------
 

@@ -4,13 +4,11 @@ stops."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
+from holdfast.engine.tracebacks import message_text, traceback_text
 from holdfast.errors import Fix, HoldfastError, Stop, Transient
 from holdfast.model.run import ErrorInfo
-
-MAX_MESSAGE = 2000
-"""Characters of an error's message that are kept."""
 
 
 class StepFailed(HoldfastError):
@@ -37,15 +35,22 @@ class Drained(HoldfastError):
 
 def error_info(error: BaseException, step: str | None = None, key: str | None = None) -> ErrorInfo:
     """An error, fit to be stored."""
-    return ErrorInfo(type(error).__name__, describe(error), step, key)
+    return ErrorInfo(type(error).__name__, describe(error), step, key, traceback_text(error))
 
 
 def describe(error: BaseException) -> str:
-    """A message for people: never empty, never a page."""
-    text = str(error) or (
-        f"retry after {error.retry_after} s" if isinstance(error, Transient) else repr(error)
-    )
-    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " …"
+    """A message for people: never empty, never a page, and without secrets."""
+    if message := message_text(str(error)):
+        return message
+    if isinstance(error, Transient):
+        return f"retry after {error.retry_after} s"
+    return message_text(repr(error))
+
+
+def raise_first_cause(group: BaseExceptionGroup[Any]) -> NoReturn:
+    """Raise what ended a task group in place of the group; what caused it stays with it."""
+    error = first_cause(group)
+    raise error from error.__cause__
 
 
 def first_cause(group: BaseExceptionGroup[Any]) -> BaseException:

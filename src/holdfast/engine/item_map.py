@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Sized
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.failures import TryLater, error_info, first_cause
+from holdfast.engine.failures import TryLater, describe, raise_first_cause
 from holdfast.engine.item_call import ItemCall, ItemFunction
 from holdfast.errors import CheckpointsCorrupt, Fix, ItemsFailed, Stop, StoreUnavailable
 from holdfast.model.checkpoint import SEPARATOR, inner_key
@@ -70,7 +70,7 @@ class ItemMap:
                 for _ in range(workers):
                     group.create_task(self._work(source))
         except BaseExceptionGroup as group:
-            raise first_cause(group) from None
+            raise_first_cause(group)
         self._context.progress(self._done, self._total or self._done)
         return self._results
 
@@ -110,13 +110,15 @@ class ItemMap:
         except (Stop, Fix, StoreUnavailable, CheckpointsCorrupt, TryLater):
             raise
         except Exception as error:
-            info = error_info(error, self._step.name, key)
+            # Without its traceback: there may be thousands of them. If the step fails because of
+            # this one, its traceback is part of the step's.
+            info = ErrorInfo(type(error).__name__, describe(error), self._step.name, key)
             if not self._collect:
                 raise ItemsFailed(f"item {key!r} failed: {info.name}: {info.message}") from error
-            self._count_failure(info)
+            self._count_failure(info, error)
             return Failure(key, info)
 
-    def _count_failure(self, info: ErrorInfo) -> None:
+    def _count_failure(self, info: ErrorInfo, error: Exception) -> None:
         self._failures += 1
         self._record.failed_items = self._failures
         self._attempt.gate.log(
@@ -129,7 +131,7 @@ class ItemMap:
             raise ItemsFailed(
                 f"{self._failures} items failed, more than max_failures={self._max_failures}; the "
                 f"last: {info}"
-            )
+            ) from error
 
 
 class _Source:

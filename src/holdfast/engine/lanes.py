@@ -10,6 +10,7 @@ it once its lease has ended."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,8 @@ from holdfast.errors import ConfigurationError
 from holdfast.model.commands import DefineLane
 from holdfast.model.lane import Lane
 from holdfast.model.pipeline import Pipeline
+
+log = logging.getLogger("holdfast.lanes")
 
 
 def lanes_of(pipelines: Iterable[Pipeline[Any]]) -> dict[Lane, list[str]]:
@@ -56,7 +59,12 @@ class LaneLeader:
     """A worker's candidacy for one lane."""
 
     def __init__(self, runtime: Runtime, lane: Lane, worker: str) -> None:
-        self._lock = Lock(runtime, lane.leader_lock, owner=worker)
+        self._lane = lane.name
+        self._worker = worker
+        self._leads = False
+        self._lock = Lock(
+            runtime, lane.leader_lock, owner=worker, internal=True, on_lost=self._note_lost
+        )
 
     @property
     def token(self) -> str:
@@ -68,8 +76,31 @@ class LaneLeader:
 
     async def lead(self) -> bool:
         """Whether this worker leads now; tries to become leader if nobody does."""
-        return self._lock.held or await self._lock.try_acquire()
+        if self._lock.held:
+            return True
+        self._note_lost()
+        if await self._lock.try_acquire():
+            self._leads = True
+            self._log("gained")
+        return self._leads
 
     async def resign(self) -> None:
         """Let the next one lead at once."""
-        await self._lock.release()
+        if await self._lock.release():
+            self._log("given up")
+        self._leads = False
+
+    def _note_lost(self) -> None:
+        if self._leads:
+            self._leads = False
+            self._log("lost")
+
+    def _log(self, what: str) -> None:
+        log.info(
+            "lane %s: leadership %s, term %d, worker %s",
+            self._lane,
+            what,
+            self.term,
+            self._worker,
+            extra={"fields": {"lane": self._lane, "term": self.term, "worker": self._worker}},
+        )

@@ -31,7 +31,7 @@ class Relay:
         self._runtime = runtime
         self._bus = bus
         self._deployment = deployment
-        self._lock = Lock(runtime, "relay", owner=owner)
+        self._lock = Lock(runtime, "relay", owner=owner, internal=True)
 
     async def run(self) -> None:
         change = 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NoReturn
 
+from msgspec.structs import replace
+
 from holdfast.engine import threads
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.blocking import BlockingStepContext
 from holdfast.engine.context import StepContext
 from holdfast.engine.durable_call import DurableCall
-from holdfast.engine.failures import Drained, StepFailed, TryLater, describe, error_info
+from holdfast.engine.failures import Drained, StepFailed, TryLater, error_info
 from holdfast.engine.feed import View
 from holdfast.engine.journal import Result
 from holdfast.errors import StepTimeout
@@ -63,8 +65,9 @@ class StepCall(DurableCall):
             answer = when.function(**arguments)
             return bool(await answer if asyncio.iscoroutine(answer) else answer)
         except Exception as error:
-            message = f"its condition (when=) failed: {describe(error)}"
-            raise StepFailed(ErrorInfo(type(error).__name__, message, self._step.name)) from error
+            info = error_info(error, self._step.name)
+            message = f"its condition (when=) failed: {info.message}"
+            raise StepFailed(replace(info, message=message)) from error
 
     async def _skip(self) -> Result:
         stored = self._attempt.journal.stored.get((self._step.name, ""))
@@ -154,7 +157,7 @@ class StepCall(DurableCall):
         self._fail(self._record.error)
 
     def _fail(self, info: ErrorInfo) -> NoReturn:
-        self._record.error = info
+        self._record.error = replace(info, traceback=None)  # it is in the error of the run
         self._record.status = StepStatus.FAILED
         self._record.finished = self._clock.now()
         raise StepFailed(info)

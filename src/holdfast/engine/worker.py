@@ -21,6 +21,7 @@ from holdfast.engine.lanes import lanes_of
 from holdfast.engine.lease import Lease
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.waiters import settled_ending
+from holdfast.engine.worker_log import log_lease_lost, log_settled, log_started
 from holdfast.errors import LeaseLost
 from holdfast.model.commands import Claimed, Settle
 from holdfast.model.ids import new_token
@@ -144,27 +145,29 @@ class Worker:
     async def _execute(self, running: _Running) -> None:
         running.begun = True
         attempt = running.execution.attempt
+        log_started(attempt, self.name)
+        started = self._runtime.clock.monotonic()
         try:
             try:
                 settle = await running.execution.execute()
             finally:
                 self._capacity.release()
             if settle is not None:
-                await self._settle(attempt, settle)
+                await self._settle(attempt, settle, started)
             else:
-                log.info("run %s: lease lost, stopped without a trace", attempt.claimed.run)
+                log_lease_lost(attempt)
         except Exception:
             log.exception("run %s: the worker failed", attempt.claimed.run)
         finally:
             self._end(attempt)
 
-    async def _settle(self, attempt: Attempt, settle: Settle) -> None:
+    async def _settle(self, attempt: Attempt, settle: Settle, started: float) -> None:
         try:
             await attempt.gate.persist(settle)
         except LeaseLost:
-            log.info("run %s: lease lost before its outcome was written", settle.run)
+            log_lease_lost(attempt)
             return
-        log.info("run %s of %s: %s", settle.run, attempt.claimed.pipeline, settle.outcome)
+        log_settled(attempt, settle, self._runtime.clock.monotonic() - started)
         if (ending := settled_ending(settle)) is not None:
             self._runtime.waiters.resolve(settle.run, ending)
         elif settle.outcome == "retry" and settle.delay > 0:
