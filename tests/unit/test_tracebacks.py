@@ -183,6 +183,25 @@ def test_a_traceback_that_is_not_there_is_left_out_of_what_is_stored() -> None:
     assert msgspec.json.decode(stored, type=ErrorInfo) == ErrorInfo("E", "m")
 
 
+def test_an_error_that_can_not_be_shown_still_fails_the_run(lab: Any) -> None:
+    class Broken(Permanent):
+        def __str__(self) -> str:
+            raise ZeroDivisionError
+
+    pipeline = Pipeline("p")
+
+    @pipeline.step
+    async def s() -> None:
+        raise Broken
+
+    error = failed(lab, pipeline)
+    assert (error.name, error.message) == (
+        "Broken",
+        "its message can't be shown: ZeroDivisionError",
+    )
+    assert error.traceback is not None
+
+
 # --- how long -------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,15 @@
 """Settings in, wired objects out: the only place that knows which adapter a URL means."""
 
 from holdfast.bootstrap.analysts import ShippedAnalysts, check_analyst
-from holdfast.bootstrap.blobs import default_blobs, make_blobs
-from holdfast.bootstrap.buses import make_bus
+from holdfast.bootstrap.factories import (
+    default_blobs,
+    make_blobs,
+    make_bus,
+    make_mover,
+    make_store,
+    missing_file,
+    with_server_settings,
+)
 from holdfast.bootstrap.health import (
     analyst_health,
     blobs_health,
@@ -11,8 +18,6 @@ from holdfast.bootstrap.health import (
     store_health,
 )
 from holdfast.bootstrap.options import Options
-from holdfast.bootstrap.stores import make_mover, make_store, missing_file
-from holdfast.bootstrap.urls import with_server_settings
 
 __all__ = [
     "Options",

@@ -12,10 +12,13 @@ from typing import Any
 
 from msgspec import structs
 
-from holdfast.bootstrap.blobs import default_blobs, make_blobs
-from holdfast.bootstrap.buses import make_bus
-from holdfast.bootstrap.stores import make_store
-from holdfast.bootstrap.urls import with_server_settings
+from holdfast.bootstrap.factories import (
+    default_blobs,
+    make_blobs,
+    make_bus,
+    make_store,
+    with_server_settings,
+)
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.options import Retention, WorkerOptions

@@ -40,11 +40,13 @@ def error_info(error: BaseException, step: str | None = None, key: str | None = 
 
 def describe(error: BaseException) -> str:
     """A message for people: never empty, never a page, and without secrets."""
-    if message := message_text(str(error)):
-        return message
-    if isinstance(error, Transient):
+    try:
+        message = str(error) or repr(error)
+    except Exception as broken:  # an error that can't be shown must not keep a run from failing
+        return f"its message can't be shown: {type(broken).__name__}"
+    if isinstance(error, Transient) and not str(error):
         return f"retry after {error.retry_after} s"
-    return message_text(repr(error))
+    return message_text(message)
 
 
 def raise_first_cause(group: BaseExceptionGroup[Any]) -> NoReturn:

@@ -49,7 +49,12 @@ def _remove_internal_frames(formatted: TracebackException, seen: set[int] | None
     if id(formatted) in seen:
         return False
     seen.add(id(formatted))
-    frames = [frame for frame in formatted.stack if not frame.filename.startswith(_INTERNAL)]
+    frames = [
+        # Without columns: the marks below a line would take a third of the space.
+        (frame.filename, frame.lineno or 0, frame.name, frame.line)
+        for frame in formatted.stack
+        if not frame.filename.startswith(_INTERNAL)
+    ]
     formatted.stack = StackSummary.from_list(frames)
     related = [formatted.__cause__, formatted.__context__, *(formatted.exceptions or [])]
     left = [_remove_internal_frames(other, seen) for other in related if other is not None]
