@@ -14,6 +14,16 @@ import time
 import pytest
 from tests.acceptance.conftest import HOLDFAST
 
+ECHO = """
+from holdfast import Pipeline
+
+echo = Pipeline("echo")
+
+
+@echo.step
+async def reply(input):
+    return input
+"""
 ID = re.compile(r"[0-9a-z]{26}")
 
 
@@ -46,6 +56,24 @@ def test_input_comes_from_a_file_or_from_standard_input(cli):
     assert cli("run", "greet", "--input-file", "-", stdin='{"name": "Eve"}').json == {
         "greeting": "Hello Eve!"
     }
+
+
+@pytest.mark.parametrize(
+    ("word", "result"), [(":=[1, 2]", [1, 2]), (":=5", 5), ("=Ada", "Ada"), ("a:=1", {"a": 1})]
+)
+def test_an_input_need_not_be_an_object(cli, word, result):
+    (cli.folder / "echo.py").write_text(ECHO)
+    assert cli.here("run", "echo", "--app", "echo.py", "--input", word).json == result
+
+
+@pytest.mark.parametrize("wait", ["--wait", "--no-wait"])
+def test_a_pipeline_without_steps_is_refused(cli, wait):
+    (cli.folder / "empty.py").write_text(
+        "from holdfast import Pipeline\nempty = Pipeline('empty')\n"
+    )
+    refused = cli.here("run", "empty", "--app", "empty.py", wait, code=2)
+    assert "has no steps: declare one with @empty.step" in refused.err
+    assert cli.here("runs", "list", "--json").json["items"] == []
 
 
 def test_what_is_only_submitted_is_executed_by_a_worker(cli):

@@ -52,7 +52,7 @@ class Wish(Struct, frozen=True):
     "-i",
     multiple=True,
     metavar="NAME=TEXT",
-    help="Also NAME:=JSON, dotted paths. Repeatable.",
+    help="Also NAME:=JSON, dotted paths; =TEXT or :=JSON is the whole input. Repeatable.",
 )
 @click.option(
     "--input-file", metavar="FILE", help="A JSON file with the input; - is standard input."
@@ -83,6 +83,7 @@ def command(
     \b
     Examples:
       holdfast run report --input title=Parks --input options.cruxes:=true
+      holdfast run squares --input ':=[1, 2, 3]'
       holdfast run report --input-file request.json --idempotency-key r-123
       holdfast run report --input-file - --no-wait < request.json
     """

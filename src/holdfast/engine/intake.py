@@ -45,6 +45,7 @@ class Intake:
         The same key with the same input gives the same run; with another input it raises Conflict.
         """
         _check_tenant(tenant)
+        _check_steps(pipeline)
         text, key = _checked(pipeline, value, key)
         run_id = self._new_id()
         stored = (
@@ -79,6 +80,7 @@ class Intake:
                 "its own"
             )
         _check_tenant(tenant)
+        _check_steps(pipeline)
         checked = [
             _numbered(number, pipeline, value, keys[number - 1] if keys else None)
             for number, value in enumerate(values, 1)
@@ -255,6 +257,12 @@ def _checked(pipeline: Pipeline[Any], value: Any, key: str | None) -> tuple[str,
     if key is not None:
         _check_key(key)
     return pipeline.input.encode(checked), key
+
+
+def _check_steps(pipeline: Pipeline[Any]) -> None:
+    """Raise DefinitionError for a pipeline that can't have a result: nobody could execute its
+    runs."""
+    _ = pipeline.result_step
 
 
 def _check_tenant(tenant: str) -> None:
