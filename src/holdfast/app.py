@@ -129,7 +129,7 @@ class Holdfast:
         self._background: list[asyncio.Task[Any]] = []
         self._opening = asyncio.Lock()
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------
 
     async def __aenter__(self) -> Holdfast:
         await self.open()
@@ -167,11 +167,11 @@ class Holdfast:
         runtime = self.runtime
         self.worker = Worker(runtime, self.pipelines.values(), self.options.worker)
         await self.worker.start()
-        self._run_beside(Sweeper(runtime, self.options.retention).run())
+        self._start_task(Sweeper(runtime, self.options.retention).run())
         if self.bus is not None:
-            self._run_beside(Relay(runtime, self.bus, self.worker.name).run())
+            self._start_task(Relay(runtime, self.bus, self.worker.name).run())
 
-    def _run_beside(self, coroutine: Any) -> None:
+    def _start_task(self, coroutine: Any) -> None:
         self._background.append(asyncio.create_task(coroutine))
 
     async def close(self, grace: float | None = None) -> None:
@@ -209,11 +209,11 @@ class Holdfast:
     ) -> RunHandle:
         """Accept a run. It is durable when this returns. `run.created` tells a new run from an
         existing one."""
-        found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        declared = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         if not self._is_open:
             await self.open()
         return await self._intake.submit(
-            found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
+            declared, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
         )
 
     async def submit_many(
@@ -228,10 +228,10 @@ class Holdfast:
     ) -> list[RunHandle]:
         """Accept a run for each input, in their order, in as few commits as possible. All are
         durable when this returns; if one input is not valid, none was accepted."""
-        found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        declared = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         await self.open()
         return await self._intake.submit_many(
-            found, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
+            declared, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
         )
 
     async def run(self, run_id: str) -> RunHandle:
@@ -264,7 +264,7 @@ class Holdfast:
             raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
         await self.open()
         receiver = Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant)
-        self._run_beside(receiver.run(await receiver.subscribe()))
+        self._start_task(receiver.run(await receiver.subscribe()))
 
     def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
         """A lock for your own code, once the app is open: `async with app.lock("import") as lock:

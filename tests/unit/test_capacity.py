@@ -1,4 +1,4 @@
-"""The places of a worker: reserved with a request, released with the answer or with the outcome."""
+"""The slots of a worker: reserved with a request, released with the answer or with the outcome."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from holdfast.engine.capacity import Capacity
 
 
-def test_a_new_worker_has_all_its_places_free() -> None:
+def test_a_new_worker_has_all_its_slots_free() -> None:
     capacity = Capacity(concurrency=4, max_bytes=100)
     assert (capacity.free, capacity.free_bytes) == (4, 100)
 
@@ -33,12 +33,12 @@ def test_inputs_count_until_they_are_removed_and_may_pass_the_limit() -> None:
     assert capacity.free_bytes == 70
 
 
-def test_whoever_waits_for_a_place_is_woken_by_a_release() -> None:
+def test_whoever_waits_for_a_slot_is_woken_by_a_release() -> None:
     async def play() -> None:
         capacity = Capacity(concurrency=1, max_bytes=100)
-        await capacity.wait_for_place()
+        await capacity.wait_for_slot()
         capacity.reserve(1)
-        waiting = asyncio.create_task(capacity.wait_for_place())
+        waiting = asyncio.create_task(capacity.wait_for_slot())
         await asyncio.sleep(0)
         capacity.release(0)  # somebody else's answer
         await asyncio.sleep(0)
@@ -53,7 +53,7 @@ def test_nothing_is_free_once_it_is_closed_and_nobody_waits_any_more() -> None:
     async def play() -> None:
         capacity = Capacity(concurrency=1, max_bytes=100)
         capacity.reserve(1)
-        waiting = asyncio.create_task(capacity.wait_for_place())
+        waiting = asyncio.create_task(capacity.wait_for_slot())
         await asyncio.sleep(0)
         capacity.close()
         await waiting

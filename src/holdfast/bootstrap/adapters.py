@@ -22,8 +22,8 @@ Port = Literal["store", "blobs", "bus", "mover", "records"]
 
 class Part(Struct, frozen=True):
     """What implements a port: `module:name` inside `holdfast.adapters`, and the names of what it is
-    given, in order: `url`, `path` (which the URL names), `clock`, `store_url`, `many_hosts` (whether
-    the store is a server, so that workers may be anywhere)."""
+    given, in order: `url`, `path` (which the URL names), `clock`, `store_url`, `many_hosts`
+    (whether the store is a server, so that workers may be anywhere)."""
 
     where: str
     takes: tuple[str, ...] = ()

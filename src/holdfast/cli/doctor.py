@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @click.option(
     "--fix",
     is_flag=True,
-    help="First repair what is safe to repair: create or migrate the store, and on Redis switch eviction off and the "
-    "append-only file on.",
+    help="First repair what is safe to repair: create or migrate the store, and on Redis switch "
+    "eviction off and the append-only file on.",
 )
 @session_of
 def command(session: Session, fix: bool) -> int:

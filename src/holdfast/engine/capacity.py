@@ -6,11 +6,11 @@ import asyncio
 
 
 class Capacity:
-    """The places and bytes of one worker. One counter: `free = concurrency − reserved`.
+    """The slots and bytes of one worker. One counter: `free = concurrency − reserved`.
 
-    A place is reserved when a run is requested, by the claimers. It is released by the claimer when
+    A slot is reserved when a run is requested, by the claimers. It is released by the claimer when
     a claim brings fewer runs than were requested, and by the worker as soon as an attempt has
-    nothing left to do but to write its outcome: the run that takes its place can then be claimed in
+    nothing left to do but to write its outcome: the run that takes its slot can then be claimed in
     the same transaction. The bytes of an input count from its claim to the end of the attempt."""
 
     def __init__(self, concurrency: int, max_bytes: int) -> None:
@@ -30,11 +30,11 @@ class Capacity:
     def free_bytes(self) -> int:
         return max(0, self._max_bytes - self._bytes)
 
-    def reserve(self, places: int) -> None:
-        self._reserved += places
+    def reserve(self, slots: int) -> None:
+        self._reserved += slots
 
-    def release(self, places: int = 1) -> None:
-        self._reserved -= places
+    def release(self, slots: int = 1) -> None:
+        self._reserved -= slots
         self._released.set()
 
     def add_input(self, size: int) -> None:
@@ -44,12 +44,12 @@ class Capacity:
         self._bytes -= size
 
     def close(self) -> None:
-        """Nothing further may be requested; whoever waits for a place is woken."""
+        """Nothing further may be requested; whoever waits for a slot is woken."""
         self._closed = True
         self._released.set()
 
-    async def wait_for_place(self) -> None:
-        """Until a place is free, or it is closed."""
+    async def wait_for_slot(self) -> None:
+        """Until a slot is free, or it is closed."""
         while not self.free and not self._closed:
             self._released.clear()
             await self._released.wait()

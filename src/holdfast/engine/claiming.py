@@ -1,6 +1,6 @@
 """Claiming: one claimer for each lane that a worker serves.
 
-A claimer is one loop: wait for a free place, claim, begin what was claimed, and when nothing was
+A claimer is one loop: wait for a free slot, claim, begin what was claimed, and when nothing was
 there wait for a change in the store, at most the poll interval. In a fifo lane only the leader
 claims."""
 
@@ -68,7 +68,7 @@ class LaneClaimer:
         change = 0
         try:
             while not self._stopping:
-                await self._capacity.wait_for_place()
+                await self._capacity.wait_for_slot()
                 if not await self._try_to_claim() and not self._stopping:
                     change = await self._runtime.store.wait(
                         change, self._time_to_wait(), work=self._leader is None
@@ -123,7 +123,7 @@ class LaneClaimer:
         return claim
 
     async def _claim(self) -> bool:
-        """Claim and begin as many runs as there are, and as there are places for. Whether there may
+        """Claim and begin as many runs as there are, and as there are slots for. Whether there may
         be more."""
         request, claimed = self._request(), None
         while request is not None:

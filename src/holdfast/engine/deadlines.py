@@ -1,4 +1,4 @@
-"""Deadlines that cost nothing until they strike.
+"""Deadlines that cost nothing until they expire.
 
 Thousands of short steps each have a deadline that is hardly ever reached. A timer per step would be
 pushed on and taken off the loop's heap for nothing; here all deadlines of a loop share one timer,
@@ -52,7 +52,7 @@ class Deadline:
         ):
             raise TimeoutError from error
 
-    def strike(self) -> None:
+    def expire(self) -> None:
         self.expired = True
         if self._task is not None:
             self._task.cancel()
@@ -84,15 +84,15 @@ class Deadlines:
         if self._timer is not None:
             self._timer.cancel()
         self.next = when
-        self._timer = self.loop.call_at(when, self._strike)
+        self._timer = self.loop.call_at(when, self._expire)
 
-    def _strike(self) -> None:
+    def _expire(self) -> None:
         """Cancel what is over, and set the timer for the next; most of those it was set for are
         long gone."""
         self._timer, self.next = None, inf
         now = self.loop.time() + PRECISION
         for deadline in [deadline for deadline in self.open if deadline.when <= now]:
             del self.open[deadline]
-            deadline.strike()
+            deadline.expire()
         if self.open:
             self.set_timer(min(deadline.when for deadline in self.open))

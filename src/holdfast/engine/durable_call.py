@@ -181,8 +181,8 @@ class DurableCall:
             f"attempt {tries} failed, next in {humanise(delay)}: {reason}",
             {"key": key} if key else None,
         )
-        place = f"{step}[{key}]" if key else step
-        log_retry(self._attempt, place, f"{tries} of {self._max_attempts}", delay, reason)
+        name = f"{step}[{key}]" if key else step
+        log_retry(self._attempt, name, f"{tries} of {self._max_attempts}", delay, reason)
 
     # --- saving -----------------------------------------------------------------------------------
 

@@ -40,9 +40,9 @@ class Plan:
 class Graph:
     """Which steps of one attempt may begin, and the feeds of items between them.
 
-    `Execution` reports what starts and ends, and begins what it is told. The worker drains it when
-    it stops: then nothing further may begin. Steps and items put into the feeds and read from
-    them."""
+    `Execution` reports what starts and ends, and begins the steps that it returns. The worker
+    drains it when it stops: then nothing further may begin. Steps and items put into the feeds and
+    read from them."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -71,7 +71,7 @@ class RunHandle:
         waiters = self._runtime.waiters
         waiting = self._by_worker or waiters.future(self.id)
         if self._by_worker is None:
-            await waiters.look([self.id])
+            await waiters.resolve_ended([self.id])
         waiters.watch()
         if timeout is None:
             return await asyncio.shield(waiting)

@@ -1,4 +1,4 @@
-"""Accepting work: validated, fingerprinted, durable before anybody is told that it was accepted."""
+"""Accepting work: a run is valid, fingerprinted and durable before its submitter has an answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from holdfast.model.run import Run
 In = TypeVar("In")
 MAX_KEY = 255
 
-AT_ONCE = 500
-"""So many of `submit_many` are sent before the next ones are made: nearly what the committer puts
-into one batch."""
+SUBMIT_BATCH = 500
+"""So many runs of `submit_many` are sent before the next ones are made: nearly what the committer
+puts into one batch."""
 
 
 class Intake:
@@ -86,17 +86,17 @@ class Intake:
             for number, value in enumerate(values, 1)
         ]
         ids = new_ids(self._runtime.clock.now(), len(checked))
-        kept = await self._offload_large(tenant, ids, [text for text, _ in checked])
+        inputs = await self._offload_large(tenant, ids, [text for text, _ in checked])
         commands: list[Submit] = []
         answers: list[asyncio.Future[Submitted]] = []
-        for place, (run_id, (text, key), stored) in enumerate(zip(ids, checked, kept, strict=True)):
+        for run_id, (text, key), stored in zip(ids, checked, inputs, strict=True):
             commands.append(
                 _command(
                     pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay
                 )
             )
-            answers.append(self._runtime.committer.send(commands[place]))
-            if place % AT_ONCE == AT_ONCE - 1:
+            answers.append(self._runtime.committer.send(commands[-1]))
+            if len(commands) % SUBMIT_BATCH == 0:
                 await asyncio.sleep(0)  # the store begins with these while the next ones are made
         return await self._accept_all(pipeline, commands, answers)
 
@@ -144,7 +144,7 @@ class Intake:
                 except Conflict as conflict:
                     conflicts.append(conflict)
         finally:
-            for answer in answers:  # of which nobody will hear any more
+            for answer in answers:  # nobody will ask for the rest
                 if not answer.cancel() and not answer.cancelled():
                     answer.exception()
         if conflicts:
@@ -158,7 +158,7 @@ class Intake:
         return new_id(self._runtime.clock.now())
 
     async def _offload_large(self, tenant: str, ids: list[str], texts: list[str]) -> list[str]:
-        """The inputs as the store keeps them: themselves, or where they are."""
+        """The inputs as they are stored: as they are, or as references to blobs."""
         fits = self._runtime.payloads.fits_inline
         return [
             text if fits(text) else await self._offload(run_id, tenant, text)
@@ -166,7 +166,7 @@ class Intake:
         ]
 
     async def _offload(self, run_id: str, tenant: str, text: str) -> str:
-        """An input that is too large for the store, as it is kept there: where it is."""
+        """Move an input to the blob store; the reference to it."""
         return await self._runtime.payloads.offload(text, f"{tenant}/{run_id}/input")
 
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
@@ -188,8 +188,8 @@ class Intake:
                 f"{', '.join(pipeline.steps)}"
             )
         redone = downstream(pipeline, from_step)
-        kept = [c for c in await self._runtime.store.checkpoints(run.id) if c.step not in redone]
-        return [await self._copied(checkpoint, run, run_id) for checkpoint in kept]
+        checkpoints = await self._runtime.store.checkpoints(run.id)
+        return [await self._copied(c, run, run_id) for c in checkpoints if c.step not in redone]
 
     async def _copied(self, checkpoint: Checkpoint, run: Run, run_id: str) -> Checkpoint:
         """Blobs belong to one run and are deleted with it, so the new run gets its own."""
@@ -233,11 +233,11 @@ def _command(
 
 def downstream(pipeline: Pipeline[Any], step: str) -> set[str]:
     """A step and all that depend on it."""
-    found = {step}
+    dependents = {step}
     for name, other in pipeline.steps.items():  # declared in dependency order
-        if found & (other.waits_for | set(other.streams)):
-            found.add(name)
-    return found
+        if dependents & (other.waits_for | set(other.streams)):
+            dependents.add(name)
+    return dependents
 
 
 def _numbered(

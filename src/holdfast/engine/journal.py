@@ -114,10 +114,10 @@ class Journal:
 
     def reuse_item(self, checkpoint: Checkpoint, record: StepRecord, epoch: int) -> None:
         """What an earlier attempt paid for an item belongs to the usage of its step, once."""
-        place = (checkpoint.step, checkpoint.key)
-        if checkpoint.epoch == epoch or place in self._counted:
+        item = (checkpoint.step, checkpoint.key)
+        if checkpoint.epoch == epoch or item in self._counted:
             return
-        self._counted.add(place)
+        self._counted.add(item)
         usage = recorded_usage(checkpoint)
         record.usage = record.usage + usage
         if checkpoint.step in self._uncounted:

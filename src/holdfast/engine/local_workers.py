@@ -1,4 +1,4 @@
-"""The workers of this process, as those beside them know them."""
+"""The workers of this process, for those who submit and wait in the same process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OnSubmission = Callable[[str], None]
 
 
 class LocalWorkers:
-    """Who submits or waits beside a worker saves a commit, or a look at the store.
+    """Submitting beside a worker saves a commit, and waiting beside one saves reads of the store.
 
     A worker adds itself when it starts and removes itself when it stops. `Intake` announces every
     submission before it is sent, so that a claim can leave in the same transaction. `Waiters` and

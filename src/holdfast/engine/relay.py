@@ -16,9 +16,10 @@ from holdfast.ports.bus import Bus, Message
 log = logging.getLogger("holdfast.relay")
 
 EVENTS_TOPIC = "holdfast-events"
-POLL = 1.0
-PAUSE = 1.0
-"""After a failure; the outbox drains well within 5 s of the bus returning."""
+POLL_INTERVAL = 1.0
+"""Between two looks at the outbox, in seconds, when nothing wakes us in between."""
+RETRY_DELAY = 1.0
+"""After a failure, in seconds; the outbox drains well within 5 s of the bus returning."""
 
 
 class Relay:
@@ -41,10 +42,10 @@ class Relay:
                     sent = await self.drain() if await self._leads() else 0
                 except Transient as error:
                     log.warning("can't relay events: %s", error)
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_DELAY)
                     continue
                 if not sent:
-                    change = await self._runtime.store.wait(change, POLL)
+                    change = await self._runtime.store.wait(change, POLL_INTERVAL)
         finally:
             await self._lock.release()
 

@@ -12,7 +12,7 @@ logger = logging.getLogger("holdfast.run")
 
 
 class RunLog:
-    """Writes lines for one step or item; with a loop, from a thread beside it."""
+    """Writes lines for one step or item; with a loop, from a thread of its own."""
 
     def __init__(
         self, gate: Gate, step: str, key: str, loop: asyncio.AbstractEventLoop | None = None

@@ -57,8 +57,8 @@ class Waiters:
         if future is not None and not future.done():
             future.set_result(ending)
 
-    async def look(self, runs: list[str]) -> None:
-        """Resolve those of the runs that have ended, by the store's word."""
+    async def resolve_ended(self, runs: list[str]) -> None:
+        """Resolve those of the runs that have ended according to the store."""
         for run in await self._store.over(runs):
             self.resolve(run.id, ending_of(run))
 
@@ -75,7 +75,7 @@ class Waiters:
         change = 0
         while self._futures:
             try:
-                await self.look(list(self._futures))
+                await self.resolve_ended(list(self._futures))
             except Transient as error:
                 log.warning("can't look for ended runs: %s", error)
                 await asyncio.sleep(POLL_INTERVAL)

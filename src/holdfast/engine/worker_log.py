@@ -21,7 +21,7 @@ _decode_error = msgspec.json.Decoder(ErrorInfo).decode
 
 
 def log_started(attempt: Attempt, worker: str) -> None:
-    if log.isEnabledFor(logging.INFO):  # it is said thousands of times a second
+    if log.isEnabledFor(logging.INFO):  # there may be thousands of runs a second
         claimed = attempt.claimed
         log.info(
             "run %s of %s: started, attempt %d on worker %s",
@@ -69,17 +69,17 @@ def log_lease_lost(attempt: Attempt) -> None:
     )
 
 
-def log_retry(attempt: Attempt, place: str, tries: str, delay: float, reason: str) -> None:
+def log_retry(attempt: Attempt, name: str, tries: str, delay: float, reason: str) -> None:
     """A step or item is tried again in place."""
     log.warning(
         "run %s of %s: %s failed, try %s, next in %s: %s",
         attempt.claimed.run,
         attempt.claimed.pipeline,
-        place,
+        name,
         tries,
         humanise(delay),
         reason,
-        extra=_fields(attempt, step=place),
+        extra=_fields(attempt, step=name),
     )
 
 

@@ -66,8 +66,8 @@ class ErrorInfo(Struct, frozen=True, omit_defaults=True):
     """Where in the user's code it happened; left out when that is not known."""
 
     def __str__(self) -> str:
-        place = f"{self.step}[{self.key}]" if self.key else self.step
-        return f"{place}: {self.name}: {self.message}" if place else f"{self.name}: {self.message}"
+        where = f"{self.step}[{self.key}]" if self.key else self.step
+        return f"{where}: {self.name}: {self.message}" if where else f"{self.name}: {self.message}"
 
 
 class StepStatus(StrEnum):

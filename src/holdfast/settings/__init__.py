@@ -1,6 +1,6 @@
 """Every setting in one place: what there is, where it may be given, and which place wins.
 
-settings = load().settings            # command line > environment > .env > secrets > files > defaults
+settings = load().settings    # command line > environment > .env > secrets > files > defaults
 settings.lease.ttl
 """
 

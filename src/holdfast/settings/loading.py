@@ -189,11 +189,14 @@ def _anchored(value: str, folder: Path) -> str:
 
 def _disagreement(stack: list[dict[str, list[Given]]], field: Field) -> str | None:
     """Two names of one setting with different values are most likely a mistake."""
-    found = [given for values in stack for given in values.get(field.name, []) if given.name]
-    other = next((g for g in found if g.name != found[0].name and g.value != found[0].value), None)
+    named = [given for values in stack for given in values.get(field.name, []) if given.name]
+    other = next((g for g in named if g.name != named[0].name and g.value != named[0].value), None)
     if other is None:
         return None
-    return f"{other.origin} is ignored: {field.name} comes from {found[0].origin}, which says something else"
+    return (
+        f"{other.origin} is ignored: {field.name} comes from {named[0].origin}, which says "
+        "something else"
+    )
 
 
 def _build(values: dict[str, Any]) -> Settings:
