@@ -18,13 +18,14 @@ class Capacity:
         self._max_bytes = max_bytes
         self._reserved = 0
         self._bytes = 0
-        self._closed = False
+        self.closed = False
+        """Nothing further may be requested: the worker stops."""
         self._released = asyncio.Event()
 
     @property
     def free(self) -> int:
         """Runs that may be requested now. Zero once it is closed."""
-        return 0 if self._closed else self._concurrency - self._reserved
+        return 0 if self.closed else self._concurrency - self._reserved
 
     @property
     def free_bytes(self) -> int:
@@ -44,12 +45,12 @@ class Capacity:
         self._bytes -= size
 
     def close(self) -> None:
-        """Nothing further may be requested; whoever waits for a slot is woken."""
-        self._closed = True
+        """Let nothing further be requested, and wake whoever waits for a slot."""
+        self.closed = True
         self._released.set()
 
     async def wait_for_slot(self) -> None:
         """Until a slot is free, or it is closed."""
-        while not self.free and not self._closed:
+        while not self.free and not self.closed:
             self._released.clear()
             await self._released.wait()

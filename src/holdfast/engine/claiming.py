@@ -61,15 +61,14 @@ class LaneClaimer:
         self._claims: set[asyncio.Task[bool]] = set()
         self._early_claim: asyncio.Task[bool] | None = None
         self._retries_due: list[float] = []
-        self._stopping = False
 
     async def run(self) -> None:
-        """Claim until told to stop."""
+        """Claim until the capacity is closed. What was requested then still comes: see `finish`."""
         change = 0
         try:
-            while not self._stopping:
+            while not self._capacity.closed:
                 await self._capacity.wait_for_slot()
-                if not await self._try_to_claim() and not self._stopping:
+                if not await self._try_to_claim() and not self._capacity.closed:
                     change = await self._runtime.store.wait(
                         change, self._time_to_wait(), work=self._leader is None
                     )
@@ -87,10 +86,6 @@ class LaneClaimer:
     def expect_retry(self, delay: float) -> None:
         """A run of this lane can be claimed again after so many seconds; nothing will say so."""
         self._retries_due.append(self._runtime.committer.loop.time() + delay)
-
-    def stop(self) -> None:
-        """Claim nothing more. What was requested still comes: see `finish`."""
-        self._stopping = True
 
     async def finish(self) -> None:
         """Wait until every claim that was sent is answered, and its runs have been handed on."""

@@ -120,16 +120,7 @@ class StepContext:
         own_key = f"{INNER}{name}" if key is None else f"{INNER}{name}{SEPARATOR}{key}"
         item_key = inner_key(self.key, own_key)
         self.claim_key(item_key)
-        call = ItemCall(
-            self._attempt,
-            self,
-            self._step,
-            self._record,
-            ItemFunction(fn),
-            item_key,
-            args,
-            self._step.max_attempts,
-        )
+        call = self.item_call(ItemFunction(fn), item_key, args, self._step.max_attempts)
         return (await call.run()).value
 
     async def artifact(self, name: str, data: bytes) -> str:
@@ -176,6 +167,14 @@ class StepContext:
                 "step a key of its own"
             )
         self._keys.add(key)
+
+    def item_call(
+        self, function: ItemFunction, key: str, args: tuple[Any, ...], max_attempts: int
+    ) -> ItemCall:
+        """A durable call inside this step or item."""
+        return ItemCall(
+            self._attempt, self, self._step, self._record, function, key, args, max_attempts
+        )
 
     def for_item(self, key: str) -> StepContext:
         context = StepContext(self._attempt, self._step, self._record, key)

@@ -114,11 +114,7 @@ class Intake:
         run_id = self._new_id()
         if from_step is not None:
             checkpoints = await self._taken_over(pipeline, run, from_step, run_id)
-        stored = (
-            text
-            if self._runtime.payloads.fits_inline(text)
-            else await self._offload(run_id, run.tenant, text)
-        )
+        stored = await self._offload(run_id, run.tenant, text)
         command = _command(
             pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints
         )
@@ -166,7 +162,7 @@ class Intake:
         ]
 
     async def _offload(self, run_id: str, tenant: str, text: str) -> str:
-        """Move an input to the blob store; the reference to it."""
+        """An input as it is stored: as it is or, if it is large, as a reference to a blob."""
         return await self._runtime.payloads.offload(text, f"{tenant}/{run_id}/input")
 
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:

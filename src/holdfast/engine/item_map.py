@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.failures import TryLater, describe, raise_first_cause
-from holdfast.engine.item_call import ItemCall, ItemFunction
+from holdfast.engine.item_call import ItemFunction
 from holdfast.errors import CheckpointsCorrupt, Fix, ItemsFailed, Stop, StoreUnavailable
 from holdfast.model.checkpoint import SEPARATOR, inner_key
 from holdfast.model.pipeline import Step
@@ -96,16 +96,7 @@ class ItemMap:
 
     async def _result_or_failure(self, key: str, item: Any) -> Any:
         try:
-            call = ItemCall(
-                self._attempt,
-                self._context,
-                self._step,
-                self._record,
-                self._function,
-                key,
-                (item,),
-                self._max_attempts,
-            )
+            call = self._context.item_call(self._function, key, (item,), self._max_attempts)
             return (await call.run()).value
         except (Stop, Fix, StoreUnavailable, CheckpointsCorrupt, TryLater):
             raise

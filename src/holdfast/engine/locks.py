@@ -57,7 +57,7 @@ class Lock:
         self._body: asyncio.Task[Any] | None = None
         self._was_lost = False
         self._losing: asyncio.Event | None = None
-        self._when_lost = on_lost
+        self._on_lost = on_lost
         self._log_level = logging.DEBUG if internal else logging.INFO
 
     @property
@@ -149,13 +149,13 @@ class Lock:
 
     def _lost_in_keeper(self, lease: Lease) -> None:
         """Called by the keeper, in its thread."""
-        self._runtime.committer.loop.call_soon_threadsafe(self._on_lost, lease)
+        self._runtime.committer.loop.call_soon_threadsafe(self._note_loss, lease)
 
-    def _on_lost(self, lease: Lease) -> None:
+    def _note_loss(self, lease: Lease) -> None:
         if lease is not self._lease:  # it was acquired anew, or released, before we heard of it
             return
         self._was_lost = True
-        self._when_lost()
+        self._on_lost()
         if self._losing is not None:
             self._losing.set()
         if self._body is not None:

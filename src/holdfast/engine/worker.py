@@ -72,7 +72,6 @@ class Worker:
             for lane, names in lanes_of(self._pipelines.values()).items()
         }
         self._running: dict[Lease, _Running] = {}
-        self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop
 
@@ -93,7 +92,8 @@ class Worker:
         """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs
         over."""
         grace = self.options.grace if grace is None else grace
-        self._stop_claiming()
+        self._runtime.local_workers.remove(self._on_submission)
+        self._capacity.close()
         for running in self._running.values():
             running.execution.attempt.graph.drain()
         if self._running and grace > 0:
@@ -116,13 +116,6 @@ class Worker:
             if lease.subject == run:
                 lease.lose()
 
-    def _stop_claiming(self) -> None:
-        self._runtime.local_workers.remove(self._on_submission)
-        self._stopping = True
-        for claimer in self._claimers.values():
-            claimer.stop()
-        self._capacity.close()
-
     def _run_tasks(self) -> list[asyncio.Task[None]]:
         return [running.task for running in self._running.values() if running.task is not None]
 
@@ -136,7 +129,7 @@ class Worker:
         pipeline = self._pipelines[claimed.pipeline]
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._lost)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
-        if self._stopping:
+        if self._capacity.closed:
             execution.attempt.graph.drain()
         running = self._running[lease] = _Running(execution)
         running.task = self._loop.create_task(self._execute(running))
