@@ -114,11 +114,14 @@ class Execution:
         their own."""
         attempt = self.attempt
         while name is not None:
-            call = StepCall(attempt, attempt.pipeline.steps[name])
+            step = attempt.pipeline.steps[name]
+            call = StepCall(attempt, step)
             for follower in attempt.graph.start(name):
                 self._spawn(follower)
             try:
-                attempt.journal.results[name] = await call.run()
+                attempt.journal.results[name] = await (
+                    call.run() if step.when is None else call.run_if_wanted(step.when)
+                )
             except Drained:  # it waited for its next try: the others under way may still finish
                 return
             name = self._spawn_all_but_one(attempt.graph.end(name))

@@ -48,13 +48,11 @@ class StepCall(DurableCall):
         )
         self._started = self._clock.monotonic()
 
-    async def run(self) -> Result:
-        when = self._step.when
-        if when is not None and not await self._is_wanted(when):
-            return await self._skip()
-        return await super().run()
-
     # --- skipping ---------------------------------------------------------------------------------
+
+    async def run_if_wanted(self, when: Condition) -> Result:
+        """Run it or, if its condition says so, skip it."""
+        return await self.run() if await self._is_wanted(when) else await self._skip()
 
     async def _is_wanted(self, when: Condition) -> bool:
         journal = self._attempt.journal
