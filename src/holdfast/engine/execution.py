@@ -46,6 +46,8 @@ _encode = msgspec.json.Encoder().encode
 class Execution:
     """One attempt at one run, from its claim to its outcome."""
 
+    __slots__ = ("_group", "attempt")
+
     def __init__(
         self, claimed: Claimed, pipeline: Pipeline[Any], plan: Plan, lease: Lease, runtime: Runtime
     ) -> None:

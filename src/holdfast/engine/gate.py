@@ -27,6 +27,8 @@ class Gate:
     Steps and items persist their checkpoints and log through it, the worker persists the outcome.
     """
 
+    __slots__ = ("_committer", "_journal", "_on_execute", "epoch", "lease", "run")
+
     def __init__(self, lease: Lease, runtime: Runtime, journal: Journal) -> None:
         self.lease = lease
         self.run = lease.subject

@@ -4,7 +4,6 @@ begin."""
 from __future__ import annotations
 
 import asyncio
-from functools import cached_property
 from typing import Any
 
 from holdfast.engine.feed import Feed
@@ -44,19 +43,23 @@ class Graph:
     drains it when it stops: then nothing further may begin. Steps and items put into the feeds and
     read from them."""
 
+    __slots__ = ("_drained", "_draining", "_feeds", "_missing", "_plan")
+
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._missing = dict(plan.missing)
         self._feeds: dict[str, Feed] = {}
         self._draining = False
+        self._drained: asyncio.Event | None = None
 
-    @cached_property
+    @property
     def drained(self) -> asyncio.Event:
         """For whoever waits for a retry: the worker stops."""
-        event = asyncio.Event()
-        if self._draining:
-            event.set()
-        return event
+        if self._drained is None:
+            self._drained = asyncio.Event()
+            if self._draining:
+                self._drained.set()
+        return self._drained
 
     def drain(self) -> None:
         """Let no further step begin; those under way may finish."""

@@ -35,6 +35,20 @@ class Journal:
     and perhaps the last checkpoint, an `ItemCall` its checkpoint. The `Gate` takes out what was
     quarantined."""
 
+    __slots__ = (
+        "_counted",
+        "_finished_before",
+        "_records",
+        "_uncounted",
+        "_wasted",
+        "fingerprints",
+        "input",
+        "input_checksum",
+        "last",
+        "results",
+        "stored",
+    )
+
     def __init__(self) -> None:
         self.input: Any = None
         self.input_checksum = ""
