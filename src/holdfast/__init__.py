@@ -29,14 +29,14 @@ _EXPORTS = {
     "Permanent": "holdfast.errors",
     "Pipeline": "holdfast.model.pipeline",
     "Question": "holdfast.ports.language_model",
-    "Retention": "holdfast.engine.sweeper",
+    "Retention": "holdfast.model.options",
     "Retry": "holdfast.model.retry",
     "RunCancelled": "holdfast.errors",
     "RunFailed": "holdfast.errors",
     "RunHandle": "holdfast.engine.handle",
     "RunState": "holdfast.model.run",
     "Transient": "holdfast.errors",
-    "WorkerOptions": "holdfast.engine.worker",
+    "WorkerOptions": "holdfast.model.options",
 }
 
 __all__ = [
@@ -86,8 +86,6 @@ if TYPE_CHECKING:
     from holdfast.engine.handle import RunHandle as RunHandle
     from holdfast.engine.locks import LeaderElection as LeaderElection
     from holdfast.engine.locks import Lock as Lock
-    from holdfast.engine.sweeper import Retention as Retention
-    from holdfast.engine.worker import WorkerOptions as WorkerOptions
     from holdfast.errors import Conflict as Conflict
     from holdfast.errors import DefinitionError as DefinitionError
     from holdfast.errors import HoldfastError as HoldfastError
@@ -101,6 +99,8 @@ if TYPE_CHECKING:
     from holdfast.model.items import Items as Items
     from holdfast.model.lane import Lane as Lane
     from holdfast.model.lease import LeaseTimes as LeaseTimes
+    from holdfast.model.options import Retention as Retention
+    from holdfast.model.options import WorkerOptions as WorkerOptions
     from holdfast.model.pipeline import Pipeline as Pipeline
     from holdfast.model.retry import Retry as Retry
     from holdfast.model.run import RunState as RunState

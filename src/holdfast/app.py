@@ -6,33 +6,31 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
-import msgspec
-
-from holdfast import bootstrap
 from holdfast.adapters.records import StoreRecords
-from holdfast.engine.committer import Committer
+from holdfast.bootstrap import Options, Providers, language_model_providers, prune_answers
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
-from holdfast.engine.keeper import LeaseKeeper
+from holdfast.engine.lanes import define_lanes
 from holdfast.engine.locks import LeaderElection, Lock
-from holdfast.engine.payloads import Payloads
 from holdfast.engine.receiver import Receiver
 from holdfast.engine.relay import Relay
-from holdfast.engine.runtime import Runtime
-from holdfast.engine.sweeper import Retention, Sweeper
-from holdfast.engine.worker import Worker, WorkerOptions
+from holdfast.engine.runtime import make_runtime
+from holdfast.engine.sweeper import Sweeper
+from holdfast.engine.worker import Worker
 from holdfast.errors import ConfigurationError, UnknownPipeline
-from holdfast.model.clock import Clock, SystemClock
+from holdfast.model.clock import Clock
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import Retention, WorkerOptions
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
 from holdfast.ports.store import Store
 from holdfast.services.operations import Operations
-from holdfast.settings import Loaded, load
+from holdfast.settings import DEFAULT_STORE, Loaded, load
 
 In = TypeVar("In")
 T = TypeVar("T")
@@ -50,7 +48,7 @@ class Holdfast:
 
     def __init__(
         self,
-        store: str | Store = "sqlite:///holdfast.db",
+        store: str | Store = DEFAULT_STORE,
         pipelines: Iterable[Pipeline[Any]] = (),
         *,
         blobs: str | BlobStore | None = None,
@@ -63,89 +61,83 @@ class Holdfast:
         llm: str | None = None,
         provide: Mapping[type[Any], Any] | None = None,
     ) -> None:
-        self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
-        self.name = f"{socket.gethostname()}-{os.getpid()}"
-        self._clock = clock or SystemClock()
-        self.store_url = store if isinstance(store, str) else None
-        self.store: Store = (
-            bootstrap.make_store(store, self._clock) if isinstance(store, str) else store
-        )
-        self.bus: Bus | None = bootstrap.make_bus(bus) if isinstance(bus, str) else bus
-        self._blobs = self._make_blobs(blobs)
-        self._worker_options = worker if isinstance(worker, WorkerOptions) else WorkerOptions()
-        self._wants_worker = bool(worker) and bool(self.pipelines)
-        self._retention = retention or Retention()
-        self._times = lease or LeaseTimes()
-        self._threads = threads
-        self._llm = llm
-        self._providers = bootstrap.Providers(
-            provide or {},
-            bootstrap.language_model_providers(
-                llm, self._blobs, self._clock, self._retention.finished
+        given = {
+            "worker": worker if isinstance(worker, WorkerOptions) else None,
+            "lease": lease,
+            "retention": retention,
+            "clock": clock,
+            "provide": provide,
+        }
+        self._wire(
+            Options(
+                store,
+                blobs,
+                bus,
+                works=bool(worker),
+                threads=threads,
+                llm=llm,
+                **{name: value for name, value in given.items() if value is not None},
             ),
+            pipelines,
         )
-        self.runtime = self._wire()
-        self._intake = Intake(self.runtime)
-        self.worker: Worker | None = None
-        self._open = False
-        self._background: list[asyncio.Task[Any]] = []
-        self._opening = asyncio.Lock()
+
+    @classmethod
+    def from_options(cls, options: Options, pipelines: Iterable[Pipeline[Any]] = ()) -> Holdfast:
+        """An app as one value describes it."""
+        app = cls.__new__(cls)
+        app._wire(options, pipelines)
+        return app
 
     @classmethod
     def from_settings(
         cls,
         loaded: Loaded | None = None,
-        pipelines: Iterable[Pipeline[Any]] = (),
+        pipelines: Iterable[Pipeline[Any]] | None = None,
         *,
         like: Holdfast | None = None,
         worker: bool = True,
     ) -> Holdfast:
         """An app as the settings say (read from all their places by default).
 
-        `like` is an app declared in code: it gives what the settings leave open.
-        """
-        loaded = loaded or load()
-        given = loaded.settings
-        own = like if loaded.is_default("store") else None
-        store = (own.store_url or own.store) if own else given.store
-        return cls(
-            bootstrap.with_options(store, given) if isinstance(store, str) else store,
-            pipelines,
-            blobs=given.blobs or (own._blobs if own else None),
-            bus=(
-                own.bus
-                if own and loaded.is_default("bus")
-                else bootstrap.with_options(given.bus, given)
+        `like` is an app declared in code: it gives what the settings leave open, and its pipelines
+        unless others are named."""
+        code = like.options if like is not None else Options()
+        options = replace(code.with_settings(loaded or load()), works=worker)
+        if pipelines is None:
+            pipelines = like.pipelines.values() if like is not None else ()
+        return cls.from_options(options, pipelines)
+
+    def _wire(self, options: Options, pipelines: Iterable[Pipeline[Any]]) -> None:
+        self.options = options
+        self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
+        self.name = f"{socket.gethostname()}-{os.getpid()}"
+        self.store_url = options.store_url
+        self.store = options.make_store()
+        self.bus = options.make_bus()
+        self._blobs = options.make_blobs()
+        self._providers = Providers(
+            options.provide,
+            language_model_providers(
+                options.llm, self._blobs, options.clock, options.retention.finished
             ),
-            worker=_worker_options(loaded, like) if worker else False,
-            lease=like._times if like and loaded.is_default("lease") else given.lease,
-            retention=like._retention
-            if like and loaded.is_default("retention")
-            else Retention(given.retention.finished, given.retention.failed),
-            llm=like._llm if like and loaded.is_default("llm") else given.llm,
-            provide=like._providers.given if like else None,
         )
-
-    def _make_blobs(self, blobs: str | BlobStore | None) -> BlobStore | None:
-        if blobs is None and self.store_url is not None:
-            blobs = bootstrap.default_blobs(self.store_url)
-        return bootstrap.make_blobs(blobs) if isinstance(blobs, str) else blobs
-
-    def _wire(self) -> Runtime:
-        keeper = LeaseKeeper(self.store, self._clock, self._times, threaded=self._threads)
-        runtime = Runtime(
+        self.runtime = make_runtime(
             self.store,
             StoreRecords(self.store),
-            Committer(self.store),
-            Payloads(self._blobs),
-            keeper,
-            self._clock,
-            self._times,
+            self._blobs,
+            options.clock,
+            options.lease,
+            threaded=options.threads,
+            provided=self._providers,
+            on_execute=options.on_execute,
         )
-        runtime.provided = self._providers
-        return runtime
+        self._intake = Intake(self.runtime)
+        self.worker: Worker | None = None
+        self._open = False
+        self._background: list[asyncio.Task[Any]] = []
+        self._opening = asyncio.Lock()
 
-    # --- life -------------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------
 
     async def __aenter__(self) -> Holdfast:
         await self.open()
@@ -155,7 +147,8 @@ class Holdfast:
         await self.close()
 
     async def open(self) -> None:
-        """Open the store and start the worker. Everything else does it by itself when needed."""
+        """Open the store, define the pipelines' lanes, start the worker. Everything else does it by
+        itself when needed."""
         if self._is_open:
             return
         async with self._opening:
@@ -166,7 +159,9 @@ class Holdfast:
                 await self.bus.open()
             self._open = True
             try:
-                if self._wants_worker:
+                if self.options.define_lanes:
+                    await define_lanes(self.runtime.committer, self.pipelines.values())
+                if self.options.works and self.pipelines:
                     await self._start_worker()
             except (Exception, asyncio.CancelledError):
                 await self.close(grace=0)
@@ -178,19 +173,18 @@ class Holdfast:
 
     async def _start_worker(self) -> None:
         runtime = self.runtime
-        self.worker = Worker(runtime, self.pipelines.values(), self._worker_options)
-        runtime.waiters.watched_locally = True
+        self.worker = Worker(runtime, self.pipelines.values(), self.options.worker)
         await self.worker.start()
-        self._run_beside(Sweeper(runtime, self._retention).run())
+        keep = self.options.retention
+        self._start_task(Sweeper(runtime, keep).run())
         if self._blobs is not None:
-            keep = self._retention
-            self._run_beside(
-                bootstrap.prune_answers(self._blobs, self._clock, keep.finished, keep.every)
+            self._start_task(
+                prune_answers(self._blobs, self.options.clock, keep.finished, keep.every)
             )
         if self.bus is not None:
-            self._run_beside(Relay(runtime, self.bus, self.worker.name).run())
+            self._start_task(Relay(runtime, self.bus, self.worker.name).run())
 
-    def _run_beside(self, coroutine: Any) -> None:
+    def _start_task(self, coroutine: Any) -> None:
         self._background.append(asyncio.create_task(coroutine))
 
     async def close(self, grace: float | None = None) -> None:
@@ -226,11 +220,11 @@ class Holdfast:
     ) -> RunHandle:
         """Accept a run. It is durable when this returns. `run.created` tells a new run from an
         existing one."""
-        found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        declared = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         if not self._is_open:
             await self.open()
         return await self._intake.submit(
-            found, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
+            declared, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
         )
 
     async def submit_many(
@@ -245,10 +239,10 @@ class Holdfast:
     ) -> list[RunHandle]:
         """Accept a run for each input, in their order, in as few commits as possible. All are
         durable when this returns; if one input is not valid, none was accepted."""
-        found = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        declared = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         await self.open()
         return await self._intake.submit_many(
-            found, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
+            declared, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
         )
 
     async def run(self, run_id: str) -> RunHandle:
@@ -285,7 +279,7 @@ class Holdfast:
             raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
         await self.open()
         receiver = Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant)
-        self._run_beside(receiver.run(await receiver.subscribe()))
+        self._start_task(receiver.run(await receiver.subscribe()))
 
     def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
         """A lock for your own code, once the app is open: `async with app.lock("import") as lock:
@@ -297,16 +291,3 @@ class Holdfast:
     def election(self, name: str) -> LeaderElection:
         """A leader election for your own code, once the app is open."""
         return LeaderElection(self.runtime, name, owner=self.name)
-
-
-def _worker_options(loaded: Loaded, like: Holdfast | None) -> WorkerOptions:
-    """What the code declares, with what the settings say laid over it."""
-    given = loaded.settings
-    if like is None:
-        return WorkerOptions(given.concurrency, given.max_bytes, grace=given.grace)
-    said = {
-        name: getattr(given, name)
-        for name in ("concurrency", "max_bytes", "grace")
-        if not loaded.is_default(name)
-    }
-    return msgspec.structs.replace(like._worker_options, **said)

@@ -14,6 +14,16 @@ import time
 import pytest
 from tests.acceptance.conftest import HOLDFAST
 
+ECHO = """
+from holdfast import Pipeline
+
+echo = Pipeline("echo")
+
+
+@echo.step
+async def reply(input):
+    return input
+"""
 ID = re.compile(r"[0-9a-z]{26}")
 
 
@@ -46,6 +56,24 @@ def test_input_comes_from_a_file_or_from_standard_input(cli):
     assert cli("run", "greet", "--input-file", "-", stdin='{"name": "Eve"}').json == {
         "greeting": "Hello Eve!"
     }
+
+
+@pytest.mark.parametrize(
+    ("word", "result"), [(":=[1, 2]", [1, 2]), (":=5", 5), ("=Ada", "Ada"), ("a:=1", {"a": 1})]
+)
+def test_an_input_need_not_be_an_object(cli, word, result):
+    (cli.folder / "echo.py").write_text(ECHO)
+    assert cli.here("run", "echo", "--app", "echo.py", "--input", word).json == result
+
+
+@pytest.mark.parametrize("wait", ["--wait", "--no-wait"])
+def test_a_pipeline_without_steps_is_refused(cli, wait):
+    (cli.folder / "empty.py").write_text(
+        "from holdfast import Pipeline\nempty = Pipeline('empty')\n"
+    )
+    refused = cli.here("run", "empty", "--app", "empty.py", wait, code=2)
+    assert "has no steps: declare one with @empty.step" in refused.err
+    assert cli.here("runs", "list", "--json").json["items"] == []
 
 
 def test_what_is_only_submitted_is_executed_by_a_worker(cli):
@@ -82,6 +110,7 @@ def test_a_failed_run_exits_with_5_and_goes_on_from_its_checkpoints_when_redrive
     failed = cli("run", "greet", "-i", "name=Ada", "-i", "trouble=fail", code=5)
     assert failed.out == ""
     assert "nobody is at home" in failed.err.splitlines()[-1]
+    assert ", in deliver\n" in failed.err, "the log has the traceback"
     run = ID.search(failed.err)[0]
     assert f"holdfast runs resume {run}" in failed.err.splitlines()[-1]
 
@@ -153,6 +182,25 @@ def test_a_worker_serves_only_the_lanes_it_is_told_to(cli):
     assert cli.state(run) == "queued"
 
 
+def test_a_lane_is_known_by_its_order_before_its_first_worker(cli):
+    cli.submit("line")
+    [lane] = cli.here("lanes", "list", "--json").json["items"]
+    assert (lane["name"], lane["order"], lane["head"], lane["queued"]) == (
+        "line",
+        "fifo",
+        "block",
+        1,
+    )
+
+
+def test_a_run_can_be_cancelled_while_the_code_declares_its_lane_differently(cli):
+    run = cli.submit("line")
+    code = (cli.folder / "pipelines.py").read_text()
+    (cli.folder / "pipelines.py").write_text(code.replace('"fifo", "block"', '"parallel"'))
+    assert "never changes its order" in cli.here("run", "line", "--no-wait", code=2).err
+    assert cli.here("runs", "cancel", run).out == f"{run} cancelled\n"
+
+
 def test_the_leader_of_a_lane_holds_a_lock_that_can_be_taken_away(cli):
     run = cli.submit("line")
     assert cli.submit("line") == run, "one live run for each tenant"
@@ -216,6 +264,23 @@ def test_a_run_is_shown_as_a_page_with_a_timeline(stage):
     assert "█" in shown
     assert "2 steps executed, 0 reused, 1 not finished · 15 tokens · $0.2500" in shown
     assert f"holdfast dlq redrive run:{stage.failed}" in shown
+
+
+def test_a_failed_run_is_shown_with_the_traceback_of_its_step(stage):
+    shown = stage.here("runs", "show", stage.failed).out
+    error, *traceback = shown[shown.index("failed: deliver: ") :].splitlines()
+    assert error == "failed: deliver: Permanent: nobody is at home"
+    assert traceback[0] == "  Traceback (most recent call last):"
+    assert '    raise Permanent("nobody is at home")' in shown
+    assert "holdfast/engine" not in shown
+    view = stage.here("runs", "show", stage.failed, "--json").json
+    assert ", in deliver\n" in view["run"]["error"]["traceback"]
+    [listed] = stage.here("runs", "list", "--state", "failed", "--json").json["items"]
+    assert listed["error"] == {
+        "name": "Permanent",
+        "message": "nobody is at home",
+        "step": "deliver",
+    }
 
 
 def test_a_run_is_shown_as_json_for_programs(stage):
@@ -297,7 +362,10 @@ def test_a_dead_letter_is_shown_with_its_original_bytes(stage):
     shown = stage.here("dlq", "show", stage.failed[:-2], "--json").json
     assert shown["dead_letter"]["id"] == letter["id"]
     assert shown["body"]["name"] == "Bob"
-    assert "Permanent: nobody is at home" in stage.here("dlq", "show", letter["id"]).out
+    assert ", in deliver\n" in shown["error"]["traceback"]
+    page = stage.here("dlq", "show", letter["id"]).out
+    assert "Permanent: nobody is at home" in page
+    assert ", in deliver\n" in page
 
 
 def test_a_dry_run_of_redriving_changes_nothing(stage):

@@ -18,6 +18,7 @@ from holdfast import (
     WorkerOptions,
 )
 from holdfast.adapters.memory.blobs import MemoryBlobs
+from holdfast.bootstrap import Options
 from holdfast.model.clock import Clock
 from holdfast.model.commands import Command, Resume, SaveCheckpoint, Settle
 from holdfast.model.event import STATE_AFTER, Event
@@ -162,18 +163,18 @@ class Story:
             process, self._decide, pause=self.world.random.choice([3.0, 29.0, 40.0, 200.0])
         )
         self.boundaries.append(boundary)
-        app = Holdfast(
+        options = Options(
             WitnessedStore(self.store, boundary, self.witness),  # type: ignore[arg-type]
-            self.pipelines,
-            blobs=FaultyBlobs(self.blobs, boundary),
-            bus=CollectingBus(self.published, boundary) if worker else None,  # type: ignore[arg-type]
+            FaultyBlobs(self.blobs, boundary),
+            CollectingBus(self.published, boundary) if worker else None,  # type: ignore[arg-type]
+            worker=WorkerOptions(concurrency=3, poll=5.0, progress=7.0),
+            works=worker,
             lease=TIMES,
             clock=self.world.clock,
             threads=False,
-            worker=WorkerOptions(concurrency=3, poll=5.0, progress=7.0) if worker else False,
+            on_execute=self.witness.on_execute,
         )
-        app.runtime.on_execute = self.witness.on_execute
-        return app
+        return Holdfast.from_options(options, self.pipelines)
 
     def _start_worker(self) -> None:
         process = self.world.process(f"worker-{len(self.workers) + 1}")

@@ -11,7 +11,8 @@ import pytest
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.memory.tables import Tables
 from holdfast.engine import cursors
-from holdfast.engine.execution import Execution
+from holdfast.engine.gate import Gate
+from holdfast.engine.journal import Journal
 from holdfast.engine.lease import Lease
 from holdfast.engine.relay import EVENTS_TOPIC, NAME, Relay
 from holdfast.model.commands import Sweep
@@ -47,10 +48,10 @@ def no_trust_window(patch: Patch) -> None:
 def deaf_to_refusal(patch: Patch) -> None:
     """A worker goes on although the store refused its write."""
 
-    async def persist(self: Execution, command: Any) -> Any:
-        return await self.runtime.committer.send(command)
+    async def persist(self: Gate, command: Any) -> Any:
+        return await self._committer.send(command)
 
-    patch.setattr(Execution, "persist", persist)
+    patch.setattr(Gate, "persist", persist)
     patch.setattr(Lease, "trusted", property(lambda self: True))
     patch.setattr(Lease, "check", lambda self: None)
     patch.setattr(Lease, "lose", lambda self: None)
@@ -59,10 +60,7 @@ def deaf_to_refusal(patch: Patch) -> None:
 def forgotten_checkpoints(patch: Patch) -> None:
     """A new attempt begins from nothing."""
 
-    async def load(self: Execution) -> None:
-        return None
-
-    patch.setattr(Execution, "_load_checkpoints", load)
+    patch.setattr(Journal, "load_checkpoints", lambda self, checkpoints: None)
 
 
 def keys_ignored(patch: Patch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast import Holdfast, RunHandle, WorkerOptions
+from holdfast import RunHandle, WorkerOptions
 from holdfast.testing.engine import TestEngine
 
 
@@ -16,8 +16,8 @@ class Lab(TestEngine):
     """A `TestEngine` with a hand on its workers and on what is stored."""
 
     def __init__(self, *pipelines: Any, options: WorkerOptions | None = None, **more: Any) -> None:
-        self.options = options or WorkerOptions(poll=5.0, progress=2.0)
-        super().__init__(*pipelines, **more)
+        options = options or WorkerOptions(poll=5.0, progress=2.0)
+        super().__init__(*pipelines, worker=options, **more)
 
     def kill(self) -> None:
         """The worker dies where it is."""
@@ -58,11 +58,6 @@ class Lab(TestEngine):
 
     def events(self, run: RunHandle) -> list[str]:
         return [str(event.type) for event in self.history(run)]
-
-    def _app(self, *, worker: bool) -> Holdfast:
-        app = super()._app(worker=worker)
-        app._worker_options = self.options
-        return app
 
 
 @pytest.fixture

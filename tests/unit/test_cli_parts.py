@@ -35,6 +35,9 @@ from holdfast.services.views import RunSummary
         (["a.b.c=x", "a.b.d:=[1, 2]"], {"a": {"b": {"c": "x", "d": [1, 2]}}}),
         ([":=5"], 5),
         ([":=null"], None),
+        ([":=[1, 2]"], [1, 2]),
+        (["=Ada"], "Ada"),
+        (["="], ""),
         ([':={"a": {}}', "a.b=x"], {"a": {"b": "x"}}),
         (["url=http://x?a:=b"], {"url": "http://x?a:=b"}),
         (["name=grüße 🎉"], {"name": "grüße 🎉"}),
@@ -44,7 +47,7 @@ def test_input_is_assigned_by_name(words, value):
     assert read_input(words, None) == value
 
 
-@pytest.mark.parametrize("word", ["a", "=x", "a:={", "a:=NaN x", ":=" + "[" * 100_000])
+@pytest.mark.parametrize("word", ["a", "a:={", "a:=NaN x", ":=" + "[" * 100_000])
 def test_input_that_is_not_understood_is_refused(word):
     with pytest.raises(InvalidInput):
         read_input([word], None)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.committer import GROUP, LARGEST, MAX_BATCH, Committer
+from holdfast.engine.committer import BATCH_SIZE, DISPATCH_SIZE, LARGE_BATCH_SIZE, Committer
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.model.commands import Sweep
 from holdfast.ports.store import Features
@@ -86,18 +86,18 @@ async def test_order_is_kept_between_those_who_wait_and_those_who_do_not(store, 
 
 @story
 async def test_batches_have_a_limit(store, committer):
-    answers = await asyncio.gather(*(committer.send(Sweep(n)) for n in range(MAX_BATCH + 10)))
-    assert answers == list(range(MAX_BATCH + 10))
-    assert [len(batch) for batch in store.batches] == [MAX_BATCH, 10]
+    answers = await asyncio.gather(*(committer.send(Sweep(n)) for n in range(BATCH_SIZE + 10)))
+    assert answers == list(range(BATCH_SIZE + 10))
+    assert [len(batch) for batch in store.batches] == [BATCH_SIZE, 10]
 
 
 @story
 async def test_batches_are_large_when_a_lot_waits(store, committer):
-    count = LARGEST + 3 * MAX_BATCH
+    count = LARGE_BATCH_SIZE + 3 * BATCH_SIZE
     assert await asyncio.gather(*(committer.send(Sweep(n)) for n in range(count))) == list(
         range(count)
     )
-    assert [len(batch) for batch in store.batches] == [LARGEST, *[MAX_BATCH] * 3]
+    assert [len(batch) for batch in store.batches] == [LARGE_BATCH_SIZE, *[BATCH_SIZE] * 3]
 
 
 @story
@@ -161,17 +161,21 @@ async def test_draining_waits_for_everything_given_so_far(store, committer):
 
 
 @story
-async def test_those_who_are_told_first_go_on_before_the_others_are_told(store, committer):
-    answers = [committer.send(Sweep(n)) for n in range(4 * GROUP)]
+async def test_the_first_half_goes_on_before_the_second_has_its_replies(store, committer):
+    answers = [committer.send(Sweep(n)) for n in range(4 * DISPATCH_SIZE)]
     await answers[0]
-    assert [answer.done() for answer in answers] == [True] * 2 * GROUP + [False] * 2 * GROUP
-    assert await asyncio.gather(*answers) == list(range(4 * GROUP))
+    assert [answer.done() for answer in answers] == [True] * 2 * DISPATCH_SIZE + [
+        False
+    ] * 2 * DISPATCH_SIZE
+    assert await asyncio.gather(*answers) == list(range(4 * DISPATCH_SIZE))
 
 
 @story
-async def test_everybody_is_told_also_when_the_flight_is_cancelled_in_between(store, committer):
-    answers = [committer.send(Sweep(n)) for n in range(3 * GROUP)]
+async def test_every_reply_is_dispatched_also_when_the_flush_is_cancelled_in_between(
+    store, committer
+):
+    answers = [committer.send(Sweep(n)) for n in range(3 * DISPATCH_SIZE)]
     await answers[0]
-    for flight in list(committer._flights):
-        flight.cancel()
-    assert await asyncio.gather(*answers) == list(range(3 * GROUP))
+    for flush in list(committer._flushes):
+        flush.cancel()
+    assert await asyncio.gather(*answers) == list(range(3 * DISPATCH_SIZE))

@@ -10,6 +10,8 @@ from pydantic import BaseModel
 
 from holdfast import Context, DefinitionError, Items, Lane, Pipeline
 from holdfast.errors import ConfigurationError
+from holdfast.ports.store import RunFilter
+from holdfast.testing.world import at_once
 
 
 class Request(BaseModel):
@@ -235,6 +237,15 @@ def test_a_time_out_must_be_a_duration():
 def test_a_pipeline_without_steps_has_no_result_and_says_so(lab):
     with refused("has no steps: declare one with @p.step"):
         _ = Pipeline("p").result_step
+
+
+def test_a_pipeline_without_steps_is_refused_when_it_is_submitted(lab):
+    engine, empty = lab(), Pipeline("p")
+    with refused("has no steps: declare one with @p.step"):
+        engine.submit(empty)
+    with refused("has no steps: declare one with @p.step"):
+        engine.call(engine.app.submit_many(empty, [1, 2]))
+    assert not at_once(engine.store.runs(RunFilter()))
 
 
 def test_result_has_to_name_a_step():

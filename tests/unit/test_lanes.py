@@ -6,6 +6,7 @@ import pytest
 
 from holdfast import Lane, Permanent, Pipeline, Transient
 from holdfast.errors import ConfigurationError
+from holdfast.model.commands import DefineLane
 from holdfast.testing.world import at_once
 
 
@@ -206,7 +207,7 @@ def opened(lab, *pipelines):
 def test_a_lane_can_not_have_two_orders(lab):
     engine, app, process = opened(lab, *two_lanes(Lane("x", "fifo"), Lane("x", "parallel")))
     with pytest.raises(
-        ConfigurationError, match="declared twice, with different order or head: choose one"
+        ConfigurationError, match=r"declared both as fifo .* and as parallel .*: choose one"
     ):
         engine.world.run(app.open(), process)
 
@@ -235,3 +236,37 @@ def test_an_app_that_could_not_start_its_worker_is_not_open(lab):
     for _ in range(2):
         with pytest.raises(ConfigurationError):
             engine.world.run(app.open(), process)
+
+
+def test_a_client_defines_the_lanes_of_its_pipelines_before_any_worker_starts(lab):
+    pipeline, _ = ordered(head="block")
+    engine = lab(pipeline)
+    engine.submit(pipeline, 1)
+    [lane] = at_once(engine.store.lanes())
+    assert (lane.name, lane.order, lane.head, lane.queued) == ("line", "fifo", "block", 1)
+
+
+def test_lanes_are_defined_once_by_each_app_that_is_opened(lab, monkeypatch):
+    engine = lab(*two_lanes(Lane("x", "fifo"), Lane("y")))
+    defined = []
+    apply = engine.store.apply
+
+    async def watched(commands):
+        defined.extend(c.name for c in commands if isinstance(c, DefineLane))
+        return await apply(commands)
+
+    monkeypatch.setattr(engine.store, "apply", watched)
+    for number in range(3):
+        engine.call(engine.app.submit("a", number))
+    assert defined == ["x", "y"]
+    engine.drain()
+    assert defined == ["x", "y", "x", "y"]
+
+
+def test_a_client_is_refused_whose_code_gives_a_lane_another_order(lab):
+    engine = lab(*two_lanes(Lane("x", "fifo"), Lane("y")))
+    engine.call(engine.app.open())
+    engine.deploy(*two_lanes(Lane("x", "parallel"), Lane("y")))
+    other = engine._app(worker=False)
+    with pytest.raises(ConfigurationError, match="'fifo' in this store and 'parallel' in the code"):
+        engine.call(other.open())

@@ -7,7 +7,9 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast import Context, Failure, Permanent, Pipeline, RunFailed, Transient
+from holdfast.errors import InvalidInput
 from holdfast.model.usage import Usage
+from holdfast.testing.world import at_once
 
 
 class Comment(BaseModel):
@@ -348,6 +350,51 @@ def test_an_item_that_waits_long_gives_the_run_back_to_the_queue(lab):
     engine.drain()
     assert engine.result(run) == [1]
     assert len(tries) == 2
+
+
+def test_an_item_inside_an_item_that_waits_long_is_not_tried_sooner(lab):
+    """The item around it must not take the long wait for a failure of its own."""
+    times = []
+
+    async def inner(n: int) -> int:
+        times.append(engine.clock.monotonic())
+        if len(times) == 1:
+            raise Transient("come back", retry_after=1200)
+        return n
+
+    async def outer(n: int, ctx: Context) -> list[int]:
+        return await ctx.map(inner, [n])
+
+    pipeline = mapping(outer)
+    engine = lab(pipeline)
+    run = engine.submit(pipeline, [1])
+    engine.drain()
+    assert engine.result(run) == [[1]]
+    assert len(times) == 2
+    assert times[1] - times[0] >= 1200
+
+
+def test_what_an_item_itself_finds_invalid_is_not_taken_for_its_result(lab):
+    async def picky(n: int) -> int:
+        raise InvalidInput(f"{n} is not welcome")
+
+    pipeline = mapping(picky)
+    engine = lab(pipeline)
+    run = engine.submit(pipeline, [1])
+    engine.drain()
+    fails(engine, run, "mapped: InvalidInput: 1 is not welcome")
+
+
+def test_a_retry_of_an_item_is_in_the_log_of_the_run(lab):
+    _, work = flaky(1)
+    pipeline = mapping(work)
+    engine = lab(pipeline)
+    run = engine.submit(pipeline, [1, 2, 3])
+    engine.drain()
+    [line] = at_once(engine.store.logs(run.id))
+    assert (line.level, line.step, line.fields) == ("warning", "mapped", '{"key":"2"}')
+    assert line.message.startswith("attempt 1 failed, next in ")
+    assert line.message.endswith(": try 1")
 
 
 async def bad_twos(n: int) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Holdfast
-from holdfast.bootstrap import make_bus, make_store, with_options
+from holdfast.bootstrap import make_bus, make_store, with_server_settings
 from holdfast.errors import ConfigurationError
 from holdfast.model.clock import SystemClock
 from holdfast.settings import FIELDS, Settings, load, redacted
@@ -285,24 +285,6 @@ def test_settings_are_shown_without_passwords_and_durations_as_written(place):
     assert loaded.shown("blobs") == ""
 
 
-def test_an_app_declared_in_code_keeps_what_the_settings_leave_open(tmp_path, monkeypatch):
-    from holdfast import Holdfast, LeaseTimes, Retention, WorkerOptions
-    from holdfast.settings import load
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOLDFAST_CONCURRENCY", "7")
-    declared = Holdfast(
-        "memory:",
-        worker=WorkerOptions(concurrency=3, poll=9.0),
-        lease=LeaseTimes(ttl=3, renew=1, margin=0.5, sweep=0.5),
-        retention=Retention(finished=5.0),
-    )
-    app = Holdfast.from_settings(load(), like=declared)
-    assert app.runtime.times.ttl == 3
-    assert app._retention.finished == 5.0
-    assert (app._worker_options.concurrency, app._worker_options.poll) == (7, 9.0)
-
-
 # --- servers --------------------------------------------------------------------------------------
 
 
@@ -353,12 +335,12 @@ def test_they_reach_the_adapter_and_the_url_wins(place):
         "redis://h",
         "rediss://h/0?prefix=x:",
     ):
-        address = make_store(with_options(url, settings), SystemClock()).address
+        address = make_store(with_server_settings(url, settings), SystemClock()).address
         assert (address.pool, address.timeout, address.patience) == (8, 3.0, 0.5)
-    address = make_bus(with_options("redis://h/0?pool=3&timeout=2s", settings)).address
+    address = make_bus(with_server_settings("redis://h/0?pool=3&timeout=2s", settings)).address
     assert (address.pool, address.timeout, address.patience) == (3, 2.0, 0.5)
-    assert with_options("sqlite:///x.db", settings) == "sqlite:///x.db"
-    assert with_options("redis://h", Settings()) == "redis://h"
+    assert with_server_settings("sqlite:///x.db", settings) == "sqlite:///x.db"
+    assert with_server_settings("redis://h", Settings()) == "redis://h"
 
 
 def test_an_app_made_from_settings_has_them(place):

@@ -6,24 +6,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
+    "Options": "options",
     "Providers": "providers",
     "blobs_health": "health",
     "bus_health": "health",
-    "default_blobs": "blobs",
+    "default_blobs": "factories",
     "language_model_health": "health",
     "language_model_providers": "language_models",
-    "make_blobs": "blobs",
-    "make_bus": "buses",
-    "make_mover": "stores",
-    "make_store": "stores",
-    "missing_file": "stores",
+    "make_blobs": "factories",
+    "make_bus": "factories",
+    "make_mover": "factories",
+    "make_store": "factories",
+    "missing_file": "factories",
     "prune_answers": "language_models",
     "repair_store": "health",
     "store_health": "health",
-    "with_options": "urls",
+    "with_server_settings": "factories",
 }
 
 __all__ = [
+    "Options",
     "Providers",
     "blobs_health",
     "bus_health",
@@ -38,7 +40,7 @@ __all__ = [
     "prune_answers",
     "repair_store",
     "store_health",
-    "with_options",
+    "with_server_settings",
 ]
 
 
@@ -52,8 +54,15 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    from holdfast.bootstrap.blobs import default_blobs, make_blobs
-    from holdfast.bootstrap.buses import make_bus
+    from holdfast.bootstrap.factories import (
+        default_blobs,
+        make_blobs,
+        make_bus,
+        make_mover,
+        make_store,
+        missing_file,
+        with_server_settings,
+    )
     from holdfast.bootstrap.health import (
         blobs_health,
         bus_health,
@@ -62,6 +71,5 @@ if TYPE_CHECKING:
         store_health,
     )
     from holdfast.bootstrap.language_models import language_model_providers, prune_answers
+    from holdfast.bootstrap.options import Options
     from holdfast.bootstrap.providers import Providers
-    from holdfast.bootstrap.stores import make_mover, make_store, missing_file
-    from holdfast.bootstrap.urls import with_options

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.bootstrap.blobs import make_blobs
-from holdfast.bootstrap.buses import make_bus
+from holdfast.bootstrap.adapters import adapter_for, is_server
+from holdfast.bootstrap.factories import make_bus, make_store
 from holdfast.bootstrap.language_models import NONE, check_extra
-from holdfast.bootstrap.stores import make_store
-from holdfast.bootstrap.urls import SERVERS, sqlite_path
 from holdfast.model.clock import SystemClock
 from holdfast.ports.health import Findings, found
 
@@ -14,44 +12,28 @@ from holdfast.ports.health import Findings, found
 def store_health(url: str) -> Findings:
     """What a store's adapter can say about it before it is opened."""
     make_store(url, SystemClock())  # says what is wrong with the URL, or which package is missing
-    scheme = url.partition(":")[0]
-    if scheme == "sqlite":
-        from holdfast.adapters.sqlite import health as sqlite
-
-        return sqlite.findings(sqlite_path(url))
-    if scheme in ("postgresql", "postgres"):
-        from holdfast.adapters.postgres import health as postgres
-
-        return postgres.findings(url)
-    if scheme in ("redis", "rediss"):
-        from holdfast.adapters.redis import health as redis
-
-        return redis.findings(url)
-    return _fleeting("sqlite:///holdfast.db")
+    adapter = adapter_for(url, "store", "store")
+    if adapter.health is None:
+        return _fleeting("sqlite:///holdfast.db")
+    return adapter.make(adapter.health, url)
 
 
 def blobs_health(url: str | None, store_url: str) -> Findings:
     if url is None:
         return _no_blobs()
-    blobs = make_blobs(url)
-    if not url.startswith("file:"):
+    adapter = adapter_for(url, "blobs", "blobs")
+    if adapter.health is None:
         return _fleeting("file:./folder")
-    from holdfast.adapters.files import health as files
-    from holdfast.adapters.files.blobs import FileBlobs
-
-    assert isinstance(blobs, FileBlobs)
-    return files.findings(blobs.root, many_hosts=store_url.startswith(SERVERS))
+    return adapter.make(adapter.health, url, many_hosts=is_server(store_url))
 
 
 def bus_health(url: str, store_url: str | None) -> Findings:
-    bus = make_bus(url)
-    if bus is None or url.startswith("memory:"):
-        return _said(
-            "bus", "none: events stay in the store" if bus is None else "in this process only"
-        )
-    from holdfast.adapters.redis import health as redis
-
-    return redis.bus_findings(url, store_url)
+    if make_bus(url) is None:
+        return _single("bus", "none: events stay in the store")
+    adapter = adapter_for(url, "bus", "bus")
+    if adapter.bus_health is None:
+        return _single("bus", "in this process only")
+    return adapter.make(adapter.bus_health, url, store_url=store_url)
 
 
 async def language_model_health(address: str) -> Findings:
@@ -67,11 +49,8 @@ async def language_model_health(address: str) -> Findings:
 async def repair_store(url: str) -> list[str]:
     """Set what a server can be told while it runs, then create or migrate the store. What was
     done."""
-    store, done = make_store(url, SystemClock()), []
-    if url.startswith(("redis://", "rediss://")):
-        from holdfast.adapters.redis import health as redis
-
-        done += await redis.repair(url)
+    store, adapter = make_store(url, SystemClock()), adapter_for(url, "store", "store")
+    done = await adapter.make(adapter.repair, url) if adapter.repair is not None else []
     await store.open()
     await store.close()
     return done
@@ -97,5 +76,5 @@ async def _no_blobs() -> Findings:
     )
 
 
-async def _said(check: str, seen: str) -> Findings:
+async def _single(check: str, seen: str) -> Findings:
     yield found(check, seen)

@@ -1,54 +1,18 @@
-"""What the URLs of all ports have in common."""
+"""What the URLs of all adapters have in common: how they are read, and how it is said that one
+can't be used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from difflib import get_close_matches
-from typing import TypeVar
 from urllib.parse import unquote
 
 from holdfast.errors import ConfigurationError
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Settings
-
-T = TypeVar("T")
-
-SERVERS = ("postgresql://", "postgres://", "redis://", "rediss://")
-"""Adapters that are reached over the network, and take parameters after `?`."""
 
 
-def with_options(url: str, settings: Settings) -> str:
-    """The URL of a server with the settings for servers in it; what the URL says itself wins."""
-    if not url.startswith(SERVERS):
-        return url
-    said = {part.partition("=")[0] for part in url.partition("?")[2].split("&")}
-    wanted = {
-        "pool": settings.pool.size,
-        "connect": settings.timeout.connect,
-        "timeout": settings.timeout.command,
-    }
-    more = [
-        f"{name}={value:g}"
-        for name, value in wanted.items()
-        if value is not None and name not in said
-    ]
-    return url + ("&" if "?" in url else "?") + "&".join(more) if more else url
-
-
-def choose(url: str, setting: str, known: dict[str, Callable[[], T]]) -> T:
-    scheme = url.split(":", 1)[0]
-    if ":" not in url or scheme not in known:
-        close = get_close_matches(scheme, known, n=1)
-        hint = f"; did you mean {close[0]}:?" if close else ""
-        raise ConfigurationError(
-            f"{setting} = {redacted(url)!r} is not understood: known are "
-            f"{', '.join(f'{k}:' for k in known)}{hint}"
-        )
-    if "?" in url and not url.startswith(SERVERS):
-        raise ConfigurationError(
-            f"{setting} = {redacted(url)!r}: this adapter takes no parameters after '?'"
-        )
-    return known[scheme]()
+def scheme_of(url: str) -> str:
+    """What stands before the first colon; empty when there is none."""
+    scheme, colon, _ = url.partition(":")
+    return scheme if colon else ""
 
 
 def sqlite_path(url: str) -> str:
@@ -60,6 +24,13 @@ def sqlite_path(url: str) -> str:
     if url == "sqlite:///:memory:":
         raise ConfigurationError(f"store = {url!r}: use memory: for a store that is not kept")
     return unquote(url[len("sqlite:///") :])
+
+
+def file_path(url: str) -> str:
+    path = url.removeprefix("file:").removeprefix("//")
+    if not path:
+        raise ConfigurationError(f"blobs = {url!r}: write file:./folder")
+    return unquote(path)
 
 
 def not_installed(url: str, extra: str) -> ConfigurationError:

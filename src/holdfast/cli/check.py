@@ -66,22 +66,17 @@ def _settings(session: Session) -> str:
 
 
 def _adapters(session: Session) -> str:
-    from holdfast import bootstrap
-    from holdfast.model.clock import SystemClock
     from holdfast.settings import redacted
 
-    settings = session.loaded.settings
-    store = session.store_url
-    if store is None:
-        return "made in code"
-    bootstrap.make_store(store, SystemClock())
-    blobs = settings.blobs or bootstrap.default_blobs(store)
-    if blobs is not None:
-        bootstrap.make_blobs(blobs)
-    bootstrap.make_bus(session.bus_url)
-    return ", ".join(
-        redacted(url) for url in (store, blobs or "no blobs", f"bus {session.bus_url}")
+    options = session.app_options
+    options.make_store()
+    blobs, bus = options.make_blobs(), options.make_bus()
+    adapters = (
+        options.store_url or "a store made in code",
+        options.blobs_url or ("blobs made in code" if blobs else "no blobs"),
+        f"bus {options.bus_url or ('made in code' if bus else 'none')}",
     )
+    return ", ".join(redacted(adapter) for adapter in adapters)
 
 
 def _pipelines(session: Session) -> str:
@@ -102,7 +97,7 @@ def _steps(count: int) -> str:
 
 
 def _lanes(session: Session) -> str:
-    from holdfast.services.catalogue import lanes_of
+    from holdfast.engine.lanes import lanes_of
 
     return ", ".join(
         f"{lane.name} ({lane.order})" for lane in lanes_of(session.found.pipelines.values())

@@ -89,12 +89,14 @@ def show(session: Session, id: str) -> None:
 
 async def _show(session: Session, id: str) -> None:
     from holdfast.cli.render.letters import letter_page
-    from holdfast.services.views import dead_letter_body, dead_letter_view
+    from holdfast.services.views import dead_letter_body, dead_letter_error, dead_letter_view
 
     async with session.client() as holdfast:
         letter = await holdfast.operations.dead_letter(await _full_id(holdfast.store, id))
+        error = await dead_letter_error(holdfast.store, letter)
     view, body = dead_letter_view(letter), dead_letter_body(letter)
-    session.out.value({"dead_letter": view, **body}, lambda: letter_page(view, body))
+    answer = {"dead_letter": view, "error": error, **body}
+    session.out.value(answer, lambda: letter_page(view, error, body))
 
 
 async def _full_id(store: Store, id: str) -> str:

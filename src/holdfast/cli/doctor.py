@@ -85,7 +85,7 @@ async def _everything(session: Session, fix: bool) -> Findings:
         yield finding
     areas = [("blobs", _blobs(session)), ("bus", _bus(session)), ("llm", _llm(session))]
     areas += _app_checks(session)
-    if session.store_url is None or is_ready(seen):
+    if session.app_options.store_url is None or is_ready(seen):
         areas.append(("runs", _runs(session)))
     for area, checks in areas:
         async for finding in named(area, checks):
@@ -134,7 +134,7 @@ async def _store(session: Session, fix: bool) -> Findings:
     from holdfast.services.doctor import is_ready, trial
     from holdfast.settings import redacted
 
-    url = session.store_url
+    url = session.app_options.store_url
     yield found(
         "address", redacted(url) if url else "made in code: only what it does can be looked at"
     )
@@ -150,25 +150,27 @@ async def _store(session: Session, fix: bool) -> Findings:
             yield finding
         if not is_ready(seen):
             return
-    async for finding in trial(session.make_store):
+    async for finding in trial(session.app_options.make_store):
         yield finding
 
 
 async def _blobs(session: Session) -> Findings:
     from holdfast import bootstrap
 
-    settings, url = session.loaded.settings, session.store_url
-    if url is None and settings.blobs is None:
-        return
-    blobs = settings.blobs or bootstrap.default_blobs(url or "")
-    async for finding in bootstrap.blobs_health(blobs, url or ""):
+    options = session.app_options
+    if options.blobs_url is None and (options.blobs is not None or options.store_url is None):
+        return  # made in code: nothing is known about it
+    async for finding in bootstrap.blobs_health(options.blobs_url, options.store_url or ""):
         yield finding
 
 
 async def _bus(session: Session) -> Findings:
     from holdfast import bootstrap
 
-    async for finding in bootstrap.bus_health(session.bus_url, session.store_url):
+    options = session.app_options
+    if options.bus_url is None and options.bus is not None:
+        return  # made in code: nothing is known about it
+    async for finding in bootstrap.bus_health(options.bus_url or "none", options.store_url):
         yield finding
 
 
@@ -185,7 +187,6 @@ async def _runs(session: Session) -> Findings:
     from holdfast.services.doctor import runs
 
     async with session.reading() as store:
-        async for finding in runs(
-            store, has_bus=session.loaded.settings.bus != "none", now=time.time()
-        ):
+        has_bus = session.app_options.make_bus() is not None
+        async for finding in runs(store, has_bus=has_bus, now=time.time()):
             yield finding

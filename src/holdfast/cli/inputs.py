@@ -1,4 +1,5 @@
-"""A run's input from the command line: `name=text`, `name:=json`, dotted paths, or a file."""
+"""A run's input from the command line: `name=text`, `name:=json`, dotted paths, `=text` or `:=json`
+for all of it, or a file."""
 
 from __future__ import annotations
 
@@ -44,29 +45,31 @@ def _assigned(value: Any, assignment: str) -> Any:
     if not path:
         return given
     value = {} if value is NOTHING else value
-    place = value
+    container = value
     *parents, last = path.split(".")
     for name in parents:
-        place = _inside(place, assignment).setdefault(name, {})
-    _inside(place, assignment)[last] = given
+        container = _object(container, assignment).setdefault(name, {})
+    _object(container, assignment)[last] = given
     return value
 
 
 def _parsed(assignment: str) -> tuple[str, Any]:
-    """`a.b=text` gives text, `a.b:=json` gives what the JSON says, `:=json` is the whole input."""
+    """`a.b=text` gives text, `a.b:=json` gives what the JSON says; without a name it is the whole
+    input."""
     name, equals, text = assignment.partition("=")
-    if equals and name.endswith(":"):
-        return name[:-1], _json(text, f"--input {assignment}")
-    if not equals or not name:
+    if not equals:
         raise InvalidInput(
-            f"--input {assignment!r} is not understood: write name=text or name:=json"
+            f"--input {assignment!r} is not understood: write name=text or name:=json; for an "
+            "input that is no object =text or :=json, for example ':=[1, 2]'"
         )
+    if name.endswith(":"):
+        return name[:-1], _json(text, f"--input {assignment}")
     return name, text
 
 
-def _inside(place: Any, assignment: str) -> dict[str, Any]:
-    if not isinstance(place, dict):
+def _object(container: Any, assignment: str) -> dict[str, Any]:
+    if not isinstance(container, dict):
         raise InvalidInput(
-            f"--input {assignment}: there is {place!r:.40} already where an object is needed"
+            f"--input {assignment}: there is {container!r:.40} already where an object is needed"
         )
-    return place
+    return container

@@ -80,7 +80,7 @@ class Places:
     """The two stores and their blobs."""
 
     def __init__(self, session: Session, source: str, target: str) -> None:
-        from holdfast.bootstrap import default_blobs, make_mover, with_options
+        from holdfast.bootstrap import default_blobs, make_mover, with_server_settings
         from holdfast.errors import ConfigurationError
         from holdfast.model.clock import SystemClock
         from holdfast.settings import redacted
@@ -90,7 +90,7 @@ class Places:
         self.source, self.target = redacted(source), redacted(target)
         settings = session.loaded.settings
         self.movers = [
-            make_mover(with_options(url, settings), self.clock) for url in (source, target)
+            make_mover(with_server_settings(url, settings), self.clock) for url in (source, target)
         ]
         if source == target:
             raise ConfigurationError(

@@ -32,8 +32,8 @@ class Answer(Struct):
     error: ErrorInfo | UnsetType = UNSET
 
 
-class Wish(Struct, frozen=True):
-    """What was asked for."""
+class Request(Struct, frozen=True):
+    """A run as the command line describes it."""
 
     pipeline: str
     value: Any
@@ -52,7 +52,7 @@ class Wish(Struct, frozen=True):
     "-i",
     multiple=True,
     metavar="NAME=TEXT",
-    help="Also NAME:=JSON, dotted paths. Repeatable.",
+    help="Also NAME:=JSON, dotted paths; =TEXT or :=JSON is the whole input. Repeatable.",
 )
 @click.option(
     "--input-file", metavar="FILE", help="A JSON file with the input; - is standard input."
@@ -73,7 +73,7 @@ class Wish(Struct, frozen=True):
 )
 @session_of
 def command(
-    session: Session, wait: bool, input: tuple[str, ...], input_file: str | None, **wish: Any
+    session: Session, wait: bool, input: tuple[str, ...], input_file: str | None, **request: Any
 ) -> int:
     """Start a run of a pipeline, execute it in this process and print its result.
 
@@ -83,17 +83,18 @@ def command(
     \b
     Examples:
       holdfast run report --input title=Parks --input options.cruxes:=true
+      holdfast run squares --input ':=[1, 2, 3]'
       holdfast run report --input-file request.json --idempotency-key r-123
       holdfast run report --input-file - --no-wait < request.json
     """
-    wanted = Wish(value=read_input(input, input_file), **wish)
-    return wait_for(_execute(session, wanted) if wait else _submit_only(session, wanted))
+    described = Request(value=read_input(input, input_file), **request)
+    return wait_for(_execute(session, described) if wait else _submit_only(session, described))
 
 
-async def _submit_only(session: Session, wish: Wish) -> int:
-    pipeline = session.pipeline(wish.pipeline)
+async def _submit_only(session: Session, request: Request) -> int:
+    pipeline = session.pipeline(request.pipeline)
     async with session.app([pipeline], worker=False) as holdfast:
-        handle = await _submit(session, holdfast, pipeline, wish)
+        handle = await _submit(session, holdfast, pipeline, request)
         state = (await handle.info()).state
     if session.out.for_people:
         session.out.line(handle.id)
@@ -103,17 +104,17 @@ async def _submit_only(session: Session, wish: Wish) -> int:
 
 
 async def _submit(
-    session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], wish: Wish
+    session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], request: Request
 ) -> RunHandle:
     handle = await holdfast.submit(
         pipeline,
-        _checked(pipeline, wish.value),
-        tenant=wish.tenant or session.loaded.settings.tenant,
-        key=wish.idempotency_key,
-        priority=wish.priority,
-        delay=wish.delay,
+        _checked(pipeline, request.value),
+        tenant=request.tenant or session.loaded.settings.tenant,
+        key=request.idempotency_key,
+        priority=request.priority,
+        delay=request.delay,
     )
-    if not handle.created and wish.on_conflict == "reject":
+    if not handle.created and request.on_conflict == "reject":
         state = (await handle.info()).state
         raise Conflict(
             f"run {handle.id} already answers this request and is {state}: `holdfast runs show "
@@ -143,12 +144,12 @@ def _checked(pipeline: Pipeline[Any], value: Any) -> Any:
 # --- executing ------------------------------------------------------------------------------------
 
 
-async def _execute(session: Session, wish: Wish) -> int:
+async def _execute(session: Session, request: Request) -> int:
     from holdfast.cli.logs import set_up
     from holdfast.cli.progress import progress_on  # before anything runs: importing takes a moment
     from holdfast.cli.signals import StopSignal
 
-    pipeline = session.pipeline(wish.pipeline)
+    pipeline = session.pipeline(request.pipeline)
     loaded = session.loaded
     set_up(loaded.settings.log, level="warning" if loaded.is_default("log.level") else None)
     holdfast = session.app([pipeline], worker=True)
@@ -156,16 +157,16 @@ async def _execute(session: Session, wish: Wish) -> int:
     async with StopSignal() as stop:
         try:
             await holdfast.open()
-            handle = await _submit(session, holdfast, pipeline, wish)
+            handle = await _submit(session, holdfast, pipeline, request)
             showing = show(session, holdfast, handle, pipeline, progress)
-            if not await watch(handle, showing, wish.timeout, stop):
+            if not await watch(handle, showing, request.timeout, stop):
                 await hand_over(session, holdfast)
             run = await handle.info()
             if run.state in OVER:
                 return await _answer(session, holdfast, run, handle.created)
         finally:
             await holdfast.close()
-    return _left(session, run, stop, wish)
+    return _left(session, run, stop, request)
 
 
 async def _answer(session: Session, holdfast: Holdfast, run: Run, created: bool) -> int:
@@ -190,26 +191,24 @@ def _what_now(run: Run) -> str:
     )
 
 
-def _left(session: Session, run: Run, stop: StopSignal, wish: Wish) -> int:
+def _left(session: Session, run: Run, stop: StopSignal, request: Request) -> int:
     """Say what becomes of a run that did not end while somebody waited for it."""
     if run.state == RunState.QUEUED:
-        told = (
+        message = (
             f"run {run.id} was handed over, what is done is kept. Go on with: "
-            f"{_go_on(session, wish)}"
+            f"{_go_on(session, request)}"
         )
     else:
-        told = f"run {run.id} is {run.state} elsewhere: `holdfast runs watch {run.id}`"
+        message = f"run {run.id} is {run.state} elsewhere: `holdfast runs watch {run.id}`"
     if stop.received is None:
-        raise StillGoing(f"the time is up: {told}")
-    session.out.note(f"\nholdfast: {told}")
+        raise StillGoing(f"the time is up: {message}")
+    session.out.note(f"\nholdfast: {message}")
     return stop.code
 
 
-def _go_on(session: Session, wish: Wish) -> str:
+def _go_on(session: Session, request: Request) -> str:
     """The same key finds the same run; without one, a worker does."""
-    if wish.idempotency_key is None:
+    if request.idempotency_key is None:
         return f"holdfast{session.options()} worker --once"
-    return (
-        f"holdfast{session.options()} run {wish.pipeline} … --idempotency-key "
-        f"{wish.idempotency_key}"
-    )
+    key = request.idempotency_key
+    return f"holdfast{session.options()} run {request.pipeline} … --idempotency-key {key}"

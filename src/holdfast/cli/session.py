@@ -12,6 +12,7 @@ from holdfast.errors import HoldfastError, NotFound, Permanent, UnknownPipeline
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.bootstrap import Options
     from holdfast.cli.output import Output
     from holdfast.model.pipeline import Pipeline
     from holdfast.model.run import Run
@@ -128,30 +129,19 @@ class Session:
 
     # --- the store --------------------------------------------------------------------------------
 
-    @property
-    def _app_in_code(self) -> Holdfast | None:
-        """An app declared in code says where the store is, unless a setting does."""
-        return self.known.app if self.loaded.is_default("store") else None
+    @cached_property
+    def app_options(self) -> Options:
+        """What the app is made of: as the code declares it, with the settings laid over it."""
+        from holdfast.bootstrap import Options
 
-    @property
-    def store_url(self) -> str | None:
-        """Where the store is, and how to talk to it; None when code has made it without a URL."""
-        from holdfast.bootstrap import with_options
+        declared = self.known.app.options if self.known.app else Options()
+        return declared.with_settings(self.loaded)
 
-        own = self._app_in_code
-        url = own.store_url if own else self.loaded.settings.store
-        return with_options(url, self.loaded.settings) if url else None
-
-    @property
-    def bus_url(self) -> str:
-        from holdfast.bootstrap import with_options
-
-        return with_options(self.loaded.settings.bus, self.loaded.settings)
-
-    def _refuse_missing(self, url: str | None) -> None:
+    def _refuse_missing(self) -> None:
         """Looking must not create an empty store: it would hide a mistyped name."""
         from holdfast.bootstrap import missing_file
 
+        url = self.app_options.store_url
         if url is not None and (path := missing_file(url)) is not None:
             raise NotFound(
                 f"there is no store at {path} yet: `holdfast run` or `holdfast worker` creates it; "
@@ -161,38 +151,32 @@ class Session:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Store]:
         """The store, for looking at it. Quicker to start than an app."""
-        self._refuse_missing(self.store_url)
-        store = self.make_store()
+        self._refuse_missing()
+        store = self.app_options.make_store()
         await store.open()
         try:
             yield store
         finally:
             await store.close()
 
-    def make_store(self) -> Store:
-        """The store, not yet open."""
-        from holdfast.bootstrap import make_store
-        from holdfast.model.clock import SystemClock
-
-        url = self.store_url
-        if url is not None:
-            return make_store(url, SystemClock())
-        assert self.known.app is not None, "who has no URL has an app"
-        return self.known.app.store
-
     @asynccontextmanager
-    async def client(self, *, create: bool = False) -> AsyncIterator[Holdfast]:
-        """An app without a worker, for changing things."""
-        app = self.app(self.known.pipelines.values(), worker=False)
-        if not create:
-            self._refuse_missing(app.store_url)
+    async def client(self) -> AsyncIterator[Holdfast]:
+        """An app without a worker, for changing things. Lanes are left as they are: a run can be
+        cancelled also while the code at hand declares its lane differently."""
+        self._refuse_missing()
+        app = self._app(self.known.pipelines.values(), works=False, define_lanes=False)
         async with app:
             yield app
 
     def app(self, pipelines: Iterable[Pipeline[Any]], *, worker: bool) -> Holdfast:
+        return self._app(pipelines, works=worker)
+
+    def _app(self, pipelines: Iterable[Pipeline[Any]], **options: bool) -> Holdfast:
+        from dataclasses import replace
+
         from holdfast.app import Holdfast
 
-        return Holdfast.from_settings(self.loaded, pipelines, like=self._app_in_code, worker=worker)
+        return Holdfast.from_options(replace(self.app_options, **options), pipelines)
 
     def options(self) -> str:
         """The global options that the next command needs as well, for messages that name one."""

@@ -9,11 +9,6 @@ from holdfast.cli.commands import Command, session_of
 from holdfast.cli.session import Session
 
 USED = ("click", "msgspec", "pydantic", "rich", "uvloop")
-ADAPTERS = {
-    "store": ["memory:", "postgresql:", "redis:", "rediss:", "sqlite:"],
-    "blobs": ["file:", "memory:"],
-    "bus": ["memory:", "redis:", "rediss:"],
-}
 
 
 @click.command(cls=Command)
@@ -35,12 +30,18 @@ def _print_json() -> None:
     import json
     import platform
 
+    from holdfast.bootstrap.adapters import schemes
+
     facts = {
         "version": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "dependencies": {name: _version_of(name) for name in USED},
-        "adapters": ADAPTERS,
+        "adapters": {
+            "store": [f"{scheme}:" for scheme in schemes("store")],
+            "blobs": [f"{scheme}:" for scheme in schemes("blobs")],
+            "bus": [f"{scheme}:" for scheme in schemes("bus")],
+        },
     }
     click.echo(json.dumps(facts, indent=2))
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("holdfast.worker")
 
-HAND_OVER = 8.0
-"""How long handing over may take after the grace has passed, before the worker gives up on it."""
-LOOK_AGAIN = 0.2
+HAND_OVER_TIMEOUT = 8.0
+"""How long handing over may take after the grace has passed, in seconds."""
+POLL_INTERVAL = 0.2
+"""Between two looks whether anything is left to do (`--once`), in seconds."""
 
 
 @click.command(cls=Command)
@@ -85,10 +86,10 @@ async def _work(session: Session, pipelines: list[Pipeline[Any]], once: bool) ->
     async with StopSignal() as stop:
         try:
             await holdfast.open()
-            _say_hello(holdfast, pipelines)
-            await _until_told(holdfast, pipelines, stop, once)
+            _log_start(holdfast, pipelines)
+            await _wait_for_stop(holdfast, pipelines, stop, once)
         finally:
-            drained = await _drain(holdfast, stop, settings.grace)
+            drained = await _drain(holdfast, stop, holdfast.options.worker.grace)
     return ExitCode.OK if drained else stop.code
 
 
@@ -99,7 +100,7 @@ def _collect_garbage_seldom() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def _say_hello(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
+def _log_start(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
     from holdfast.settings import redacted
 
     assert holdfast.worker is not None
@@ -113,7 +114,7 @@ def _say_hello(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
     )
 
 
-async def _until_told(
+async def _wait_for_stop(
     holdfast: Holdfast, pipelines: list[Pipeline[Any]], stop: StopSignal, once: bool
 ) -> None:
     waiting = [asyncio.create_task(stop.wait())]
@@ -137,7 +138,7 @@ async def _nothing_left(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> N
     store, name = holdfast.store, holdfast.worker.name
     busy = True
     while busy:
-        await asyncio.sleep(LOOK_AGAIN)
+        await asyncio.sleep(POLL_INTERVAL)
         busy = bool(holdfast.worker.active) or await has_work(store, pipelines, name, time.time())
 
 
@@ -152,7 +153,7 @@ async def _drain(holdfast: Holdfast, stop: StopSignal, grace: float) -> bool:
             "run" if active == 1 else "runs",
         )
     try:
-        await asyncio.wait_for(holdfast.close(grace), grace + HAND_OVER)
+        await asyncio.wait_for(holdfast.close(grace), grace + HAND_OVER_TIMEOUT)
     except TimeoutError:
         log.warning(
             "not everything could be handed over; it goes on elsewhere when its leases have ended"

@@ -45,7 +45,7 @@ class BlockingStepContext:
 
     @property
     def log(self) -> RunLog:
-        return RunLog(self._context, self._loop)
+        return self._context.log.for_thread(self._loop)
 
     def stop(self) -> None:
         """Wake the thread from whatever it waits for: its time is over."""

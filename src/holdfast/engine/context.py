@@ -1,12 +1,14 @@
-"""What a running step holds in its hands as `ctx`."""
+"""What a running step is given as `ctx`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from holdfast.engine.mapping import Mapping
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.item_call import ItemCall, ItemFunction
+from holdfast.engine.item_map import ItemMap
 from holdfast.engine.runlog import RunLog
 from holdfast.errors import ConfigurationError, Fix, Permanent
 from holdfast.model.checkpoint import INNER, SEPARATOR, digest, inner_key
@@ -14,35 +16,32 @@ from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord
 from holdfast.model.usage import Usage
 
-if TYPE_CHECKING:
-    from holdfast.engine.execution import Execution
-
-
 T = TypeVar("T")
 
 PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/+=@-]{1,100}")
+ARTIFACT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
 class StepContext:
     """The context of a step, or of one of its items (`key`)."""
 
     __slots__ = (
+        "_attempt",
         "_keys",
         "_log",
         "_parent",
         "_record",
         "_step",
-        "execution",
         "item_usage",
         "key",
         "over",
     )
 
-    def __init__(self, execution: Execution, step: Step, record: StepRecord, key: str = "") -> None:
-        self.execution = execution
+    def __init__(self, attempt: Attempt, step: Step, record: StepRecord, key: str = "") -> None:
         self.key = key
         self.over = False
         self.item_usage: Usage | None = None
+        self._attempt = attempt
         self._step = step
         self._record = record
         self._keys: set[str] = set()
@@ -51,15 +50,15 @@ class StepContext:
 
     @property
     def run_id(self) -> str:
-        return self.execution.claimed.run
+        return self._attempt.claimed.run
 
     @property
     def tenant(self) -> str:
-        return self.execution.claimed.tenant
+        return self._attempt.claimed.tenant
 
     @property
     def pipeline(self) -> str:
-        return self.execution.claimed.pipeline
+        return self._attempt.claimed.pipeline
 
     @property
     def step_name(self) -> str:
@@ -67,30 +66,30 @@ class StepContext:
 
     @property
     def attempt(self) -> int:
-        return self.execution.claimed.attempt
+        return self._attempt.claimed.attempt
 
     @property
     def epoch(self) -> int:
-        return self.execution.lease.epoch
+        return self._attempt.gate.epoch
 
     @property
     def idempotency_key(self) -> str:
-        place = f"{self.run_id}:{self._step.name}"
+        step_key = f"{self.run_id}:{self._step.name}"
         if not self.key:
-            return place
+            return step_key
         # It usually travels in a header, so what a header can't carry is hashed.
-        return f"{place}:{self.key if PLAIN_KEY.fullmatch(self.key) else digest(self.key)}"
+        return f"{step_key}:{self.key if PLAIN_KEY.fullmatch(self.key) else digest(self.key)}"
 
     @property
     def cancelled(self) -> bool:
         if self._parent is not None and self._parent.cancelled:
             return True
-        return self.over or self.execution.ended or not self.execution.lease.trusted
+        return self.over or self._attempt.over or not self._attempt.gate.lease.trusted
 
     @property
     def log(self) -> RunLog:
         if self._log is None:
-            self._log = RunLog(self)
+            self._log = RunLog(self._attempt.gate, self._step.name, self.key)
         return self._log
 
     def progress(self, done: int, total: int | None = None) -> None:
@@ -110,45 +109,48 @@ class StepContext:
             self.item_usage.count(input_tokens, output_tokens, cost, calls)
 
     async def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
-        return await Mapping(self, self._step, self._record, fn, **options).run(items)
+        mapped = ItemMap(self._attempt, self, self._step, self._record, fn, **options)
+        return await mapped.run(items)
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
         if SEPARATOR in name or SEPARATOR in str(key):
             raise Fix(
                 f"ctx.step({name!r}, key={key!r}): neither may contain the control character U+001F"
             )
-        own = f"{INNER}{name}" if key is None else f"{INNER}{name}{SEPARATOR}{key}"
-        item_key = inner_key(self.key, own)
-        return await Mapping(self, self._step, self._record, fn).one(item_key, args)
+        own_key = f"{INNER}{name}" if key is None else f"{INNER}{name}{SEPARATOR}{key}"
+        item_key = inner_key(self.key, own_key)
+        self.claim_key(item_key)
+        call = self.item_call(ItemFunction(fn), item_key, args, self._step.max_attempts)
+        return (await call.run()).value
 
     async def artifact(self, name: str, data: bytes) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}", name):
+        if not ARTIFACT_NAME.fullmatch(name):
             raise Fix(
                 f"artifact name {name!r} is not usable: letters, digits, '.', '-' and '_', at most "
                 "101"
             )
-        self.execution.lease.check()
-        folder = f"{self.execution.folder}/{self._step.name}/{self.epoch}"
-        return await self.execution.runtime.payloads.put(folder, name, data)
+        self._attempt.gate.lease.check()
+        folder = self._attempt.folder(self._step.name)
+        return await self._attempt.runtime.payloads.put(folder, name, data)
 
     async def read(self, where: str) -> bytes:
         if not where.startswith(f"{self.tenant}/") or ".." in where:
             raise Fix(f"{where!r} does not belong to tenant {self.tenant!r}")
-        data = await self.execution.runtime.payloads.get(where)
+        data = await self._attempt.runtime.payloads.get(where)
         if data is None:
             raise Permanent(f"{where!r} is not in the blob store (any more)")
         return data
 
     @property
     def steps(self) -> dict[str, StepRecord]:
-        return {**self.execution.step_records(), self._step.name: self._record}
+        return {**self._attempt.journal.step_records(), self._step.name: self._record}
 
     @property
     def spent(self) -> Usage:
-        return self.execution.spent
+        return self._attempt.journal.spent
 
     def use(self, port: type[T]) -> T:
-        provided = self.execution.runtime.provided
+        provided = self._attempt.runtime.provided
         if port not in provided:
             raise ConfigurationError(
                 f"step {self._step.name!r} uses {port.__name__}, and this app provides none: "
@@ -166,11 +168,16 @@ class StepContext:
             )
         self._keys.add(key)
 
+    def item_call(
+        self, function: ItemFunction, key: str, args: tuple[Any, ...], max_attempts: int
+    ) -> ItemCall:
+        """A durable call inside this step or item."""
+        return ItemCall(
+            self._attempt, self, self._step, self._record, function, key, args, max_attempts
+        )
+
     def for_item(self, key: str) -> StepContext:
-        context = StepContext(self.execution, self._step, self._record, key)
+        context = StepContext(self._attempt, self._step, self._record, key)
         context.item_usage = Usage()
         context._parent = self
         return context
-
-    def fingerprint(self, *parts: str) -> str:
-        return digest(self.execution.fingerprints[self._step.name], *parts)

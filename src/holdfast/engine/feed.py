@@ -11,7 +11,7 @@ from holdfast.model.codec import Codec
 
 
 class Feed:
-    """Items of one step as JSON text, in the order in which they were finished or found."""
+    """Items of one step as JSON text, in the order in which they were finished or reused."""
 
     def __init__(self, step: str) -> None:
         self.step = step

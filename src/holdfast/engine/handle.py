@@ -28,10 +28,10 @@ class RunHandle:
         self.created = created
         self._runtime = runtime
         self._pipeline = pipeline
-        # Asked for before the worker beside us can possibly have ended the run, so that its word is
+        # Made before a worker of this process can possibly have ended the run, so that its word is
         # not missed.
-        told_by_worker = created and runtime.waiters.watched_locally
-        self._told = runtime.waiters.future(run_id) if told_by_worker else None
+        by_worker = created and bool(runtime.local_workers)
+        self._by_worker = runtime.waiters.future(run_id) if by_worker else None
 
     def __repr__(self) -> str:
         return f"<RunHandle {self.id}>"
@@ -68,13 +68,11 @@ class RunHandle:
         return step.result.decode(text)
 
     async def _ending(self, timeout: float | None) -> Ending:
-        waiting = self._told or self._runtime.waiters.future(self.id)
-        if self._told is None:
-            for run in await self._runtime.store.over([self.id]):
-                self._runtime.waiters.resolve(
-                    run.id, Ending(run.state, run.result, run.error, run.reason)
-                )
-        self._runtime.waiters.watch(self._runtime.store)
+        waiters = self._runtime.waiters
+        waiting = self._by_worker or waiters.future(self.id)
+        if self._by_worker is None:
+            await waiters.resolve_ended([self.id])
+        waiters.watch()
         if timeout is None:
             return await asyncio.shield(waiting)
         async with asyncio.timeout(timeout):

@@ -1,4 +1,4 @@
-"""Accepting work: validated, fingerprinted, durable before anybody is told that it was accepted."""
+"""Accepting work: a run is valid, fingerprinted and durable before its submitter has an answer."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from holdfast.model.run import Run
 In = TypeVar("In")
 MAX_KEY = 255
 
-AT_ONCE = 500
-"""So many of `submit_many` are sent before the next ones are made: nearly what the committer puts
-into one batch."""
+SUBMIT_BATCH = 500
+"""So many runs of `submit_many` are sent before the next ones are made: nearly what the committer
+puts into one batch."""
 
 
 class Intake:
@@ -45,12 +45,13 @@ class Intake:
         The same key with the same input gives the same run; with another input it raises Conflict.
         """
         _check_tenant(tenant)
+        _check_steps(pipeline)
         text, key = _checked(pipeline, value, key)
         run_id = self._new_id()
         stored = (
             text
             if self._runtime.payloads.fits_inline(text)
-            else await self._stow(run_id, tenant, text)
+            else await self._offload(run_id, tenant, text)
         )
         command = _command(
             pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay
@@ -79,22 +80,23 @@ class Intake:
                 "its own"
             )
         _check_tenant(tenant)
+        _check_steps(pipeline)
         checked = [
             _numbered(number, pipeline, value, keys[number - 1] if keys else None)
             for number, value in enumerate(values, 1)
         ]
         ids = new_ids(self._runtime.clock.now(), len(checked))
-        kept = await self._stow_large(tenant, ids, [text for text, _ in checked])
+        inputs = await self._offload_large(tenant, ids, [text for text, _ in checked])
         commands: list[Submit] = []
         answers: list[asyncio.Future[Submitted]] = []
-        for place, (run_id, (text, key), stored) in enumerate(zip(ids, checked, kept, strict=True)):
+        for run_id, (text, key), stored in zip(ids, checked, inputs, strict=True):
             commands.append(
                 _command(
                     pipeline, run_id, tenant, text, stored, key=key, priority=priority, delay=delay
                 )
             )
-            answers.append(self._runtime.committer.send(commands[place]))
-            if place % AT_ONCE == AT_ONCE - 1:
+            answers.append(self._runtime.committer.send(commands[-1]))
+            if len(commands) % SUBMIT_BATCH == 0:
                 await asyncio.sleep(0)  # the store begins with these while the next ones are made
         return await self._accept_all(pipeline, commands, answers)
 
@@ -112,11 +114,7 @@ class Intake:
         run_id = self._new_id()
         if from_step is not None:
             checkpoints = await self._taken_over(pipeline, run, from_step, run_id)
-        stored = (
-            text
-            if self._runtime.payloads.fits_inline(text)
-            else await self._stow(run_id, run.tenant, text)
-        )
+        stored = await self._offload(run_id, run.tenant, text)
         command = _command(
             pipeline, run_id, run.tenant, text, stored, parent=run.id, checkpoints=checkpoints
         )
@@ -124,7 +122,7 @@ class Intake:
 
     def _send(self, command: Submit) -> asyncio.Future[Submitted]:
         if not command.delay:
-            self._runtime.expect_work(command.lane)
+            self._runtime.local_workers.announce(command.lane)
         return self._runtime.committer.send(command)
 
     async def _accept_all(
@@ -142,7 +140,7 @@ class Intake:
                 except Conflict as conflict:
                     conflicts.append(conflict)
         finally:
-            for answer in answers:  # of which nobody will hear any more
+            for answer in answers:  # nobody will ask for the rest
                 if not answer.cancel() and not answer.cancelled():
                     answer.exception()
         if conflicts:
@@ -155,17 +153,17 @@ class Intake:
     def _new_id(self) -> str:
         return new_id(self._runtime.clock.now())
 
-    async def _stow_large(self, tenant: str, ids: list[str], texts: list[str]) -> list[str]:
-        """The inputs as the store keeps them: themselves, or where they are."""
+    async def _offload_large(self, tenant: str, ids: list[str], texts: list[str]) -> list[str]:
+        """The inputs as they are stored: as they are, or as references to blobs."""
         fits = self._runtime.payloads.fits_inline
         return [
-            text if fits(text) else await self._stow(run_id, tenant, text)
+            text if fits(text) else await self._offload(run_id, tenant, text)
             for run_id, text in zip(ids, texts, strict=True)
         ]
 
-    async def _stow(self, run_id: str, tenant: str, text: str) -> str:
-        """An input that is too large for the store, as it is kept there: where it is."""
-        return await self._runtime.payloads.stow(text, f"{tenant}/{run_id}/input")
+    async def _offload(self, run_id: str, tenant: str, text: str) -> str:
+        """An input as it is stored: as it is or, if it is large, as a reference to a blob."""
+        return await self._runtime.payloads.offload(text, f"{tenant}/{run_id}/input")
 
     def _handle(self, pipeline: Pipeline[Any], command: Submit, reply: Submitted) -> RunHandle:
         if reply.conflict:
@@ -186,8 +184,8 @@ class Intake:
                 f"{', '.join(pipeline.steps)}"
             )
         redone = downstream(pipeline, from_step)
-        kept = [c for c in await self._runtime.store.checkpoints(run.id) if c.step not in redone]
-        return [await self._copied(checkpoint, run, run_id) for checkpoint in kept]
+        checkpoints = await self._runtime.store.checkpoints(run.id)
+        return [await self._copied(c, run, run_id) for c in checkpoints if c.step not in redone]
 
     async def _copied(self, checkpoint: Checkpoint, run: Run, run_id: str) -> Checkpoint:
         """Blobs belong to one run and are deleted with it, so the new run gets its own."""
@@ -195,7 +193,7 @@ class Intake:
             text = await self._runtime.payloads.fetch(checkpoint.value)
             if text is not None:
                 folder = f"{run.tenant}/{run_id}/{checkpoint.step}/0"
-                checkpoint.value = await self._runtime.payloads.stow(text, folder)
+                checkpoint.value = await self._runtime.payloads.offload(text, folder)
         return checkpoint
 
 
@@ -231,11 +229,11 @@ def _command(
 
 def downstream(pipeline: Pipeline[Any], step: str) -> set[str]:
     """A step and all that depend on it."""
-    found = {step}
+    dependents = {step}
     for name, other in pipeline.steps.items():  # declared in dependency order
-        if found & (other.waits_for | set(other.streams)):
-            found.add(name)
-    return found
+        if dependents & (other.waits_for | set(other.streams)):
+            dependents.add(name)
+    return dependents
 
 
 def _numbered(
@@ -255,6 +253,12 @@ def _checked(pipeline: Pipeline[Any], value: Any, key: str | None) -> tuple[str,
     if key is not None:
         _check_key(key)
     return pipeline.input.encode(checked), key
+
+
+def _check_steps(pipeline: Pipeline[Any]) -> None:
+    """Raise DefinitionError for a pipeline that can't have a result: nobody could execute its
+    runs."""
+    _ = pipeline.result_step
 
 
 def _check_tenant(tenant: str) -> None:

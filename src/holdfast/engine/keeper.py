@@ -4,10 +4,11 @@ Who is the authority: the store. A lease is kept while the store says so, and gi
 `trusted_until = request start + ttl − margin`, whether or not the store could be asked.
 
 What can go wrong, and what happens:
-  the store refuses a renewal      the lease is lost at once: somebody else has it, or the run was cancelled
-  the store does not answer        the lease is lost when its trust ends, `margin` before the store ends it
-  the process is paused            on waking, every lease past its trust is lost before anything is renewed
-  user code blocks the event loop  nothing: this thread has its own
+
+the store refuses a renewal      the lease is lost at once: another has it, or the run was cancelled
+the store does not answer        the lease is lost when its trust ends, `margin` before its end
+the process is paused            on waking, leases past their trust are lost before any is renewed
+user code blocks the event loop  nothing: this thread has its own
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from holdfast.ports.store import Store
 
 log = logging.getLogger("holdfast.leases")
 
-DROPPED = object()
+_NOT_KEPT = object()
 
 
 class LeaseKeeper:
@@ -42,9 +43,8 @@ class LeaseKeeper:
         self._clock = clock
         self._times = times
         self._threaded = threaded
-        self._leases: dict[
-            Lease, None
-        ] = {}  # only ever put in, taken out and copied: all of that is atomic
+        # Only ever put in, taken out and copied: all of that is atomic.
+        self._leases: dict[Lease, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
         self._stopping = False
@@ -85,7 +85,7 @@ class LeaseKeeper:
 
     def drop(self, lease: Lease) -> bool:
         """Renew it no more. Whether it was kept until now."""
-        return self._leases.pop(lease, DROPPED) is not DROPPED
+        return self._leases.pop(lease, _NOT_KEPT) is not _NOT_KEPT
 
     def check_now(self) -> None:
         """Ask the store about all leases now rather than at the next renewal."""
@@ -101,7 +101,7 @@ class LeaseKeeper:
     async def _keep(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        watch = asyncio.create_task(self._watch())
+        watch = asyncio.create_task(self._watch_trust())
         try:
             while not self._stopping:
                 await self._renew()
@@ -114,20 +114,20 @@ class LeaseKeeper:
         finally:
             watch.cancel()
 
-    async def _watch(self) -> None:
-        """Give up what can't be trusted any more, also while a renewal hangs."""
-        pause = min(1.0, self._times.margin / 4)
+    async def _watch_trust(self) -> None:
+        """Drop what can't be trusted any more, also while a renewal hangs."""
+        interval = min(1.0, self._times.margin / 4)
         while True:
-            await asyncio.sleep(pause)
-            self._give_up_untrusted()
+            await asyncio.sleep(interval)
+            self._drop_untrusted()
 
-    def _give_up_untrusted(self) -> None:
+    def _drop_untrusted(self) -> None:
         for lease in list(self._leases):
             if not lease.trusted:
                 self._lose(lease, "it could not be renewed in time")
 
     async def _renew(self) -> None:
-        self._give_up_untrusted()
+        self._drop_untrusted()
         leases = list(self._leases)
         runs = {(lease.subject, lease.epoch): lease for lease in leases if not lease.token}
         locks = {(lease.subject, lease.token): lease for lease in leases if lease.token}
@@ -156,7 +156,7 @@ class LeaseKeeper:
             else:
                 lease.extend(self._times.trusted_until(start))
 
-    def _lose(self, lease: Lease, why: str) -> None:
+    def _lose(self, lease: Lease, reason: str) -> None:
         if self.drop(lease) and not lease.lost:
-            log.info("lost the lease on %s (epoch %d): %s", lease.subject, lease.epoch, why)
+            log.info("lost the lease on %s (epoch %d): %s", lease.subject, lease.epoch, reason)
             lease.lose()

@@ -1,23 +1,70 @@
-"""The leader of a fifo lane: the only worker that may claim from it.
+"""Lanes: which ones the pipelines use, and who leads a fifo lane.
 
-The right is a lock in the store, named after the lane; its epoch is the leader's term, and every
-claim carries it. So a leader that was paused past its lease claims nothing when it wakes up,
-however late it learns that it is deposed. Order itself does not depend on the leader: the store
-claims only the head, and only when no other run of the lane is under way, so a new leader finds the
-old one's run at the head and goes on with it once its lease has ended."""
+The leader is the only worker that may claim from its lane. The right is a lock in the store, named
+after the lane; its epoch is the leader's term, and every claim carries it. So a leader that was
+paused past its lease claims nothing when it wakes up, however late it learns that it is deposed.
+Order itself does not depend on the leader: the store claims only the head, and only when no other
+run of the lane is under way, so a new leader finds the old one's run at the head and goes on with
+it once its lease has ended."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from holdfast.engine.committer import Committer
 from holdfast.engine.locks import Lock
 from holdfast.engine.runtime import Runtime
+from holdfast.errors import ConfigurationError
+from holdfast.model.commands import DefineLane
 from holdfast.model.lane import Lane
+from holdfast.model.pipeline import Pipeline
+
+log = logging.getLogger("holdfast.lanes")
+
+
+def lanes_of(pipelines: Iterable[Pipeline[Any]]) -> dict[Lane, list[str]]:
+    """The lanes that the pipelines use, each with the names of its pipelines. Raises
+    ConfigurationError when one name means two lanes."""
+    by_name: dict[str, Lane] = {}
+    lanes: dict[Lane, list[str]] = {}
+    for pipeline in pipelines:
+        lane = by_name.setdefault(pipeline.lane.name, pipeline.lane)
+        if lane != pipeline.lane:
+            raise ConfigurationError(
+                f"lane {lane.name!r} is declared both as {lane.order} ({lane.head}) and as "
+                f"{pipeline.lane.order} ({pipeline.lane.head}): choose one"
+            )
+        lanes.setdefault(lane, []).append(pipeline.name)
+    return lanes
+
+
+async def define_lanes(committer: Committer, pipelines: Iterable[Pipeline[Any]]) -> None:
+    """Make the lanes of the pipelines known to the store. Raises ConfigurationError when the store
+    knows one of them with another order."""
+    lanes = list(lanes_of(pipelines))
+    definitions = [DefineLane(lane.name, lane.order, lane.head) for lane in lanes]
+    orders = await asyncio.gather(*map(committer.send, definitions))
+    for lane, stored in zip(lanes, orders, strict=True):
+        if stored != lane.order:
+            raise ConfigurationError(
+                f"lane {lane.name!r} is {stored!r} in this store and {lane.order!r} in the code: "
+                "a lane never changes its order; use another lane name"
+            )
 
 
 class LaneLeader:
     """A worker's candidacy for one lane."""
 
     def __init__(self, runtime: Runtime, lane: Lane, worker: str) -> None:
-        self._lock = Lock(runtime, lane.leader_lock, owner=worker)
+        self._lane = lane.name
+        self._worker = worker
+        self._leads = False
+        self._lock = Lock(
+            runtime, lane.leader_lock, owner=worker, internal=True, on_lost=self._note_lost
+        )
 
     @property
     def token(self) -> str:
@@ -29,9 +76,31 @@ class LaneLeader:
 
     async def lead(self) -> bool:
         """Whether this worker leads now; tries to become leader if nobody does."""
-        return self._lock.held or await self._lock.try_acquire()
+        if self._lock.held:
+            return True
+        self._note_lost()
+        if await self._lock.try_acquire():
+            self._leads = True
+            self._log("gained")
+        return self._leads
 
     async def resign(self) -> None:
-        """Let the next one lead at once. Only after this worker's runs have ended or been handed
-        over."""
-        await self._lock.release()
+        """Let the next one lead at once."""
+        if await self._lock.release():
+            self._log("given up")
+        self._leads = False
+
+    def _note_lost(self) -> None:
+        if self._leads:
+            self._leads = False
+            self._log("lost")
+
+    def _log(self, what: str) -> None:
+        log.info(
+            "lane %s: leadership %s, term %d, worker %s",
+            self._lane,
+            what,
+            self.term,
+            self._worker,
+            extra={"fields": {"lane": self._lane, "term": self.term, "worker": self._worker}},
+        )

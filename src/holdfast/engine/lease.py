@@ -1,4 +1,4 @@
-"""A worker's side of a lease: trusted for a while, then lost, and never found again."""
+"""A holder's side of a lease: trusted for a while, unless it is renewed, and then lost for good."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.model.clock import Clock
 
 
 class Lease:
-    """The right to one run (`subject` = run id) or lock. `on_lost` is told of it once, from the
+    """The right to one run (`subject` = run id) or lock. `on_lost` is called once, from the
     keeper's thread."""
 
     __slots__ = ("_clock", "_on_lost", "epoch", "lost", "subject", "token", "trusted_until")

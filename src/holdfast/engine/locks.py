@@ -7,6 +7,7 @@ refuse older ones: a lock alone can't stop a holder that was paused for longer t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 from typing import Any
@@ -17,7 +18,10 @@ from holdfast.errors import Conflict, LeaseLost, StoreUnavailable
 from holdfast.model.commands import Acquire, Acquired, Held, ReleaseLock
 from holdfast.model.ids import new_token
 
-POLL = 0.5
+log = logging.getLogger("holdfast.locks")
+
+POLL_INTERVAL = 0.5
+"""Between two tries to acquire a lock, in seconds, when nothing wakes us in between."""
 
 
 class Lock:
@@ -30,8 +34,17 @@ class Lock:
     """
 
     def __init__(
-        self, runtime: Runtime, name: str, *, owner: str, wait: float | None = None
+        self,
+        runtime: Runtime,
+        name: str,
+        *,
+        owner: str,
+        wait: float | None = None,
+        internal: bool = False,
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
+        """`internal` locks are the engine's own: nobody wants to read about them in the log.
+        `on_lost` is called in the event loop."""
         self.name = name
         self.owner = owner
         self.epoch = 0
@@ -44,6 +57,8 @@ class Lock:
         self._body: asyncio.Task[Any] | None = None
         self._was_lost = False
         self._losing: asyncio.Event | None = None
+        self._on_lost = on_lost
+        self._log_level = logging.DEBUG if internal else logging.INFO
 
     @property
     def held(self) -> bool:
@@ -65,11 +80,14 @@ class Lock:
             self._losing.clear()
         trusted_until = runtime.times.trusted_until(start)
         self._lease = Lease(
-            self.name, reply.epoch, trusted_until, runtime.clock, self._tell_lost, token
+            self.name, reply.epoch, trusted_until, runtime.clock, self._lost_in_keeper, token
         )
         if not runtime.keeper.started:
             await runtime.keeper.start()
         runtime.keeper.keep(self._lease)
+        log.log(
+            self._log_level, "lock %s: acquired by %s, epoch %d", self.name, self.owner, self.epoch
+        )
         return True
 
     async def acquire(self, timeout: float | None = None) -> bool:
@@ -80,7 +98,7 @@ class Lock:
         time = self._runtime.committer.loop.time
         deadline = inf if timeout is None else time() + timeout
         change = 0
-        while (left := min(POLL, deadline - time())) > 0:
+        while (left := min(POLL_INTERVAL, deadline - time())) > 0:
             change = await self._runtime.store.wait(change, left)
             if await self.try_acquire():
                 return True
@@ -95,9 +113,13 @@ class Lock:
         if lease.lost:
             return False
         try:
-            return await self._runtime.committer.send(ReleaseLock(self.name, self.token))
+            released = await self._runtime.committer.send(ReleaseLock(self.name, self.token))
         except StoreUnavailable:  # it ends by itself
             return False
+        log.log(
+            self._log_level, "lock %s: released by %s, epoch %d", self.name, self.owner, self.epoch
+        )
+        return released
 
     async def lost(self) -> None:
         """Wait until the lock is lost."""
@@ -125,12 +147,15 @@ class Lock:
                 body.uncancel()
             raise LeaseLost(f"lock {self.name!r} (epoch {self.epoch}) was lost while it was in use")
 
-    def _tell_lost(self, _: Lease) -> None:
+    def _lost_in_keeper(self, lease: Lease) -> None:
         """Called by the keeper, in its thread."""
-        self._runtime.committer.loop.call_soon_threadsafe(self._on_lost)
+        self._runtime.committer.loop.call_soon_threadsafe(self._note_loss, lease)
 
-    def _on_lost(self) -> None:
+    def _note_loss(self, lease: Lease) -> None:
+        if lease is not self._lease:  # it was acquired anew, or released, before we heard of it
+            return
         self._was_lost = True
+        self._on_lost()
         if self._losing is not None:
             self._losing.set()
         if self._body is not None:

@@ -27,7 +27,7 @@ class Payloads:
     def fits_inline(self, text: str) -> bool:
         return len(text) <= self._limit
 
-    async def stow(self, text: str, folder: str) -> str:
+    async def offload(self, text: str, folder: str) -> str:
         """What to put into the store for this text. `folder` is tenant/run/step/epoch: who made
         it."""
         if len(text) <= self._limit:

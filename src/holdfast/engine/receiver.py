@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
+from holdfast.engine.failures import describe
 from holdfast.engine.intake import MAX_KEY, Intake
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Transient
@@ -54,9 +55,8 @@ class Receiver:
         return deliveries
 
     async def run(self, deliveries: Deliveries) -> None:
-        async with aclosing(
-            deliveries
-        ):  # what was delivered and not acknowledged goes back at once
+        # Closed, what was delivered and not acknowledged goes back at once.
+        async with aclosing(deliveries):
             async for delivery in deliveries:
                 await self.receive(delivery)
 
@@ -66,23 +66,37 @@ class Receiver:
         try:
             await self._accept(message)
         except Transient as error:
-            log.warning("message %s not accepted: %s", message.id, error)
-            await delivery.nack(max(NACK_DELAY, error.retry_after or 0.0))
+            delay = max(NACK_DELAY, error.retry_after or 0.0)
+            log.warning(
+                "message %s from %s: nacked for %g s: %s",
+                message.id,
+                self._topic,
+                delay,
+                describe(error),
+            )
+            await delivery.nack(delay)
             return
         await delivery.ack()
 
     async def _accept(self, message: Message) -> None:
         try:
             value = self._decode(message)
-            await self._intake.submit(
+            run = await self._intake.submit(
                 self._pipeline, value, tenant=self._tenant, key=self._key(message, value)
             )
         except Transient:
             raise
-        except (
-            Exception
-        ) as error:  # whatever a decoder raises: the message is kept, and the next one is received
+        # Whatever a decoder raises: the message is kept, and the next one is received.
+        except Exception as error:
             await self._bury(message, error)
+        else:
+            log.info(
+                "message %s from %s: received as run %s (%s)",
+                message.id,
+                self._topic,
+                run.id,
+                "new" if run.created else "known already",
+            )
 
     def _key(self, message: Message, value: Any) -> str:
         if self._pipeline.key is not None and (own := self._pipeline.key(value)) is not None:
@@ -91,12 +105,13 @@ class Receiver:
         return key if len(key) <= MAX_KEY else f"{self._topic[:100]}:{digest(message.id)}"
 
     async def _bury(self, message: Message, error: Exception) -> None:
-        log.warning("message %s can't become a run: %s", message.id, error)
+        reason = f"{type(error).__name__}: {describe(error)}"
+        log.warning("message %s from %s: buried: %s", message.id, self._topic, reason)
         await self._runtime.committer.send(
             Bury(
                 f"message:{self._topic}:{message.id}",
                 self._topic,
-                f"{type(error).__name__}: {error}",
+                reason,
                 message.body,
                 dict(message.attributes),
                 self._tenant,

@@ -17,9 +17,10 @@ log = logging.getLogger("holdfast.relay")
 
 NAME = "events"
 EVENTS_TOPIC = "holdfast-events"
-POLL = 1.0
-PAUSE = 1.0
-"""After a failure; the outbox drains well within 5 s of the bus returning."""
+POLL_INTERVAL = 1.0
+"""Between two looks at the outbox, in seconds, when nothing wakes us in between."""
+RETRY_DELAY = 1.0
+"""After a failure, in seconds; the outbox drains well within 5 s of the bus returning."""
 
 
 class Relay:
@@ -32,7 +33,7 @@ class Relay:
         self._runtime = runtime
         self._bus = bus
         self._deployment = deployment
-        self._lock = Lock(runtime, "relay", owner=owner)
+        self._lock = Lock(runtime, "relay", owner=owner, internal=True)
 
     async def run(self) -> None:
         change = 0
@@ -42,10 +43,10 @@ class Relay:
                     sent = await self.drain() if await self._leads() else 0
                 except Transient as error:
                     log.warning("can't relay events: %s", error)
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_DELAY)
                     continue
                 if not sent:
-                    change = await self._runtime.store.wait(change, POLL)
+                    change = await self._runtime.store.wait(change, POLL_INTERVAL)
         finally:
             await self._lock.release()
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from holdfast.engine.context import StepContext
+from holdfast.engine.gate import Gate
 
 logger = logging.getLogger("holdfast.run")
 
 
 class RunLog:
-    """Writes lines for one step or item; with a loop, from a thread beside it."""
+    """Writes lines for one step or item; with a loop, from a thread of its own."""
 
-    def __init__(self, context: StepContext, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        self._context = context
+    def __init__(
+        self, gate: Gate, step: str, key: str, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        self._gate = gate
+        self._step = step
+        self._key = key
         self._loop = loop
+
+    def for_thread(self, loop: asyncio.AbstractEventLoop) -> RunLog:
+        return RunLog(self._gate, self._step, self._key, loop)
 
     def debug(self, message: str, **fields: Any) -> None:
         self._write("debug", message, fields)
@@ -32,21 +38,17 @@ class RunLog:
         self._write("error", message, fields)
 
     def _write(self, level: str, message: str, fields: dict[str, Any]) -> None:
-        context = self._context
-        if context.key:
-            fields = {"key": context.key, **fields}
-        number = logging.getLevelName(level.upper())
+        if self._key:
+            fields = {"key": self._key, **fields}
         logger.log(
-            number,
+            logging.getLevelName(level.upper()),
             "%s %s: %s",
-            context.run_id,
-            context.step_name,
+            self._gate.run,
+            self._step,
             message,
             extra={"fields": fields},
         )
         if self._loop is None:
-            context.execution.log(level, context.step_name, message, fields)
+            self._gate.log(level, self._step, message, fields)
         else:
-            self._loop.call_soon_threadsafe(
-                lambda: context.execution.log(level, context.step_name, message, fields)
-            )
+            self._loop.call_soon_threadsafe(self._gate.log, level, self._step, message, fields)

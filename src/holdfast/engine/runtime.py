@@ -1,24 +1,31 @@
-"""What every part of the engine works with, wired once per process."""
+"""What every part of the engine works with, wired once per app."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.engine.committer import Committer
 from holdfast.engine.deadlines import Deadlines
 from holdfast.engine.keeper import LeaseKeeper
+from holdfast.engine.local_workers import LocalWorkers
 from holdfast.engine.payloads import Payloads
 from holdfast.engine.waiters import Waiters
 from holdfast.model.clock import Clock
 from holdfast.model.lease import LeaseTimes
+from holdfast.ports.blobs import BlobStore
 from holdfast.ports.records import Records
 from holdfast.ports.store import Store
 
+OnExecute = Callable[[str, str, str], None]
+"""Called with (run, step, key) whenever a step or item is really executed."""
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
+    """The collaborators of one app. None of them is exchanged after it was made."""
+
     store: Store
     records: Records
     committer: Committer
@@ -26,20 +33,37 @@ class Runtime:
     keeper: LeaseKeeper
     clock: Clock
     times: LeaseTimes
-    waiters: Waiters = field(default_factory=Waiters)
-    expect_work: Callable[[str], None] = lambda lane: None
-    """Told the lane of a run that is about to be submitted: a worker beside it claims in the same
-    transaction."""
-    provided: Mapping[type[Any], Any] = field(default_factory=dict)
-    """What steps find under a type with `ctx.use`."""
-    _deadlines: Deadlines | None = None
-    on_execute: Callable[[str, str, str], None] | None = None
-    """Told (run, step, key) whenever a step or item is really executed: for tests that count."""
+    deadlines: Deadlines
+    local_workers: LocalWorkers
+    waiters: Waiters
+    provided: Mapping[type[Any], Any]
+    """What steps get by `ctx.use`."""
+    on_execute: OnExecute | None
 
-    @property
-    def deadlines(self) -> Deadlines:
-        """Of the loop that the engine runs in: not known before it runs, another one when an app is
-        opened again."""
-        if self._deadlines is None or self._deadlines.loop.is_closed():
-            self._deadlines = Deadlines()
-        return self._deadlines
+
+def make_runtime(
+    store: Store,
+    records: Records,
+    blobs: BlobStore | None,
+    clock: Clock,
+    times: LeaseTimes,
+    *,
+    threaded: bool,
+    provided: Mapping[type[Any], Any],
+    on_execute: OnExecute | None = None,
+) -> Runtime:
+    local_workers = LocalWorkers()
+    return Runtime(
+        store,
+        records,
+        Committer(store),
+        Payloads(blobs),
+        LeaseKeeper(store, clock, times, threaded=threaded),
+        clock,
+        times,
+        Deadlines(),
+        local_workers,
+        Waiters(store, local_workers),
+        provided,
+        on_execute,
+    )

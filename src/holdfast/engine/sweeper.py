@@ -5,24 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from msgspec import Struct
-
 from holdfast.engine import cursors
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import HoldfastError, Transient
 from holdfast.model.commands import Prune, Sweep
+from holdfast.model.options import Retention
 
 log = logging.getLogger("holdfast.sweeper")
-
-DAY = 86_400.0
-
-
-class Retention(Struct, frozen=True):
-    """How long finished runs stay, in seconds."""
-
-    finished: float = 30 * DAY
-    failed: float = 90 * DAY
-    every: float = 3600.0
 
 
 class Sweeper:

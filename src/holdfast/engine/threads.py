@@ -1,9 +1,9 @@
-"""Running `def` steps: each in a thread of its own, which can be told to stop.
+"""Running `def` steps: each in a thread of its own, which can be interrupted.
 
-A thread can't be killed from outside, but an exception can be raised in it. It strikes between two
+A thread can't be killed from outside, but an exception can be raised in it, between two
 instructions of Python code: a loop ends at once, a blocking call in C when it returns. A thread of
 its own, rather than a pooled one, is what makes that safe: nothing else ever runs where the
-exception strikes."""
+exception is raised."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _computing: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionar
 _counting = threading.Lock()
 
 STOP_GRACE = 1.0
-"""How long a told-to-stop thread is waited for before it is left behind."""
+"""How long an interrupted thread is waited for, in seconds, before it is left behind."""
 
 
 def computing(loop: asyncio.AbstractEventLoop) -> int:
@@ -110,7 +110,7 @@ class _Job:
                 self.error = raised
             with self._lock:
                 self._finished = True
-        except Interrupted as raised:  # it struck after the call had returned
+        except Interrupted as raised:  # it came after the call had returned
             self.error = raised
             self._finished = True
 

@@ -1,4 +1,4 @@
-"""The worker: claims runs within its limits, executes them, and hands them over when it is told to
+"""The worker: executes the runs that its claimers claim, and hands them over when it is told to
 stop."""
 
 from __future__ import annotations
@@ -7,78 +7,52 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.capacity import Capacity
+from holdfast.engine.claiming import LaneClaimer
 from holdfast.engine.execution import Execution
-from holdfast.engine.lanes import LaneLeader
+from holdfast.engine.graph import Plan
+from holdfast.engine.lanes import lanes_of
 from holdfast.engine.lease import Lease
-from holdfast.engine.plan import Plan
 from holdfast.engine.runtime import Runtime
-from holdfast.engine.settlement import attempt, ending
-from holdfast.errors import ConfigurationError, LeaseLost, Transient
-from holdfast.model.commands import Claim, Claimed, DefineLane, SaveProgress, Settle
+from holdfast.engine.waiters import settled_ending
+from holdfast.engine.worker_log import log_lease_lost, log_settled, log_started
+from holdfast.errors import LeaseLost
+from holdfast.model.commands import Claimed, Settle
 from holdfast.model.ids import new_token
-from holdfast.model.lane import Lane
+from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
 
 log = logging.getLogger("holdfast.worker")
-
 
 CANCEL_NOTICE = 1.0
 """How soon after a cancel in another process work on the run is stopped, in seconds. Its writes are
 refused at once."""
 
 
-class WorkerOptions(Struct, frozen=True):
-    """Flow control and patience of one worker."""
-
-    concurrency: int = 64
-    """Runs in flight at once."""
-    max_bytes: int = 500 * 1024 * 1024
-    """Sum of the inputs' sizes in flight."""
-    batch: int = 128
-    """Runs claimed at once, and never more than half of `concurrency`."""
-    poll: float = 1.0
-    """The safety net under the doorbell, in seconds."""
-    progress: float = 0.5
-    """How often unfinished runs show their progress, in seconds."""
-    grace: float = 5.0
-    """How long steps under way may go on after the worker was told to stop, in seconds."""
-
-
-class _Attempt(Struct, frozen=True):
-    """An attempt that is under way."""
+class _Running(Struct):
+    """A run that is being executed."""
 
     execution: Execution
-    task: asyncio.Task[None]
+    task: asyncio.Task[None] | None = None
+    is_executing: bool = False
 
     def interrupt(self) -> None:
         """Before its task has begun it can't be interrupted, and need not be: it looks before it
-        starts anything."""
-        if self.execution.begun:
+        starts anything. And what writes its outcome ends by itself, at the latest with its
+        lease."""
+        if self.is_executing and self.task is not None:
             self.task.cancel()
 
 
-class _Asked(Struct, frozen=True):
-    """A claim that was sent: what comes of it, how many runs at most, and when."""
-
-    answer: asyncio.Future[Any]
-    limit: int
-    at: float
-
-
-def _forgive(claim: asyncio.Task[bool]) -> None:
-    """Look at what became of it, so that nobody complains if nobody waits for it: a lane's own loop
-    will say so."""
-    if not claim.cancelled():
-        claim.exception()
-
-
 class Worker:
-    """Executes runs of the given pipelines. `name` is unique per process start."""
+    """Executes runs of the given pipelines, whose lanes the store knows. `name` is unique per
+    process start."""
 
     def __init__(
         self,
@@ -91,290 +65,146 @@ class Worker:
         self._runtime = runtime
         self._pipelines = {pipeline.name: pipeline for pipeline in pipelines}
         self._plans = {name: Plan(pipeline) for name, pipeline in self._pipelines.items()}
-        self._active: dict[Lease, _Attempt] = {}
-        self._settling = 0
-        self._expected = 0
-        self._bytes = 0
-        self._due: list[float] = []
-        self._claims: set[asyncio.Task[bool]] = set()
-        self._early: asyncio.Task[bool] | None = None
-        self._parallel = {
-            lane.name: names for lane, names in self._lanes().items() if lane.order == "parallel"
+        self._capacity = Capacity(self.options.concurrency, self.options.max_bytes)
+        self._claimers = {
+            lane.name: LaneClaimer(
+                runtime, self.name, lane, names, self.options, self._capacity, self._begin
+            )
+            for lane, names in lanes_of(self._pipelines.values()).items()
         }
-        self._room = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._stopping = asyncio.Event()
-        self._loops: list[asyncio.Task[None]] = []
+        self._running: dict[Lease, _Running] = {}
+        self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop
 
     @property
     def active(self) -> int:
-        return len(self._active)
+        return len(self._running)
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         await self._runtime.keeper.start()
-        for lane, names in self._lanes().items():
-            await self._define(lane)
-            leader = LaneLeader(self._runtime, lane, self.name) if lane.order == "fifo" else None
-            self._loops.append(
-                asyncio.create_task(self._serve(lane, names, leader), name=f"lane-{lane.name}")
-            )
-        self._loops.append(asyncio.create_task(self._show_progress(), name="progress"))
-        self._loops.append(asyncio.create_task(self._look_after_leases(), name="leases"))
-        self._runtime.expect_work = self._expect_work
+        for name, claimer in self._claimers.items():
+            self._tasks.append(asyncio.create_task(claimer.run(), name=f"lane-{name}"))
+        self._tasks.append(asyncio.create_task(self._write_progress(), name="progress"))
+        self._tasks.append(asyncio.create_task(self._check_leases(), name="leases"))
+        self._runtime.local_workers.add(self._on_submission)
 
     async def stop(self, grace: float | None = None) -> None:
         """Stop claiming, let steps under way end within `grace`, then hand all unfinished runs
         over."""
         grace = self.options.grace if grace is None else grace
-        self._stopping.set()
-        self._room.set()
-        for each in self._active.values():
-            each.execution.drain()
-        if self._active and grace > 0:
-            await asyncio.wait([each.task for each in self._active.values()], timeout=grace)
-        while self._claims:
-            await asyncio.wait(self._claims)  # what they are given is handed over, too
-        for each in self._active.values():
-            each.interrupt()
-        if self._active:
-            await asyncio.wait([each.task for each in self._active.values()])
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
-        self._loops.clear()
+        self._runtime.local_workers.remove(self._on_submission)
+        self._capacity.close()
+        for running in self._running.values():
+            running.execution.attempt.graph.drain()
+        if self._running and grace > 0:
+            await asyncio.wait(self._run_tasks(), timeout=grace)
+        for claimer in self._claimers.values():
+            await claimer.finish()  # what they still bring is handed over, too
+        for running in self._running.values():
+            running.interrupt()
+        if self._running:
+            await asyncio.wait(self._run_tasks())
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
         await self._runtime.committer.drain()
 
     def lose(self, run: str) -> None:
         """Somebody in this process cancelled or paused the run: stop working on it now."""
-        for lease in self._active:
+        for lease in self._running:
             if lease.subject == run:
                 lease.lose()
 
-    def _lanes(self) -> dict[Lane, list[str]]:
-        lanes: dict[Lane, list[str]] = {}
-        for pipeline in self._pipelines.values():
-            lanes.setdefault(pipeline.lane, []).append(pipeline.name)
-        names = [lane.name for lane in lanes]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigurationError(
-                    f"lane {name!r} is declared twice, with different order or head: choose one"
-                )
-        return lanes
+    def _run_tasks(self) -> list[asyncio.Task[None]]:
+        return [running.task for running in self._running.values() if running.task is not None]
 
-    async def _define(self, lane: Lane) -> None:
-        stored = await self._runtime.committer.send(DefineLane(lane.name, lane.order, lane.head))
-        if stored != lane.order:
-            raise ConfigurationError(
-                f"lane {lane.name!r} is {stored!r} in this store and {lane.order!r} in the code: a "
-                "lane never changes "
-                "its order; use another lane name"
-            )
-
-    # --- claiming ---------------------------------------------------------------------------------
-
-    async def _serve(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> None:
-        """Claim whenever there is room and the doorbell rang."""
-        change = 0
-        try:
-            while not self._stopping.is_set():
-                if self._free == 0:
-                    self._room.clear()
-                    await self._room.wait()
-                elif (
-                    not await self._try_to_claim(lane, names, leader)
-                    and not self._stopping.is_set()
-                ):
-                    change = await self._runtime.store.wait(
-                        change, self._patience(), work=leader is None
-                    )
-        finally:
-            if leader is not None:
-                await leader.resign()
-
-    async def _try_to_claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> bool:
-        """Whether it is worth while to try again at once."""
-        try:
-            if leader is not None and not await leader.lead():
-                return False
-            return await asyncio.shield(self._start_claim(lane, names, leader))
-        except Transient as error:
-            log.warning("lane %s: can't claim: %s", lane.name, error)
-            await asyncio.sleep(self.options.poll)
-            return True
-
-    def _patience(self) -> float:
-        """How long to wait for the bell: not past the moment when a run that was sent back is
-        due."""
-        now = self._loop.time()
-        self._due = [due for due in self._due if due > now]
-        return min([self.options.poll, *(due - now for due in self._due)])
-
-    def _expect_work(self, lane: str) -> None:
-        """Let a claim leave with the submission that is about to be sent: one commit less until
-        work begins."""
-        names = self._parallel.get(lane)
-        early = self._early is not None and not self._early.done()
-        if names and not early and self._free and not self._stopping.is_set():
-            self._early = self._start_claim(Lane(lane), names, None)
-
-    @property
-    def _free(self) -> int:
-        """Runs that may be claimed now."""
-        return max(0, self._left)
-
-    @property
-    def _left(self) -> int:
-        """Places that nobody has and nobody is expected to take; below zero there are too few.
-        Those whose outcome is on its way to the store do nothing else any more: the runs that take
-        their places can be claimed in the same transaction."""
-        return self.options.concurrency - len(self._active) + self._settling - self._expected
-
-    def _start_claim(
-        self, lane: Lane, names: list[str], leader: LaneLeader | None
-    ) -> asyncio.Task[bool]:
-        return self._on_its_own(self._claim(lane, names, leader))
-
-    def _on_its_own(self, claiming: Coroutine[Any, Any, bool]) -> asyncio.Task[bool]:
-        """A task of its own: who waits for it may be cancelled, what the store gives to it must not
-        be lost."""
-        claim = asyncio.create_task(claiming)
-        self._claims.add(claim)
-        claim.add_done_callback(self._claims.discard)
-        claim.add_done_callback(_forgive)
-        return claim
-
-    async def _claim(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> bool:
-        """Claim and begin as many runs as there are and as there is room for. Whether there may be
-        more."""
-        asked, claimed = self._ask(lane, names, leader), None
-        while asked is not None:
-            claimed = await self._answer(asked)
-            # The next ones are fetched while these begin: the store need not wait for us, nor we
-            # for the store.
-            has_more = leader is None and len(claimed) == asked.limit
-            trusted_until = self._runtime.times.trusted_until(asked.at)
-            asked = self._ask(lane, names, None) if has_more else None
-            for each in claimed:
-                self._begin(each, trusted_until)
-        return claimed is None or len(claimed) > 0
-
-    def _ask(self, lane: Lane, names: list[str], leader: LaneLeader | None) -> _Asked | None:
-        half = (
-            self.options.concurrency + 1
-        ) // 2  # while the store is busy with one half, we are with the other
-        limit = min(self._free, self.options.batch, half)
-        if limit == 0 or self._stopping.is_set():
-            return None
-        self._expected += limit
-        at = self._runtime.clock.monotonic()
-        ttl, max_bytes = self._runtime.times.ttl, max(0, self.options.max_bytes - self._bytes)
-        token, term = (leader.token, leader.term) if leader else (None, 0)
-        answer = self._runtime.committer.send(
-            Claim(self.name, lane.name, names, limit, ttl, max_bytes, token, term)
-        )
-        return _Asked(answer, limit, at)
-
-    async def _answer(self, asked: _Asked) -> list[Claimed]:
-        claimed: list[Claimed] = []
-        try:
-            claimed = await asked.answer
-        finally:
-            self._expected -= asked.limit - len(claimed)
-            self._room.set()
-        self._bytes += sum(len(each.input) for each in claimed)
-        return claimed
-
-    async def _look_after_leases(self) -> None:
-        """When the bell rings, a run of ours may have been cancelled elsewhere: ask, but not all
-        the time."""
-        change = 0
-        while True:
-            change = await self._runtime.store.wait(change, self.options.poll)
-            if self._active:
-                self._runtime.keeper.check_now()
-            await asyncio.sleep(CANCEL_NOTICE)
+    def _on_submission(self, lane: str) -> None:
+        if lane in self._claimers:
+            self._claimers[lane].claim_early()
 
     # --- executing --------------------------------------------------------------------------------
 
-    def _begin(self, claimed: Claimed, trusted_until: float, *, hand_over: bool = False) -> None:
+    def _begin(self, claimed: Claimed, trusted_until: float) -> None:
         pipeline = self._pipelines[claimed.pipeline]
         lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._lost)
         execution = Execution(claimed, pipeline, self._plans[pipeline.name], lease, self._runtime)
-        if hand_over or self._stopping.is_set():
-            execution.drain()
-        self._active[lease] = _Attempt(execution, self._loop.create_task(self._execute(execution)))
+        if self._capacity.closed:
+            execution.attempt.graph.drain()
+        running = self._running[lease] = _Running(execution)
+        running.task = self._loop.create_task(self._execute(running))
         self._runtime.keeper.keep(lease)
-        self._idle.clear()
-        self._expected -= 1
+
+    async def _execute(self, running: _Running) -> None:
+        running.is_executing = True
+        attempt = running.execution.attempt
+        log_started(attempt, self.name)
+        started = self._runtime.clock.monotonic()
+        try:
+            try:
+                settle = await running.execution.execute()
+            finally:
+                running.is_executing = False
+                self._capacity.release()
+            if settle is not None:
+                await self._settle(attempt, settle, started)
+            else:
+                log_lease_lost(attempt)
+        except Exception:
+            log.exception("run %s: the worker failed", attempt.claimed.run)
+        finally:
+            self._end(attempt)
+
+    async def _settle(self, attempt: Attempt, settle: Settle, started: float) -> None:
+        try:
+            await attempt.gate.persist(settle)
+        except LeaseLost:
+            log_lease_lost(attempt)
+            return
+        log_settled(attempt, settle, self._runtime.clock.monotonic() - started)
+        if (ending := settled_ending(settle)) is not None:
+            self._runtime.waiters.resolve(settle.run, ending)
+        elif settle.outcome == "retry" and settle.delay > 0:
+            self._claimers[attempt.claimed.lane].expect_retry(settle.delay)
+
+    def _end(self, attempt: Attempt) -> None:
+        del self._running[attempt.gate.lease]
+        self._runtime.keeper.drop(attempt.gate.lease)
+        self._capacity.remove_input(len(attempt.claimed.input))
+
+    # --- leases -----------------------------------------------------------------------------------
 
     def _lost(self, lease: Lease) -> None:
+        """Called by the keeper, in its thread."""
         self._loop.call_soon_threadsafe(self._interrupt, lease)
 
     def _interrupt(self, lease: Lease) -> None:
-        if (found := self._active.get(lease)) is not None:
-            found.interrupt()
+        if (running := self._running.get(lease)) is not None:
+            running.interrupt()
 
-    async def _execute(self, execution: Execution) -> None:
-        execution.begun = True
-        try:
-            settle = await attempt(execution)
-            if settle is not None:
-                await self._settle(execution, settle)
-            else:
-                log.info("run %s: lease lost, stopped without a trace", execution.claimed.run)
-        except Exception:
-            log.exception("run %s: the worker failed", execution.claimed.run)
-        finally:
-            self._end(execution)
-
-    def _end(self, execution: Execution) -> None:
-        del self._active[execution.lease]
-        self._runtime.keeper.drop(execution.lease)
-        self._bytes -= len(execution.claimed.input)
-        self._room.set()
-        if not self._active:
-            self._idle.set()
-
-    async def _settle(self, execution: Execution, settle: Settle) -> None:
-        self._settling += 1
-        self._room.set()
-        try:
-            await execution.persist(settle)
-        except LeaseLost:
-            log.info("run %s: lease lost before its outcome was written", settle.run)
-            return
-        finally:
-            self._settling -= 1
-        log.info("run %s of %s: %s", settle.run, execution.claimed.pipeline, settle.outcome)
-        if told := ending(settle):
-            self._runtime.waiters.resolve(settle.run, told)
-        elif settle.outcome == "retry" and settle.delay > 0:
-            self._due.append(self._loop.time() + settle.delay)
+    async def _check_leases(self) -> None:
+        """When something changes in the store, a run of ours may have been cancelled elsewhere:
+        ask, but not all the time."""
+        change = 0
+        while True:
+            change = await self._runtime.store.wait(change, self.options.poll)
+            if self._running:
+                self._runtime.keeper.check_now()
+            await asyncio.sleep(CANCEL_NOTICE)
 
     # --- progress ---------------------------------------------------------------------------------
 
-    async def _show_progress(self) -> None:
-        """Write what changed since the last round, and which steps have begun since."""
-        shown: dict[str, str] = {}
+    async def _write_progress(self) -> None:
+        """Write what has changed since the last round."""
+        written: dict[str, str] = {}
         while True:
             await asyncio.sleep(self.options.progress)
-            for execution in [each.execution for each in self._active.values()]:
-                text = execution.progress_text()
-                if (
-                    text != shown.get(execution.claimed.run)
-                    and execution.lease.trusted
-                    and not execution.ended
-                ):
-                    self._runtime.committer.post(
-                        SaveProgress(execution.claimed.run, execution.lease.epoch, text)
-                    )
-                    shown[execution.claimed.run] = text
-            shown = {
-                lease.subject: shown[lease.subject]
-                for lease in self._active
-                if lease.subject in shown
-            }
+            now: dict[str, str] = {}
+            for lease, running in list(self._running.items()):
+                attempt = running.execution.attempt
+                now[lease.subject] = progress = attempt.journal.progress_text()
+                changed = progress != written.get(lease.subject)
+                if changed and lease.trusted and not attempt.over:
+                    attempt.gate.show_progress(progress)
+            written = now

@@ -57,16 +57,18 @@ TRANSITIONS: dict[RunState, tuple[RunState, ...]] = {
 
 
 class ErrorInfo(Struct, frozen=True, omit_defaults=True):
-    """Why something failed, fit to be stored: class, message and place, never a traceback."""
+    """Why something failed, fit to be stored: of bounded length, and without secrets."""
 
     name: str
     message: str
     step: str | None = None
     key: str | None = None
+    traceback: str | None = None
+    """Where in the user's code it happened; left out when that is not known."""
 
     def __str__(self) -> str:
-        place = f"{self.step}[{self.key}]" if self.key else self.step
-        return f"{place}: {self.name}: {self.message}" if place else f"{self.name}: {self.message}"
+        where = f"{self.step}[{self.key}]" if self.key else self.step
+        return f"{where}: {self.name}: {self.message}" if where else f"{self.name}: {self.message}"
 
 
 class StepStatus(StrEnum):

@@ -3,13 +3,10 @@ queue."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from holdfast.errors import ConfigurationError
-from holdfast.model.lane import Lane
 from holdfast.model.pipeline import Pipeline, Step
 
 
@@ -85,17 +82,3 @@ def as_mermaid(view: PipelineView) -> str:
         if step.optional:
             lines.append(f"  style {step.name} stroke-dasharray: 5 5")
     return "\n".join(lines)
-
-
-def lanes_of(pipelines: Iterable[Pipeline[Any]]) -> list[Lane]:
-    """The lanes that the pipelines use. Raises ConfigurationError when one name means two
-    things."""
-    lanes: dict[str, Lane] = {}
-    for pipeline in pipelines:
-        lane = lanes.setdefault(pipeline.lane.name, pipeline.lane)
-        if lane != pipeline.lane:
-            raise ConfigurationError(
-                f"lane {lane.name!r} is declared both as {lane.order} ({lane.head}) and as "
-                f"{pipeline.lane.order} ({pipeline.lane.head}): choose one"
-            )
-    return list(lanes.values())

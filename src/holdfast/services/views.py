@@ -115,7 +115,11 @@ def at(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
-def summary(run: Run, now: float) -> RunSummary:
+def summary(run: Run, now: float, *, traceback: bool = False) -> RunSummary:
+    """A run in one line. A traceback is a page, so it has to be asked for."""
+    error = run.error
+    if error is not None and not traceback:
+        error = msgspec.structs.replace(error, traceback=None)
     return RunSummary(
         run.id,
         run.tenant,
@@ -133,7 +137,7 @@ def summary(run: Run, now: float) -> RunSummary:
         at(run.finished),
         None if run.started is None else max(0.0, run.started - run.created),
         None if run.started is None else max(0.0, (run.finished or now) - run.started),
-        run.error,
+        error,
         run.reason,
     )
 
@@ -188,6 +192,12 @@ def dead_letter_body(letter: DeadLetter) -> dict[str, Any]:
         return {"encoding": "text", "body": text}
 
 
+async def dead_letter_error(store: Store, letter: DeadLetter) -> ErrorInfo | None:
+    """How the run of a dead letter failed; None for a message, and for a run that has gone on."""
+    run = await store.run(letter.run) if letter.run is not None else None
+    return run.error if run is not None and run.state == RunState.FAILED else None
+
+
 async def run_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
     """Everything about a run. `declared` are the steps of its pipeline in order, where that is
     known."""
@@ -219,7 +229,7 @@ def _assembled(
     letter: DeadLetter | None,
 ) -> RunView:
     return RunView(
-        summary(run, now),
+        summary(run, now, traceback=True),
         _input(run),
         steps,
         _totals(run, steps),

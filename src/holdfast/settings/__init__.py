@@ -1,6 +1,6 @@
 """Every setting in one place: what there is, where it may be given, and which place wins.
 
-settings = load().settings            # command line > environment > .env > secrets > files > defaults
+settings = load().settings    # command line > environment > .env > secrets > files > defaults
 settings.lease.ttl
 """
 
@@ -8,15 +8,15 @@ from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.loading import Loaded, load
 from holdfast.settings.places import CONFIG, PROFILE, SECRETS
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Keep, Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import DEFAULT_STORE, Logs, Pool, Settings, Timeouts
 
 __all__ = [
     "CONFIG",
+    "DEFAULT_STORE",
     "FIELDS",
     "PROFILE",
     "SECRETS",
     "Field",
-    "Keep",
     "Loaded",
     "Logs",
     "Pool",

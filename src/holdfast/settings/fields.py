@@ -10,7 +10,7 @@ from holdfast.settings.parsing import (
     connections,
     count,
     duration,
-    patience,
+    server_timeout,
     size,
     text,
     texts,
@@ -107,14 +107,14 @@ FIELDS: tuple[Field, ...] = (
         "timeout.connect",
         "How long connecting to a server may take, unless the URL says connect=. Default: as "
         "timeout.command.",
-        patience,
+        server_timeout,
     ),
     Field(
         "timeout.command",
         "How long a server may take to answer before it counts as away, unless the URL says "
         "timeout=. Default: 10s for "
         "PostgreSQL, 5s for Redis.",
-        patience,
+        server_timeout,
     ),
     Field(
         "log.level",

@@ -43,7 +43,8 @@ def _lease(times: LeaseTimes) -> Finding:
         f"lasts {times.ttl:g} s, renewed every {times.renew:g} s: {tries} tries before it is given "
         "up",
         warn=tries < 2,
-        why="one renewal that comes late ends the work under way, and another worker begins it again",
+        why="one renewal that comes late ends the work under way, and another worker begins it "
+        "again",
         fix="set lease.renew to about a third of lease.ttl",
     )
 
@@ -64,7 +65,8 @@ def _servers(loaded: Loaded) -> Finding:
         "servers",
         ", ".join(given) or "pool and time-outs as the adapters find right",
         warn=(loaded.settings.timeout.command or 0) >= spare,
-        why="a renewal that waits so long for an answer comes too late: the work under way would be given up",
+        why="a renewal that waits so long for an answer comes too late: the work under way would "
+        "be given up",
         fix=f"keep timeout.command below {spare:g} s, or make lease.ttl longer",
     )
 

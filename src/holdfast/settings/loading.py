@@ -18,11 +18,12 @@ from msgspec import Struct
 
 from holdfast.errors import ConfigurationError
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import Retention
 from holdfast.settings import places
 from holdfast.settings.fields import FIELDS, Field
 from holdfast.settings.places import Given, Layer
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Keep, Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import Logs, Pool, Settings, Timeouts
 
 DEFAULT = "default"
 
@@ -41,6 +42,17 @@ class Loaded(Struct, frozen=True):
             for known, origin in self.origins.items()
             if known == name or known.startswith(f"{name}.")
         )
+
+    def given(self, table: str = "") -> dict[str, Any]:
+        """What somebody has set, by name; with a table (`lease`), what is set in it."""
+        prefix = f"{table}." if table else ""
+        values = getattr(self.settings, table) if table else self.settings
+        names = [
+            name.removeprefix(prefix)
+            for name, origin in self.origins.items()
+            if origin != DEFAULT and name.startswith(prefix)
+        ]
+        return {name: getattr(values, name) for name in names if "." not in name}
 
     def shown(self, name: str) -> str:
         """A value fit to be shown."""
@@ -177,11 +189,14 @@ def _anchored(value: str, folder: Path) -> str:
 
 def _disagreement(stack: list[dict[str, list[Given]]], field: Field) -> str | None:
     """Two names of one setting with different values are most likely a mistake."""
-    found = [given for values in stack for given in values.get(field.name, []) if given.name]
-    other = next((g for g in found if g.name != found[0].name and g.value != found[0].value), None)
+    named = [given for values in stack for given in values.get(field.name, []) if given.name]
+    other = next((g for g in named if g.name != named[0].name and g.value != named[0].value), None)
     if other is None:
         return None
-    return f"{other.origin} is ignored: {field.name} comes from {found[0].origin}, which says something else"
+    return (
+        f"{other.origin} is ignored: {field.name} comes from {named[0].origin}, which says "
+        "something else"
+    )
 
 
 def _build(values: dict[str, Any]) -> Settings:
@@ -196,7 +211,7 @@ def _build(values: dict[str, Any]) -> Settings:
     return Settings(
         **plain,
         lease=LeaseTimes(**table("lease")),
-        retention=Keep(**table("retention")),
+        retention=Retention(**table("retention")),
         pool=Pool(**table("pool")),
         timeout=Timeouts(**table("timeout")),
         log=Logs(**table("log")),

@@ -58,8 +58,8 @@ def connections(value: Any) -> int:
 
 def size(value: Any) -> int:
     """Bytes: a number, or a text such as '500MiB'."""
-    found = _SIZE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
-    number = int(float(found[1]) * _UNITS[(found[2] or "b").lower()]) if found else 0
+    parts = _SIZE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
+    number = int(float(parts[1]) * _UNITS[(parts[2] or "b").lower()]) if parts else 0
     if number < 1:
         raise ConfigurationError(
             f"{value!r} is not a size: write '500MiB', '2GB' or a number of bytes"
@@ -69,29 +69,29 @@ def size(value: Any) -> int:
 
 def duration(value: Any) -> float:
     """Seconds: a number, or a text such as '30s'."""
-    found = seconds(value)
-    if not 0 <= found < float("inf"):
+    length = seconds(value)
+    if not 0 <= length < float("inf"):
         raise ConfigurationError(f"{value!r} is not a duration: it must not be negative or endless")
-    return found
+    return length
 
 
-def patience(value: Any) -> float:
-    """How long somebody else may take: seconds, long enough to happen and short enough to end."""
-    if not 0.1 <= (found := duration(value)) <= 3600:
+def server_timeout(value: Any) -> float:
+    """How long a server may take: seconds, long enough to happen and short enough to end."""
+    if not 0.1 <= (length := duration(value)) <= 3600:
         raise ConfigurationError(
             f"{value!r} is no time to wait for a server: write a duration from 100ms to 1h"
         )
-    return found
+    return length
 
 
 def choice(*known: str, also: Mapping[str, str] | None = None) -> Parser:
     """One of a few words, in any case; `also` are other spellings of them."""
 
     def parse(value: Any) -> str:
-        found = str(value).strip().lower()
-        found = (also or {}).get(found, found)
-        if found not in known:
+        word = str(value).strip().lower()
+        word = (also or {}).get(word, word)
+        if word not in known:
             raise ConfigurationError(f"{value!r} is not one of {', '.join(known)}")
-        return found
+        return word
 
     return parse

@@ -41,13 +41,13 @@ def from_flags(flags: Mapping[str, Any]) -> Layer:
     return Layer({name: [Given(value, "command line")] for name, value in given.items()})
 
 
-def from_variables(variables: Mapping[str, str], place: str) -> Layer:
+def from_variables(variables: Mapping[str, str], origin: str) -> Layer:
     """The environment, or anything with the same names in it."""
     values: dict[str, list[Given]] = {}
     for name, field in BY_ENVIRONMENT.items():
         if variables.get(name, "").strip():
             values.setdefault(field.name, []).append(
-                Given(variables[name], f"{place} {name}", name)
+                Given(variables[name], f"{origin} {name}", name)
             )
     for name in variables:
         if name.startswith(PREFIX) and name not in BY_ENVIRONMENT and name not in _ABOUT_PLACES:
@@ -55,7 +55,7 @@ def from_variables(variables: Mapping[str, str], place: str) -> Layer:
                 known.removeprefix(PREFIX) for known in BY_ENVIRONMENT if known.startswith(PREFIX)
             ]
             hint = _hint(name.removeprefix(PREFIX), known, PREFIX)
-            raise ConfigurationError(f"{place} {name} is not a setting{hint}")
+            raise ConfigurationError(f"{origin} {name} is not a setting{hint}")
     return Layer(values)
 
 
@@ -81,13 +81,13 @@ def _unquoted(value: str) -> str:
 
 def from_secrets(folders: list[Path]) -> Layer:
     """Files named like the variables (in any case), as container platforms mount them."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for folder in folders:
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:
             name = path.name.upper()
             if path.is_file() and (name in BY_ENVIRONMENT or name.startswith(PREFIX)):
-                found.setdefault(name, _read(path).strip())
-    return from_variables(found, "secret")
+                variables.setdefault(name, _read(path).strip())
+    return from_variables(variables, "secret")
 
 
 def from_toml(path: Path, *, table: tuple[str, ...] = ()) -> Layer:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import Retention, WorkerOptions
 
-DAY = 86_400.0
-
-
-class Keep(Struct, frozen=True):
-    """How long ended runs stay, in seconds."""
-
-    finished: float = 30 * DAY
-    failed: float = 90 * DAY
+DEFAULT_STORE = "sqlite:///holdfast.db"
+_WORKER = WorkerOptions()
 
 
 class Pool(Struct, frozen=True):
@@ -39,17 +34,17 @@ class Logs(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """What `load` answers. Durations are seconds, sizes are bytes."""
 
-    store: str = "sqlite:///holdfast.db"
+    store: str = DEFAULT_STORE
     blobs: str | None = None
     bus: str = "none"
     llm: str = "local:"
     app: tuple[str, ...] = ()
     tenant: str = "default"
-    concurrency: int = 64
-    max_bytes: int = 500 * 1024 * 1024
-    grace: float = 5.0
+    concurrency: int = _WORKER.concurrency
+    max_bytes: int = _WORKER.max_bytes
+    grace: float = _WORKER.grace
     lease: LeaseTimes = LeaseTimes()
-    retention: Keep = Keep()
+    retention: Retention = Retention()
     pool: Pool = Pool()
     timeout: Timeouts = Timeouts()
     log: Logs = Logs()

@@ -19,8 +19,8 @@ from msgspec import Struct
 from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.app import Holdfast
+from holdfast.bootstrap import Options
 from holdfast.engine.payloads import Payloads
-from holdfast.engine.worker import WorkerOptions
 from holdfast.model.commands import (
     Acquire,
     Command,
@@ -34,6 +34,7 @@ from holdfast.model.commands import (
     Sweep,
 )
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
@@ -240,19 +241,18 @@ class Trial:
         boundary = Boundary(process, self._decide if faulty else lambda kind, commands: None, PAUSE)
         self._struck.append(boundary)
         store = WitnessedStore(self._store, boundary, self.witness)
-        app = Holdfast(
+        options = Options(
             store,  # type: ignore[arg-type]
-            [self._case.pipeline],
-            blobs=FaultyBlobs(self._blobs, boundary),
-            bus=CollectingBus(self.published, boundary),  # type: ignore[arg-type]
+            FaultyBlobs(self._blobs, boundary),
+            CollectingBus(self.published, boundary),  # type: ignore[arg-type]
+            worker=WorkerOptions(poll=5.0, progress=5.0),
             lease=TIMES,
             clock=self._world.clock,
             threads=False,
             provide=self._case.provide,
-            worker=WorkerOptions(poll=5.0, progress=5.0),
+            on_execute=self.witness.on_execute,
         )
-        app.runtime.on_execute = self.witness.on_execute
-        return app
+        return Holdfast.from_options(options, [self._case.pipeline])
 
     def _begun(self, first: Process) -> bool:
         """The second worker joins once the first has had its chance: after the run began, or the

@@ -10,9 +10,11 @@ import msgspec
 from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.app import Holdfast
+from holdfast.bootstrap import Options
 from holdfast.engine.handle import RunHandle
 from holdfast.model.event import Event
 from holdfast.model.lease import LeaseTimes
+from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
 from holdfast.model.run import Run, StepRecord
 from holdfast.ports.store import RunFilter
@@ -41,8 +43,10 @@ class TestEngine:
         seed: int = 0,
         lease: LeaseTimes | None = None,
         provide: Mapping[type[Any], Any] | None = None,
+        worker: WorkerOptions | None = None,
     ) -> None:
-        self._provide = provide
+        self._provide = provide or {}
+        self._worker_options = worker or WorkerOptions()
         self.world = World(seed)
         self.clock = self.world.clock
         self.store = MemoryStore(self.clock)
@@ -118,18 +122,18 @@ class TestEngine:
     def _app(self, *, worker: bool) -> Holdfast:
         process = self._process if worker else self._client
         boundary = Boundary(process, self._decide if worker else lambda kind, commands: None, 0.0)
-        app = Holdfast(
+        options = Options(
             FaultyStore(self.store, boundary),  # type: ignore[arg-type]
-            self._pipelines,
-            blobs=FaultyBlobs(self._blobs, boundary),
+            FaultyBlobs(self._blobs, boundary),
+            worker=self._worker_options,
+            works=worker,
             lease=self._lease,
             clock=self.clock,
             threads=False,
-            worker=worker,
             provide=self._provide,
+            on_execute=lambda run, step, key: self.executed.append((run, step, key)),
         )
-        app.runtime.on_execute = lambda run, step, key: self.executed.append((run, step, key))
-        return app
+        return Holdfast.from_options(options, self._pipelines)
 
     def _decide(self, kind: str, commands: Iterable[Any]) -> str | None:
         for command in commands:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
-from typing import Any
 
-import pytest
 from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast import Holdfast, Pipeline, bootstrap
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.errors import ConfigurationError
 from holdfast.model.clock import SystemClock
 
 
@@ -25,20 +21,6 @@ def test_the_schemes_are_known() -> None:
 def test_a_server_has_no_place_for_blobs_beside_it() -> None:
     assert bootstrap.default_blobs("redis://h/0") is None
     assert bootstrap.missing_file("redis://h/0") is None
-
-
-def test_a_missing_package_is_named_and_no_password_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("holdfast.adapters.redis"):
-            raise ImportError("No module named 'hiredis'")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ConfigurationError, match=r"pip install holdfast\[redis\]") as refused:
-        bootstrap.make_store("redis://:geheim@h/0", SystemClock())
-    assert "geheim" not in str(refused.value)
 
 
 def test_one_app_submits_and_another_executes() -> None:

@@ -17,8 +17,9 @@ SAMPLE = bytes(range(256)) * 256
 PLACE = "holdfast-doctor"
 
 
-async def findings(folder: Path, *, many_hosts: bool) -> Findings:
+async def findings(path: str | Path, many_hosts: bool) -> Findings:
     """`many_hosts`: the store is a server, so that workers may be anywhere."""
+    folder = Path(path)
     yield await _trial(folder)
     yield disk.room(folder)
     yield disk.file_system(folder, refuse_network=False)

@@ -12,7 +12,7 @@ from holdfast.ports.store import LaneInfo
 
 def lane_table(items: Sequence[LaneInfo]) -> RenderableType:
     if not items:
-        return empty("lanes", "a worker defines them when it starts")
+        return empty("lanes", "they are defined when a run is submitted or a worker starts")
     headings = ("LANE", "ORDER", "AT FAILURE", "QUEUED", "RUNNING", "LEADER", "TERM", "BLOCKED BY")
     return table(
         headings,

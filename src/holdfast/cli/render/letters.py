@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from holdfast.cli.render.tables import age, empty, moment, table
+from holdfast.cli.render.tables import age, empty, moment, table, traceback_lines
+from holdfast.model.run import ErrorInfo
 from holdfast.services.views import DeadLetterView
 
 
@@ -28,7 +29,9 @@ def _source(letter: DeadLetterView) -> str:
     return letter.attributes.get("pipeline", "") if letter.run else letter.source
 
 
-def letter_page(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
+def letter_page(
+    letter: DeadLetterView, error: ErrorInfo | None, body: dict[str, Any]
+) -> RenderableType:
     head = Text.assemble((letter.id, "bold"), "  ", letter.resolution or "open")
     facts = [f"from {letter.source}", f"tenant {letter.tenant}", f"since {moment(letter.created)}"]
     facts += [f"{name} {value}" for name, value in letter.attributes.items()]
@@ -46,6 +49,7 @@ def letter_page(letter: DeadLetterView, body: dict[str, Any]) -> RenderableType:
         head,
         Text(" · ".join(facts), style="dim"),
         Text(letter.reason, style="red"),
+        *traceback_lines(error),
         Text(shown),
         Text(hint),
     )

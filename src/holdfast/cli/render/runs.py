@@ -8,7 +8,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from holdfast.cli.render.steps import money, step_bars
-from holdfast.cli.render.tables import Cell, age, colored, empty, moment, table, took
+from holdfast.cli.render.tables import (
+    Cell,
+    age,
+    colored,
+    empty,
+    moment,
+    table,
+    took,
+    traceback_lines,
+)
 from holdfast.model.run import StepStatus
 from holdfast.services.steps import UsageView
 from holdfast.services.views import EventView, LogView, RunSummary, RunView
@@ -83,6 +92,7 @@ def _tail(view: RunView) -> list[RenderableType]:
         lines.append(
             Text(f"{'failed' if run.state == 'failed' else 'last error'}: {run.error}", style="red")
         )
+        lines += traceback_lines(run.error)
     if run.reason:
         lines.append(Text(f"{run.state}: {run.reason}"))
     if view.validation_failures:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from textwrap import indent
 
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.model.duration import humanise
+from holdfast.model.run import ErrorInfo
 
 COLOR = {
     "queued": "blue",
@@ -84,3 +86,10 @@ def took(value: float | None) -> str:
 
 def empty(what: str, hint: str = "") -> Text:
     return Text(f"no {what}{f'; {hint}' if hint else ''}", style="dim")
+
+
+def traceback_lines(error: ErrorInfo | None) -> list[Text]:
+    """Where an error came from, to stand below what it says; nothing where that is not known."""
+    if error is None or error.traceback is None:
+        return []
+    return [Text(indent(error.traceback, "  "), style="dim")]

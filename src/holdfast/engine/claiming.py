@@ -1,0 +1,169 @@
+"""Claiming: one claimer for each lane that a worker serves.
+
+A claimer is one loop: wait for a free slot, claim, begin what was claimed, and when nothing was
+there wait for a change in the store, at most the poll interval. In a fifo lane only the leader
+claims."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from holdfast.engine.capacity import Capacity
+from holdfast.engine.lanes import LaneLeader
+from holdfast.engine.runtime import Runtime
+from holdfast.errors import Transient
+from holdfast.model.commands import Claim, Claimed
+from holdfast.model.lane import Lane
+from holdfast.model.options import WorkerOptions
+
+log = logging.getLogger("holdfast.worker")
+
+Begin = Callable[[Claimed, float], None]
+"""Called with a claimed run and the moment until which its lease can be trusted."""
+
+
+class _Request(Struct, frozen=True):
+    """A claim that was sent: its answer to come, how many runs at most, and when it was sent."""
+
+    answer: asyncio.Future[Any]
+    limit: int
+    sent: float
+
+
+class LaneClaimer:
+    """Claims the runs of one lane for one worker, and hands each to `begin`."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        worker: str,
+        lane: Lane,
+        pipelines: list[str],
+        options: WorkerOptions,
+        capacity: Capacity,
+        begin: Begin,
+    ) -> None:
+        self._runtime = runtime
+        self._worker = worker
+        self._lane = lane
+        self._pipelines = pipelines
+        self._poll_interval = options.poll
+        # While the store is busy with one half of the runs, the worker is with the other.
+        self._batch = min(options.batch, (options.concurrency + 1) // 2)
+        self._capacity = capacity
+        self._begin = begin
+        self._leader = LaneLeader(runtime, lane, worker) if lane.order == "fifo" else None
+        self._claims: set[asyncio.Task[bool]] = set()
+        self._early_claim: asyncio.Task[bool] | None = None
+        self._retries_due: list[float] = []
+
+    async def run(self) -> None:
+        """Claim until the capacity is closed. What was requested then still comes: see `finish`."""
+        change = 0
+        try:
+            while not self._capacity.closed:
+                await self._capacity.wait_for_slot()
+                if not await self._try_to_claim() and not self._capacity.closed:
+                    change = await self._runtime.store.wait(
+                        change, self._time_to_wait(), work=self._leader is None
+                    )
+        finally:
+            if self._leader is not None:
+                await self._leader.resign()
+
+    def claim_early(self) -> None:
+        """Let a claim leave together with a submission that is about to be sent: one commit less
+        until work begins. Of no use in a fifo lane, where the leader has to be asked first."""
+        under_way = self._early_claim is not None and not self._early_claim.done()
+        if self._leader is None and not under_way and self._capacity.free:
+            self._early_claim = self._start_claim()
+
+    def expect_retry(self, delay: float) -> None:
+        """A run of this lane can be claimed again after so many seconds; nothing will say so."""
+        self._retries_due.append(self._runtime.committer.loop.time() + delay)
+
+    async def finish(self) -> None:
+        """Wait until every claim that was sent is answered, and its runs have been handed on."""
+        while self._claims:
+            await asyncio.wait(self._claims)
+
+    def _time_to_wait(self) -> float:
+        now = self._runtime.committer.loop.time()
+        self._retries_due = [due for due in self._retries_due if due > now]
+        return min([self._poll_interval, *(due - now for due in self._retries_due)])
+
+    async def _try_to_claim(self) -> bool:
+        """Whether it is worth while to try again at once."""
+        try:
+            if self._leader is not None and not await self._leader.lead():
+                return False
+            return await asyncio.shield(self._start_claim())
+        except Transient as error:
+            log.warning("lane %s: can't claim: %s", self._lane.name, error)
+            await asyncio.sleep(self._poll_interval)
+            return True
+
+    def _start_claim(self) -> asyncio.Task[bool]:
+        """In a task of its own: who waits for it may be cancelled, what the store gives to it must
+        not be lost."""
+        claim = asyncio.create_task(self._claim())
+        self._claims.add(claim)
+        claim.add_done_callback(self._claims.discard)
+        claim.add_done_callback(_retrieve_exception)
+        return claim
+
+    async def _claim(self) -> bool:
+        """Claim and begin as many runs as there are, and as there are slots for. Whether there may
+        be more."""
+        request, claimed = self._request(), None
+        while request is not None:
+            claimed = await self._receive(request)
+            trusted_until = self._runtime.times.trusted_until(request.sent)
+            # The next ones are requested before these begin: the store need not wait for the
+            # worker, nor the worker for the store.
+            has_more = self._leader is None and len(claimed) == request.limit
+            request = self._request() if has_more else None
+            for run in claimed:
+                self._begin(run, trusted_until)
+        return claimed is None or len(claimed) > 0
+
+    def _request(self) -> _Request | None:
+        limit = min(self._capacity.free, self._batch)
+        if limit == 0:
+            return None
+        self._capacity.reserve(limit)
+        runtime, leader = self._runtime, self._leader
+        sent = runtime.clock.monotonic()
+        claim = Claim(
+            self._worker,
+            self._lane.name,
+            self._pipelines,
+            limit,
+            runtime.times.ttl,
+            self._capacity.free_bytes,
+            leader.token if leader else None,
+            leader.term if leader else 0,
+        )
+        return _Request(runtime.committer.send(claim), limit, sent)
+
+    async def _receive(self, request: _Request) -> list[Claimed]:
+        claimed: list[Claimed] = []
+        try:
+            claimed = await request.answer
+        finally:
+            self._capacity.release(request.limit - len(claimed))
+        for run in claimed:
+            self._capacity.add_input(len(run.input))
+        return claimed
+
+
+def _retrieve_exception(claim: asyncio.Task[bool]) -> None:
+    """Whoever waits for a claim reports its failure; for an early claim nobody does, and the lane's
+    own loop runs into the same failure."""
+    if not claim.cancelled():
+        claim.exception()

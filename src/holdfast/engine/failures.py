@@ -1,0 +1,73 @@
+"""How a step or item that did not succeed leaves: for good, for later, or because the worker
+stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from holdfast.engine.tracebacks import message_text, traceback_text
+from holdfast.errors import Fix, HoldfastError, Stop, Transient
+from holdfast.model.run import ErrorInfo
+
+
+class StepFailed(HoldfastError):
+    """A step failed for good."""
+
+    def __init__(self, info: ErrorInfo) -> None:
+        super().__init__(str(info))
+        self.info = info
+
+
+class TryLater(HoldfastError):
+    """A step or item wants to be tried again after so long that its run should not wait in a
+    worker."""
+
+    def __init__(self, delay: float, info: ErrorInfo) -> None:
+        super().__init__(str(info))
+        self.delay = delay
+        self.info = info
+
+
+class Drained(HoldfastError):
+    """The worker stops while the step waits for its next try."""
+
+
+def error_info(error: BaseException, step: str | None = None, key: str | None = None) -> ErrorInfo:
+    """An error, fit to be stored."""
+    return ErrorInfo(type(error).__name__, describe(error), step, key, traceback_text(error))
+
+
+def describe(error: BaseException) -> str:
+    """A message for people: never empty, never a page, and without secrets."""
+    try:
+        message = str(error) or repr(error)
+    except Exception as broken:  # an error that can't be shown must not keep a run from failing
+        return f"its message can't be shown: {type(broken).__name__}"
+    if isinstance(error, Transient) and not str(error):
+        return f"retry after {error.retry_after} s"
+    return message_text(message)
+
+
+def raise_first_cause(group: BaseExceptionGroup[Any]) -> NoReturn:
+    """Raise what ended a task group in place of the group; what caused it stays with it."""
+    error = first_cause(group)
+    raise error from error.__cause__
+
+
+def first_cause(group: BaseExceptionGroup[Any]) -> BaseException:
+    """The exception that ended a task group: the first that is not just its consequence."""
+    leaves = list(_leaves(group))
+    for kind in (Stop, Fix):
+        for leaf in leaves:
+            if isinstance(leaf, kind):
+                return leaf
+    return leaves[0]
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

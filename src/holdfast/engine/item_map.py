@@ -1,0 +1,156 @@
+"""`ctx.map`: many items inside one step, each a durable call of its own, several at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Callable, Iterable, Sized
+from typing import TYPE_CHECKING, Any, Literal
+
+from holdfast.engine.attempt import Attempt
+from holdfast.engine.failures import TryLater, describe, raise_first_cause
+from holdfast.engine.item_call import ItemFunction
+from holdfast.errors import CheckpointsCorrupt, Fix, ItemsFailed, Stop, StoreUnavailable
+from holdfast.model.checkpoint import SEPARATOR, inner_key
+from holdfast.model.pipeline import Step
+from holdfast.model.run import ErrorInfo, StepRecord
+from holdfast.ports.context import Failure
+
+if TYPE_CHECKING:
+    from holdfast.engine.context import StepContext
+
+_END = object()
+
+
+class ItemMap:
+    """Applies a function to items, each result a checkpoint of its own, written before it counts as
+    done."""
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        context: StepContext,
+        step: Step,
+        record: StepRecord,
+        fn: Callable[..., Any],
+        *,
+        key: Callable[[Any], object] | None = None,
+        concurrency: int = 16,
+        on_error: Literal["fail", "collect"] = "fail",
+        max_failures: int | None = None,
+        max_attempts: int | None = None,
+    ) -> None:
+        if on_error not in ("fail", "collect"):
+            raise Fix(f"on_error={on_error!r} is unknown: use 'fail' or 'collect'")
+        if concurrency < 1:
+            raise Fix("concurrency must be at least 1")
+        self._attempt = attempt
+        self._context = context
+        self._step = step
+        self._record = record
+        self._function = ItemFunction(fn)
+        self._key = key or _own_key
+        self._concurrency = concurrency
+        self._collect = on_error == "collect"
+        self._max_failures = max_failures
+        self._max_attempts = max_attempts or step.max_attempts
+        self._results: list[Any] = []
+        self._failures = 0
+        self._done = 0
+        self._total: int | None = None
+
+    async def run(self, items: Iterable[Any] | AsyncIterable[Any]) -> list[Any]:
+        """Results in the order of the items."""
+        self._total = len(items) if isinstance(items, Sized) else None
+        source = _Source(items)
+        workers = (
+            min(self._concurrency, self._total) if self._total is not None else self._concurrency
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(source))
+        except BaseExceptionGroup as group:
+            raise_first_cause(group)
+        self._context.progress(self._done, self._total or self._done)
+        return self._results
+
+    async def _work(self, source: _Source) -> None:
+        while (numbered := await source.next()) is not None:
+            index, item = numbered
+            key = self._key_of(item)
+            while len(self._results) <= index:
+                self._results.append(None)
+            self._results[index] = await self._result_or_failure(key, item)
+            self._done += 1
+            self._context.progress(self._done, self._total)
+
+    def _key_of(self, item: Any) -> str:
+        key = str(self._key(item))
+        if not key or key.startswith("@") or SEPARATOR in key:
+            raise Fix(
+                f"step {self._step.name!r}: an item's key is {key!r}; it must not be empty or "
+                "begin with '@'"
+            )
+        self._context.claim_key(key)
+        return inner_key(self._context.key, key)
+
+    async def _result_or_failure(self, key: str, item: Any) -> Any:
+        try:
+            call = self._context.item_call(self._function, key, (item,), self._max_attempts)
+            return (await call.run()).value
+        except (Stop, Fix, StoreUnavailable, CheckpointsCorrupt, TryLater):
+            raise
+        except Exception as error:
+            # Without its traceback: there may be thousands of them. If the step fails because of
+            # this one, its traceback is part of the step's.
+            info = ErrorInfo(type(error).__name__, describe(error), self._step.name, key)
+            if not self._collect:
+                raise ItemsFailed(f"item {key!r} failed: {info.name}: {info.message}") from error
+            self._count_failure(info, error)
+            return Failure(key, info)
+
+    def _count_failure(self, info: ErrorInfo, error: Exception) -> None:
+        self._failures += 1
+        self._record.failed_items = self._failures
+        self._attempt.gate.log(
+            "warning",
+            self._step.name,
+            f"item failed: {info.name}: {info.message}",
+            {"key": info.key},
+        )
+        if self._max_failures is not None and self._failures > self._max_failures:
+            raise ItemsFailed(
+                f"{self._failures} items failed, more than max_failures={self._max_failures}; the "
+                f"last: {info}"
+            ) from error
+
+
+class _Source:
+    """Hands items to workers one by one, from a plain or an asynchronous iterable, without reading
+    ahead."""
+
+    def __init__(self, items: Iterable[Any] | AsyncIterable[Any]) -> None:
+        self._index = -1
+        self._lock = asyncio.Lock()
+        self._async = aiter(items) if isinstance(items, AsyncIterable) else None
+        self._plain = iter(items) if not isinstance(items, AsyncIterable) else None
+
+    async def next(self) -> tuple[int, Any] | None:
+        if self._plain is not None:
+            item = next(self._plain, _END)
+        else:
+            async with self._lock:
+                item = await anext(self._async, _END)  # type: ignore[arg-type]
+        if item is _END:
+            return None
+        self._index += 1
+        return self._index, item
+
+
+def _own_key(item: Any) -> object:
+    if isinstance(item, str | int):
+        return item
+    raise Fix(
+        f"ctx.map needs key=... for items of type {type(item).__name__}: a function that names "
+        "each item"
+    )

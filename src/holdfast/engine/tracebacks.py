@@ -1,0 +1,68 @@
+"""Tracebacks, fit to be stored and shown: of bounded length, without the engine's own frames,
+without secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from traceback import StackSummary, TracebackException
+
+from holdfast.model.secrecy import masked
+
+MAX_LENGTH = 8 * 1024
+"""Characters that are kept: the innermost frames, which come last."""
+MAX_MESSAGE = 2000
+"""Characters of the error's message that are kept."""
+LONGEST = 100_000
+"""Characters that are looked at for secrets. What is kept is much less, so that no secret is cut in
+two and missed."""
+
+LEFT_OUT = "… earlier frames are left out\n"
+
+_ENGINE = Path(__file__).parent
+_INTERNAL = (f"{_ENGINE}/", f"{_ENGINE.parent / 'model'}/")
+
+
+def traceback_text(error: BaseException) -> str | None:
+    """Where an error came from, its causes included; None when all of that is inside the engine."""
+    formatted = TracebackException.from_exception(error)
+    if not _remove_internal_frames(formatted):
+        return None
+    lines = list(formatted.format())
+    if formatted.exceptions is None:  # else its message stands above the errors of its group
+        message = list(formatted.format_exception_only())
+        lines[-len(message) :] = [_shortened("".join(message).rstrip())]
+    return _bounded(masked("".join(lines)[-LONGEST:]).rstrip())
+
+
+def message_text(message: str) -> str:
+    """An error's message without secrets, and not too long."""
+    return _shortened(masked(message[:LONGEST]))
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + " …"
+
+
+def _remove_internal_frames(formatted: TracebackException, seen: set[int] | None = None) -> bool:
+    """Whether any frames are left, in the error or in what caused it."""
+    seen = seen if seen is not None else set()
+    if id(formatted) in seen:
+        return False
+    seen.add(id(formatted))
+    frames = [
+        # Without columns: the marks below a line would take a third of the space.
+        (frame.filename, frame.lineno or 0, frame.name, frame.line)
+        for frame in formatted.stack
+        if not frame.filename.startswith(_INTERNAL)
+    ]
+    formatted.stack = StackSummary.from_list(frames)
+    related = [formatted.__cause__, formatted.__context__, *(formatted.exceptions or [])]
+    left = [_remove_internal_frames(other, seen) for other in related if other is not None]
+    return bool(frames) or any(left)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= MAX_LENGTH:
+        return text
+    kept = text[len(LEFT_OUT) - MAX_LENGTH :]
+    return LEFT_OUT + kept.partition("\n")[2]

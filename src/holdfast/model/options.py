@@ -1,0 +1,35 @@
+"""What may be chosen about the work of a process. Every default stands here, and only here."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+DAY = 86_400.0
+
+
+class WorkerOptions(Struct, frozen=True):
+    """Flow control and timing of one worker."""
+
+    concurrency: int = 64
+    """Runs in flight at once."""
+    max_bytes: int = 500 * 1024 * 1024
+    """Sum of the inputs' sizes in flight."""
+    batch: int = 128
+    """Runs claimed at once, and never more than half of `concurrency`."""
+    poll: float = 1.0
+    """How often an idle worker looks for runs when nothing wakes it, in seconds."""
+    progress: float = 0.5
+    """How often unfinished runs show their progress, in seconds."""
+    grace: float = 5.0
+    """How long steps under way may go on after the worker was told to stop, in seconds."""
+
+
+class Retention(Struct, frozen=True):
+    """How long ended runs stay, in seconds."""
+
+    finished: float = 30 * DAY
+    """Succeeded and cancelled runs."""
+    failed: float = 90 * DAY
+    """Failed runs, and runs with an open dead letter."""
+    every: float = 3600.0
+    """How often old runs are looked for."""
