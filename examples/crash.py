@@ -30,7 +30,7 @@ KILL_AT = 10
 EXPECTED = ", ".join(f"{COMMENTS // len(MOODS)} {mood}" for mood in MOODS)
 LEASE = {"TTL": "3s", "RENEW": "1s", "MARGIN": "500ms", "SWEEP": "500ms"}
 """Short, so that nobody has to wait: the default lease lasts 30 s."""
-PATIENCE = 20.0
+TIMEOUT = 20.0
 POLL = 0.02
 
 
@@ -95,8 +95,8 @@ class Demo:
         worker.kill()
         worker.wait()
         self.killed = time.time()
-        found = await self.app.store.checkpoints(self.run.id)
-        self.stored = {(checkpoint.step, checkpoint.key) for checkpoint in found}
+        checkpoints = await self.app.store.checkpoints(self.run.id)
+        self.stored = {(checkpoint.step, checkpoint.key) for checkpoint in checkpoints}
         items = sum(bool(key) for _, key in self.stored)
         self._say(
             f"✘ kill -9 {worker.pid}: step 3 of 5, {items} of {COMMENTS} items are stored",
@@ -111,11 +111,11 @@ class Demo:
 
     async def _watch(self, reached: Callable[[], Awaitable[bool]], what: str) -> None:
         """Tell each new event until the story has come to this point."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not await reached():
             await self._tell_news()
             if time.monotonic() > deadline:
-                raise Overdue(f"waited {PATIENCE:.0f} s for {what}; look at {FOLDER}/worker-*.log")
+                raise Overdue(f"waited {TIMEOUT:.0f} s for {what}; look at {FOLDER}/worker-*.log")
             await asyncio.sleep(POLL)
         await self._tell_news()
 

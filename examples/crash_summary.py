@@ -189,7 +189,7 @@ def proof(kept: Sequence[Promise], folder: Path) -> Group:
     heading = Text.assemble(
         ("PROOF", "bold"), (f"  {folder / EFFECTS}: a line per execution", "dim")
     )
-    return Group(heading, *(_verdict(one) for one in kept))
+    return Group(heading, *(_verdict(entry) for entry in kept))
 
 
 def _verdict(promise: Promise) -> Text:

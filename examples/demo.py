@@ -45,13 +45,13 @@ def page(report: Report) -> Iterator[RenderableType]:
     numbers = {c.id: c.number for t in report.topics for s in t.subtopics for c in s.claims}
     yield heading("Key findings")
     for sentence in report.findings:
-        cites = " ".join(f"[{numbers[each]}]" for each in sentence.cites)
+        cites = " ".join(f"[{numbers[cite]}]" for cite in sentence.cites)
         yield Padding(Text.assemble("• ", sentence.text, " ", (cites, "dim")), (0, 2))
     yield heading("Topics, by people")
     yield topics(report)
     if report.cruxes:
         yield heading("What divides people most")
-        yield from (crux(each) for each in report.cruxes[:4])
+        yield from (crux(cite) for cite in report.cruxes[:4])
     yield heading("Nothing is lost silently")
     yield funnel(report)
 
@@ -78,21 +78,27 @@ def topics(report: Report) -> Table:
     return table
 
 
-def crux(found: ReportCrux) -> Padding:
-    width = max(found.agree + found.disagree + found.unclear, 1)
-    parts = [round(BAR * count / width) for count in (found.agree, found.unclear, found.disagree)]
+def crux(crux_draft: ReportCrux) -> Padding:
+    width = max(crux_draft.agree + crux_draft.disagree + crux_draft.unclear, 1)
+    parts = [
+        round(BAR * count / width)
+        for count in (crux_draft.agree, crux_draft.unclear, crux_draft.disagree)
+    ]
     strip = Text.assemble(
         ("█" * parts[0], "green"), ("░" * parts[1], "dim"), ("█" * parts[2], "red")
     )
-    counts = f"  {found.agree} agree, {found.disagree} disagree, {found.unclear} pass"
+    counts = (
+        f"  {crux_draft.agree} agree, {crux_draft.disagree} disagree, {crux_draft.unclear} pass"
+    )
     return Padding(
-        Group(Text(f"• {found.statement}"), Text.assemble("  ", strip, (counts, "dim"))), (0, 2)
+        Group(Text(f"• {crux_draft.statement}"), Text.assemble("  ", strip, (counts, "dim"))),
+        (0, 2),
     )
 
 
 def funnel(report: Report) -> Padding:
     counts = report.counts
-    lost = [f"{each.count} {each.reason}" for stage in report.funnel[:3] for each in stage.lost]
+    lost = [f"{entry.count} {entry.reason}" for stage in report.funnel[:3] for entry in stage.lost]
     lines = [
         f"{counts.rows} rows → {counts.comments} comments by {counts.people} people → "
         f"{counts.quotes} quotes, "

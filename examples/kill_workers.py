@@ -8,8 +8,9 @@
 store that is named. Every 0.3 to 1.5 s one of them is killed with SIGKILL and replaced, or stopped
 with SIGSTOP for longer than its lease and then continued: it wakes up believing in a lease that is
 gone. A private server is durable, and every 3 to 8 s all of its processes get a SIGKILL, too. Runs
-are submitted all the while, again when it is unknown whether they arrived. The exit code is 0 only
-if every promise was kept."""
+are submitted all the while, again when it is unknown whether they arrived; among them some that do
+what no store can hold (texts that are none, numbers without end), which must fail for that reason
+and harm no other. The exit code is 0 only if every promise was kept."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kill_workers_check import PROMISES, Figures, check, read_traces
+from kill_workers_check import PROMISES, Figures, check, check_hostile, read_traces
 from kill_workers_fleet import Fleet
-from kill_workers_pipeline import TRACES, soak
+from kill_workers_pipeline import HOSTILITIES, TRACES, hostile, soak
 from kill_workers_server import Server, Storm, pairs
 
-from holdfast import Holdfast, Transient
+from holdfast import Holdfast, Pipeline, Transient
 from holdfast.ports.store import RunFilter
 
 LOOK = 0.1
@@ -45,11 +46,11 @@ async def play(
     folder: Path, asked: argparse.Namespace, server: Server | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The figures, and every promise that was broken."""
-    async with Holdfast(asked.store, pipelines=[soak], worker=False) as app:
+    async with Holdfast(asked.store, pipelines=[soak, hostile], worker=False) as app:
         fleet = Fleet(folder, asked)
         storm = Storm(server, asked, lambda: fleet.is_at_work) if server else None
         try:
-            took = await rage(app, fleet, asked.runs, asked.seconds_limit)
+            took = await rage(app, fleet, asked)
         finally:
             if storm:
                 await asyncio.to_thread(storm.calm)
@@ -59,20 +60,24 @@ async def play(
         figures, problems = await check(
             app.store, read_traces(folder / TRACES), asked.runs, asked.steps
         )
-    happened = summary(asked, fleet, figures, took) | (
-        {"server killed": storm.kills} if storm else {}
-    )
+        retried, harm = await check_hostile(app.store, asked.runs, asked.hostile, bool(storm))
+        problems += harm
+    happened = summary(asked, fleet, figures, took) | {
+        "hostile runs among them": asked.hostile,
+        "innocent runs that were retried": retried,
+    }
+    happened |= {"server killed": storm.kills} if storm else {}
     return happened, fleet.problems + problems
 
 
-async def rage(app: Holdfast, fleet: Fleet, runs: int, limit: float) -> float:
+async def rage(app: Holdfast, fleet: Fleet, asked: argparse.Namespace) -> float:
     """Strike until all runs are over. The seconds it took."""
-    began = time.monotonic()
-    submitting = asyncio.create_task(submit(app, runs))
+    began, limit = time.monotonic(), asked.seconds_limit
+    submitting = asyncio.create_task(submit(app, asked.runs, asked.hostile))
     try:
-        while (over := await ended(app)) != runs:
+        while (over := await ended(app)) != asked.runs + asked.hostile:
             if time.monotonic() - began > limit:
-                fleet.problems.append(f"L1: {over} of {runs} runs over after {limit:g} s")
+                fleet.problems.append(f"L1: {over} of {asked.runs} runs over after {limit:g} s")
                 break
             fleet.step()
             await asyncio.sleep(LOOK)
@@ -88,25 +93,31 @@ async def rage(app: Holdfast, fleet: Fleet, runs: int, limit: float) -> float:
 async def ended(app: Holdfast) -> int:
     """How many runs are over, as far as the store can be asked."""
     try:
-        counts = await app.store.count(RunFilter(pipeline="soak"))
+        counts = await app.store.count(RunFilter())
     except Transient:  # somebody kills the server
         return -1
     return sum(counts.get(state, 0) for state in ("succeeded", "failed", "cancelled"))
 
 
-async def submit(app: Holdfast, runs: int) -> None:
-    for first in range(0, runs, SLICE):
-        await asyncio.gather(
-            *(submit_one(app, number) for number in range(first, min(first + SLICE, runs)))
-        )
+async def submit(app: Holdfast, runs: int, hostile_runs: int) -> None:
+    """Hostile runs are spread evenly among the others."""
+    kinds = list(HOSTILITIES)
+    work: list[tuple[Pipeline[Any], Any, str]] = [
+        (soak, number, f"soak-{number}") for number in range(runs)
+    ]
+    for number in range(hostile_runs):
+        act = (hostile, kinds[number % len(kinds)], f"hostile-{number}")
+        work.insert(number * len(work) // hostile_runs, act)
+    for first in range(0, len(work), SLICE):
+        await asyncio.gather(*(submit_one(app, *run) for run in work[first : first + SLICE]))
         await asyncio.sleep(LOOK)
 
 
-async def submit_one(app: Holdfast, number: int) -> None:
+async def submit_one(app: Holdfast, pipeline: Pipeline[Any], value: Any, key: str) -> None:
     """The key makes it one run, however often it has to be submitted."""
     while True:
         try:
-            await app.submit(soak, number, key=f"soak-{number}")
+            await app.submit(pipeline, value, key=key)
         except Transient:
             await asyncio.sleep(LOOK)
         else:
@@ -141,6 +152,9 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument(
+        "--hostile", type=int, default=None, help="runs that do what no store can hold; 1 in 10"
+    )
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--concurrency", type=int, default=16, help="runs in flight per worker")
@@ -199,6 +213,7 @@ def report(figures: dict[str, Any], problems: Iterable[str], as_json: bool) -> N
 def main() -> int:
     asked = arguments()
     asked.seed = random.randrange(10**6) if asked.seed is None else asked.seed
+    asked.hostile = asked.runs // 10 if asked.hostile is None else asked.hostile
     os.environ["SOAK_STEPS"] = str(asked.steps)
     logging.getLogger("holdfast").setLevel(logging.ERROR)  # that the server is away is no news here
     folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))

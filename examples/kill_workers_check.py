@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from kill_workers_pipeline import HOSTILITIES
 
 from holdfast.model.event import Event
 from holdfast.model.run import Run
@@ -28,6 +29,7 @@ PROMISES = {
     "I10": "every history is gap-free and follows the declared transitions",
     "I11": "what the histories say is what really happened",
     "I12": "no dead letter appears twice",
+    "I23": "runs that did what no store can hold ended for that reason, and delayed no other",
     "L1": "work went on by itself until all of it was done",
     "L4": "workers that were told to stop went in time",
 }
@@ -64,12 +66,14 @@ async def check(
     by_run: dict[str, list[Trace]] = defaultdict(list)
     for trace in traces:
         by_run[trace.run].append(trace)
-    found = await store.runs(RunFilter(pipeline="soak"), limit=runs + 1)
+    stored_runs = await store.runs(RunFilter(pipeline="soak"), limit=runs + 1)
     problems = (
-        [] if len(found) == runs else [f"I2: {runs} runs were accepted, the store has {len(found)}"]
+        []
+        if len(stored_runs) == runs
+        else [f"I2: {runs} runs were accepted, the store has {len(stored_runs)}"]
     )
     lost = events = 0
-    for run in found:
+    for run in stored_runs:
         story = Story(run, await store.history(run.id), by_run[run.id], steps)
         problems += story.problems()
         events += len(story.history)
@@ -78,6 +82,33 @@ async def check(
     return Figures(
         len(traces), len(traces) - len({(t.run, t.step) for t in traces}), lost, events
     ), problems
+
+
+async def check_hostile(
+    store: Store, runs: int, hostile: int, server_is_killed: bool
+) -> tuple[int, list[str]]:
+    """How many innocent runs were retried, and what hostile ones did to them or left undone. A run
+    may be tried again when its server was away, and for nothing else."""
+    problems: list[str] = []
+    acts = await store.runs(RunFilter(pipeline="hostile"), limit=hostile + 1)
+    if len(acts) != hostile:
+        problems.append(f"I23: {hostile} hostile runs were accepted, the store has {len(acts)}")
+    for run in acts:
+        expected = HOSTILITIES[msgspec.json.decode(run.input)][1]
+        error = run.error.name if run.error else None
+        if (run.state, error) != ("failed" if expected else "succeeded", expected):
+            problems.append(f"I23: {run.input} is {run.state} with {error} (run {run.id})")
+    retried = 0
+    for run in await store.runs(RunFilter(pipeline="soak"), limit=runs):
+        history = await store.history(run.id)
+        causes = [msgspec.json.decode(e.data)["error"] for e in history if e.type == "run.retrying"]
+        retried += bool(causes)
+        problems += [
+            f"I23: it was retried because of {cause} (run {run.id})"
+            for cause in causes
+            if not server_is_killed or cause["name"] != "StoreUnavailable"
+        ]
+    return retried, problems
 
 
 class Story:
@@ -91,8 +122,8 @@ class Story:
         self.workers = {fact["epoch"]: fact["worker"] for fact in self._facts("run.started")}
 
     def problems(self) -> list[str]:
-        found = [*self._ending(), *self._stored(), *self._holders(), *self._repeats()]
-        return [f"{problem} (run {self.run.id})" for problem in found]
+        violations = [*self._ending(), *self._stored(), *self._holders(), *self._repeats()]
+        return [f"{problem} (run {self.run.id})" for problem in violations]
 
     def _facts(self, kind: str) -> list[dict[str, int | str]]:
         return [msgspec.json.decode(event.data) for event in self.history if event.type == kind]

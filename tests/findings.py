@@ -23,6 +23,6 @@ def look(checks: Findings) -> dict[str, Finding]:
     return asyncio.run(gathered(checks))
 
 
-def troubles(found: dict[str, Finding]) -> dict[str, str]:
+def troubles(findings: dict[str, Finding]) -> dict[str, str]:
     """What is not well."""
-    return {name: finding.status for name, finding in found.items() if finding.status != "ok"}
+    return {name: finding.status for name, finding in findings.items() if finding.status != "ok"}

@@ -24,10 +24,10 @@ def program(name: str, remedy: str) -> str:
     """A program of the system. Debian puts some where only root looks."""
 
     def find() -> str:
-        found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
-        if found is None:
+        program = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
+        if program is None:
             raise NoSuchProgram(f"no {name}: {remedy}")
-        return found
+        return program
 
     return or_skip(find)
 

@@ -50,7 +50,7 @@ def fresh_schema() -> str:
     return f"t{os.getpid()}_{next(_numbers)}"
 
 
-TABLES = "meta, requests, labels, tenants, records, open_runs, results, checkpoints, quarantine, events, logs, lanes, locks, dead_letters, audit"
+TABLES = "requests, labels, tenants, records, open_runs, results, checkpoints, quarantine, events, logs, lanes, locks, dead_letters, audit"
 
 
 @cache
@@ -65,4 +65,5 @@ def emptied_schema() -> str:
     url = shared_server().url()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"SET search_path TO {_one_schema()}; TRUNCATE {TABLES}")
+        connection.execute("DELETE FROM meta WHERE name = 'mark'")
     return _one_schema()

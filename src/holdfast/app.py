@@ -3,33 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from holdfast.adapters.records import StoreRecords
-from holdfast.bootstrap import Options, Providers, language_model_providers, prune_answers
+from holdfast.bootstrap import (
+    Options,
+    Providers,
+    language_model_providers,
+    projections_of,
+    prune_answers,
+    state_document,
+    targets_of,
+)
+from holdfast.bootstrap.apps import find_pipeline
+from holdfast.engine.document_writing import Refresher
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
 from holdfast.engine.lanes import define_lanes
 from holdfast.engine.locks import LeaderElection, Lock
-from holdfast.engine.receiver import Receiver
+from holdfast.engine.receiving import Receiving
 from holdfast.engine.relay import Relay
 from holdfast.engine.runtime import make_runtime
+from holdfast.engine.supervision import Loop, end
 from holdfast.engine.sweeper import Sweeper
+from holdfast.engine.webhooks import Webhooks
 from holdfast.engine.worker import Worker
 from holdfast.errors import ConfigurationError, UnknownPipeline
 from holdfast.model.clock import Clock
+from holdfast.model.dead_letter_copies import copies_name
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.options import Retention, WorkerOptions
 from holdfast.model.pipeline import Pipeline
+from holdfast.model.projection import Projection
+from holdfast.model.receive import Receive
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
+from holdfast.ports.documents import Documents
+from holdfast.ports.metrics import Metrics
 from holdfast.ports.store import Store
+from holdfast.ports.tracing import Tracer
+from holdfast.services.api_keys import ApiKeys
+from holdfast.services.authentication import Authenticator
+from holdfast.services.explanation import Explanation, explain
+from holdfast.services.health import Health
+from holdfast.services.local import LocalService, ServiceContext
+from holdfast.services.lookup import find_run
+from holdfast.services.metrics_export import MetricsExport
 from holdfast.services.operations import Operations
+from holdfast.services.tenants import Tenants
 from holdfast.settings import DEFAULT_STORE, Loaded, load
 
 In = TypeVar("In")
@@ -53,6 +80,8 @@ class Holdfast:
         *,
         blobs: str | BlobStore | None = None,
         bus: str | Bus | None = None,
+        documents: str | Documents | None = None,
+        projections: Iterable[Projection | str] = (),
         worker: bool | WorkerOptions = True,
         lease: LeaseTimes | None = None,
         retention: Retention | None = None,
@@ -60,6 +89,8 @@ class Holdfast:
         threads: bool = True,
         llm: str | None = None,
         provide: Mapping[type[Any], Any] | None = None,
+        metrics: Metrics | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         given = {
             "worker": worker if isinstance(worker, WorkerOptions) else None,
@@ -73,9 +104,13 @@ class Holdfast:
                 store,
                 blobs,
                 bus,
+                documents,
+                tuple(projections),
                 works=bool(worker),
                 threads=threads,
                 llm=llm,
+                metrics=metrics,
+                tracer=tracer,
                 **{name: value for name, value in given.items() if value is not None},
             ),
             pipelines,
@@ -102,39 +137,71 @@ class Holdfast:
         `like` is an app declared in code: it gives what the settings leave open, and its pipelines
         unless others are named."""
         code = like.options if like is not None else Options()
-        options = replace(code.with_settings(loaded or load()), works=worker)
+        loaded = loaded or load()
+        loaded.log_useless()
+        options = replace(code.with_settings(loaded), works=worker)
         if pipelines is None:
             pipelines = like.pipelines.values() if like is not None else ()
         return cls.from_options(options, pipelines)
 
     def _wire(self, options: Options, pipelines: Iterable[Pipeline[Any]]) -> None:
         self.options = options
-        self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
+        self.pipelines = {p.name: p.with_options(options.of_pipeline(p.name)) for p in pipelines}
         self.name = f"{socket.gethostname()}-{os.getpid()}"
         self.store_url = options.store_url
         self.store = options.make_store()
         self.bus = options.make_bus()
         self._blobs = options.make_blobs()
+        records = StoreRecords(self.store)
+        meter = options.make_meter()
         self._providers = Providers(
             options.provide,
             language_model_providers(
-                options.llm, self._blobs, options.clock, options.retention.finished
+                options.llm,
+                self._blobs,
+                options.clock,
+                options.retention.finished,
+                records,
+                meter,
+                options.tracer,
             ),
         )
         self.runtime = make_runtime(
             self.store,
-            StoreRecords(self.store),
+            records,
             self._blobs,
             options.clock,
             options.lease,
             threaded=options.threads,
+            blobs_place=options.blobs_url or "blobs:",
             provided=self._providers,
             on_execute=options.on_execute,
+            meter=meter,
+            tracer=options.tracer,
+            is_parent_from_message=options.parent_from_message,
+            bus_system=options.bus_system,
+        )
+        self.projections = projections_of(options, self.pipelines.values())
+        self._targets = targets_of(
+            self.projections, options, self.runtime, self.pipelines, self.bus
         )
         self._intake = Intake(self.runtime)
+        runtime = self.runtime
+        self.authenticator = Authenticator(runtime.records, runtime.tenants, runtime.clock)
+        self.keys = ApiKeys(runtime.records, self.authenticator.forget)
+        self.tenants = Tenants(runtime, self.keys)
+        self.metrics_export = MetricsExport(runtime, meter, options.alerts) if meter else None
+        """What Prometheus is told, if anything is counted."""
         self.worker: Worker | None = None
+        self.health = Health(
+            runtime,
+            lambda: self.is_open,
+            lambda: self.worker.active if self.worker is not None else 0,
+        )
+        """What probes ask."""
         self._open = False
         self._background: list[asyncio.Task[Any]] = []
+        self._receiving: Receiving | None = None
         self._opening = asyncio.Lock()
 
     # --- opening and closing ----------------------------------------------------------------------
@@ -149,7 +216,7 @@ class Holdfast:
     async def open(self) -> None:
         """Open the store, define the pipelines' lanes, start the worker. Everything else does it by
         itself when needed."""
-        if self._is_open:
+        if self.is_open:
             return
         async with self._opening:
             if self._open:
@@ -161,47 +228,63 @@ class Holdfast:
             try:
                 if self.options.define_lanes:
                     await define_lanes(self.runtime.committer, self.pipelines.values())
-                if self.options.works and self.pipelines:
+                if self.options.works and (self.pipelines or self.options.projections):
                     await self._start_worker()
             except (Exception, asyncio.CancelledError):
                 await self.close(grace=0)
                 raise
 
     @property
-    def _is_open(self) -> bool:
+    def is_open(self) -> bool:
+        """Whether the store is open and the worker, if there is one, has started."""
         return self._open and not self._opening.locked()
 
     async def _start_worker(self) -> None:
         runtime = self.runtime
-        self.worker = Worker(runtime, self.pipelines.values(), self.options.worker)
+        runtime.supervisor.failure = None  # this may not be the first time that it is opened
+        self._refresher = Refresher(self._targets.documents, runtime)
+        self.worker = Worker(runtime, self.pipelines.values(), self.options.worker, self._refresher)
         await self.worker.start()
         keep = self.options.retention
-        self._start_task(Sweeper(runtime, keep).run())
-        if self._blobs is not None:
-            self._start_task(
-                prune_answers(self._blobs, self.options.clock, keep.finished, keep.every)
+        self._start_loop("the sweeper", Sweeper(runtime, keep).run)
+        if (blobs := self._blobs) is not None:
+            clock = self.options.clock
+            self._start_loop(
+                "pruning answers", lambda: prune_answers(blobs, clock, keep.finished, keep.every)
             )
-        if self.bus is not None:
-            self._start_task(Relay(runtime, self.bus, self.worker.name).run())
+        self._targets.warn_of_nowhere()
+        for name, target in self._targets.by_name.items():
+            relay = Relay(runtime, target, self.worker.name)
+            self._start_loop(f"the relay of {name}", relay.run)
 
-    def _start_task(self, coroutine: Any) -> None:
-        self._background.append(asyncio.create_task(coroutine))
+        if key := self.options.webhooks.key:
+            webhooks = Webhooks(runtime, self.worker.name, key, self.options.make_web)
+            self._start_loop("webhooks", webhooks.run)
+
+    def _start_loop(self, name: str, loop: Loop) -> None:
+        self._background.append(self.runtime.supervisor.start(name, loop))
+
+    async def failed(self) -> NoReturn:
+        """Wait until this process can't work any more, and raise why: a loop of its worker failed
+        for good. Its runs were handed over."""
+        await self.runtime.supervisor.failed()
 
     async def close(self, grace: float | None = None) -> None:
         """Hand unfinished runs over, then let go of everything."""
         if not self._open:
             return
         self._open = False
+        if self._receiving is not None:
+            await self._receiving.stop()  # no new work while the old is handed over
         if self.worker is not None:
             await self.worker.stop(grace)
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await end(self._background)
         self._background.clear()
         self.runtime.waiters.stop()
         await self.runtime.committer.drain()
         await self.runtime.keeper.stop()
         await self._providers.aclose()
+        await self._targets.close()
         if self.bus is not None:
             await self.bus.close()
         await self.store.close()
@@ -217,14 +300,21 @@ class Holdfast:
         key: str | None = None,
         priority: int = 0,
         delay: Duration = 0,
+        labels: Mapping[str, str] | None = None,
     ) -> RunHandle:
         """Accept a run. It is durable when this returns. `run.created` tells a new run from an
-        existing one."""
-        declared = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        if not self._is_open:
+        existing one. `labels` are what it can be found by: up to 16 small texts."""
+        declared = self._declared(pipeline)
+        if not self.is_open:
             await self.open()
         return await self._intake.submit(
-            declared, input, tenant=tenant, key=key, priority=priority, delay=seconds(delay)
+            declared,
+            input,
+            tenant=tenant,
+            key=key,
+            priority=priority,
+            delay=seconds(delay),
+            labels=labels,
         )
 
     async def submit_many(
@@ -236,20 +326,36 @@ class Holdfast:
         keys: Sequence[str] | None = None,
         priority: int = 0,
         delay: Duration = 0,
+        labels: Mapping[str, str] | None = None,
     ) -> list[RunHandle]:
         """Accept a run for each input, in their order, in as few commits as possible. All are
         durable when this returns; if one input is not valid, none was accepted."""
-        declared = self.pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        declared = self._declared(pipeline)
         await self.open()
         return await self._intake.submit_many(
-            declared, inputs, tenant=tenant, keys=keys, priority=priority, delay=seconds(delay)
+            declared,
+            inputs,
+            tenant=tenant,
+            keys=keys,
+            priority=priority,
+            delay=seconds(delay),
+            labels=labels,
         )
 
-    async def run(self, run_id: str) -> RunHandle:
-        """The handle of a run that was submitted before."""
+    async def run(self, name: str, *, tenant: str | None = None) -> RunHandle:
+        """The handle of a run that was submitted before: by its id, its idempotency key, or the
+        start of its id. `tenant` looks among the runs of one tenant only."""
         await self.open()
-        info = await RunHandle(self.runtime, run_id).info()
-        return RunHandle(self.runtime, run_id, self.pipelines.get(info.pipeline))
+        run = await find_run(self.store, name, tenant=tenant)
+        return RunHandle(self.runtime, run.id, self.pipelines.get(run.pipeline))
+
+    async def explain(self, run: RunHandle | str, *, tenant: str | None = None) -> Explanation:
+        """Why a run is not running, or why it failed. `tenant` looks among the runs of one tenant
+        only, and names no run of another."""
+        await self.open()
+        name = run if isinstance(run, str) else run.id
+        stored = await find_run(self.store, name, tenant=tenant)
+        return await explain(self.store, stored, tenant=tenant)
 
     def use(self, port: type[T]) -> T:
         """What steps get with `ctx.use(port)`."""
@@ -258,11 +364,50 @@ class Holdfast:
     @property
     def operations(self) -> Operations:
         """Cancel, pause, resume, rerun, dead letters, locks: what people do to runs."""
-        return Operations(self.runtime, self.pipelines, self.bus, stop_work=self._stop_work)
+        return Operations(
+            self.runtime,
+            self.pipelines,
+            self.bus,
+            stop_work=self._stop_work,
+            targets=self._targets.by_name,
+        )
+
+    def service(
+        self,
+        *,
+        tenant: str | None = None,
+        actor: str = "api",
+        submits_for: str = "default",
+        origins: Mapping[str, str] | None = None,
+    ) -> LocalService:
+        """What the command line and the HTTP API do, once the app is open. `tenant` is whose runs
+        it sees (None: everybody's), `actor` who makes changes."""
+        return LocalService(
+            ServiceContext(
+                self.runtime,
+                self.pipelines,
+                self.operations,
+                self.tenants,
+                self.keys,
+                tenant,
+                actor,
+                submits_for,
+                self.options.worker.leader,
+                origins or {},
+                find_pipeline,
+                state_document,
+            )
+        )
 
     def _stop_work(self, run_id: str) -> None:
         if self.worker is not None:
             self.worker.lose(run_id)
+
+    def _declared(self, pipeline: Pipeline[Any] | str) -> Pipeline[Any]:
+        """A pipeline as the settings have it; one that is not registered here is used as it is."""
+        if isinstance(pipeline, str):
+            return self.pipeline(pipeline)
+        return self.pipelines.get(pipeline.name, pipeline)
 
     def pipeline(self, name: str) -> Pipeline[Any]:
         if name not in self.pipelines:
@@ -271,15 +416,40 @@ class Holdfast:
         return self.pipelines[name]
 
     async def receive(
-        self, topic: str, pipeline: Pipeline[Any], *, tenant: str = "default"
+        self,
+        topic: str | Receive,
+        pipeline: Pipeline[Any] | str | None = None,
+        *,
+        tenant: str = "default",
+        **options: Any,
     ) -> None:
         """Turn the messages of a topic into runs, beside everything else, until the app is closed.
-        What is published after this has returned is received."""
+        What is published after this has returned is received.
+
+        `options` are those of `Receive`: `subscription`, `filter`, `tenant_from`, `labels`, …; or
+        give a `Receive` in place of the topic."""
         if self.bus is None:
             raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
         await self.open()
-        receiver = Receiver(self.runtime, self.bus, topic, pipeline, tenant=tenant)
-        self._start_task(receiver.run(await receiver.subscribe()))
+        if self._receiving is None:
+            self._receiving = Receiving(self.runtime, self.bus)
+        if isinstance(topic, Receive):
+            receive, declared = topic, self.pipeline(topic.pipeline)
+        else:
+            declared = pipeline if isinstance(pipeline, Pipeline) else self.pipeline(pipeline or "")
+            receive = Receive(topic, declared.name, **options)
+        if receive.dead_letter_topic and copies_name(receive) not in self.projections:
+            raise ConfigurationError(
+                f"copies of {receive.topic}'s dead letters are a projection, which has to be "
+                "declared: write this [[receive]] into the settings, or give "
+                "Holdfast(projections=[dead_letter_copies(receive)])"
+            )
+        await self._receiving.start(receive, declared, tenant)
+
+    @property
+    def quiet_for(self) -> float:
+        """Seconds since a message was received; endless if nothing is received."""
+        return math.inf if self._receiving is None else self._receiving.quiet_for
 
     def lock(self, name: str, *, wait: Duration | None = None) -> Lock:
         """A lock for your own code, once the app is open: `async with app.lock("import") as lock:

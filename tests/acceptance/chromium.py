@@ -38,8 +38,8 @@ def chromium() -> Iterator[Browser]:
 
 
 def _path() -> str:
-    if found := _found():
-        return found
+    if program := _installed():
+        return program
     if not os.environ.get("CI"):
         pytest.skip("there is no Chromium on this machine: `make browser` installs it")
     pytest.fail(
@@ -47,5 +47,5 @@ def _path() -> str:
     )
 
 
-def _found() -> str | None:
+def _installed() -> str | None:
     return next((path for name in NAMES if (path := shutil.which(name))), None)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.acceptance.gated_pipeline import NOTES, gated
 
@@ -20,25 +20,26 @@ from holdfast.model.event import Event
 from holdfast.model.run import Run
 
 PIPELINE = Path(__file__).with_name("gated_pipeline.py")
-PATIENCE = 30.0
+TIMEOUT = 30.0
 POLL = 0.03
 SHORT_LEASE = {"ttl": "2s", "renew": "500ms", "margin": "500ms", "sweep": "300ms"}
+
+
+class Place(NamedTuple):
+    """What the workers of a scene share: a store, and the file with their pipelines."""
+
+    store: str
+    code: Path
 
 
 class WorkerProcess:
     """`holdfast worker` in a process of its own."""
 
-    def __init__(self, folder: Path, number: int, lease: dict[str, str], grace: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "holdfast",
-            "--store",
-            "sqlite:///holdfast.db",
-            "--app",
-            str(PIPELINE),
-        ]
-        command += ["worker", "--drain-timeout", grace]
+    def __init__(
+        self, folder: Path, number: int, place: Place, lease: dict[str, str], grace: str
+    ) -> None:
+        command = [sys.executable, "-m", "holdfast", "--store", place.store]
+        command += ["--app", str(place.code), "worker", "--drain-timeout", grace]
         env = {
             name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
         }
@@ -87,9 +88,10 @@ class Scene:
     """`async with Scene(tmp_path) as scene:` opens the store as a client and kills its workers at
     the end."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, store: str | None = None, code: Path = PIPELINE) -> None:
         self.folder = folder
-        self.app = Holdfast(f"sqlite:///{folder}/holdfast.db", pipelines=[gated], worker=False)
+        self.place = Place(store or f"sqlite:///{folder}/holdfast.db", code)
+        self.app = Holdfast(self.place.store, pipelines=[gated], worker=False)
         self._workers: list[WorkerProcess] = []
 
     async def __aenter__(self) -> Scene:
@@ -104,7 +106,8 @@ class Scene:
     def start_worker(
         self, *, lease: dict[str, str] | None = None, grace: str = "5s"
     ) -> WorkerProcess:
-        worker = WorkerProcess(self.folder, len(self._workers) + 1, lease or {}, grace)
+        number = len(self._workers) + 1
+        worker = WorkerProcess(self.folder, number, self.place, lease or {}, grace)
         self._workers.append(worker)
         return worker
 
@@ -118,12 +121,12 @@ class Scene:
 
     async def until(self, ask: Callable[[], Any], what: str) -> None:
         """Look until it is so."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             answer = ask()
             if await answer if isinstance(answer, Awaitable) else answer:
                 return
-            assert time.monotonic() < deadline, f"waited {PATIENCE:.0f} s: {what}\n{self._logs()}"
+            assert time.monotonic() < deadline, f"waited {TIMEOUT:.0f} s: {what}\n{self._logs()}"
             await asyncio.sleep(POLL)
 
     def _logs(self) -> str:

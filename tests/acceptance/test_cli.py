@@ -182,6 +182,20 @@ def test_a_worker_serves_only_the_lanes_it_is_told_to(cli):
     assert cli.state(run) == "queued"
 
 
+def test_workers_are_listed_until_they_stop(cli):
+    run = cli.submit("greet", "-i", "name=Ada", "-i", "trouble=wait")
+    worker = cli.start("worker", "--concurrency", "3", "--drain-timeout", "0")
+    worker.until("deliver is waiting")
+    [listed] = cli("workers", "list", "--json").json["items"]
+    assert (listed["state"], listed["concurrency"]) == ("alive", 3)
+    assert "greet" in listed["pipelines"]
+    assert listed["name"] == cli("runs", "show", run, "--json").json["run"]["worker"]
+    assert "alive" in cli("workers", "list").out
+    worker.tell(signal.SIGTERM)
+    assert worker.end().code == 0
+    assert cli("workers", "list").out == "no workers; `holdfast worker` starts one\n"
+
+
 def test_a_lane_is_known_by_its_order_before_its_first_worker(cli):
     cli.submit("line")
     [lane] = cli.here("lanes", "list", "--json").json["items"]
@@ -210,17 +224,49 @@ def test_the_leader_of_a_lane_holds_a_lock_that_can_be_taken_away(cli):
         lane for lane in cli("lanes", "list", "--json").json["items"] if lane["name"] == "line"
     ]
     assert (lane["order"], lane["running"], lane["term"]) == ("fifo", 1, 1)
-    [lock] = cli("locks", "list", "--json").json["items"]
-    assert (lock["name"], lock["holder"]) == ("lane:line", lane["leader"])
+    lock, slot = cli("locks", "list", "--json").json["items"]
+    assert (lock["kind"], lock["name"], lock["holder"]) == ("leader", "lane:line", lane["leader"])
+    assert (slot["kind"], slot["name"], slot["held_for"]) == ("run", "unique:default:line", run)
+    refused = cli("locks", "release", "unique:default:line", "--yes", code=6)
+    assert f"holdfast runs cancel {run}" in refused.err
 
     assert "add --yes" in cli("locks", "release", "lane:line", code=2).err
     assert (
         cli("locks", "release", "lane:line", "--yes", "--reason", "test").out
         == "lane:line released\n"
     )
+    shown = cli("lanes", "show", "line", "--json").json
+    [first] = [leader for leader in shown["leaders"] if leader["term"] == 1]
+    assert (first["worker"], first["until"] is None) == (lane["leader"], False)
+    assert first["ended"].startswith("released by ")
+    assert first["ended"].endswith(": test")
     worker.tell(signal.SIGTERM)
     assert worker.end().code == 0
+    page = cli("lanes", "show", "line").out
+    assert "line  fifo" in page
+    assert lane["leader"] in page
+    assert "known: line" in cli("lanes", "show", "nonsense", code=7).err
     assert "is not held" in cli("locks", "release", "lane:line", "--yes", code=7).err
+    [entry] = cli.here("audit", "list", "--json").json["items"]
+    assert (entry["target"], entry["reason"]) == ("lane:line", "test")
+
+
+def test_a_leader_can_be_told_to_step_down(cli):
+    cli.submit("line")
+    assert "has no leader now" in cli.here("lanes", "step-down", "line", "--yes", code=7).err
+    assert "no lane 'other'" in cli.here("lanes", "step-down", "other", "--yes", code=7).err
+    worker = cli.start("worker", "--lane", "line", "--drain-timeout", "0")
+    worker.until("queue is waiting")
+    assert "add --yes" in cli("lanes", "step-down", "line", code=2).err
+    told = cli("lanes", "step-down", "line", "--yes", "--reason", "host is old", "--json").json
+    worker.until("leadership gained, term 3")
+    [lane] = [
+        lane for lane in cli("lanes", "list", "--json").json["items"] if lane["name"] == "line"
+    ]
+    assert lane["leader"] == told["stepped_down"]
+    worker.tell(signal.SIGTERM)
+    assert worker.end().code == 0
+    assert "host is old" in cli.here("audit", "list").out
 
 
 # --- looking --------------------------------------------------------------------------------------
@@ -242,8 +288,8 @@ def test_lists_are_items_and_a_cursor_and_pages_meet_without_gaps(stage):
     third = stage.here(
         "runs", "list", "--json", "--limit", "2", "--cursor", second["next_cursor"]
     ).json
-    found = [run["id"] for page in (first, second, third) for run in page["items"]]
-    assert found == [stage.cancelled, stage.queued, stage.paused, stage.failed, stage.succeeded]
+    ids = [run["id"] for page in (first, second, third) for run in page["items"]]
+    assert ids == [stage.cancelled, stage.queued, stage.paused, stage.failed, stage.succeeded]
     assert third["next_cursor"] is None
 
 
@@ -288,6 +334,7 @@ def test_a_run_is_shown_as_json_for_programs(stage):
     assert set(view) == {
         "run",
         "input",
+        "attributes",
         "steps",
         "totals",
         "validation_failures",
@@ -317,7 +364,11 @@ def test_the_state_document_is_what_the_report_service_wrote(stage):
         "failed",
         "deliver",
     )
-    assert state["completedResults"]["hello"] == "Hello Bob"
+    assert state["completedResults"]["hello"] == {
+        "data": "Hello Bob",
+        "usage": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
+        "cost": 0.25,
+    }
 
 
 def test_history_and_logs_of_a_run_are_printed(stage):
@@ -372,7 +423,7 @@ def test_a_dry_run_of_redriving_changes_nothing(stage):
     planned = stage.here(
         "dlq", "redrive", "--all", "--pipeline", "greet", "--dry-run", "--json"
     ).json["items"]
-    assert [one["run"] for one in planned] == [stage.failed]
+    assert [entry["run"] for entry in planned] == [stage.failed]
     assert (
         stage.here("dlq", "redrive", "--all", "--pipeline", "other", "--yes", "--json").json[
             "items"
@@ -400,7 +451,7 @@ def test_changing_several_runs_needs_a_confirmation(cli):
     assert "Cancel 2 runs?" in cli.here("runs", "cancel", *runs, code=2).err
     assert cli.state(runs[0]) == "queued"
     done = cli.here("runs", "cancel", *runs, "--yes", "--json").json["items"]
-    assert [one["state"] for one in done] == ["cancelled", "cancelled"]
+    assert [entry["state"] for entry in done] == ["cancelled", "cancelled"]
 
 
 def test_a_rerun_takes_over_what_does_not_depend_on_the_step(cli):
@@ -431,7 +482,7 @@ def test_taking_a_lock_away_by_hand_asks_for_its_name(cli):
     _hold_lock(cli.folder / "runs.db", "lane:line")
     assert _in_terminal(cli, "locks", "release", "lane:line", typed="nonsense\n") == 3
     assert _in_terminal(cli, "locks", "release", "lane:line", typed="lane:line\n") == 0
-    assert cli("locks", "list", "--json").json["items"] == []
+    assert [lock["kind"] for lock in cli("locks", "list", "--json").json["items"]] == ["run"]
 
 
 def _hold_lock(path, name):
@@ -566,7 +617,7 @@ def test_a_read_only_store_is_refused_and_left_as_it_is(cli):
 
 def test_pipelines_are_listed_with_graph_and_schema(stage):
     listed = stage.here("pipelines", "list", "--json").json["items"]
-    assert [(one["name"], one["order"]) for one in listed] == [
+    assert [(entry["name"], entry["order"]) for entry in listed] == [
         ("greet", "parallel"),
         ("line", "fifo"),
     ]
@@ -590,7 +641,10 @@ def test_check_finds_problems_before_anything_runs(stage):
     problems = stage.here("check", "--app", "broken.py", "--store", "foo:", "--json", code=8).json[
         "items"
     ]
-    assert [one["check"] for one in problems if one["status"] != "ok"] == ["adapters", "pipelines"]
+    assert [problem["check"] for problem in problems if problem["status"] != "ok"] == [
+        "adapters",
+        "pipelines",
+    ]
     assert stage.here("check", "--profile", "nonsense", code=8).out.startswith("✘ settings")
 
 

@@ -155,6 +155,6 @@ async def hand_over_after_the_step(folder: Path) -> None:
         await scene.until(lambda: scene.is_over(run), "the other worker finishes the run")
 
         assert await scene.story_of(run) == HANDED_OVER_AFTER_SLOW
-        one, other = leaving.pid, staying.pid
-        assert await run.result() == f"before by {one}, slow by {one}, after by {other}"
+        first, second = leaving.pid, staying.pid
+        assert await run.result() == f"before by {first}, slow by {first}, after by {second}"
         assert not staying.noted("begins slow")

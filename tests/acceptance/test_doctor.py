@@ -11,7 +11,7 @@ from tests.postgres_server import fresh_schema, shared_server
 
 from holdfast.cli.render.findings import finding_text
 from holdfast.errors import HoldfastError
-from holdfast.ports.health import found
+from holdfast.ports.health import make_finding
 
 
 def test_a_new_folder_is_fine_but_for_the_store_that_is_not_there(cli: Cli) -> None:
@@ -29,7 +29,9 @@ def test_fix_creates_what_is_missing(cli: Cli) -> None:
 def test_what_it_finds_is_data_for_scripts(cli: Cli) -> None:
     cli.here("run", "greet", "-i", "name=Ada", "-i", "trouble=fail", code=5)
     items = cli.here("doctor", "--json").json["items"]
-    assert {item["area"] for item in items} == {"settings", "store", "blobs", "bus", "llm", "runs"}
+    assert {item["area"] for item in items} == {
+        "settings", "store", "blobs", "bus", "llm", "runs", "transcription",
+    }  # fmt: skip
     [letters] = [item for item in items if item["check"] == "dead letters"]
     assert letters["status"] == "warn"
     assert letters["seen"].startswith("1 open")
@@ -69,7 +71,7 @@ def test_a_whole_server_is_looked_at(cli: Cli) -> None:
 
 
 def test_lines_fit_the_terminal() -> None:
-    long = found("check", "seen " * 40, warn=True, why="why " * 40, fix="fix " * 40)
+    long = make_finding("check", "seen " * 40, warn=True, why="why " * 40, fix="fix " * 40)
     lines = finding_text(long, True, 80).plain.splitlines()
     assert max(map(len, lines)) <= 80
     assert not any(line.endswith(" ") for line in lines)

@@ -28,6 +28,8 @@ SAMPLE = ROOT / "examples" / "data" / "riverside.csv"
 VOTES = ROOT / "examples" / "data" / "riverside-votes.csv"
 SHARED = ROOT.parent / "shared" / "data"
 TIMEOUT = 110
+OURS = ("comments", "opinions", "report")
+"""Steps that the earlier report worker did not have."""
 ENVIRONMENT = {
     name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
 }
@@ -53,6 +55,24 @@ def built(file: Path, *words: str, cwd: Path, **environment: str) -> dict[str, A
     return json.loads(ended.stdout)
 
 
+# --- reviewed by people ---------------------------------------------------------------------------
+
+
+def test_topics_wait_for_people_and_the_same_command_goes_on_with_theirs(tmp_path: Path) -> None:
+    command = ("report", "build", str(SAMPLE), "-o", "out", "--review")
+    first = holdfast(*command, cwd=tmp_path)
+    assert first.returncode == 3
+    assert "topics are in out/topics.json" in first.stderr
+    file = tmp_path / "out" / "topics.json"
+    document = json.loads(file.read_text())
+    document["topics"][0]["name"] = "Named by people"
+    file.write_text(json.dumps(document))
+    assert holdfast(*command, cwd=tmp_path).returncode == 0
+    report = load_report(tmp_path / "out")
+    assert "Named by people" in [topic.name for topic in report.topics]
+    assert problems(report) == []
+
+
 # --- offline --------------------------------------------------------------------------------------
 
 
@@ -76,6 +96,7 @@ def test_the_demo_makes_a_report_that_holds_and_finds_it_again(tmp_path: Path) -
         "claims.csv",
         "crux_matrix.csv",
         "cruxes.csv",
+        "groups.csv",
         "quotes.csv",
         "report.html",
         "report.json",
@@ -91,10 +112,10 @@ def test_the_same_file_twice_is_the_same_report_to_the_byte_apart_from_times(
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         built(SAMPLE, "--votes", str(VOTES), cwd=tmp_path / name)
-    one, two = (files(tmp_path / name / "out") for name in ("one", "two"))
-    assert one.keys() == two.keys()
-    for name, data in one.items():
-        assert data == two[name], name
+    first, second = (files(tmp_path / name / "out") for name in ("one", "two"))
+    assert first.keys() == second.keys()
+    for name, data in first.items():
+        assert data == second[name], name
 
 
 def files(folder: Path) -> dict[str, list[str]]:
@@ -298,7 +319,7 @@ def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_
         holdfast("runs", "show", first["run"], "--format", "state", cwd=tmp_path).stdout
     )
     assert (state["reportId"], state["status"]) == ("r-123", "completed")
-    assert [step for step in state["stepAnalytics"] if step not in ("comments", "report")] == [
+    assert [step for step in state["stepAnalytics"] if step not in OURS] == [
         "clustering",
         "claims",
         "sort_and_deduplicate",

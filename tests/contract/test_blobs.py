@@ -1,4 +1,4 @@
-"""The blob store's contract over memory and files, and what only files can get wrong."""
+"""The blob store's contract over every adapter, and what only files can get wrong."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.bucket_servers import fresh_gcs, fresh_s3
 
-from holdfast.adapters.files.blobs import FORGOTTEN, INCOMING, FileBlobs
+from holdfast.adapters.buckets.blobs import BucketBlobs
+from holdfast.adapters.files.blobs import ABANDONED_AFTER, INCOMING, FileBlobs
 from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.errors import InvalidInput, StoreUnavailable
 from holdfast.ports.blobs import BlobStore
@@ -21,6 +23,21 @@ from holdfast.testing.contracts.blobs import BlobStoreContract, run
 class TestMemoryBlobs(BlobStoreContract):
     def make_blobs(self) -> BlobStore:
         return MemoryBlobs()
+
+
+class TestGcsBlobs(BlobStoreContract):
+    def make_blobs(self) -> BlobStore:
+        return BucketBlobs(fresh_gcs())
+
+
+class TestGcsBlobsInAFolder(BlobStoreContract):
+    def make_blobs(self) -> BlobStore:
+        return BucketBlobs(fresh_gcs("some/folder"))
+
+
+class TestS3Blobs(BlobStoreContract):
+    def make_blobs(self) -> BlobStore:
+        return BucketBlobs(fresh_s3())
 
 
 class TestFileBlobs(BlobStoreContract):
@@ -156,17 +173,17 @@ asyncio.run(store.put("acme/x", b"complete" * 1000))
         died = subprocess.run([sys.executable, "-c", script, str(self.root)], check=False)
         assert died.returncode == 9
         blobs = self.make_blobs()
-        found = run(blobs.get("acme/x"))
-        assert found == (b"complete" * 1000 if moment == "unlink" else None)
-        assert run(blobs.list("acme/")) == ["acme/before"] + ["acme/x"] * (found is not None)
-        assert run(blobs.put("acme/x", b"complete" * 1000)) is (found is None)
+        content = run(blobs.get("acme/x"))
+        assert content == (b"complete" * 1000 if moment == "unlink" else None)
+        assert run(blobs.list("acme/")) == ["acme/before"] + ["acme/x"] * (content is not None)
+        assert run(blobs.put("acme/x", b"complete" * 1000)) is (content is None)
 
     def test_what_crashed_writers_left_is_tidied_up_later(self) -> None:
         run(self.make_blobs().put("acme/x", b"1"))
         old, fresh = self.root / INCOMING / "old", self.root / INCOMING / "fresh"
         for path in (old, fresh):
             path.write_bytes(b"half")
-        os.utime(old, (0, old.stat().st_mtime - FORGOTTEN - 1))
+        os.utime(old, (0, old.stat().st_mtime - ABANDONED_AFTER - 1))
         run(self.make_blobs().put("acme/y", b"1"))
         assert not old.exists()
         assert fresh.exists()

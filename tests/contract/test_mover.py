@@ -21,7 +21,7 @@ from holdfast.ports.mover import Mover
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.mover import MoverContract
-from holdfast.testing.contracts.mover_topics.stage import Place
+from holdfast.testing.contracts.mover_topics.harness import StoreLocation
 
 
 class InMemory:
@@ -37,7 +37,7 @@ class InMemory:
 
 
 class TestMemoryMover(MoverContract):
-    def make_place(self) -> Place:
+    def make_location(self) -> StoreLocation:
         return InMemory()
 
 
@@ -57,7 +57,7 @@ class TestSqliteMover(MoverContract):
     def _in_a_fresh_folder(self, tmp_path: Path) -> None:
         self._files = (tmp_path / f"{number}.db" for number in count(1))
 
-    def make_place(self) -> Place:
+    def make_location(self) -> StoreLocation:
         return InFile(next(self._files))
 
 
@@ -73,7 +73,7 @@ class InSchema:
 
 
 class TestPostgresMover(MoverContract):
-    def make_place(self) -> Place:
+    def make_location(self) -> StoreLocation:
         return InSchema()
 
 
@@ -89,10 +89,10 @@ class UnderPrefix:
 
 
 class TestRedisMover(MoverContract):
-    def make_place(self) -> Place:
+    def make_location(self) -> StoreLocation:
         return UnderPrefix(shared_server())
 
 
 class TestValkeyMover(MoverContract):
-    def make_place(self) -> Place:
+    def make_location(self) -> StoreLocation:
         return UnderPrefix(shared_valkey())

@@ -38,7 +38,7 @@ from holdfast.model import commands as c
 from holdfast.ports.mover import Mover
 from holdfast.ports.store import Store
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.mover_topics.stage import move
+from holdfast.testing.contracts.mover_topics.harness import move
 
 Ways = tuple[Callable[[ManualClock], Store], Callable[[ManualClock], Mover]]
 

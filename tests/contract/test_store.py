@@ -40,6 +40,9 @@ class TestSqliteStoreWithoutThreads(OnDisk):
     def test_it_reaches_another_store_object(self) -> None:
         """Not promised: without threads it lives in a simulation, which notifies by itself."""
 
+    def test_holders_are_notified_by_another_store_object(self) -> None:
+        """Not promised either."""
+
 
 class TestPostgresStore(StoreContract):
     @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ from holdfast.model.event import Event
 from holdfast.model.run import ErrorInfo, Run
 from holdfast.ports.store import DeadLetter, LaneInfo, RunFilter, Store
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.store_topics.scene import check_history
+from holdfast.testing.contracts.store_topics.harness import check_history
 
 RUNS = ["r1", "r2", "r3", "r4", "r5", "r6"]
 KEYS = ["k1", "k1", None, "k2", None, "k2"]
@@ -335,17 +335,17 @@ class Pair:
         assert memory == other
 
     async def everything(self, store: Store) -> dict[str, Any]:
-        found = await store.runs(RunFilter())
-        for run in found:
+        runs = await store.runs(RunFilter())
+        for run in runs:
             check_history(run, await store.history(run.id))
         return {
-            "runs": found,
+            "runs": runs,
             "over": sorted(run.id for run in await store.over(RUNS)),
             "count": await store.count(RunFilter()),
-            "history": [await store.history(run.id) for run in found],
-            "checkpoints": [await store.checkpoints(run.id) for run in found],
-            "quarantined": [await store.quarantined(run.id) for run in found],
-            "logs": [await store.logs(run.id) for run in found],
+            "history": [await store.history(run.id) for run in runs],
+            "checkpoints": [await store.checkpoints(run.id) for run in runs],
+            "quarantined": [await store.quarantined(run.id) for run in runs],
+            "logs": [await store.logs(run.id) for run in runs],
             "dead letters": await store.dead_letters(open_only=False),
             "locks": await store.locks(),
             "lanes": await store.lanes(),

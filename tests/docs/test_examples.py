@@ -14,7 +14,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CRASHES = EXAMPLES.parent / "tests" / "acceptance" / "test_crashes.py"
 REPORTS = CRASHES.with_name("test_report.py")
-TIMEOUT = 60
+TIMEOUT = 100
 
 SAYS = {
     "ten_lines.py": "whatever",
@@ -49,6 +49,16 @@ def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
+
+
+APPS = sorted(path.parent for path in EXAMPLES.glob("*/test_*.py"))
+"""Folders with an app and its tests."""
+
+
+@pytest.mark.parametrize("folder", APPS, ids=lambda folder: folder.name)
+def test_the_tests_of_an_app_pass(folder: Path) -> None:
+    options = ("-q", "--import-mode=prepend", "-p", "no:cacheprovider", "-p", "no:xdist")
+    assert "[100%]" in call("-m", "pytest", *options, ".", cwd=folder).stdout
 
 
 def test_no_example_is_forgotten() -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 import pytest
 
+from holdfast import errors
 from holdfast.apps.report.model import document
 from holdfast.cli.commands import global_options
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.main import all_commands, load_command
-from holdfast.settings import CONFIG, FIELDS, SECRETS
+from holdfast.settings import CONFIG, FIELDS, SECRETS, WITHOUT_EFFECT
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 SETTINGS = (REFERENCE / "settings.md").read_text()
@@ -19,15 +20,22 @@ CLI = (REFERENCE / "cli.md").read_text()
 
 
 def commands() -> dict[str, click.Command]:
-    found: dict[str, click.Command] = {}
+    commands: dict[str, click.Command] = {}
     for name in all_commands():
         command = load_command(name)
         assert command is not None, name
-        verbs = getattr(command, "commands", None)
-        found |= (
-            {f"{name} {verb}": child for verb, child in verbs.items()} if verbs else {name: command}
-        )
-    return found
+        commands |= verbs(name, command)
+    return commands
+
+
+def verbs(name: str, command: click.Command) -> dict[str, click.Command]:
+    children = getattr(command, "commands", None)
+    if not children:
+        return {name: command}
+    commands: dict[str, click.Command] = {}
+    for verb, child in children.items():
+        commands |= verbs(f"{name} {verb}", child)
+    return commands
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
@@ -42,6 +50,18 @@ def test_no_setting_is_documented_that_does_not_exist():
     assert re.findall(r"^\| `([a-z._]+)` \|", table, re.MULTILINE) == [
         field.name for field in FIELDS
     ]
+
+
+@pytest.mark.parametrize("entry", WITHOUT_EFFECT, ids=lambda entry: entry.names[0])
+def test_every_name_without_effect_is_documented_with_its_reason(entry):
+    names = ", ".join(f"`{name}`" for name in entry.names)
+    assert f"| {names} | {entry.reason} |" in SETTINGS
+
+
+def test_no_name_is_said_to_have_no_effect_that_has_one():
+    names = [name for entry in WITHOUT_EFFECT for name in entry.names]
+    assert len(names) == len(set(names))
+    assert not set(names) & {name for field in FIELDS for name in field.names}
 
 
 @pytest.mark.parametrize("name", [CONFIG, SECRETS])
@@ -91,3 +111,16 @@ def fields_of(kind: type) -> set[str]:
 def test_every_field_of_a_report_is_documented():
     text = (REFERENCE / "report.md").read_text()
     assert {name for name in fields_of(document.Report) if f"`{name}`" not in text} == set()
+
+
+def test_every_error_is_documented_with_its_kind():
+    rows = re.findall(r"(?m)^\| `(\w+)` \| (?:`(\w+)`)? ?\|", (REFERENCE / "errors.md").read_text())
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type)
+        and issubclass(kind, errors.HoldfastError)
+        and kind not in (errors.HoldfastError, errors.Fix)
+    ]
+    bases = {kind.__name__: kind.__base__.__name__.replace("HoldfastError", "") for kind in kinds}
+    assert dict(rows) == bases

@@ -36,7 +36,7 @@ def driver(server: stores.Server, folder: Path, **asked: Any) -> drive.Driver:
 
 
 def test_a_drain_ends_when_everything_is_settled(server: stores.Server, tmp_path: Path) -> None:
-    figures = drive.drain(driver(server, tmp_path, count=200, workers=2))
+    figures = drive.drain(driver(server, tmp_path, count=2_000, workers=2))
     assert figures["value"] > 0
     assert figures["submit"] > 0
     assert figures["worker_cpu"] > 0

@@ -29,10 +29,10 @@ from holdfast.ports.mover import KINDS, Mover
 from holdfast.ports.store import RunFilter
 from holdfast.services import inventory
 from holdfast.services.inventory import BlobCheck, records
-from holdfast.services.promotion import Different, Place, Promotion
+from holdfast.services.promotion import Different, NamedMover, Promotion
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.mover_topics.filling import fill
-from holdfast.testing.contracts.store_topics.scene import Scene
+from holdfast.testing.contracts.mover_topics.sample_data import fill
+from holdfast.testing.contracts.store_topics.harness import StoreHarness
 from holdfast.testing.invariants import check_store
 
 _numbers = count(1)
@@ -56,7 +56,7 @@ servers = pytest.mark.parametrize("url", [postgres_url, redis_url])
 
 
 def promotion(source: Mover, target: Mover, names: tuple[str, str] = ("old", "new")) -> Promotion:
-    places = Place(source, names[0]), Place(target, names[1])
+    places = NamedMover(source, names[0]), NamedMover(target, names[1])
     return Promotion(*places, SystemClock(), lambda *_: None, BlobCheck(None))
 
 
@@ -71,13 +71,13 @@ async def contents(url: str) -> dict[str, list[str]]:
     mover = make_mover(url, SystemClock())
     await mover.open()
     try:
-        found = {kind: [record async for record in records(mover, kind)] for kind in KINDS}
+        exported = {kind: [record async for record in records(mover, kind)] for kind in KINDS}
     finally:
         await mover.close()
-    for record in found["runs"]:
+    for record in exported["runs"]:
         record.wait = 0.0
-    found["audit"] = [entry for entry in found["audit"] if entry.action != "store.promote"]
-    return {kind: sorted(map(str, found[kind])) for kind in KINDS}
+    exported["audit"] = [entry for entry in exported["audit"] if entry.action != "store.promote"]
+    return {kind: sorted(map(str, exported[kind])) for kind in KINDS}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         clock = ManualClock(monotonic=SystemClock().monotonic() - 86_400.0)
         store = SqliteStore(path, clock)
         await store.open()
-        await fill(Scene(store, clock, lambda _: store))
+        await fill(StoreHarness(store, clock, lambda _: store))
         await store.close()
 
     asyncio.run(make())
@@ -142,8 +142,8 @@ def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
             assert [await handle.result(30) for handle in handles] == [
                 2 * (first + n + 1) for n in range(10)
             ]
-            found = await app.store.runs(RunFilter(), limit=1000)
-            assert [run.input for run in reversed(found)] == [
+            runs = await app.store.runs(RunFilter(), limit=1000)
+            assert [run.input for run in reversed(runs)] == [
                 str(number) for number in range(first + 10)
             ]
             assert await check_store(app.store) == []
@@ -176,15 +176,15 @@ def test_a_dry_run_counts_everything_and_changes_nothing(
 ) -> None:
     target = url(tmp_path)
     before = asyncio.run(contents(source))
-    outlook = asyncio.run(between(source, target).outlook())
-    assert (outlook.target, outlook.obstacles) == ("new", [])
+    plan = asyncio.run(between(source, target).plan())
+    assert (plan.target, plan.obstacles) == ("new", [])
     assert (
-        sum(outlook.inventory.states.values())
-        == outlook.inventory.amounts["runs"].count
+        sum(plan.inventory.states.values())
+        == plan.inventory.amounts["runs"].count
         == len(before["runs"])
     )
-    assert outlook.inventory.keys == 2
-    assert outlook.inventory.values == 1
+    assert plan.inventory.keys == 2
+    assert plan.inventory.values == 1
     assert asyncio.run(contents(source)) == before
     assert asyncio.run(make_mover(target, SystemClock()).exists()) is False
     asyncio.run(between(source, target).move("ann"))
@@ -282,7 +282,7 @@ class Mortal:
 
     def __getattr__(self, name: str) -> Any:
         act = getattr(self._mover, name)
-        return self._changing(act) if name in ("hold", "release", "adopt", "go_on_from") else act
+        return self._changing(act) if name in ("hold", "release", "adopt", "continue_from") else act
 
     def _changing(self, act: Any) -> Any:
         async def changing(*arguments: Any) -> None:
@@ -452,7 +452,9 @@ def test_the_command_tells_what_there_is_and_what_to_set(
     assert command("promote", source, target, "--json") == 0
     told = json.loads(capfd.readouterr().out)
     assert (told["moved"], told["keys"], sum(told["runs"].values())) == (True, 2, 20)
-    digests = [{kind["kind"]: kind["digest"] for kind in each["kinds"]} for each in (planned, told)]
+    digests = [
+        {kind["kind"]: kind["digest"] for kind in entry["kinds"]} for entry in (planned, told)
+    ]
     assert digests[0] == digests[1]
     folder = source.removeprefix("sqlite:///").removesuffix(".db") + "-files"
     assert told["blobs"] == {

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import Holdfast, LeaseTimes, Pipeline, RunFailed, RunState, WorkerOptions
 from holdfast.engine.threads import call, computing
+from holdfast.services.workers import list_workers
 
 QUICK = LeaseTimes(ttl=1.0, renew=0.2, margin=0.2, sweep=0.2)
 
@@ -229,3 +230,20 @@ def test_blocking_the_event_loop_does_not_lose_the_lease(tmp_path):
         over.set()
         thread.join(15)
     assert (info.attempts, info.epoch) == (1, 1)
+
+
+def test_a_worker_says_that_it_is_alive_while_a_step_blocks_the_event_loop():
+    pipeline = Pipeline("p")
+
+    @pipeline.step
+    async def blocking() -> None:
+        time.sleep(1.5)  # noqa: ASYNC251 - that is the point
+
+    async def story(app):
+        run = await app.submit(pipeline)
+        await run.result()
+        [worker] = await list_workers(app.runtime.records)
+        assert worker.state == "alive"
+        assert worker.silent < 1.0
+
+    played(pipeline, story, lease=QUICK)

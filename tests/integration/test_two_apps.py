@@ -5,11 +5,21 @@ import time
 
 import pytest
 
-from holdfast import Holdfast, Lane, LeaseTimes, Pipeline, RunCancelled, WorkerOptions
+from holdfast import (
+    Holdfast,
+    Lane,
+    LeaseTimes,
+    MessageProjection,
+    Outgoing,
+    Pipeline,
+    RunCancelled,
+    WorkerOptions,
+)
 from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.adapters.sqlite import database
-from holdfast.engine.relay import EVENTS_TOPIC
+from holdfast.engine import cursors
 from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.model.event import EVENTS_TOPIC
 from holdfast.ports.store import RunFilter
 
 LAZY = WorkerOptions(poll=60.0)
@@ -160,10 +170,10 @@ def test_a_fifo_lane_goes_on_when_its_leader_closes(url):
 
 def test_a_lock_released_in_one_app_is_taken_in_the_other_at_once(url):
     async def story():
-        async with Holdfast(url, worker=False) as one, Holdfast(url, worker=False) as two:
-            held = one.lock("import")
+        async with Holdfast(url, worker=False) as first, Holdfast(url, worker=False) as second:
+            held = first.lock("import")
             await held.acquire()
-            waiting = asyncio.ensure_future(two.lock("import").acquire())
+            waiting = asyncio.ensure_future(second.lock("import").acquire())
             await asyncio.sleep(0)
             await held.release()
             start = time.monotonic()
@@ -175,18 +185,18 @@ def test_a_lock_released_in_one_app_is_taken_in_the_other_at_once(url):
 
 def test_who_waits_for_a_lock_does_not_keep_the_store_busy(url):
     async def story():
-        async with Holdfast(url, worker=False) as one, Holdfast(url, worker=False) as two:
-            await one.lock("import").acquire()
+        async with Holdfast(url, worker=False) as first, Holdfast(url, worker=False) as second:
+            await first.lock("import").acquire()
             asked = 0
-            apply = two.store.apply
+            apply = second.store.apply
 
             async def counted(commands):
                 nonlocal asked
                 asked += 1
                 return await apply(commands)
 
-            two.store.apply = counted
-            assert not await two.lock("import").acquire(timeout=1.2)
+            second.store.apply = counted
+            assert not await second.lock("import").acquire(timeout=1.2)
             return asked
 
     assert play(story) <= 10
@@ -212,7 +222,26 @@ def test_events_of_an_app_reach_its_bus(url):
             return run, [(await anext(events)).message.id for _ in range(4)]
 
     run, ids = play(story)
-    assert ids == [f"{run.id}:{n}" for n in (1, 2, 3, 4)]
+    assert ids == [f"events:{run.id}:{n}" for n in (1, 2, 3, 4)]
+
+
+def test_an_app_without_pipelines_runs_its_projections(url):
+    async def story():
+        pipeline, bus = quick(), InProcessBus()
+        audits = bus.subscribe("audit", "test")
+        audit = MessageProjection(
+            name="audit", function=lambda event: Outgoing("audit", event.type), history=False
+        )
+        async with (
+            Holdfast(url, bus=bus, projections=[audit]) as outside,
+            Holdfast(url, [pipeline], worker=False) as client,
+        ):
+            while await cursors.load(outside.runtime.records, "audit") is None:
+                await outside.store.wait(0, 0.05)
+            await client.submit(pipeline, 1)
+            return (await asyncio.wait_for(anext(audits), 10)).message.body
+
+    assert play(story) == b"run.queued"
 
 
 def test_many_runs_of_two_workers_are_each_executed_once(url):
@@ -225,9 +254,9 @@ def test_many_runs_of_two_workers_are_each_executed_once(url):
             await asyncio.sleep(0)
             return input
 
-        async with Holdfast(url, [pipeline]) as one, Holdfast(url, [pipeline]) as two:
+        async with Holdfast(url, [pipeline]) as first, Holdfast(url, [pipeline]) as second:
             runs = await asyncio.gather(
-                *((one, two)[n % 2].submit(pipeline, n) for n in range(200))
+                *((first, second)[n % 2].submit(pipeline, n) for n in range(200))
             )
             assert await asyncio.gather(*(run.result(15) for run in runs)) == list(range(200))
         assert sorted(executed) == list(range(200))

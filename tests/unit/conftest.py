@@ -70,5 +70,5 @@ def lab() -> Iterator[Callable[..., Lab]]:
         return made[-1]
 
     yield make
-    for each in made:
-        each.close()
+    for entry in made:
+        entry.close()

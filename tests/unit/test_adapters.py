@@ -19,10 +19,31 @@ CLOCK = SystemClock()
 PARTS = [
     (adapter, name, part)
     for adapter in ADAPTERS
-    for name in ("store", "blobs", "bus", "mover", "records", "health", "bus_health", "repair")
+    for name in (
+        "store",
+        "blobs",
+        "bus",
+        "mover",
+        "records",
+        "health",
+        "bus_health",
+        "documents",
+        "documents_health",
+        "setup",
+        "repair",
+    )
     if (part := getattr(adapter, name)) is not None
 ]
-GIVEN = {"url", "path", "clock", "store_url", "many_hosts"}
+GIVEN = {
+    "url",
+    "path",
+    "clock",
+    "store_url",
+    "many_hosts",
+    "collections",
+    "topology",
+    "change",
+}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from holdfast.testing import TestEngine
 GARDEN = """
 import click
 from holdfast import App, Pipeline
-from holdfast.ports.health import found
+from holdfast.ports.health import make_finding
 
 class Gardener:
     def __init__(self, rake):
@@ -37,7 +37,7 @@ def command():
     click.echo("raking")
 
 async def look(settings):
-    yield found("tools", f"a rake, for {settings.tenant}")
+    yield make_finding("tools", f"a rake, for {settings.tenant}")
 
 garden = Pipeline("garden", input=str)
 
@@ -112,10 +112,12 @@ def garden(site: Site) -> Site:
 def test_every_part_of_a_shipped_app_can_be_loaded() -> None:
     for app in apps.SHIPPED.values():
         references = [
-            app.commands,
+            *([app.commands] if app.commands else []),
             *app.pipelines.values(),
             *app.providers,
             *app.providers.values(),
+            *app.log_formats.values(),
+            *app.projections.values(),
             *app.checks.values(),
         ]
         assert all(apps.load_part(app, reference) for reference in references)
@@ -190,9 +192,11 @@ def test_the_command_line_runs_another_packages_app(garden: Site) -> None:
     assert garden.holdfast("garden").stdout == "raking\n"
     ran = garden.holdfast("run", "garden", "--input", ':="leaves"')
     assert json.loads(ran.stdout) == "leaves", ran.stderr
-    found = json.loads(garden.holdfast("doctor", "--json").stdout)["items"]
-    assert [item["seen"] for item in found if item["area"] == "garden"] == ["a rake, for default"]
-    assert [item["seen"] for item in found if item["area"] == "apps"] == ["from green 1.0"]
+    findings = json.loads(garden.holdfast("doctor", "--json").stdout)["items"]
+    assert [item["seen"] for item in findings if item["area"] == "garden"] == [
+        "a rake, for default"
+    ]
+    assert [item["seen"] for item in findings if item["area"] == "apps"] == ["from green 1.0"]
 
 
 BROKEN = {
@@ -254,7 +258,8 @@ def test_pipelines_of_an_app_that_cannot_be_imported_are_left_out(site: Site) ->
     app = 'from holdfast import App\napp = App(name="garden", pipelines={"x": "nowhere:x"})'
     site.install("half", "garden = garden_app:app", garden_app=app)
     listed = site.holdfast("pipelines", "list", "--json")
-    assert [item["name"] for item in json.loads(listed.stdout)["items"]] == ["report"]
+    names = {item["name"] for item in json.loads(listed.stdout)["items"]}
+    assert names == {"report", "metadata", "transcription"}
     assert "warning: the pipelines of app garden are left out" in listed.stderr
 
 

@@ -61,3 +61,61 @@ def test_nothing_is_free_once_it_is_closed_and_nobody_waits_any_more() -> None:
         assert capacity.free == 0
 
     asyncio.run(play())
+
+
+def test_inputs_wait_in_order_until_they_fit_and_nothing_is_free_meanwhile() -> None:
+    async def play() -> None:
+        capacity = Capacity(concurrency=4, max_bytes=100)
+        room = capacity.inputs
+        first = await room.enter("x" * 60)
+        order: list[str] = []
+
+        async def load(name: str, size: int) -> None:
+            async def read() -> str:
+                order.append(f"read {name}")
+                return "x" * size
+
+            await room.load(read)
+            order.append(f"in {name}")
+
+        large = asyncio.create_task(load("large", 90))
+        small = asyncio.create_task(load("small", 10))
+        slot = asyncio.create_task(capacity.wait_for_slot())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert order == ["read large"]
+        assert (capacity.free, slot.done()) == (0, False)
+        room.leave(first)
+        await asyncio.gather(large, small)
+        assert order == ["read large", "in large", "read small", "in small"]
+        assert (capacity.free, room.bytes) == (0, 100)
+        room.leave(90)
+        await slot
+        assert capacity.free == 4
+
+    asyncio.run(asyncio.wait_for(play(), 5))
+
+
+def test_a_text_beyond_ascii_counts_by_its_bytes_and_one_is_always_let_in() -> None:
+    async def play() -> None:
+        room = Capacity(concurrency=4, max_bytes=100).inputs
+        assert await room.enter("ü" * 100) == 200
+        room.leave(200)
+        assert (room.bytes, room.is_full) == (0, False)
+
+    asyncio.run(asyncio.wait_for(play(), 5))
+
+
+def test_who_stops_waiting_for_room_leaves_it_to_the_others() -> None:
+    async def play() -> None:
+        room = Capacity(concurrency=4, max_bytes=100).inputs
+        await room.enter("x" * 100)
+        waiting = asyncio.create_task(room.enter("x" * 50))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        room.leave(100)
+        assert not room.is_full
+        assert await room.enter("x" * 50) == 50
+
+    asyncio.run(asyncio.wait_for(play(), 5))

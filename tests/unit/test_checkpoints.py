@@ -6,13 +6,15 @@ import pytest
 from pydantic import BaseModel
 
 from holdfast import Context, Pipeline, RunFailed
+from holdfast.adapters.memory.blobs import MemoryBlobs
+from holdfast.engine.payloads import Payloads
+from holdfast.errors import Damaged
 from holdfast.model.checkpoint import (
     MAX_VALIDATION_FAILURES,
     Checkpoint,
     checksum,
     digest,
     is_outdated,
-    what_is_broken,
 )
 from holdfast.testing.world import at_once
 
@@ -75,15 +77,20 @@ def stored(**changes):
 
 
 def test_a_sound_checkpoint_is_reused():
-    assert what_is_broken(stored(), "1") is None
+    assert at_once(Payloads(None).result(stored())) == "1"
     assert not is_outdated(stored(), "int", "f")
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [(None, "missing from the blob store"), ("2", "checksum does not match")]
+    ("value", "reason"),
+    [
+        ("@blob:acme/r1/s/1/gone.json", "missing from the blob store"),
+        ("2", "checksum does not match"),
+    ],
 )
-def test_a_broken_one_says_why(text, reason):
-    assert reason in what_is_broken(stored(), text)
+def test_a_broken_one_says_why(value, reason):
+    with pytest.raises(Damaged, match=reason):
+        at_once(Payloads(MemoryBlobs()).result(stored(value=value)))
 
 
 @pytest.mark.parametrize(("schema", "fingerprint"), [("str", "f"), ("int", "g")])
@@ -126,9 +133,9 @@ def test_a_damaged_item_is_put_aside_and_made_again(lab):
 
     @pipeline.step
     async def mapped(ctx: Context) -> list:
-        found = await ctx.map(square, [1, 2, 3])
+        squares = await ctx.map(square, [1, 2, 3])
         await asyncio.sleep(100)
-        return found
+        return squares
 
     engine, run = interrupted(lab, pipeline)
     engine.damage(run, "mapped", "2", value="5")
@@ -164,9 +171,9 @@ def test_items_that_go_bad_too_often_fail_the_run_whatever_the_map_tolerates(lab
 
     @pipeline.step
     async def mapped(ctx: Context) -> int:
-        found = await ctx.map(square, [1, 2, 3], on_error=on_error)
+        squares = await ctx.map(square, [1, 2, 3], on_error=on_error)
         await asyncio.sleep(100)
-        return len(found)
+        return len(squares)
 
     engine, run = interrupted(lab, pipeline)
     for key in "123":
@@ -219,9 +226,9 @@ def mapping(version):
 
     @pipeline.step(version=version)
     async def mapped(ctx: Context) -> list:
-        found = await ctx.map(item, range(5))
+        squares = await ctx.map(item, range(5))
         await asyncio.sleep(100)
-        return found
+        return squares
 
     return pipeline
 
@@ -242,9 +249,9 @@ def test_items_whose_content_changed_are_made_anew(lab):
     @pipeline.step
     async def mapped(ctx: Context) -> list:
         tries.append(1)
-        found = await ctx.map(item, [[n, len(tries)] for n in range(5)], key=lambda pair: pair[0])
+        squares = await ctx.map(item, [[n, len(tries)] for n in range(5)], key=lambda pair: pair[0])
         await asyncio.sleep(100)
-        return found
+        return squares
 
     engine, run = interrupted(lab, pipeline)
     engine.drain()
@@ -271,8 +278,8 @@ def large(size=40_000):
 
 def test_large_values_go_to_the_blob_store_and_come_back(lab):
     engine, run = interrupted(lab, large())
-    [found] = at_once(engine.store.checkpoints(run.id))
-    assert found.value.startswith(f"@blob:default/{run.id}/big/1/")
+    [checkpoints] = at_once(engine.store.checkpoints(run.id))
+    assert checkpoints.value.startswith(f"@blob:default/{run.id}/big/1/")
     engine.drain()
     assert engine.result(run) == "x" * 40_000 + "y"
     assert engine.info(run).result.startswith("@blob:")
@@ -304,7 +311,7 @@ def test_a_lost_input_fails_the_run_and_says_what_to_do(lab):
     run = engine.submit(pipeline, "x" * 50_000)
     engine.lose_blobs()
     engine.drain()
-    with pytest.raises(RunFailed, match="input is missing from the blob store; submit it again"):
+    with pytest.raises(RunFailed, match="missing from the blob store; submit it again"):
         engine.result(run)
 
 
@@ -354,4 +361,34 @@ def test_a_stored_input_that_no_longer_fits_fails_the_run(lab):
     with pytest.raises(
         RunFailed, match="the stored input no longer fits the pipeline: Word is not valid"
     ):
+        engine.result(run)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe no text", b'"changed"', b""])
+def test_a_blob_that_is_not_what_it_was_costs_its_step(lab, data):
+    pipeline = large()
+    engine = lab(pipeline)
+    run = engine.submit(pipeline, "a")
+    engine.crash_after("big")
+    engine.advance(1.0)
+    blobs = engine._blobs._objects
+    [key] = [key for key in blobs if "/big/" in key]
+    blobs[key] = data
+    engine.drain()
+    assert engine.info(run).state == "succeeded"
+    assert engine.times("big") == 2
+    [(step, _, reason)] = at_once(engine.store.quarantined(run.id))
+    assert (step, "not what its name says" in reason) == ("big", True)
+
+
+def test_a_large_result_that_is_not_what_it_was_is_not_believed(lab):
+    pipeline = large()
+    engine = lab(pipeline)
+    run = engine.submit(pipeline, "x" * 50_000)
+    engine.drain()
+    blobs = engine._blobs._objects
+    stored = engine.info(run).result
+    assert stored.startswith("@blob:")
+    blobs[stored.removeprefix("@blob:")] = b'"changed"'
+    with pytest.raises(Damaged, match="the result of run"):
         engine.result(run)

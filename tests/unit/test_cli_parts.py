@@ -36,6 +36,8 @@ from holdfast.services.views import RunSummary
         ([":=5"], 5),
         ([":=null"], None),
         ([":=[1, 2]"], [1, 2]),
+        (["[1, 2]"], [1, 2]),
+        ([' {"a": "b=c"}', "d=e"], {"a": "b=c", "d": "e"}),
         (["=Ada"], "Ada"),
         (["="], ""),
         ([':={"a": {}}', "a.b=x"], {"a": {"b": "x"}}),
@@ -47,7 +49,7 @@ def test_input_is_assigned_by_name(words, value):
     assert read_input(words, None) == value
 
 
-@pytest.mark.parametrize("word", ["a", "a:={", "a:=NaN x", ":=" + "[" * 100_000])
+@pytest.mark.parametrize("word", ["a", "a:={", "{a=1}", "a:=NaN x", ":=" + "[" * 100_000])
 def test_input_that_is_not_understood_is_refused(word):
     with pytest.raises(InvalidInput):
         read_input([word], None)
@@ -70,7 +72,7 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.
 def test_a_bar_never_leaves_the_axis_whatever_the_clocks_did(start, end, begun, ended, room):
     axis = timeline.Axis(start, end, end)
     step = StepView("s", StepStatus.COMPLETED, started=begun, finished=ended)
-    offset, length = axis.place(step, room)
+    offset, length = axis.position(step, room)
     assert 0 <= offset < room
     assert 1 <= length <= room - offset
 
@@ -81,13 +83,13 @@ def test_bars_are_as_long_as_their_steps():
     half = StepView(
         "s", StepStatus.COMPLETED, started=start + timedelta(seconds=5), finished=axis.end
     )
-    assert axis.place(half, 40) == (20, 20)
+    assert axis.position(half, 40) == (20, 20)
 
 
 @pytest.mark.parametrize("status", [StepStatus.PENDING, StepStatus.SKIPPED])
 def test_what_did_not_run_has_no_bar(status):
     now = datetime.now(UTC)
-    assert timeline.Axis(now, now, now).place(StepView("s", status, started=now), 10) == (0, 0)
+    assert timeline.Axis(now, now, now).position(StepView("s", status, started=now), 10) == (0, 0)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -165,8 +167,16 @@ def commands():
     for name in all_commands():
         command = load_command(name)
         assert command is not None, name
-        for verb, child in getattr(command, "commands", {"": command}).items():
-            yield pytest.param(child, id=f"{name} {verb}".strip())
+        yield from verbs(name, command)
+
+
+def verbs(name, command):
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield pytest.param(command, id=name)
+        return
+    for verb, child in children.items():
+        yield from verbs(f"{name} {verb}", child)
 
 
 @pytest.mark.parametrize("command", list(commands()))

@@ -8,6 +8,7 @@ from holdfast import Pipeline
 from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.engine.receiver import Receiver
 from holdfast.errors import NotFound, StoreUnavailable
+from holdfast.model.receive import Receive
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
 from holdfast.services.operations import Operations
@@ -120,7 +121,9 @@ class Delivered:
 def receiving(lab, **options):
     pipeline = breaking(0)
     engine = lab(pipeline)
-    receiver = Receiver(engine.app.runtime, InProcessBus(), "orders", pipeline, **options)
+    receiver = Receiver(
+        engine.app.runtime, InProcessBus(), Receive("orders", pipeline.name), pipeline, **options
+    )
 
     def receive(delivery):
         engine.call(receiver.receive(delivery))
@@ -161,7 +164,7 @@ def test_the_same_id_with_another_body_is_buried(lab):
     receive(Delivered("m1", b"5"))
     assert receive(Delivered("m1", b"6")) == "ack"
     [letter] = letters(engine)
-    assert "Conflict" in letter.reason
+    assert "KeyReused" in letter.reason
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_pipelines_are_found_by_reference(reference, names):
-    found = discover([reference])
-    assert list(found.pipelines) == names
-    assert set(found.origins.values()) == {reference}
+    pipelines = discover([reference])
+    assert list(pipelines.pipelines) == names
+    assert set(pipelines.origins.values()) == {reference}
 
 
 def test_an_app_in_the_code_is_remembered():

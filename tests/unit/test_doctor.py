@@ -9,17 +9,26 @@ from pathlib import Path
 from tests.findings import gathered, look, troubles
 
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.records import StoreRecords
 from holdfast.adapters.sqlite.store import SqliteStore
+from holdfast.engine import cursors
 from holdfast.errors import ConfigurationError
 from holdfast.model.commands import Acquire, DefineLane, Held, ReleaseLock
-from holdfast.ports.health import Finding, Findings, clock_difference, found, open_air, round_trip
+from holdfast.ports.health import (
+    Finding,
+    Findings,
+    clock_difference,
+    make_finding,
+    open_air,
+    round_trip,
+)
 from holdfast.services import doctor
 from holdfast.testing.clock import ManualClock
-from holdfast.testing.contracts.store_topics.scene import Scene, a_submit
+from holdfast.testing.contracts.store_topics.harness import StoreHarness, a_submit
 
 
-def scene(
-    story: Callable[[Scene], Awaitable[None]], *, after: float = 0, bus: bool = False
+def harness(
+    story: Callable[[StoreHarness], Awaitable[None]], *, after: float = 0, bus: bool = False
 ) -> dict[str, Finding]:
     """What is found about the runs some seconds after a story."""
 
@@ -27,84 +36,97 @@ def scene(
         clock = ManualClock()
         store = MemoryStore(clock)
         await store.open()
-        await story(Scene(store, clock, MemoryStore))
+        await story(StoreHarness(store, clock, MemoryStore))
         return await gathered(doctor.runs(store, has_bus=bus, now=clock.now() + after))
 
     return asyncio.run(play())
 
 
-async def nothing(scene: Scene) -> None:
+async def nothing(harness: StoreHarness) -> None:
     """An empty store."""
 
 
-async def one_queued(scene: Scene) -> None:
-    await scene.submit("r1")
+async def one_queued(harness: StoreHarness) -> None:
+    await harness.submit("r1")
 
 
-async def one_running(scene: Scene) -> None:
-    await scene.start("r1")
-    await scene.submit("r2")
+async def one_running(harness: StoreHarness) -> None:
+    await harness.start("r1")
+    await harness.submit("r2")
 
 
-async def one_failed(scene: Scene) -> None:
-    await scene.fail("r1")
+async def one_failed(harness: StoreHarness) -> None:
+    await harness.fail("r1")
 
 
 # --- runs -----------------------------------------------------------------------------------------
 
 
 def test_an_empty_store_has_no_troubles() -> None:
-    assert troubles(scene(nothing, bus=True)) == {}
+    assert troubles(harness(nothing, bus=True)) == {}
 
 
 def test_a_run_that_nobody_takes_is_a_warning_after_a_minute() -> None:
-    assert troubles(scene(one_queued, after=30)) == {}
-    found = scene(one_queued, after=90)
-    assert troubles(found) == {"workers": "warn"}
-    assert "one for 1 min 30 s" in found["workers"].seen
+    assert troubles(harness(one_queued, after=30)) == {}
+    findings = harness(one_queued, after=90)
+    assert troubles(findings) == {"workers": "warn"}
+    assert "one for 1 min 30 s" in findings["workers"].seen
 
 
 def test_a_backlog_is_no_trouble_while_somebody_works() -> None:
-    assert troubles(scene(one_running, after=90)) == {}
+    assert troubles(harness(one_running, after=90)) == {}
 
 
 def test_a_run_that_waits_for_its_time_is_no_trouble() -> None:
-    async def delayed(scene: Scene) -> None:
-        await scene.submit("r1", delay=3600.0)
+    async def delayed(harness: StoreHarness) -> None:
+        await harness.submit("r1", delay=3600.0)
 
-    assert troubles(scene(delayed, after=90)) == {}
+    assert troubles(harness(delayed, after=90)) == {}
 
 
 def test_an_open_dead_letter_is_a_warning() -> None:
-    found = scene(one_failed, after=7200)
-    assert troubles(found) == {"dead letters": "warn"}
-    assert "1 open, the oldest for 2 h" in found["dead letters"].seen
+    findings = harness(one_failed, after=7200)
+    assert troubles(findings) == {"dead letters": "warn"}
+    assert "1 open, the oldest for 2 h" in findings["dead letters"].seen
 
 
 def test_a_fifo_lane_without_a_leader_is_a_warning() -> None:
-    async def waiting(scene: Scene) -> None:
-        await scene.do(DefineLane("line", "fifo", "block"))
-        await scene.submit("r1", lane="line")
+    async def waiting(harness: StoreHarness) -> None:
+        await harness.do(DefineLane("line", "fifo", "block"))
+        await harness.submit("r1", lane="line")
 
-    found = scene(waiting)
-    assert troubles(found) == {"lane line": "warn"}
-    assert "no leader" in found["lane line"].seen
+    findings = harness(waiting)
+    assert troubles(findings) == {"lane line": "warn"}
+    assert "no leader" in findings["lane line"].seen
 
 
 def test_a_fifo_lane_that_its_head_blocks_is_a_warning() -> None:
-    async def blocked(scene: Scene) -> None:
-        leader = await scene.fifo(head="block")
-        await scene.submit("r1", lane="line")
+    async def blocked(harness: StoreHarness) -> None:
+        leader = await harness.fifo(head="block")
+        await harness.submit("r1", lane="line")
         epoch = await leader.start("r1")
-        await scene.settle("r1", epoch, "failed", error='{"name":"Permanent","message":"no"}')
+        await harness.settle("r1", epoch, "failed", error='{"name":"Permanent","message":"no"}')
 
-    found = scene(blocked)
-    assert "blocked by failed run r1" in found["lane line"].seen
-    assert "holdfast runs resume r1" in found["lane line"].fix
+    findings = harness(blocked)
+    assert "blocked by failed run r1" in findings["lane line"].seen
+    assert "holdfast runs resume r1" in findings["lane line"].fix
 
 
 def test_events_that_do_not_reach_the_bus_are_a_warning() -> None:
-    assert troubles(scene(one_running, after=90, bus=True)) == {"outbox": "warn"}
+    assert troubles(harness(one_running, after=90, bus=True)) == {"outbox": "warn"}
+
+
+def test_a_projection_that_cannot_go_on_is_a_warning() -> None:
+    async def away(harness: StoreHarness) -> None:
+        records = StoreRecords(harness.store)
+        cursor = await cursors.register(records, "hook", "messages", 0)
+        failed = harness.clock.now()
+        await cursors.change(records, cursor, error="no answer", failed=failed, failing=True)
+        await cursors.register(records, "fine", "messages", 0)
+
+    findings = harness(away, after=90)
+    assert troubles(findings) == {"projection hook": "warn"}
+    assert findings["projection hook"].seen == "can't go on for 1 min 30 s: no answer"
 
 
 # --- the trial ------------------------------------------------------------------------------------
@@ -114,9 +136,9 @@ def test_a_store_is_tried_and_left_without_a_lock(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
 
     async def play() -> None:
-        found = await gathered(doctor.trial(lambda: SqliteStore(path)))
-        assert troubles(found) == {}
-        assert set(found) == {"fenced write", "wake-up"}
+        findings = await gathered(doctor.trial(lambda: SqliteStore(path)))
+        assert troubles(findings) == {}
+        assert set(findings) == {"fenced write", "wake-up"}
         store = SqliteStore(path)
         await store.open()
         assert await store.locks() == []
@@ -144,18 +166,18 @@ def test_a_lock_that_does_not_hold_is_a_failure() -> None:
             pairs = zip(commands, replies, strict=True)
             return [True if isinstance(command, ReleaseLock) else reply for command, reply in pairs]
 
-    found = look(doctor.trial(lambda: Careless(ManualClock())))
-    assert found["fenced write"].status == "fail"
+    findings = look(doctor.trial(lambda: Careless(ManualClock())))
+    assert findings["fenced write"].status == "fail"
 
 
 def test_a_store_that_nobody_hears_is_a_warning(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(doctor, "LATE", 0.05)
 
     async def play() -> None:
-        one, other = MemoryStore(ManualClock()), MemoryStore(ManualClock())
-        await one.open()
-        await other.open()
-        assert (await doctor._wake_up(one, other)).status == "warn"
+        first, second = MemoryStore(ManualClock()), MemoryStore(ManualClock())
+        await first.open()
+        await second.open()
+        assert (await doctor._wake_up(first, second)).status == "warn"
 
     asyncio.run(play())
 
@@ -165,7 +187,7 @@ def test_a_store_that_nobody_hears_is_a_warning(monkeypatch) -> None:  # type: i
 
 def test_what_breaks_a_check_off_is_a_finding() -> None:
     async def broken(error: Exception) -> Findings:
-        yield found("one", "seen")
+        yield make_finding("one", "seen")
         raise error
 
     refused = look(broken(ConfigurationError("this is wrong: change it")))
@@ -191,8 +213,8 @@ def test_a_submitted_run_is_seen(tmp_path: Path) -> None:
         store = SqliteStore(tmp_path / "runs.db")
         await store.open()
         await store.apply([a_submit("r1")])
-        found = await gathered(doctor.runs(store, has_bus=False, now=0.0))
-        assert found["runs"].seen == "1 queued"
+        findings = await gathered(doctor.runs(store, has_bus=False, now=0.0))
+        assert findings["runs"].seen == "1 queued"
         await store.close()
 
     asyncio.run(play())

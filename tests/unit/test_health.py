@@ -20,7 +20,7 @@ from holdfast.apps.report import checks
 from holdfast.settings import health as settings
 from holdfast.settings import load
 from holdfast.settings.values import Settings
-from holdfast.testing.contracts.store_topics.scene import a_claim, a_submit
+from holdfast.testing.contracts.store_topics.harness import a_claim, a_submit
 from holdfast.testing.fakellm import FakeLLM, Minimal
 
 NOT_WRITABLE = Path("/sys")
@@ -52,25 +52,25 @@ def execute(path: Path, sql: str) -> None:
 
 def test_a_healthy_file_has_no_troubles_and_is_left_as_it_is(path: Path) -> None:
     before = path.read_bytes()
-    found = look(sqlite.findings(str(path)))
-    assert troubles(found) == {}
-    assert found["schema"].seen == "version 1"
+    findings = look(sqlite.findings(str(path)))
+    assert troubles(findings) == {}
+    assert findings["schema"].seen == "version 1"
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == ["runs.db"]
 
 
 def test_a_file_that_is_not_there_yet_is_a_warning_and_is_not_created(tmp_path: Path) -> None:
-    found = look(sqlite.findings(str(tmp_path / "new.db")))
-    assert troubles(found) == {"schema": "warn"}
-    assert "--store" in found["schema"].fix
+    findings = look(sqlite.findings(str(tmp_path / "new.db")))
+    assert troubles(findings) == {"schema": "warn"}
+    assert "--store" in findings["schema"].fix
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("place", [NOT_WRITABLE / "x.db", Path("/nowhere/at/all/x.db")])
 def test_a_folder_that_takes_no_file_is_a_failure(place: Path) -> None:
-    found = look(sqlite.findings(str(place)))
-    assert found["schema"].status == "fail"
-    assert "can't be created" in found["schema"].seen
+    findings = look(sqlite.findings(str(place)))
+    assert findings["schema"].status == "fail"
+    assert "can't be created" in findings["schema"].seen
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
@@ -86,20 +86,21 @@ def test_a_file_of_another_program_is_a_failure(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("once upon a time " * 100)
-    found = look(sqlite.findings(str(tmp_path / "x.db")))
-    assert "not a usable SQLite database" in found["usable"].seen
+    findings = look(sqlite.findings(str(tmp_path / "x.db")))
+    assert "not a usable SQLite database" in findings["usable"].seen
 
 
 def test_a_damaged_file_is_a_failure(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[8192:12288] = b"\xff" * 4096
     path.write_bytes(content)
-    found = look(sqlite.findings(str(path)))
-    assert "fail" in troubles(found).values(), found
+    findings = look(sqlite.findings(str(path)))
+    assert "fail" in troubles(findings).values(), findings
 
 
 def test_a_schema_of_a_newer_program_is_a_failure(path: Path) -> None:
     execute(path, "PRAGMA user_version = 99")
+    execute(path, "UPDATE meta SET value = '99' WHERE name = 'oldest_usable_schema'")
     assert "upgrade holdfast" in look(sqlite.findings(str(path)))["usable"].seen
 
 
@@ -114,11 +115,11 @@ def test_a_schema_of_an_older_program_is_a_warning(
 def test_somebody_who_keeps_the_file_locked_is_a_warning(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "PATIENCE", 0.05)
+    monkeypatch.setattr(sqlite, "LOCK_TIMEOUT", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        found = look(sqlite.findings(str(path)))
-    assert troubles(found) == {"writable": "warn"}
+        findings = look(sqlite.findings(str(path)))
+    assert troubles(findings) == {"writable": "warn"}
 
 
 def test_a_log_that_grows_is_a_warning(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,9 +133,9 @@ def test_a_log_that_grows_is_a_warning(path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_run_that_was_left_behind_is_a_warning(path: Path) -> None:
     execute(path, "UPDATE runs SET lease_until = -1000")
-    found = look(sqlite.findings(str(path)))
-    assert troubles(found) == {"leases": "warn"}
-    assert "1 running" in found["leases"].seen
+    findings = look(sqlite.findings(str(path)))
+    assert troubles(findings) == {"leases": "warn"}
+    assert "1 running" in findings["leases"].seen
 
 
 @pytest.mark.parametrize(
@@ -202,25 +203,25 @@ def test_memory_is_for_tests() -> None:
 def test_a_key_that_is_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    found = look(bootstrap.language_model_health("openai:gpt-4o-mini"))
-    assert troubles(found) == {"key": "fail"}
-    assert "OPENAI_API_KEY" in found["key"].fix
+    findings = look(bootstrap.language_model_health("openai:gpt-4o-mini"))
+    assert troubles(findings) == {"key": "fail"}
+    assert "OPENAI_API_KEY" in findings["key"].fix
 
 
 def test_a_key_that_is_there_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-s3cret-s3cret")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    found = look(bootstrap.language_model_health("openai:gpt-4o-mini"))
-    assert troubles(found) == {}
-    assert "s3cret" not in str(found)
+    findings = look(bootstrap.language_model_health("openai:gpt-4o-mini"))
+    assert troubles(findings) == {}
+    assert "s3cret" not in str(findings)
 
 
 def test_a_model_is_reached_without_being_asked() -> None:
     async def play() -> None:
         async with FakeLLM(Minimal()) as fake:
             address = fake.address("openai").partition("&key=")[0].partition("?key=")[0]
-            found = await gathered(bootstrap.language_model_health(address))
-            assert troubles(found) == {}
+            findings = await gathered(bootstrap.language_model_health(address))
+            assert troubles(findings) == {}
             assert not fake.calls
         assert troubles(await gathered(bootstrap.language_model_health(address))) == {
             "reachable": "warn"
@@ -240,8 +241,8 @@ def test_a_price_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch)
 def test_the_offline_analyst_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert troubles(look(checks.local_analyst(Settings()))) == {}
     monkeypatch.setattr("holdfast.apps.report.checks.NEEDS", ("numpy", "no_such_package"))
-    found = look(checks.local_analyst(Settings()))
-    assert "no_such_package" in found["analyst"].seen
+    findings = look(checks.local_analyst(Settings()))
+    assert "no_such_package" in findings["analyst"].seen
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -275,8 +276,8 @@ def test_a_password_that_everybody_can_read_is_a_warning(tmp_path: Path, name: s
     variable = "HOLDFAST_STORE" if name == ".env" else "store"
     (folder / name).write_text(f'{variable}="redis://ann:s3cret@h/0"\n')
     (folder / name).chmod(0o644)
-    found = look(settings.findings(load(env={"HOME": str(tmp_path)}, cwd=folder)))
-    assert troubles(found) == {"passwords": "warn"}
-    assert "s3cret" not in str(found)
+    findings = look(settings.findings(load(env={"HOME": str(tmp_path)}, cwd=folder)))
+    assert troubles(findings) == {"passwords": "warn"}
+    assert "s3cret" not in str(findings)
     (folder / name).chmod(0o600)
     assert troubles(look(settings.findings(load(env={"HOME": str(tmp_path)}, cwd=folder)))) == {}

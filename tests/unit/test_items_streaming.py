@@ -133,9 +133,9 @@ def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
 
     @pipeline.step
     async def used(made: Items[str]) -> int:
-        found = await made.all()
+        items = await made.all()
         await asyncio.sleep(10)
-        return sum(len(text) for text in found.values())
+        return sum(len(text) for text in items.values())
 
     engine = lab(pipeline)
     run = engine.submit(pipeline)
@@ -149,9 +149,9 @@ def streaming_then_crash(lab, harm):
     on."""
 
     async def consumer(made: Items[int]) -> dict:
-        found = await made.all()
+        items = await made.all()
         await asyncio.sleep(60)
-        return found
+        return items
 
     pipeline = streaming(consumer, count=2)
     engine = lab(pipeline)

@@ -25,15 +25,12 @@ class Store:
         self.renewals = []
 
     async def apply(self, commands):
-        renew, locks = commands
-        assert isinstance(renew, Renew)
+        assert isinstance(commands[0], Renew)
         self.renewals.append(self.clock.monotonic())
         await asyncio.sleep(self.delay)
         if self.error is not None:
             raise self.error
-        return [
-            [pair for pair in held if pair[0] in self.refused] for held in (renew.held, locks.held)
-        ]
+        return [[pair for pair in command.held if pair[0] in self.refused] for command in commands]
 
 
 class Scene:
@@ -46,11 +43,10 @@ class Scene:
         self.lost = []
         self.world.run(self.keeper.start(), self.process)
 
-    def lease(self, subject="run", epoch=1, token=""):
-        until = TIMES.trusted_until(self.clock.monotonic())
-        lease = Lease(
-            subject, epoch, until, self.clock, lambda _: self.lost.append((subject, epoch)), token
-        )
+    def lease(self, subject="run", epoch=1, token="", times=None):
+        until = (times or TIMES).trusted_until(self.clock.monotonic())
+        on_lost = lambda _: self.lost.append((subject, epoch))  # noqa: E731
+        lease = Lease(subject, epoch, until, self.clock, on_lost, token, times)
         self.keeper.keep(lease)
         return lease
 
@@ -71,6 +67,31 @@ def test_a_lease_is_renewed_for_as_long_as_it_is_kept(scene):
     assert lease.trusted
     assert scene.lost == []
     assert len(scene.store.renewals) == pytest.approx(30, abs=1)
+
+
+def test_a_lock_with_times_of_its_own_is_renewed_as_often_as_they_say(scene):
+    lease = scene.lease("lane:x", token="t", times=LeaseTimes(ttl=3, renew=1, margin=0.5))
+    scene.pass_time(60)
+    assert lease.trusted
+    assert len(scene.store.renewals) == pytest.approx(60, abs=3)
+
+
+def test_a_lock_with_times_of_its_own_is_lost_by_its_own_margin(scene):
+    scene.lease("lane:x", token="t", times=LeaseTimes(ttl=3, renew=1, margin=0.5))
+    lease = scene.lease()
+    scene.store.error = StoreUnavailable("away")
+    scene.pass_time(4)
+    assert scene.lost == [("lane:x", 1)]
+    assert lease.trusted
+
+
+def test_after_a_short_lock_was_dropped_renewals_are_as_before(scene):
+    short = scene.lease("lane:x", token="t", times=LeaseTimes(ttl=3, renew=1, margin=0.5))
+    scene.keeper.drop(short)
+    lease = scene.lease()
+    scene.pass_time(300)
+    assert lease.trusted
+    assert len(scene.store.renewals) == pytest.approx(30, abs=3)
 
 
 def test_a_dropped_lease_is_not_renewed(scene):

@@ -4,9 +4,14 @@ import asyncio
 
 import pytest
 
-from holdfast import Lane, Permanent, Pipeline, Transient
+from holdfast import Holdfast, Lane, Permanent, Pipeline, Transient
+from holdfast.adapters.records import StoreRecords
+from holdfast.engine.leader_history import LEASE_LOST, NOT_RENEWED, STOPPED, begun
 from holdfast.errors import ConfigurationError
 from holdfast.model.commands import DefineLane
+from holdfast.model.leadership import Leaders
+from holdfast.model.options import WorkerOptions
+from holdfast.services.lanes import lane_view
 from holdfast.testing.world import at_once
 
 
@@ -148,6 +153,85 @@ def test_the_term_rises_with_every_leader(lab):
     assert later.leader != lane.leader
 
 
+# --- times of the leader's own --------------------------------------------------------------------
+
+
+def test_a_leader_with_a_short_lease_of_its_own_is_followed_sooner(lab):
+    pipeline, _ = ordered(seconds=1)
+    short = WorkerOptions(leader=Leaders(ttl=3.0, renew=1.0))
+    engine = lab(pipeline, options=short)
+    engine.submit(pipeline, 0)
+    engine.advance(60)
+    [lane] = at_once(engine.store.lanes())
+    engine.kill()
+    engine.advance(6)
+    [later] = at_once(engine.store.lanes())
+    assert (later.term, lane.term) == (lane.term + 1, 1)
+
+
+def test_a_leader_that_would_be_renewed_too_late_is_refused_when_the_worker_starts():
+    pipeline, _ = ordered()
+    late = WorkerOptions(leader=Leaders(ttl=3.0, renew=3.0))
+    app = Holdfast("memory:", [pipeline], worker=late)
+    with pytest.raises(
+        ConfigurationError, match=r"lane 'line': leader\.renew \(3 s\) must be less"
+    ):
+        asyncio.run(app.open())
+
+
+def leaders(engine):
+    return at_once(lane_view(engine.store, StoreRecords(engine.store), "line")).leaders
+
+
+def test_the_history_of_leaders_says_who_led_and_why_that_ended(lab):
+    pipeline, _ = ordered()
+    engine, _ = submitted(lab, pipeline, 5)
+    engine.advance(5)
+    engine.kill()
+    engine.advance(45)
+    engine.stop(grace=0)
+    second, first = leaders(engine)
+    assert (first.term, first.ended) == (1, NOT_RENEWED)
+    assert (second.term, second.ended) == (2, STOPPED)
+    assert first.since < first.until == second.since < second.until
+
+
+def test_a_leader_that_was_frozen_says_that_it_has_lost_its_lease(lab):
+    pipeline, _ = ordered()
+    engine, _ = submitted(lab, pipeline, 3)
+    engine.advance(5)
+    engine.freeze(100)
+    engine.advance(200)
+    assert [leader.ended for leader in leaders(engine)] == [None, LEASE_LOST]
+
+
+def test_a_leader_whose_lock_was_taken_away_is_listed_with_who_did_it(lab):
+    pipeline, _ = ordered()
+    engine, _ = submitted(lab, pipeline, 3)
+    engine.advance(5)
+    engine.operate("release_lock", "lane:line", actor="ann", reason="its host is gone")
+    engine.advance(60)
+    second, first = leaders(engine)
+    assert (first.ended, second.ended) == ("released by ann: its host is gone", None)
+    assert second.term > first.term
+
+
+def test_the_history_of_leaders_is_bounded():
+    history = []
+    for term in range(1, 60):
+        history = begun(history, f"w{term}", term, float(term))
+    assert [leader.term for leader in history] == list(range(40, 60))
+    assert [leader.ended for leader in history] == [NOT_RENEWED] * 19 + [None]
+
+
+def test_a_leader_that_is_late_to_say_so_is_put_in_its_place():
+    history = begun(begun([], "w2", 2, 20.0), "w1", 1, 21.0)
+    assert [(leader.worker, leader.ended) for leader in history] == [
+        ("w1", NOT_RENEWED),
+        ("w2", None),
+    ]
+
+
 # --- the head -------------------------------------------------------------------------------------
 
 
@@ -189,8 +273,8 @@ def test_a_blocked_lane_executes_a_resumed_head_first(lab):
 # --- declaring ------------------------------------------------------------------------------------
 
 
-def two_lanes(one, other):
-    pipelines = [Pipeline("a", lane=one), Pipeline("b", lane=other)]
+def two_lanes(first, second):
+    pipelines = [Pipeline("a", lane=first), Pipeline("b", lane=second)]
     for pipeline in pipelines:
         pipeline.step(name="s")(lambda: 1)
     return pipelines

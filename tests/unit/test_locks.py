@@ -27,10 +27,10 @@ def played(engine):
 
 
 def test_one_holder_at_a_time(played):
-    async def story(one, two):
-        async with one.lock("import"):
+    async def story(first, second):
+        async with first.lock("import"):
             with pytest.raises(Conflict, match=r"lock 'import' is held by .*; wait longer"):
-                async with two.lock("import", wait=0):
+                async with second.lock("import", wait=0):
                     pytest.fail("two holders")
 
     played(story)
@@ -39,12 +39,12 @@ def test_one_holder_at_a_time(played):
 def test_who_waits_gets_the_lock_when_it_is_released(played, engine):
     times = []
 
-    async def story(one, two):
+    async def story(first, two):
         async def second():
             async with two.lock("import"):
                 times.append(engine.clock.monotonic())
 
-        async with one.lock("import"):
+        async with first.lock("import"):
             waiting = asyncio.ensure_future(second())
             await asyncio.sleep(20)
             released = engine.clock.monotonic()
@@ -55,19 +55,19 @@ def test_who_waits_gets_the_lock_when_it_is_released(played, engine):
 
 
 def test_waiting_ends_when_patience_ends(played, engine):
-    async def story(one, two):
-        async with one.lock("import"):
+    async def story(first, second):
+        async with first.lock("import"):
             start = engine.clock.monotonic()
-            assert await two.lock("import").acquire(timeout=5) is False
+            assert await second.lock("import").acquire(timeout=5) is False
             assert engine.clock.monotonic() - start == pytest.approx(5, abs=0.1)
 
     played(story)
 
 
 def test_the_epoch_rises_with_every_holder(played):
-    async def story(one, two):
+    async def story(first, second):
         epochs = []
-        for app in (one, two, one):
+        for app in (first, second, first):
             async with app.lock("import") as lock:
                 epochs.append(lock.epoch)
         assert epochs == [1, 2, 3]
@@ -76,11 +76,11 @@ def test_the_epoch_rises_with_every_holder(played):
 
 
 def test_a_lock_is_kept_for_as_long_as_it_is_used(played):
-    async def story(one, two):
-        async with one.lock("import") as lock:
+    async def story(first, second):
+        async with first.lock("import") as lock:
             await asyncio.sleep(300)
             assert lock.held
-            assert not await two.lock("import").try_acquire()
+            assert not await second.lock("import").try_acquire()
 
     played(story)
 
@@ -106,12 +106,12 @@ def test_a_dead_holders_lock_is_free_after_its_lease(engine):
 
 
 def test_losing_the_lock_cancels_the_body(played):
-    async def story(one, two):
+    async def story(first, second):
         stopped = []
 
         async def body():
-            async with one.lock("import"):
-                await two.operations.release_lock("import", actor="anna", reason="stuck")
+            async with first.lock("import"):
+                await second.operations.release_lock("import", actor="anna", reason="stuck")
                 try:
                     await asyncio.sleep(3600)
                 except asyncio.CancelledError:
@@ -129,15 +129,15 @@ def test_losing_the_lock_cancels_the_body(played):
 
 
 def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(played):
-    async def story(one, two):
+    async def story(app, other_app):
         async def body():
-            async with one.lock("import"):
+            async with app.lock("import"):
                 await asyncio.sleep(3600)
 
         first = asyncio.ensure_future(body())
         await asyncio.sleep(1)
-        await two.operations.release_lock("import")
-        async with one.lock("import"):
+        await other_app.operations.release_lock("import")
+        async with app.lock("import"):
             await asyncio.wait([first], timeout=40)
             assert isinstance(first.done() and first.exception(), LeaseLost)
 
@@ -145,11 +145,11 @@ def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(pl
 
 
 def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
-    async def story(one, two):
-        lock = one.lock("import")
+    async def story(first, second):
+        lock = first.lock("import")
         await lock.acquire()
-        await two.operations.release_lock("import", actor="anna", reason="stuck")
-        other = two.lock("import")
+        await second.operations.release_lock("import", actor="anna", reason="stuck")
+        other = second.lock("import")
         assert await other.try_acquire()
         assert other.epoch == 3
 
@@ -164,16 +164,16 @@ def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
 
 
 def test_releasing_by_force_what_nobody_holds_is_not_found(played):
-    async def story(one, two):
+    async def story(first, second):
         with pytest.raises(NotFound, match="holdfast locks list"):
-            await one.operations.release_lock("import")
+            await first.operations.release_lock("import")
 
     played(story)
 
 
 def test_releasing_twice_is_harmless(played):
-    async def story(one, two):
-        lock = one.lock("import")
+    async def story(first, second):
+        lock = first.lock("import")
         assert await lock.acquire()
         assert await lock.release() is True
         assert await lock.release() is False
@@ -182,24 +182,24 @@ def test_releasing_twice_is_harmless(played):
 
 
 def test_who_lost_the_lock_can_not_release_the_next_holders(played):
-    async def story(one, two):
-        lock = one.lock("import")
+    async def story(first, second):
+        lock = first.lock("import")
         await lock.acquire()
-        await two.operations.release_lock("import")
-        other = two.lock("import")
+        await second.operations.release_lock("import")
+        other = second.lock("import")
         assert await other.try_acquire()
         assert await lock.release() is False
-        assert not await one.lock("import").try_acquire()
+        assert not await first.lock("import").try_acquire()
 
     played(story)
 
 
 def test_an_error_in_the_body_is_not_hidden(played):
-    async def story(one, two):
+    async def story(first, second):
         with pytest.raises(ValueError, match="mine"):
-            async with one.lock("import"):
+            async with first.lock("import"):
                 raise ValueError("mine")
-        assert await two.lock("import").try_acquire()
+        assert await second.lock("import").try_acquire()
 
     played(story)
 
@@ -208,8 +208,8 @@ def test_an_error_in_the_body_is_not_hidden(played):
 
 
 def test_one_leader_among_many(played):
-    async def story(one, two):
-        first, second = one.election("sync"), two.election("sync")
+    async def story(app, other_app):
+        first, second = app.election("sync"), other_app.election("sync")
         assert await first.campaign()
         assert not await second.campaign(timeout=1)
         assert (first.is_leader, second.is_leader) == (True, False)
@@ -221,7 +221,7 @@ def test_one_leader_among_many(played):
 
 
 def test_work_is_led_again_after_leadership_was_lost(played):
-    async def story(one, two):
+    async def story(first, second):
         terms, stopped = [], []
 
         async def work(term):
@@ -234,9 +234,9 @@ def test_work_is_led_again_after_leadership_was_lost(played):
                 stopped.append(term)
                 raise
 
-        leading = asyncio.ensure_future(one.election("sync").lead(work))
+        leading = asyncio.ensure_future(first.election("sync").lead(work))
         await asyncio.sleep(1)
-        await two.operations.release_lock("leader:sync")
+        await second.operations.release_lock("leader:sync")
         await leading
         assert stopped == [1]
         assert terms == [1, 3]
@@ -245,12 +245,12 @@ def test_work_is_led_again_after_leadership_was_lost(played):
 
 
 def test_an_error_of_the_work_ends_the_lead_and_frees_the_office(played):
-    async def story(one, two):
+    async def story(first, second):
         async def work(term):
             raise ValueError("no")
 
         with pytest.raises(ValueError, match="no"):
-            await one.election("sync").lead(work)
-        assert await two.election("sync").campaign(timeout=1)
+            await first.election("sync").lead(work)
+        assert await second.election("sync").campaign(timeout=1)
 
     played(story)

@@ -15,6 +15,7 @@ from holdfast import Context, Holdfast, Lane, Permanent, Pipeline, Transient
 from holdfast.cli.logs import JsonLines, TextLines
 from holdfast.engine.receiver import Receiver
 from holdfast.errors import StoreUnavailable
+from holdfast.model.receive import Receive
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
 
@@ -175,6 +176,7 @@ class ADelivery:
         self.message = message
         self.nacked: float | None = None
         self.acked = False
+        self.attempt = 1
 
     async def ack(self) -> None:
         self.acked = True
@@ -193,7 +195,7 @@ def test_messages_that_are_received_nacked_and_buried(lines: Lines, monkeypatch:
     async def play() -> str:
         async with Holdfast("memory:", [pipeline], bus="memory:", worker=False) as app:
             assert app.bus is not None
-            receiver = Receiver(app.runtime, app.bus, "orders", pipeline)
+            receiver = Receiver(app.runtime, app.bus, Receive("orders", pipeline.name), pipeline)
 
             async def receive(id: str, body: bytes) -> ADelivery:
                 delivery = ADelivery(Message(id, body, {}))
@@ -216,10 +218,13 @@ def test_messages_that_are_received_nacked_and_buried(lines: Lines, monkeypatch:
     run = asyncio.run(play())
     received, again, buried, nacked = lines.of("holdfast.receiver")
     assert received == ("INFO", f"message m1 from orders: received as run {run} (new)")
-    assert again == ("INFO", f"message m1 from orders: received as run {run} (known already)")
+    assert again == (
+        "INFO",
+        f"message m1 from orders: received as run {run} (known already, queued)",
+    )
     assert buried[0] == "WARNING"
     assert buried[1].startswith("message m2 from orders: buried: InvalidInput: int is not valid")
-    assert nacked == ("WARNING", "message m3 from orders: nacked for 5 s: away")
+    assert nacked == ("WARNING", "message m3 from orders: nacked for 5 s, delivery 1: away")
 
 
 def test_a_plain_handler_of_a_users_program_shows_the_traceback(lab: Any) -> None:

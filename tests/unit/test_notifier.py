@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from holdfast.adapters.notifier import Notifier, wake_after
+from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.model.commands import (
     Acquire,
     Acquired,
+    Cancel,
     Claim,
     Claimed,
     ReleaseLock,
@@ -24,7 +27,7 @@ CLAIM = Claim("w", "default", ["p"], 5, 30.0)
 
 
 def claimed(id: str) -> Claimed:
-    return Claimed(id, "acme", "p", "default", 1, 1, 5, "1", "{}", False)
+    return Claimed(id, "acme", "p", "default", 1, 1, 5, "1", "{}", False, "f1")
 
 
 def test_a_run_that_waits_wakes_workers() -> None:
@@ -58,7 +61,8 @@ def test_who_waits_for_work_is_not_woken_by_a_success() -> None:
     async def play() -> None:
         notifier = Notifier()
         for_any, for_work = (
-            asyncio.create_task(notifier.wait(0, 60.0, work=work)) for work in (False, True)
+            asyncio.create_task(notifier.wait(0, 60.0, wake=wake))
+            for wake in (Wake.WAITERS, Wake.WORKERS)
         )
         await asyncio.sleep(0)
         notifier.notify(Wake.WAITERS)
@@ -68,10 +72,31 @@ def test_who_waits_for_work_is_not_woken_by_a_success() -> None:
         assert not for_work.done()
         notifier.notify()
         assert await for_work == 2
-        assert await notifier.wait(1, 60.0, work=True) == 2
+        assert await notifier.wait(1, 60.0, wake=Wake.WORKERS) == 2
         notifier.notify(Wake.WAITERS)
         assert (
-            await notifier.wait(2, 0.0, work=True) == 3
+            await notifier.wait(2, 0.0, wake=Wake.WORKERS) == 3
         )  # it has waited, and passes on what it may forget
+
+    asyncio.run(play())
+
+
+def test_who_holds_a_lease_is_woken_only_when_one_is_taken_away(tmp_path: Path) -> None:
+    """Also by another process, whose other commits are nobody's business here."""
+
+    async def play() -> None:
+        ours, theirs = SqliteStore(tmp_path / "runs.db"), SqliteStore(tmp_path / "runs.db")
+        await ours.open()
+        await theirs.open()
+        holder = asyncio.create_task(ours.wait(0, 60.0, wake=Wake.HOLDERS))
+        change = 0
+        for command in (A, B, CLAIM, Settle("a", 1, "succeeded")):
+            await theirs.apply([command])
+            change = await ours.wait(change, 60.0)
+            assert not holder.done()
+        await theirs.apply([Cancel("b", "ann")])
+        assert await holder > change
+        await ours.close()
+        await theirs.close()
 
     asyncio.run(play())

@@ -10,13 +10,27 @@ from typing import Any
 
 import pytest
 
-from holdfast import Holdfast, LeaseTimes, Pipeline, Retention, WorkerOptions
+from holdfast import (
+    Holdfast,
+    LeaseTimes,
+    MessageProjection,
+    Pipeline,
+    Retention,
+    WorkerOptions,
+)
 from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.adapters.memory.blobs import MemoryBlobs
+from holdfast.adapters.memory.documents import MemoryDocuments
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.opentelemetry.tracing import OpenTelemetryTracer
+from holdfast.adapters.prometheus.metrics import PrometheusMetrics
 from holdfast.bootstrap import Options
 from holdfast.model.clock import SystemClock
+from holdfast.model.options import PipelineOptions
+from holdfast.model.receive import Receive
+from holdfast.services.cluster_metrics import ClusterSettings
 from holdfast.settings import Loaded, load
+from holdfast.settings.values import Webhooks
 
 Load = Callable[..., Loaded]
 
@@ -29,6 +43,9 @@ DECLARED: dict[str, Any] = {
     "store": MemoryStore(SystemClock()),
     "blobs": MemoryBlobs(),
     "bus": InProcessBus(),
+    "documents": MemoryDocuments(),
+    "projections": (MessageProjection(name="audit", function=lambda event: None),),
+    "events_topic": "facts",
     "worker": WorkerOptions(concurrency=3, batch=2, poll=9.0, grace=0.5),
     "works": True,
     "define_lanes": False,
@@ -38,6 +55,15 @@ DECLARED: dict[str, Any] = {
     "threads": False,
     "llm": "openai:gpt-4o-mini",
     "provide": {Greeter: Greeter()},
+    "pipeline": PipelineOptions(max_attempts=2),
+    "pipelines": {"p": PipelineOptions(timeout=5.0)},
+    "receive": (Receive("topic", "p"),),
+    "webhooks": Webhooks(allow=("10.0.0.0/8",)),
+    "metrics": PrometheusMetrics(),
+    "tenant_label": False,
+    "alerts": ClusterSettings(llm_budget=5.0),
+    "tracer": OpenTelemetryTracer(),
+    "parent_from_message": True,
     "on_execute": lambda run, step, key: None,
 }
 

@@ -6,8 +6,11 @@ import json
 import pytest
 
 from holdfast import Pipeline
-from holdfast.engine.relay import EVENTS_TOPIC, Relay
+from holdfast.engine.publishing import MessageTarget
+from holdfast.engine.relay import Relay
 from holdfast.errors import Transient
+from holdfast.model.cloudevent import events_projection
+from holdfast.model.event import EVENTS_TOPIC
 
 
 class Topic:
@@ -32,7 +35,7 @@ class Topic:
 
     @property
     def ids(self):
-        return [message.id for message in self.messages]
+        return [message.attributes["ce-id"] for message in self.messages]
 
 
 @pytest.fixture
@@ -47,7 +50,8 @@ def engine(lab):
 
 
 def relay(engine, bus):
-    return Relay(engine.app.runtime, bus, "tester")
+    runtime = engine.app.runtime
+    return Relay(runtime, MessageTarget(events_projection(), bus, runtime), "tester")
 
 
 def test_all_events_are_published_in_the_order_they_were_committed(engine):
@@ -79,7 +83,7 @@ def test_a_bus_that_fails_in_between_gets_the_same_messages_again(engine):
     copies = {}
     for message in bus.messages:
         assert copies.setdefault(message.id, message) == message
-    assert list(copies) == [event.id for event in engine.history(engine.run)]
+    assert list(copies) == [f"events:{event.id}" for event in engine.history(engine.run)]
 
 
 def test_the_outbox_drains_within_five_seconds_of_the_bus_returning(engine):
@@ -114,17 +118,17 @@ def test_a_new_event_is_relayed_when_it_happens(engine):
 
 
 def test_two_relays_do_not_publish_twice(engine):
-    one, two = Topic(), Topic()
+    first, second = Topic(), Topic()
 
     async def story():
-        running = [asyncio.ensure_future(relay(engine, bus).run()) for bus in (one, two)]
+        running = [asyncio.ensure_future(relay(engine, bus).run()) for bus in (first, second)]
         await asyncio.sleep(5)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
     engine.call(story())
-    assert sorted([len(one.messages), len(two.messages)]) == [0, 5]
+    assert sorted([len(first.messages), len(second.messages)]) == [0, 5]
 
 
 def test_a_message_is_a_cloud_event(engine):
@@ -133,7 +137,12 @@ def test_a_message_is_a_cloud_event(engine):
     completed = bus.messages[2]
     attributes = completed.attributes
     assert attributes["ce-specversion"] == "1.0"
-    assert attributes["ce-id"] == completed.id == f"{engine.run.id}:3"
+    assert attributes["ce-id"] == f"{engine.run.id}:3"
+    assert completed.id == f"events:{engine.run.id}:3"
+    assert completed.ordering_key == engine.run.id
+    assert "ce-stateto" not in attributes
+    started = bus.messages[1].attributes
+    assert (started["ce-statefrom"], started["ce-stateto"]) == ("queued", "running")
     assert attributes["ce-source"] == "/holdfast/local/acme/p"
     assert attributes["ce-subject"] == engine.run.id
     assert attributes["ce-time"].endswith("Z")

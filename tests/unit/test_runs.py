@@ -7,6 +7,7 @@ import pytest
 from holdfast import (
     Conflict,
     Context,
+    Holdfast,
     Pause,
     Pipeline,
     RunCancelled,
@@ -83,15 +84,15 @@ def test_the_same_key_with_other_input_is_a_conflict_that_names_the_run(lab):
 def test_keys_of_tenants_do_not_meet(lab):
     pipeline = sleeper()
     engine = lab(pipeline)
-    one = engine.submit(pipeline, "a", key="k", tenant="one")
+    first = engine.submit(pipeline, "a", key="k", tenant="one")
     two = engine.submit(pipeline, "b", key="k", tenant="two")
     assert two.created
-    assert one.id != two.id
+    assert first.id != two.id
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"tenant": "Acme"}, {"tenant": ""}, {"tenant": "a/b"}, {"key": ""}, {"key": "x" * 256}],
+    [{"tenant": "Ac me"}, {"tenant": ""}, {"tenant": "a/b"}, {"key": ""}, {"key": "x" * 256}],
 )
 def test_unusable_tenants_and_keys_are_refused(lab, options):
     engine = lab(sleeper())
@@ -163,7 +164,7 @@ def test_a_delayed_run_waits_for_its_time(lab):
 
 def test_unknown_runs_are_not_found(lab):
     engine = lab(sleeper())
-    with pytest.raises(NotFound, match="does not exist"):
+    with pytest.raises(NotFound, match="no run 'nope'"):
         engine.call(engine.app.run("nope"))
 
 
@@ -542,3 +543,17 @@ def test_waiting_for_a_run_has_a_limit(lab):
     run = engine.submit(pipeline, "a")
     with pytest.raises(TimeoutError):
         engine.call(run.wait(timeout=10))
+
+
+def test_who_waited_for_a_run_that_failed_can_wait_for_it_again_when_it_was_resumed():
+    async def story():
+        pipeline = breaking(times=1)
+        async with Holdfast("memory:", [pipeline]) as app:
+            run = await app.submit(pipeline, 1)
+            for _ in range(2):
+                with pytest.raises(RunFailed, match="broken"):
+                    await run.result(10)
+            await app.operations.resume(run.id)
+            assert await run.result(10) == 2
+
+    asyncio.run(story())

@@ -196,6 +196,92 @@ def test_two_names_that_agree_are_no_warning(place):
     assert place.load(HOLDFAST_STORE="memory:", DATABASE_URL="memory:").warnings == []
 
 
+def test_a_foreign_name_may_have_another_unit(place):
+    loaded = place.load(COMPUTE_QUEUE_LEADER_TTL_MS="30000", COMPUTE_QUEUE_LEADER_RENEW_MS="15000")
+    assert (loaded.settings.leader.ttl, loaded.settings.leader.renew) == (30.0, 15.0)
+    with pytest.raises(ConfigurationError, match=r"leader\.ttl .*'30s' is not a number of milli"):
+        place.load(COMPUTE_QUEUE_LEADER_TTL_MS="30s")
+
+
+def test_two_names_are_compared_as_they_are_read(place):
+    env = {"HOLDFAST_LEADER_TTL": "30s", "COMPUTE_QUEUE_LEADER_TTL_MS": "30000"}
+    assert place.load(**env).warnings == []
+    [warning] = place.load(**env | {"COMPUTE_QUEUE_LEADER_TTL_MS": "30"}).warnings
+    assert warning.startswith(
+        "environment COMPUTE_QUEUE_LEADER_TTL_MS is ignored: leader.ttl comes"
+    )
+
+
+def test_a_lane_may_have_leader_settings_of_its_own(place):
+    place.write(
+        "holdfast.toml",
+        '[leader]\nttl = "20s"\n[leader.lanes.deploys]\nkey = "locks:deploy"\nrenew = "2s"',
+    )
+    leaders = place.load().settings.leader
+    assert (leaders.of("deploys").ttl, leaders.of("deploys").renew) == (20.0, 2.0)
+    assert (leaders.key_of("deploys"), leaders.key_of("other")) == ("locks:deploy", "lane:other")
+    place.write("holdfast.toml", "[leader.lanes.deploys]\ntl = 3")
+    with pytest.raises(ConfigurationError, match="lane 'deploys': tl is unknown; use key, ttl"):
+        place.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("metrics.tenant_label", "off", False),
+        ("metrics.llm_budget", "99.5", 99.5),
+        ("locks.metrics", "no", False),
+        ("locks.alert_threshold", "0.9", 0.9),
+        ("traces.exporter", "console", "console"),
+        ("traces.endpoint", "http://collector:4318", "http://collector:4318"),
+        ("traces.service", "worker", "worker"),
+        ("traces.parent_from_message", "true", True),
+    ],
+)
+def test_what_is_set_about_metrics_and_traces_is_what_the_program_sees(place, name, text, value):
+    settings = place.load(**{"HOLDFAST_" + name.replace(".", "_").upper(): text}).settings
+    table, _, field = name.partition(".")
+    assert getattr(getattr(settings, table), field) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("METRICS_TENANT_LABEL", "perhaps"),
+        ("METRICS_LLM_BUDGET", "-1"),
+        ("LOCKS_ALERT_THRESHOLD", "80"),
+    ],
+)
+def test_what_can_not_be_about_metrics_is_refused(place, name, text):
+    with pytest.raises(ConfigurationError, match=text):
+        place.load(**{f"HOLDFAST_{name}": text})
+
+
+# --- names without effect -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["LOCK_TTL_SECONDS", "HOLDFAST_LOCK_TTL_SECONDS"])
+def test_a_name_without_effect_says_why(place, name, caplog):
+    loaded = place.load(**{name: "true"})
+    [useless] = loaded.useless
+    assert (useless.name, useless.value) == (name, "true")
+    loaded.log_useless()
+    assert caplog.messages == [
+        f"environment {name} has no effect: leases are short and renewed while a worker lives "
+        "(lease.ttl); a long one would only make the run of a crashed worker wait longer"
+    ]
+
+
+def test_an_app_made_from_settings_says_what_has_no_effect(place, caplog):
+    Holdfast.from_settings(place.load(LOCK_TTL_SECONDS="1"), worker=False)
+    assert "LOCK_TTL_SECONDS has no effect" in caplog.text
+
+
+def test_a_name_without_effect_in_a_dotenv_file_names_the_file(place):
+    path = place.write(".env", "LOCK_TTL_SECONDS=9")
+    assert place.load().useless[0].origin == f"{path} LOCK_TTL_SECONDS"
+
+
 # --- mistakes -------------------------------------------------------------------------------------
 
 
@@ -206,7 +292,7 @@ def test_two_names_that_agree_are_no_warning(place):
             {"HOLDFAST_STOER": "x"},
             "environment HOLDFAST_STOER is not a setting; did you mean HOLDFAST_STORE?",
         ),
-        ({"HOLDFAST_XYZZY": "x"}, "known are HOLDFAST_APP"),
+        ({"HOLDFAST_XYZZY": "x"}, "known are HOLDFAST_API_KEY, HOLDFAST_APP"),
         (
             {"HOLDFAST_CONCURRENCY": "many"},
             "concurrency (environment HOLDFAST_CONCURRENCY): 'many' is not a whole",
@@ -336,9 +422,9 @@ def test_they_reach_the_adapter_and_the_url_wins(place):
         "rediss://h/0?prefix=x:",
     ):
         address = make_store(with_server_settings(url, settings), SystemClock()).address
-        assert (address.pool, address.timeout, address.patience) == (8, 3.0, 0.5)
+        assert (address.pool, address.timeout, address.connect_timeout) == (8, 3.0, 0.5)
     address = make_bus(with_server_settings("redis://h/0?pool=3&timeout=2s", settings)).address
-    assert (address.pool, address.timeout, address.patience) == (3, 2.0, 0.5)
+    assert (address.pool, address.timeout, address.connect_timeout) == (3, 2.0, 0.5)
     assert with_server_settings("sqlite:///x.db", settings) == "sqlite:///x.db"
     assert with_server_settings("redis://h", Settings()) == "redis://h"
 
@@ -362,6 +448,8 @@ def test_an_app_made_from_settings_has_them(place):
         "redis://ann:s3#s3cret@h/0",
         "redis://ann:s3@s3cret@h/0",
         "redis://ann:s3 s3cret@h/0",
+        "redis://s3@s3cret@h/0",
+        "redis://an@n:s3cret@h/0",
         "postgresql://db/app?sslpassword=s3cret&pool=3",
         "postgresql://db/app?user=ann&password=s3cret",
     ],
@@ -370,3 +458,21 @@ def test_no_password_is_shown_however_it_is_written(url):
     assert "s3cret" not in redacted(url)
     assert "s3cret" not in redacted(f"store = {url!r} is wrong")
     assert redacted(url).startswith(url.partition("://")[0])
+
+
+SAMPLES = {"text": ("x", "x"), "texts": ("a,b", ("a", "b")), "size": ("77MiB", 77 * 1024**2)}
+
+
+@pytest.mark.parametrize(
+    "field", [field for field in FIELDS if field.parse.__name__ in SAMPLES], ids=lambda f: f.name
+)
+def test_a_setting_that_is_given_arrives(field, tmp_path: Path) -> None:
+    given, expected = SAMPLES[field.parse.__name__]
+    env = {"HOME": str(tmp_path), field.environment: given}
+    try:
+        value = load(env=env, cwd=tmp_path).settings
+    except ConfigurationError:
+        return  # looked at, and refused
+    for part in field.name.split("."):
+        value = getattr(value, part)
+    assert value == expected or str(value).endswith("x")

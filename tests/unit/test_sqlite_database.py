@@ -14,6 +14,7 @@ from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.model.commands import Acquire
 from holdfast.ports.store import RunFilter
+from holdfast.testing.contracts.store_topics.harness import a_claim, a_submit
 
 
 def refused(match):
@@ -26,12 +27,12 @@ def prepared(path):
 
 def tables(path):
     with sqlite3.connect(path) as connection:
-        found = {
+        pragmas = {
             name
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
     connection.close()
-    return found
+    return pragmas
 
 
 def test_a_new_file_is_made_durable_and_ours(tmp_path):
@@ -95,18 +96,38 @@ def test_a_read_only_file_is_refused(tmp_path):
 # --- schemas --------------------------------------------------------------------------------------
 
 
-def newer(path, oldest_usable=None):
+def newer(path, oldest_usable):
     connection = prepared(str(path))
     connection.execute("PRAGMA user_version = 99")
-    if oldest_usable is not None:
-        connection.execute(
-            "INSERT INTO meta VALUES ('oldest_usable_schema', ?)", (str(oldest_usable),)
-        )
+    sql = "UPDATE meta SET value = ? WHERE name = 'oldest_usable_schema'"
+    assert connection.execute(sql, (str(oldest_usable),)).rowcount == 1
     connection.close()
 
 
+@pytest.mark.parametrize("stored", [None, -1])
+def test_the_file_of_a_pre_release_is_refused_and_left_as_it_is(tmp_path, stored):
+    path = tmp_path / "a.db"
+    connection = prepared(str(path))
+    connection.execute("DELETE FROM meta WHERE name = 'format'")
+    if stored is not None:
+        connection.execute("INSERT INTO meta VALUES ('format', ?)", (str(stored),))
+    connection.close()
+    before = path.read_bytes()
+    with refused(r"a\.db was written by a pre-release of holdfast.* begin with a new store"):
+        prepared(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_pre_release_refuses_the_files_of_releases(tmp_path):
+    connection = prepared(str(tmp_path / "a.db"))
+    connection.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
+    connection.close()
+    with refused(r"written by a newer holdfast \(format 99, .*\): upgrade holdfast"):
+        prepared(str(tmp_path / "a.db"))
+
+
 def test_a_newer_schema_is_refused(tmp_path):
-    newer(tmp_path / "a.db")
+    newer(tmp_path / "a.db", oldest_usable=99)
     with refused(r"written by a newer holdfast \(schema 99, .*\): upgrade holdfast"):
         prepared(str(tmp_path / "a.db"))
 
@@ -127,7 +148,7 @@ def test_a_newer_schema_that_says_it_can_not_be_used_is_refused(tmp_path):
 def test_many_may_migrate_a_new_file_at_once(tmp_path):
     def migrated(path):
         connection = database.connect(path)
-        database.migrate(connection)
+        database.migrate(connection, path)
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         connection.close()
         return version
@@ -149,12 +170,12 @@ def test_a_file_that_another_process_prepares_at_the_same_moment_is_not_foreign(
             self.looks = 0
 
         def execute(self, *statement):
-            found = self.connection.execute(*statement).fetchall()
+            rows = self.connection.execute(*statement).fetchall()
             self.looks += 1
             if self.looks == 1:
                 prepared(path).close()
             return SimpleNamespace(
-                fetchone=lambda: found[0] if found else None, fetchall=lambda: found
+                fetchone=lambda: rows[0] if rows else None, fetchall=lambda: rows
             )
 
     slow = Slow()
@@ -294,3 +315,22 @@ def test_a_lock_that_is_refused_rings_no_bell(tmp_path):
 
     heard, then = asyncio.run(story())
     assert heard == then
+
+
+@pytest.mark.parametrize("column", ["progress", "error", "labels", "input", "worker"])
+def test_bytes_in_a_row_hide_no_other_run(tmp_path, column):
+    """As after damage of the file, or the hand of somebody who means well."""
+
+    async def story():
+        store = SqliteStore(tmp_path / "holdfast.db")
+        await store.open()
+        await store.apply([a_submit(id) for id in ("r1", "r2", "r3")])
+        store._reader.execute(f"UPDATE runs SET {column} = X'fffe00' WHERE id = 'r2'")
+        runs = await store.runs(RunFilter())
+        assert [run.id for run in runs] == ["r3", "r2", "r1"]
+        assert [run.damage for run in runs if run.id != "r2"] == [None, None]
+        [claimed] = await store.apply([a_claim(limit=3)])
+        assert {"r1", "r3"} <= {run.run for run in claimed}
+        await store.close()
+
+    asyncio.run(story())

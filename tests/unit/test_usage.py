@@ -26,9 +26,9 @@ def test_a_call_of_unknown_price_is_counted_apart_from_a_free_one():
 
 
 def test_two_usages_are_summed_without_changing_either():
-    one, other = Usage(1, 2, 0.5, 1, 0), Usage(10, 20, 1.0, 2, 1)
-    assert one + other == Usage(11, 22, 1.5, 3, 1)
-    assert one == Usage(1, 2, 0.5, 1, 0)
+    first, second = Usage(1, 2, 0.5, 1, 0), Usage(10, 20, 1.0, 2, 1)
+    assert first + second == Usage(11, 22, 1.5, 3, 1)
+    assert first == Usage(1, 2, 0.5, 1, 0)
 
 
 def test_taking_away_never_goes_below_nothing():

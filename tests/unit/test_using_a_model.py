@@ -32,12 +32,12 @@ moods: Pipeline[list[str]] = Pipeline("moods", input=list[str], max_attempts=1)
 
 @moods.step
 async def read(request: list[str], ctx: Context) -> list[str]:
-    async def one(letter: str, ctx: Context) -> str:
+    async def one_call(letter: str, ctx: Context) -> str:
         model = ctx.use(LanguageModel)
         answer = await model.ask(Question("How do they feel?", letter), Mood, ctx, budget=0.5)
         return answer.mood
 
-    return await ctx.map(one, request)
+    return await ctx.map(one_call, request)
 
 
 def play(story: Any, **options: Any) -> Any:

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from holdfast import Context, Pause, Permanent, Pipeline
-from holdfast.services.statedocument import state_document
 from holdfast.services.views import live_view, run_view, summary
 
 
@@ -195,53 +194,3 @@ def test_times_are_written_as_rfc_3339(finished):
     engine, _, run = finished
     text = msgspec.json.encode(summary(engine.info(run), engine.clock.now()))
     assert msgspec.json.decode(text)["created"].endswith("Z")
-
-
-# --- the state document ---------------------------------------------------------------------------
-
-
-def document(engine, pipeline, run):
-    view = view_of(engine, pipeline, run)
-    fetch = engine.app.runtime.payloads.fetch
-    found = engine.call(state_document(engine.store, view, fetch))
-    return msgspec.json.decode(msgspec.json.encode(found))
-
-
-def test_the_state_document_has_the_names_of_the_report_service(finished):
-    state = document(*finished)
-    assert set(state) == {
-        "version", "reportId", "userId", "createdAt", "updatedAt", "status", "stepAnalytics",
-        "completedResults", "validationFailures", "totalTokens", "totalCost", "totalDurationMs",
-    }  # fmt: skip
-    assert (state["version"], state["status"], state["userId"]) == ("1.0", "completed", "acme")
-    assert state["completedResults"] == {"clustering": "x", "claims": 6, "summaries": 6}
-    assert state["stepAnalytics"]["claims"]["totalTokens"] == 33
-    assert state["stepAnalytics"]["cruxes"]["status"] == "skipped"
-    assert state["totalTokens"] == 148
-
-
-def test_the_state_document_of_a_failed_run_names_the_step_and_the_error(lab):
-    pipeline = report(break_at="summaries")
-    engine = lab(pipeline)
-    run = engine.submit(pipeline, "x")
-    engine.drain()
-    state = document(engine, pipeline, run)
-    assert (state["status"], state["currentStep"]) == ("failed", "summaries")
-    assert state["error"] == {
-        "message": "the model refused",
-        "name": "Permanent",
-        "step": "summaries",
-    }
-    assert state["stepAnalytics"]["summaries"]["errorName"] == "Permanent"
-
-
-def test_a_cancelled_run_is_a_failure_that_says_so(lab):
-    pipeline = report()
-    engine = lab(pipeline)
-    run = engine.submit(pipeline, "x")
-    engine.operate("cancel", run.id, reason="wrong file")
-    state = document(engine, pipeline, run)
-    assert (state["status"], state["error"]) == (
-        "failed",
-        {"message": "wrong file", "name": "Cancelled"},
-    )

@@ -19,7 +19,7 @@ from holdfast.adapters.arranging import Group, arrange
 from holdfast.errors import StoreUnavailable
 from holdfast.model import commands as c
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.commands import RUN_LETTER, Command, Reply, Subject, Wake
+from holdfast.model.commands import RUN_LETTER, Command, Subject, Wake
 from holdfast.model.lane import Lane
 from holdfast.model.machine import decide
 from holdfast.model.machine.changes import Change, Decision
@@ -75,8 +75,8 @@ class Needs(Struct):
                 self.checkpoints.add((last.run, last.step, last.key))
 
 
-class Loaded(Struct):
-    """What was found, and the server's time. What is not there was not found."""
+class LoadedFacts(Struct):
+    """What was found, and the server's time."""
 
     now: Now
     runs: dict[str, RunFacts] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Snapshot:
     """`Facts` for one decision, which notes what it looks at. It has no searches: a server makes
     them itself."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedFacts) -> None:
         self._loaded = loaded
         self._expectations: dict[Expectation, None] = {}
 
@@ -168,14 +168,16 @@ class Snapshot:
 class Server(Protocol):
     """What a store's server does natively, and for decisions that are made here."""
 
-    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
         """Apply the commands of some groups in one call; their replies, one group after another.
         `UNDECIDED` for one that has to be decided here after all."""
         ...
 
-    async def load(self, needs: Needs) -> Loaded: ...
+    async def load(self, needs: Needs) -> LoadedFacts: ...
 
-    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+    async def commit(
+        self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
+    ) -> Sequence[bool]:
         """Write each unit if what it expects is so, and wake others. Which were written."""
         ...
 
@@ -196,10 +198,10 @@ UNDECIDED: Final = object()
 
 async def apply(
     server: Server, commands: Sequence[Command[Any]], kind_of: Callable[[Command[Any]], str]
-) -> list[Reply]:
+) -> list[Any]:
     """Apply a batch. Native commands that follow one another are one call; what is decided here
     comes between them, in its place."""
-    replies: list[Reply] = [None] * len(commands)
+    replies: list[Any] = [None] * len(commands)
     native: list[Group[str]] = []
     for group in arrange(commands, kind_of):
         if group.kind == DECIDED:
@@ -212,7 +214,7 @@ async def apply(
     return replies
 
 
-async def _apply_native(server: Server, groups: Sequence[Group[str]], replies: list[Reply]) -> None:
+async def _apply_native(server: Server, groups: Sequence[Group[str]], replies: list[Any]) -> None:
     if not groups:
         return
     indexes = [index for group in groups for index in group.indexes]
@@ -225,29 +227,29 @@ async def _apply_native(server: Server, groups: Sequence[Group[str]], replies: l
         _fill(replies, [indexes[at] for at in undecided], decided)
 
 
-def _fill(replies: list[Reply], indexes: Sequence[int], answers: Sequence[Reply]) -> None:
+def _fill(replies: list[Any], indexes: Sequence[int], answers: Sequence[Any]) -> None:
     for index, answer in zip(indexes, answers, strict=True):
         replies[index] = answer
 
 
-async def decide_all(server: Server, commands: Sequence[Command[Any]]) -> list[Reply]:
+async def decide_all(server: Server, commands: Sequence[Command[Any]]) -> list[Any]:
     """Decide commands here. A search is alone: it is a decision for each of the runs it finds."""
     match commands:
         case [c.Sweep(limit=limit)]:
             runs = await server.ended_leases(limit)
-            return [await _of_each(server, [SweepRun(run) for run in runs])]
+            return [await _decide_each(server, [SweepRun(run) for run in runs])]
         case [c.Prune() as prune]:
             runs = await server.expired(prune)
-            return [await _of_each(server, [PruneRun(run) for run in runs])]
+            return [await _decide_each(server, [PruneRun(run) for run in runs])]
     return await _decide(server, commands)
 
 
-async def _of_each(server: Server, commands: Sequence[Command[Any]]) -> list[Reply]:
+async def _decide_each(server: Server, commands: Sequence[Command[Any]]) -> list[Any]:
     return [reply for reply in await _decide(server, commands) if reply is not None]
 
 
-async def _decide(server: Server, commands: Sequence[Command[Any]]) -> list[Reply]:
-    replies: list[Reply] = [None] * len(commands)
+async def _decide(server: Server, commands: Sequence[Command[Any]]) -> list[Any]:
+    replies: list[Any] = [None] * len(commands)
     waiting = list(range(len(commands)))
     tries = 0
     while waiting:
@@ -282,10 +284,10 @@ def _first_per_subject(
 
 async def _decide_on(
     server: Server,
-    loaded: Loaded,
+    loaded: LoadedFacts,
     commands: Sequence[Command[Any]],
     indexes: Sequence[int],
-    replies: list[Reply],
+    replies: list[Any],
 ) -> list[int]:
     """Decide on these facts and write; what was refused, because the facts have changed."""
     units: list[Unit] = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from holdfast.ports.health import Finding, bytes_of, found
+from holdfast.ports.health import Finding, bytes_of, make_finding
 
 NETWORK_FILE_SYSTEMS = {
     "nfs",
@@ -21,7 +21,7 @@ NETWORK_FILE_SYSTEMS = {
     "fuse.sshfs",
     "lustre",
 }
-FLEETING = {
+VOLATILE = {
     "tmpfs": "in memory: gone after a restart",
     "overlay": "a container's own layer: gone with the container",
 }
@@ -46,18 +46,20 @@ def file_system_of(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str 
 
 def nearest(path: Path) -> Path:
     """The path, or the first folder above it that exists."""
-    return next(place for place in (path, *path.absolute().parents) if place.exists())
+    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
 
 
 def room(path: Path) -> Finding:
     free = shutil.disk_usage(nearest(path)).free
-    return found(
+    return make_finding(
         "space",
         f"{bytes_of(free)} free",
         fail=free < TOO_LITTLE,
         warn=free < LITTLE,
-        why="when the disk is full nothing is accepted and no step can be stored, until there is room again",
-        fix="free some space, shorten retention.finished and retention.failed, or move it to a larger disk",
+        why="when the disk is full nothing is accepted and no step can be stored, until there is "
+        "room again",
+        fix="free some space, shorten retention.finished and retention.failed, or move it to a "
+        "larger disk",
     )
 
 
@@ -66,17 +68,18 @@ def file_system(path: Path, *, refuse_network: bool) -> Finding:
     locked."""
     kind = file_system_of(nearest(path)) or "unknown"
     if refuse_network and kind in NETWORK_FILE_SYSTEMS:
-        return found(
+        return make_finding(
             "file system",
             f"{kind}, a network file system",
             fail=True,
-            why="SQLite's locks are not reliable between machines: two workers would damage the file",
+            why="SQLite's locks are not reliable between machines: two workers would damage the "
+            "file",
             fix="put the file on a local disk, or use a PostgreSQL or Redis store",
         )
-    return found(
+    return make_finding(
         "file system",
-        f"{kind}, {FLEETING[kind]}" if kind in FLEETING else kind,
-        warn=kind in FLEETING,
+        f"{kind}, {VOLATILE[kind]}" if kind in VOLATILE else kind,
+        warn=kind in VOLATILE,
         why="what is accepted must be there when the machine or the container is started again",
         fix="put it on a disk or a volume that stays",
     )

@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.model.commands import Claim, Command, Reply, Submit, Wake
+from holdfast.model.commands import Claim, Command, Submit, Wake
 
 
-def wake_after(commands: Sequence[Command[Any]], replies: Sequence[Reply]) -> Wake:
+def wake_after(commands: Sequence[Command[Any]], replies: Sequence[Any]) -> Wake:
     """Whom a batch wakes. Runs that were claimed in the batch that submitted them wake nobody:
     whoever claimed them is at work already."""
     if len(commands) == 1:
@@ -31,12 +31,23 @@ def wake_after(commands: Sequence[Command[Any]], replies: Sequence[Reply]) -> Wa
     return wake
 
 
+def announcement(name: str, wake: Wake) -> str:
+    """What a store tells the others on its server: its own name, and whom it wakes."""
+    return f"{name} {wake.name.lower()}"
+
+
+def announced(message: str) -> tuple[str, Wake]:
+    """Who has said something, and whom it wakes: everybody if that can't be known."""
+    name, _, whom = message.partition(" ")
+    return name, Wake.__members__.get(whom.upper(), Wake.HOLDERS)
+
+
 class Waiter(Struct, eq=False):
-    """A task that waits, for any change or only for work."""
+    """A task that waits for changes that wake at least these."""
 
     loop: asyncio.AbstractEventLoop
     event: asyncio.Event
-    work: bool
+    wake: Wake
 
 
 class Notifier:
@@ -46,18 +57,18 @@ class Notifier:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._last = 0
-        self._last_for_work = 0
+        self._last_for = dict.fromkeys(Wake, 0)
+        """The last notification that woke each of them."""
         self._waiters: dict[Waiter, None] = {}  # in order of arrival
 
-    def notify(self, wake: Wake = Wake.WORKERS) -> None:
+    def notify(self, wake: Wake = Wake.HOLDERS) -> None:
         if wake is Wake.NOBODY:
             return
-        for_work = wake is Wake.WORKERS
         with self._guard:
             self._last += 1
-            if for_work:
-                self._last_for_work = self._last
-            woken = [waiter for waiter in self._waiters if for_work or not waiter.work]
+            for level in range(Wake.WAITERS, wake + 1):
+                self._last_for[Wake(level)] = self._last
+            woken = [waiter for waiter in self._waiters if waiter.wake <= wake]
         running = asyncio._get_running_loop()  # None in a thread that has none
         for waiter in woken:
             if waiter.loop is running:
@@ -68,8 +79,8 @@ class Notifier:
             except RuntimeError:
                 pass  # that loop was closed while somebody waited in it
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        waiter = Waiter(asyncio.get_running_loop(), asyncio.Event(), work)
+    async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
+        waiter = Waiter(asyncio.get_running_loop(), asyncio.Event(), wake)
         if self._enqueue(waiter, since):
             try:
                 async with asyncio.timeout(timeout):  # wait_for may swallow a cancellation
@@ -85,7 +96,7 @@ class Notifier:
         """Whether there is anything to wait for. Looking and enqueueing are one act, or a
         notification would be lost in between."""
         with self._guard:
-            if (self._last_for_work if waiter.work else self._last) > since:
+            if self._last_for[waiter.wake] > since:
                 return False
             self._waiters[waiter] = None
             return True

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from holdfast.errors import InvalidInput
-from holdfast.model.commands import DeleteRecord, PutRecord
+from typing import TypeVar
+
+from holdfast.errors import InvalidInput, Unwritable
+from holdfast.model.commands import Command, DeleteRecord, PutRecord
 from holdfast.model.ids import new_token
 from holdfast.model.replies import Changed, Stored
 from holdfast.ports.records import MAX_KEY, MAX_VALUE, RecordPage
 from holdfast.ports.store import Store
+
+R = TypeVar("R")
 
 
 class StoreRecords:
@@ -22,23 +26,32 @@ class StoreRecords:
     async def put(
         self, key: str, value: str, *, expected: str | None = None, ttl: float | None = None
     ) -> Stored | Changed:
-        _check("key", key, MAX_KEY)
-        _check(f"value of record {key!r}", value, MAX_VALUE)
-        [reply] = await self._store.apply([PutRecord(key, value, new_token(), expected, ttl)])
-        return reply
+        check_record(key, value)
+        return await self._apply(PutRecord(key, value, new_token(), expected, ttl))
 
     async def delete(self, key: str, *, expected: str) -> bool:
-        [reply] = await self._store.apply([DeleteRecord(key, expected)])
+        return await self._apply(DeleteRecord(key, expected))
+
+    async def _apply(self, command: Command[R]) -> R:
+        [reply] = await self._store.apply([command])
+        if isinstance(reply, Unwritable):
+            raise reply
         return reply
 
     async def list(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
         return await self._store.records(prefix, after=after, limit=limit)
 
 
-def _check(what: str, text: str, most: int) -> None:
+def check_record(key: str, value: str) -> None:
+    """Raises InvalidInput for what no record can be."""
+    _check("key", key, MAX_KEY)
+    _check(f"value of record {key!r}", value, MAX_VALUE)
+
+
+def _check(name: str, text: str, most: int) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        raise InvalidInput(f"the {what} is no valid text: it holds a lone surrogate") from None
+        raise InvalidInput(f"the {name} is no valid text: it holds a lone surrogate") from None
     if not 0 < size <= most:
-        raise InvalidInput(f"the {what} has {size} bytes: a record takes 1 to {most}")
+        raise InvalidInput(f"the {name} has {size} bytes: a record takes 1 to {most}")

@@ -11,16 +11,23 @@ _EXPORTS = {
     "blobs_health": "health",
     "bus_health": "health",
     "default_blobs": "factories",
+    "documents_health": "health",
+    "has_port": "adapters",
     "language_model_health": "health",
     "language_model_providers": "language_models",
     "make_blobs": "factories",
     "make_bus": "factories",
+    "make_documents": "factories",
     "make_mover": "factories",
+    "make_records": "factories",
     "make_store": "factories",
     "missing_file": "factories",
+    "projections_of": "projections",
     "prune_answers": "language_models",
     "repair_store": "health",
+    "state_document": "projections",
     "store_health": "health",
+    "targets_of": "projections",
     "with_server_settings": "factories",
 }
 
@@ -30,16 +37,23 @@ __all__ = [
     "blobs_health",
     "bus_health",
     "default_blobs",
+    "documents_health",
+    "has_port",
     "language_model_health",
     "language_model_providers",
     "make_blobs",
     "make_bus",
+    "make_documents",
     "make_mover",
+    "make_records",
     "make_store",
     "missing_file",
+    "projections_of",
     "prune_answers",
     "repair_store",
+    "state_document",
     "store_health",
+    "targets_of",
     "with_server_settings",
 ]
 
@@ -54,11 +68,14 @@ def __getattr__(name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    from holdfast.bootstrap.adapters import has_port
     from holdfast.bootstrap.factories import (
         default_blobs,
         make_blobs,
         make_bus,
+        make_documents,
         make_mover,
+        make_records,
         make_store,
         missing_file,
         with_server_settings,
@@ -66,10 +83,12 @@ if TYPE_CHECKING:
     from holdfast.bootstrap.health import (
         blobs_health,
         bus_health,
+        documents_health,
         language_model_health,
         repair_store,
         store_health,
     )
     from holdfast.bootstrap.language_models import language_model_providers, prune_answers
     from holdfast.bootstrap.options import Options
+    from holdfast.bootstrap.projections import projections_of, state_document, targets_of
     from holdfast.bootstrap.providers import Providers

@@ -17,13 +17,14 @@ from holdfast.bootstrap.urls import file_path, not_installed, scheme_of, sqlite_
 from holdfast.errors import ConfigurationError
 from holdfast.settings.secrecy import redacted
 
-Port = Literal["store", "blobs", "bus", "mover", "records"]
+Port = Literal["store", "blobs", "bus", "documents", "mover", "records"]
 
 
 class Part(Struct, frozen=True):
     """What implements a port: `module:name` inside `holdfast.adapters`, and the names of what it is
     given, in order: `url`, `path` (which the URL names), `clock`, `store_url`, `many_hosts`
-    (whether the store is a server, so that workers may be anywhere)."""
+    (whether the store is a server, so that workers may be anywhere), `collections` (of records),
+    `topology` (which topics and subscriptions the settings want)."""
 
     where: str
     takes: tuple[str, ...] = ()
@@ -36,13 +37,17 @@ class Adapter(Struct, frozen=True):
     store: Part | None = None
     blobs: Part | None = None
     bus: Part | None = None
+    documents: Part | None = None
     mover: Part | None = None
     """Reads and fills its store, past everybody else."""
     records: Part | None = None
-    """No adapter has any yet."""
+    """Records on their own, beside no runs; every store has records, too."""
     health: Part | None = None
     """What can be said about its store or blobs; None: it lives in the memory of one process."""
     bus_health: Part | None = None
+    documents_health: Part | None = None
+    setup: Part | None = None
+    """Creates what its bus needs."""
     repair: Part | None = None
     """Sets what its server can be told while it runs."""
     extra: str | None = None
@@ -51,6 +56,8 @@ class Adapter(Struct, frozen=True):
     """Reached over the network; takes parameters after `?`."""
     path: Callable[[str], str] | None = None
     """The path that a URL of it names."""
+    server_settings: tuple[str, ...] = ("pool", "connect", "timeout")
+    """Parameters of its URL that the settings `pool` and `timeout` fill, if it is a server."""
 
     def make(self, part: Part, url: str, **given: Any) -> Any:
         """Import a part and call it. Says which package is missing."""
@@ -59,14 +66,18 @@ class Adapter(Struct, frozen=True):
             "path": self.path(url) if self.path is not None else None,
             **given,
         }
+        factory = self.load(part, url)
+        return factory(*[arguments[argument] for argument in part.takes])
+
+    def load(self, part: Part, url: str) -> Any:
+        """Import a part. Says which package is missing."""
         module, _, name = part.where.partition(":")
         try:
-            factory = getattr(import_module(f"holdfast.adapters.{module}"), name)
+            return getattr(import_module(f"holdfast.adapters.{module}"), name)
         except ImportError as error:
             if self.extra is None:
                 raise
             raise not_installed(url, self.extra) from error
-        return factory(*[arguments[argument] for argument in part.takes])
 
 
 ADAPTERS = (
@@ -75,6 +86,7 @@ ADAPTERS = (
         store=Part("memory.store:MemoryStore", ("clock",)),
         blobs=Part("memory.blobs:MemoryBlobs"),
         bus=Part("inprocess.bus:InProcessBus"),
+        documents=Part("memory.documents:MemoryDocuments", ("clock",)),
     ),
     Adapter(
         ("sqlite",),
@@ -86,8 +98,28 @@ ADAPTERS = (
     Adapter(
         ("file",),
         blobs=Part("files.blobs:FileBlobs", ("path",)),
+        documents=Part("files.documents:FileDocuments", ("path", "clock")),
         health=Part("files.health:findings", ("path", "many_hosts")),
         path=file_path,
+    ),
+    Adapter(
+        ("gs", "s3"),
+        blobs=Part("buckets.blobs:BucketBlobs", ("url",)),
+        documents=Part("buckets.documents:BucketDocuments", ("url", "clock")),
+        health=Part("buckets.health:findings", ("url",)),
+        documents_health=Part("buckets.health:findings", ("url",)),
+        extra="buckets",
+        is_server=True,
+        server_settings=("connect", "timeout"),
+    ),
+    Adapter(
+        ("firestore",),
+        documents=Part("firestore.documents:FirestoreDocuments", ("url", "clock")),
+        records=Part("firestore.records:FirestoreRecords", ("url", "collections")),
+        documents_health=Part("firestore.health:findings", ("url",)),
+        extra="firestore",
+        is_server=True,
+        server_settings=("timeout",),
     ),
     Adapter(
         ("postgresql", "postgres"),
@@ -101,6 +133,7 @@ ADAPTERS = (
         ("redis", "rediss"),
         store=Part("redis.store:RedisStore", ("url",)),  # its time is the server's
         bus=Part("redis.bus:RedisBus", ("url",)),
+        documents=Part("redis.documents:RedisDocuments", ("url",)),
         mover=Part("redis.mover:RedisMover", ("url",)),
         health=Part("redis.health:findings", ("url",)),
         bus_health=Part("redis.health:bus_findings", ("url", "store_url")),
@@ -108,7 +141,23 @@ ADAPTERS = (
         extra="redis",
         is_server=True,
     ),
+    Adapter(
+        ("pubsub",),
+        bus=Part("pubsub.bus:PubSubBus", ("url",)),
+        bus_health=Part("pubsub.health:findings", ("url", "topology")),
+        setup=Part("pubsub.setup:check", ("url", "topology", "change")),
+        extra="pubsub",
+        is_server=True,
+        server_settings=("timeout",),
+    ),
 )
+
+
+def server_settings(url: str) -> tuple[str, ...]:
+    """The parameters of a URL that settings for servers fill."""
+    scheme = scheme_of(url)
+    known = (adapter for adapter in ADAPTERS if scheme in adapter.schemes and adapter.is_server)
+    return next((adapter.server_settings for adapter in known), ())
 
 
 def schemes(port: Port) -> list[str]:
@@ -138,6 +187,12 @@ def adapter_for(url: str, port: Port, setting: str) -> Adapter:
         f"{setting} = {redacted(url)!r} is not understood: known are "
         f"{', '.join(f'{name}:' for name in known)}{hint}"
     )
+
+
+def has_port(url: str, port: Port) -> bool:
+    """Whether the adapter of a URL implements a port."""
+    scheme = scheme_of(url)
+    return any(getattr(a, port) is not None for a in ADAPTERS if scheme in a.schemes)
 
 
 def is_server(url: str) -> bool:

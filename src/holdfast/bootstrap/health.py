@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.bootstrap.adapters import adapter_for, is_server
+from holdfast.bootstrap.adapters import adapter_for, has_port, is_server
 from holdfast.bootstrap.factories import make_bus, make_store
 from holdfast.bootstrap.language_models import NONE, check_extra
 from holdfast.model.clock import SystemClock
-from holdfast.ports.health import Findings, found
+from holdfast.model.topology import Topology
+from holdfast.ports.health import Findings, make_finding
+from holdfast.settings.secrecy import redacted
+
+NOTHING = Topology((), ())
 
 
 def store_health(url: str) -> Findings:
@@ -27,13 +31,24 @@ def blobs_health(url: str | None, store_url: str) -> Findings:
     return adapter.make(adapter.health, url, many_hosts=is_server(store_url))
 
 
-def bus_health(url: str, store_url: str | None) -> Findings:
+def bus_health(url: str, store_url: str | None, topology: Topology = NOTHING) -> Findings:
     if make_bus(url) is None:
         return _single("bus", "none: events stay in the store")
     adapter = adapter_for(url, "bus", "bus")
     if adapter.bus_health is None:
         return _single("bus", "in this process only")
-    return adapter.make(adapter.bus_health, url, store_url=store_url)
+    return adapter.make(adapter.bus_health, url, store_url=store_url, topology=topology)
+
+
+def documents_health(url: str) -> Findings:
+    """Of documents, and of records that are on their own."""
+    if url in ("none", ""):
+        return _single("documents", "none")
+    port = "documents" if has_port(url, "documents") else "records"
+    adapter = adapter_for(url, port, "documents")
+    if adapter.documents_health is None:
+        return _single("address", redacted(url))
+    return adapter.make(adapter.documents_health, url)
 
 
 async def language_model_health(address: str) -> Findings:
@@ -57,7 +72,7 @@ async def repair_store(url: str) -> list[str]:
 
 
 async def _fleeting(instead: str) -> Findings:
-    yield found(
+    yield make_finding(
         "permanence",
         "in the memory of one process",
         warn=True,
@@ -67,7 +82,7 @@ async def _fleeting(instead: str) -> Findings:
 
 
 async def _no_blobs() -> Findings:
-    yield found(
+    yield make_finding(
         "place",
         "none: the store is a server, and blobs is not set",
         warn=True,
@@ -77,4 +92,4 @@ async def _no_blobs() -> Findings:
 
 
 async def _single(check: str, seen: str) -> Findings:
-    yield found(check, seen)
+    yield make_finding(check, seen)

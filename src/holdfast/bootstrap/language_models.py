@@ -8,12 +8,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from holdfast.bootstrap.providers import Factory, Use
+from holdfast.engine.metering import Meter
+from holdfast.engine.shared_rates import SharedRate
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.model.clock import Clock
 from holdfast.ports.blobs import BlobStore
+from holdfast.ports.records import Records
+from holdfast.ports.tracing import Tracer
 from holdfast.settings.secrecy import redacted
 
 if TYPE_CHECKING:
+    from holdfast.adapters.llm.address import ModelAddress
     from holdfast.adapters.llm.language_model import HttpLanguageModel
 
 log = logging.getLogger("holdfast.llm")
@@ -25,12 +30,21 @@ PORT = "holdfast.ports.language_model"
 
 
 def language_model_providers(
-    llm: str | None, blobs: BlobStore | None, clock: Clock, retention: float
+    llm: str | None,
+    blobs: BlobStore | None,
+    clock: Clock,
+    retention: float,
+    records: Records,
+    meter: Meter | None = None,
+    tracer: Tracer | None = None,
 ) -> dict[str, Factory]:
     """How the ports are made: `llm` is the address of the model that steps get without naming one
-    (None: as the settings say), `retention` is how long answers are cached, in seconds."""
+    (None: as the settings say), `retention` is how long answers are cached, in seconds, and
+    `records` is where processes share the rate limits of vendors."""
     return {
-        f"{PORT}:LanguageModels": lambda use: HttpLanguageModels(blobs, clock, retention),
+        f"{PORT}:LanguageModels": lambda use: HttpLanguageModels(
+            blobs, clock, retention, records, meter, tracer
+        ),
         f"{PORT}:LanguageModel": lambda use: _configured(llm, use),
     }
 
@@ -51,8 +65,19 @@ def _configured(llm: str | None, use: Use) -> Any:
 class HttpLanguageModels:
     """`LanguageModels` over HTTP, each made when it is first asked for."""
 
-    def __init__(self, blobs: BlobStore | None, clock: Clock, retention: float) -> None:
+    def __init__(
+        self,
+        blobs: BlobStore | None,
+        clock: Clock,
+        retention: float,
+        records: Records,
+        meter: Meter | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
         self._answers = blobs, clock, retention
+        self._records = records
+        self._meter = meter
+        self._tracer = tracer
         self._models: dict[str, HttpLanguageModel] = {}
 
     def named(self, address: str) -> HttpLanguageModel:
@@ -66,9 +91,20 @@ class HttpLanguageModels:
         from holdfast.adapters.llm.client import ModelClient
         from holdfast.adapters.llm.language_model import HttpLanguageModel
 
-        client = ModelClient(parse(address))
+        parsed = parse(address)
+        counted = self._meter.model_asked if self._meter else None
+        client = ModelClient(
+            parsed, shared=self._allowance(parsed), counted=counted, tracer=self._tracer
+        )
         check_extra(address)
         return HttpLanguageModel(client, AnswerCache(*self._answers))
+
+    def _allowance(self, address: ModelAddress) -> SharedRate | None:
+        """What all processes of the store may send together, if the address names a limit."""
+        limits = address.requests_per_minute, address.tokens_per_minute
+        if limits == (None, None):
+            return None
+        return SharedRate(self._records, f"{address.name} {address.base_url}", *limits)
 
     async def aclose(self) -> None:
         for model in self._models.values():

@@ -29,7 +29,7 @@ def sqlite_path(url: str) -> str:
 def file_path(url: str) -> str:
     path = url.removeprefix("file:").removeprefix("//")
     if not path:
-        raise ConfigurationError(f"blobs = {url!r}: write file:./folder")
+        raise ConfigurationError(f"{url!r} names no folder: write file:./folder")
     return unquote(path)
 
 

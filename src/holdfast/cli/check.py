@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import click
 
-from holdfast.cli.commands import Command, session_of
+from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.session import Session
 from holdfast.errors import HoldfastError
-from holdfast.ports.health import Finding, found
+from holdfast.ports.health import Finding, make_finding
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @session_of
 def command(session: Session) -> int:
     """Check settings and pipelines: exits with 0 when all is well and with 8 when there are
@@ -45,6 +45,7 @@ def _findings(session: Session) -> list[Finding]:
         ]
     if _is_ok(findings[-1]):
         findings.append(_try("lanes", lambda: _lanes(session)))
+        findings.append(_try("projections", lambda: _projections(session)))
     return [*findings, *app_findings(reserved=COMMANDS)]
 
 
@@ -54,9 +55,9 @@ def _is_ok(finding: Finding) -> bool:
 
 def _try(name: str, look: Callable[[], str]) -> Finding:
     try:
-        return found(name, look())
+        return make_finding(name, look())
     except HoldfastError as error:
-        return found(name, str(error), fail=True)
+        return make_finding(name, str(error), fail=True)
 
 
 def _settings(session: Session) -> str:
@@ -70,11 +71,16 @@ def _adapters(session: Session) -> str:
 
     options = session.app_options
     options.make_store()
-    blobs, bus = options.make_blobs(), options.make_bus()
+    blobs, bus, documents = (
+        options.make_blobs(),
+        options.make_bus(),
+        options.make_documents(),
+    )
     adapters = (
         options.store_url or "a store made in code",
         options.blobs_url or ("blobs made in code" if blobs else "no blobs"),
         f"bus {options.bus_url or ('made in code' if bus else 'none')}",
+        *([f"documents {options.documents_url or 'made in code'}"] if documents else []),
     )
     return ", ".join(redacted(adapter) for adapter in adapters)
 
@@ -82,7 +88,7 @@ def _adapters(session: Session) -> str:
 def _pipelines(session: Session) -> str:
     from holdfast.errors import ConfigurationError
 
-    pipelines = session.found.pipelines
+    pipelines = session.discovered.pipelines
     if not pipelines:
         raise ConfigurationError("the app has no pipelines")
     for pipeline in pipelines.values():
@@ -100,5 +106,11 @@ def _lanes(session: Session) -> str:
     from holdfast.engine.lanes import lanes_of
 
     return ", ".join(
-        f"{lane.name} ({lane.order})" for lane in lanes_of(session.found.pipelines.values())
+        f"{lane.name} ({lane.order})" for lane in lanes_of(session.discovered.pipelines.values())
     )
+
+
+def _projections(session: Session) -> str:
+    from holdfast.bootstrap import projections_of
+
+    return ", ".join(projections_of(session.app_options, session.discovered.pipelines.values()))

@@ -31,6 +31,12 @@ def global_options() -> list[click.Parameter]:
             "--store", metavar="URL", help="Where runs live, for example sqlite:///holdfast.db."
         ),
         _global(
+            "--url",
+            metavar="URL",
+            help="Ask this service (with HOLDFAST_API_KEY) instead of opening a store.",
+        ),
+        _global("--local", is_flag=True, help="Open the store, whatever HOLDFAST_URL says."),
+        _global(
             "--app",
             metavar="WHERE",
             multiple=True,
@@ -58,7 +64,7 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """A command with its own options first and the global ones after them, except where it uses a
     name itself."""
 
@@ -89,7 +95,7 @@ def write_options(
 class CommandGroup(click.Group):
     """A noun; its verbs are commands with global options."""
 
-    command_class = Command
+    command_class = CliCommand
 
 
 class Duration(click.ParamType[float]):
@@ -115,8 +121,8 @@ _Decorator = Callable[[Any], Any]
 
 
 def run_argument(name: str = "run", **settings: Any) -> _Decorator:
-    """A run's id or the start of it, completed by the shell."""
-    from holdfast.cli.offers import run_ids
+    """A run's id, the start of it, or its idempotency key; completed by the shell."""
+    from holdfast.cli.completion_values import run_ids
 
     return click.argument(
         name, metavar="RUN…" if "nargs" in settings else "RUN", shell_complete=run_ids, **settings
@@ -124,7 +130,7 @@ def run_argument(name: str = "run", **settings: Any) -> _Decorator:
 
 
 def pipeline_argument() -> _Decorator:
-    from holdfast.cli.offers import pipeline_names
+    from holdfast.cli.completion_values import pipeline_names
 
     return click.argument("pipeline", shell_complete=pipeline_names)
 

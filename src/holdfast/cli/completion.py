@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import Command
+from holdfast.cli.commands import CliCommand
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script that makes your shell complete commands, pipeline names and run ids.

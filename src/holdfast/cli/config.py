@@ -15,6 +15,8 @@ class Setting(Struct):
     origin: str
     environment: str
     help: str
+    no_effect: str = ""
+    """Why it changes nothing, for names that other systems set."""
 
 
 @click.group(cls=CommandGroup)
@@ -26,7 +28,8 @@ def command() -> None:
 @click.option("--origin", is_flag=True, help="Also say where each value comes from.")
 @session_of
 def show(session: Session, origin: bool) -> None:
-    """Show every setting. Passwords in URLs are never shown.
+    """Show every setting, and names that were given and have no effect. Passwords in URLs are never
+    shown.
 
     \b
     Example:
@@ -45,5 +48,16 @@ def show(session: Session, origin: bool) -> None:
             field.help,
         )
         for field in FIELDS
+    ]
+    items += [
+        Setting(
+            useless.name,
+            useless.value,
+            useless.origin,
+            useless.name,
+            f"No effect: {useless.reason}.",
+            useless.reason,
+        )
+        for useless in loaded.useless
     ]
     session.out.items(items, lambda: setting_table(items, origin))

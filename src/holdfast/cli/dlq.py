@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
-from holdfast.cli.commands import CommandGroup, cursor_option, limit_option, session_of, yes_option
+from holdfast.cli.commands import (
+    DURATION,
+    CommandGroup,
+    cursor_option,
+    limit_option,
+    session_of,
+    yes_option,
+)
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.prompts import confirm
-from holdfast.cli.session import Session, actor, wait_for
+from holdfast.cli.session import Session, wait_for
 from holdfast.errors import HoldfastError
+from holdfast.services.service import ClosedLetter
 
 if TYPE_CHECKING:
-    from holdfast.app import Holdfast
-    from holdfast.ports.store import DeadLetter, Store
+    from holdfast.services.service import Service
+    from holdfast.services.views import DeadLetterView
 
-ALL = 1_000_000
+PAGE = 1000
 
 
 @click.group(cls=CommandGroup)
@@ -29,49 +38,39 @@ def command() -> None:
 tenant_option = click.option("--tenant", metavar="NAME", help="Only this tenant's.")
 
 
-class Done(Struct):
-    """What happened to one dead letter. `changed` is False when it was closed before."""
-
-    id: str
-    run: str | None
-    changed: bool
-    error: str | None = None
-
-
 @command.command("list")
 @tenant_option
 @click.option("--all", is_flag=True, help="Also those that were redriven or discarded.")
+@click.option("--since", type=DURATION, help="Only those of this last time, for example 1h.")
 @limit_option()
 @cursor_option()
 @session_of
-def list_(session: Session, tenant: str | None, all: bool, limit: int, cursor: str | None) -> None:
+def list_(
+    session: Session,
+    tenant: str | None,
+    all: bool,
+    since: float | None,
+    limit: int,
+    cursor: str | None,
+) -> None:
     """List open dead letters, newest first.
 
     \b
-    Example:
+    Examples:
       holdfast dlq list --tenant acme
+      holdfast dlq list --since 1h
     """
-    wait_for(_list(session, tenant, all, limit, cursor))
+    earliest = None if since is None else datetime.now(UTC) - timedelta(seconds=since)
+    filters = {"tenant": tenant, "all": all, "since": earliest}
+    wait_for(_list(session, filters, limit, cursor))
 
 
-async def _list(
-    session: Session, tenant: str | None, all: bool, limit: int, cursor: str | None
-) -> None:
+async def _list(session: Session, filters: dict[str, Any], limit: int, cursor: str | None) -> None:
     from holdfast.cli.render.letters import letter_table
-    from holdfast.services.views import dead_letter_view
 
-    async with session.reading() as store:
-        found = await store.dead_letters(
-            tenant=tenant, open_only=not all, limit=ALL if cursor else limit + 1
-        )
-    if cursor is not None:
-        found = found[
-            next((i + 1 for i, letter in enumerate(found) if letter.id == cursor), len(found)) :
-        ]
-    items = [dead_letter_view(letter) for letter in found[:limit]]
-    session.out.items(
-        items, lambda: letter_table(items), items[-1].id if len(found) > limit else None
-    )
+    async with session.service() as service:
+        page = await service.dead_letters.list(**filters, limit=limit, cursor=cursor)
+    session.out.items(page.items, lambda: letter_table(page.items), page.next_cursor)
 
 
 @command.command()
@@ -89,27 +88,10 @@ def show(session: Session, id: str) -> None:
 
 async def _show(session: Session, id: str) -> None:
     from holdfast.cli.render.letters import letter_page
-    from holdfast.services.views import dead_letter_body, dead_letter_error, dead_letter_view
 
-    async with session.client() as holdfast:
-        letter = await holdfast.operations.dead_letter(await _full_id(holdfast.store, id))
-        error = await dead_letter_error(holdfast.store, letter)
-    view, body = dead_letter_view(letter), dead_letter_body(letter)
-    answer = {"dead_letter": view, "error": error, **body}
-    session.out.value(answer, lambda: letter_page(view, error, body))
-
-
-async def _full_id(store: Store, id: str) -> str:
-    """A dead letter's id, or that of the run whose id begins so."""
-    from holdfast.errors import NotFound
-    from holdfast.services.lookup import find_run
-
-    if await store.dead_letter(id) is not None:
-        return id
-    try:
-        return f"run:{(await find_run(store, id.removeprefix('run:'))).id}"
-    except NotFound:
-        return id
+    async with session.service() as service:
+        page = await service.dead_letters.show(id)
+    session.out.value(page, lambda: letter_page(page))
 
 
 @command.command()
@@ -153,45 +135,47 @@ async def _redrive(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    async with session.client() as holdfast:
-        letters = (
-            await _chosen(holdfast, ids)
-            if ids
-            else await _matching(holdfast.store, tenant, pipeline)
-        )
+    async with session.service() as service:
+        letters = await _chosen(service, ids) if ids else await _matching(service, tenant, pipeline)
         if dry_run:
-            _report(
-                session,
-                [Done(letter.id, letter.run, False) for letter in letters],
-                "would be redriven",
-                "",
-            )
+            would_be = [ClosedLetter(letter.id, letter.run, False) for letter in letters]
+            _report(session, would_be, "would be redriven", "")
             return ExitCode.OK
         if len(letters) > 1 or not ids:
             confirm(session, f"Redrive {len(letters)} dead letters?", yes=yes or not letters)
-        done = [
-            await _attempt(letter, holdfast.operations.redrive(letter.id, actor=actor()))
-            for letter in letters
-        ]
+        redrive = service.dead_letters.redrive
+        done = [await _attempt(letter, redrive(letter.id)) for letter in letters]
     _report(session, done, "redriven", "was closed before")
     return _code(done)
 
 
-async def _chosen(holdfast: Holdfast, ids: tuple[str, ...]) -> list[DeadLetter]:
-    return [await holdfast.operations.dead_letter(await _full_id(holdfast.store, id)) for id in ids]
+async def _chosen(service: Service, ids: tuple[str, ...]) -> list[DeadLetterView]:
+    return [(await service.dead_letters.show(id)).dead_letter for id in ids]
 
 
-async def _matching(store: Store, tenant: str | None, pipeline: str | None) -> list[DeadLetter]:
-    found = await store.dead_letters(tenant=tenant, limit=ALL)
-    return [one for one in found if pipeline is None or one.attributes.get("pipeline") == pipeline]
+async def _matching(
+    service: Service, tenant: str | None, pipeline: str | None
+) -> list[DeadLetterView]:
+    letters: list[DeadLetterView] = []
+    cursor: str | None = None
+    while True:
+        page = await service.dead_letters.list(
+            tenant=tenant, pipeline=pipeline, limit=PAGE, cursor=cursor
+        )
+        letters += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return letters
 
 
-async def _attempt(letter: DeadLetter, work: Any) -> Done:
+async def _attempt(
+    letter: DeadLetterView, change: Coroutine[Any, Any, ClosedLetter]
+) -> ClosedLetter:
     """One that can't be redriven must not keep the others from it."""
     try:
-        return Done(letter.id, letter.run, await work)
+        return await change
     except HoldfastError as error:
-        return Done(letter.id, letter.run, False, str(error))
+        return ClosedLetter(letter.id, letter.run, False, str(error))
 
 
 @command.command()
@@ -210,30 +194,27 @@ def discard(session: Session, ids: tuple[str, ...], reason: str, yes: bool) -> i
 
 
 async def _discard(session: Session, ids: tuple[str, ...], reason: str, yes: bool) -> int:
-    async with session.client() as holdfast:
-        letters = await _chosen(holdfast, ids)
+    async with session.service() as service:
+        letters = await _chosen(service, ids)
         if len(letters) > 1:
             confirm(session, f"Discard {len(letters)} dead letters?", yes=yes)
-        operations = holdfast.operations
-        done = [
-            await _attempt(one, operations.discard(one.id, actor=actor(), reason=reason))
-            for one in letters
-        ]
+        discard = service.dead_letters.discard
+        done = [await _attempt(letter, discard(letter.id, reason=reason)) for letter in letters]
     _report(session, done, "discarded", "was closed before")
     return _code(done)
 
 
-def _report(session: Session, done: list[Done], verb: str, otherwise: str) -> None:
+def _report(session: Session, done: list[ClosedLetter], verb: str, otherwise: str) -> None:
     if not session.out.for_people:
         session.out.items(done, lambda: "")
         return
-    for one in done:
+    for item in done:
         session.out.line(
-            f"{one.id} {one.error or (verb if one.changed or not otherwise else otherwise)}"
+            f"{item.id} {item.error or (verb if item.changed or not otherwise else otherwise)}"
         )
     if not done:
         session.out.note("no dead letters")
 
 
-def _code(done: list[Done]) -> int:
-    return ExitCode.CONFLICT if any(one.error for one in done) else ExitCode.OK
+def _code(done: list[ClosedLetter]) -> int:
+    return ExitCode.CONFLICT if any(item.error for item in done) else ExitCode.OK

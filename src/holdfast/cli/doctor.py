@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli.commands import Command, session_of
+from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.session import Session, wait_for
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.ports.health import Finding, Findings
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option(
     "--fix",
     is_flag=True,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 )
 @session_of
 def command(session: Session, fix: bool) -> int:
-    """Check store, blobs, bus, model and runs, live: exits with 0 when nothing is broken and with 8
-    otherwise.
+    """Check store, blobs, bus, documents, model and runs, live: exits with 0 when nothing is broken
+    and with 8 otherwise.
 
     Leaves nothing behind, and shows no password or key. Warnings do not change the exit code.
 
@@ -45,7 +45,9 @@ def command(session: Session, fix: bool) -> int:
         _print_sum(session, findings)
     else:
         session.out.items(findings, lambda: "")
-    return ExitCode.PROBLEMS if any(one.status == "fail" for one in findings) else ExitCode.OK
+    return (
+        ExitCode.PROBLEMS if any(finding.status == "fail" for finding in findings) else ExitCode.OK
+    )
 
 
 async def _collect(session: Session, fix: bool) -> list[Finding]:
@@ -74,18 +76,23 @@ async def _everything(session: Session, fix: bool) -> Findings:
     """Settings come first: without them nobody knows where the rest is."""
     from holdfast.services.doctor import is_ready, named
 
-    seen: list[Finding] = []
+    findings: list[Finding] = []
     async for finding in named("settings", _settings(session)):
-        seen.append(finding)
+        findings.append(finding)
         yield finding
-    if any(one.status == "fail" for one in seen):
+    if any(finding.status == "fail" for finding in findings):
         return
     async for finding in named("store", _store(session, fix)):
-        seen.append(finding)
+        findings.append(finding)
         yield finding
-    areas = [("blobs", _blobs(session)), ("bus", _bus(session)), ("llm", _llm(session))]
+    areas = [
+        ("blobs", _blobs(session)),
+        ("bus", _bus(session)),
+        ("documents", _documents(session)),
+        ("llm", _llm(session)),
+    ]
     areas += _app_checks(session)
-    if session.app_options.store_url is None or is_ready(seen):
+    if session.app_options.store_url is None or is_ready(findings):
         areas.append(("runs", _runs(session)))
     for area, checks in areas:
         async for finding in named(area, checks):
@@ -130,25 +137,25 @@ async def _settings(session: Session) -> Findings:
 
 async def _store(session: Session, fix: bool) -> Findings:
     from holdfast import bootstrap
-    from holdfast.ports.health import found
+    from holdfast.ports.health import make_finding
     from holdfast.services.doctor import is_ready, trial
     from holdfast.settings import redacted
 
     url = session.app_options.store_url
-    yield found(
+    yield make_finding(
         "address", redacted(url) if url else "made in code: only what it does can be looked at"
     )
     if url is not None:
         if fix:
-            yield found(
+            yield make_finding(
                 "repair",
                 ", ".join(await bootstrap.repair_store(url)) or "created or migrated where needed",
             )
-        seen: list[Finding] = []
+        findings: list[Finding] = []
         async for finding in bootstrap.store_health(url):
-            seen.append(finding)
+            findings.append(finding)
             yield finding
-        if not is_ready(seen):
+        if not is_ready(findings):
             return
     async for finding in trial(session.app_options.make_store):
         yield finding
@@ -166,12 +173,29 @@ async def _blobs(session: Session) -> Findings:
 
 async def _bus(session: Session) -> Findings:
     from holdfast import bootstrap
+    from holdfast.bootstrap.pubsub import flow_findings, topology
 
     options = session.app_options
     if options.bus_url is None and options.bus is not None:
         return  # made in code: nothing is known about it
-    async for finding in bootstrap.bus_health(options.bus_url or "none", options.store_url):
+    url, wanted = options.bus_url or "none", topology(session.loaded)
+    async for finding in bootstrap.bus_health(url, options.store_url, wanted):
         yield finding
+    for finding in flow_findings(session.loaded) if url != "none" else ():
+        yield finding
+
+
+async def _documents(session: Session) -> Findings:
+    """Where documents go and, if it is another place, where pipeline locks live."""
+    from holdfast import bootstrap
+
+    url, locks = session.app_options.documents_url, session.loaded.settings.locks.store
+    if url is not None:
+        async for finding in bootstrap.documents_health(url):
+            yield finding
+    if locks is not None and locks != url and bootstrap.has_port(locks, "records"):
+        async for finding in bootstrap.documents_health(locks):
+            yield finding
 
 
 async def _llm(session: Session) -> Findings:

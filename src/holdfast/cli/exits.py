@@ -28,15 +28,11 @@ class ExitCode(IntEnum):
     TERMINATED = 143
 
 
-class Declined(errors.HoldfastError):
+class NotConfirmed(errors.HoldfastError):
     """Somebody said no at a prompt."""
 
 
-class StillGoing(errors.HoldfastError):
-    """The waiting ended before the run did."""
-
-
-class Paused(StillGoing):
+class Paused(errors.StillRunning):
     """The run waits for somebody to resume it."""
 
     def __init__(self, run_id: str, why: str) -> None:
@@ -59,12 +55,13 @@ _CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (errors.UnknownPipeline, ExitCode.NOT_FOUND),
     (errors.Conflict, ExitCode.CONFLICT),
     (errors.LeaseLost, ExitCode.CONFLICT),
+    (errors.Forbidden, ExitCode.PERMISSION),
+    (errors.StillRunning, ExitCode.NOT_YET),
     (errors.Fix, ExitCode.USAGE),
     (errors.RunFailed, ExitCode.RUN_FAILED),
     (errors.RunCancelled, ExitCode.RUN_FAILED),
     (RunEnded, ExitCode.RUN_FAILED),
-    (Declined, ExitCode.NOT_YET),
-    (StillGoing, ExitCode.NOT_YET),
+    (NotConfirmed, ExitCode.NOT_YET),
     (Unexpected, ExitCode.PROBLEMS),
     (PermissionError, ExitCode.PERMISSION),
 )

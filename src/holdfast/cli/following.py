@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast.cli.exits import RunEnded, StillGoing, Unexpected
+from holdfast.cli.exits import RunEnded, Unexpected
 from holdfast.cli.output import Output
 from holdfast.cli.session import Session
+from holdfast.errors import StillRunning
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from holdfast.model.run import Run
-    from holdfast.ports.store import Store
+    from holdfast.services.service import Runs
     from holdfast.services.views import RunView
+
+
+class Fetch(Protocol):
+    """What of a run is printed: all behind so many."""
+
+    async def __call__(self, name: str, *, after: int) -> list[Any]: ...
 
 
 class Tail:
     """Prints what is there and, when following, what comes, until the run has ended."""
 
-    def __init__(
-        self,
-        out: Output,
-        store: Store,
-        fetch: Callable[[Store, str, int], Awaitable[list[Any]]],
-        line: Callable[[Any], Text],
-    ) -> None:
+    def __init__(self, out: Output, runs: Runs, fetch: Fetch, line: Callable[[Any], Text]) -> None:
         self._out = out
-        self._store = store
+        self._runs = runs
         self._fetch = fetch
         self._line = line
         self._printed = 0
 
-    async def print(self, run: Run, follow: bool) -> None:
-        from holdfast.services.following import follow as follow_run
-
+    async def print(self, run: str, follow: bool) -> None:
         if not follow:
-            return await self._print_all(run.id)
-        async for _ in follow_run(self._store, run.id):
-            await self._print_new(run.id)
+            return await self._print_all(run)
+        async for view in self._runs.watch(run):
+            await self._print_new(view.run.id)
         return None
 
     async def _print_all(self, run: str) -> None:
         items: list[Any] = []
-        while page := await self._fetch(self._store, run, len(items)):
+        while page := await self._fetch(run, after=len(items)):
             items += page
         if self._out.for_people:
             self._print_lines(items)
@@ -54,7 +51,7 @@ class Tail:
             self._out.items(items, lambda: "")
 
     async def _print_new(self, run: str) -> None:
-        while page := await self._fetch(self._store, run, self._printed):
+        while page := await self._fetch(run, after=self._printed):
             self._printed += len(page)
             self._print_lines(page)
 
@@ -66,36 +63,24 @@ class Tail:
                 Output("jsonl").json(item)
 
 
-async def watch(session: Session, run_id: str, timeout: float | None, expect: str | None) -> None:
+async def watch(session: Session, run: str, timeout: float | None, expect: str | None) -> None:
     """Show a run until it has ended; raise how it ended unless that is what was wanted."""
+    from holdfast.cli.progress import progress_on
     from holdfast.model.duration import humanise
-    from holdfast.services.lookup import find_run
 
-    async with session.reading() as store:
-        run = await find_run(store, run_id)
+    async with session.service() as service:
+        id = (await service.runs.find(run)).id
+        view: RunView | None = None
         try:
             async with asyncio.timeout(timeout):
-                view = await _watch(session, store, run)
+                with progress_on(session.out) as progress:
+                    async for view in service.runs.watch(id):
+                        progress.show(view)
         except TimeoutError as error:
-            raise StillGoing(
-                f"run {run.id} is still going after {humanise(timeout or 0)}"
-            ) from error
+            raise StillRunning(f"run {id} is still going after {humanise(timeout or 0)}") from error
+    assert view is not None, "what has ended was looked at"
     _print_end(session, view)
     _judge(view, expect)
-
-
-async def _watch(session: Session, store: Store, run: Run) -> RunView:
-    from holdfast.cli.progress import progress_on
-    from holdfast.services.following import follow
-    from holdfast.services.views import live_view, run_view
-
-    declared = session.declared_steps(run)
-    look = run_view if run.parent else live_view  # only the full view knows what was taken over
-    with progress_on(session.out) as progress:
-        async for newest in follow(store, run.id):
-            progress.show(await look(store, newest, time.time(), declared))
-            run = newest
-    return await run_view(store, run, time.time(), declared)
 
 
 def _print_end(session: Session, view: RunView) -> None:

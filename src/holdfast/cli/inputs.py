@@ -1,5 +1,5 @@
-"""A run's input from the command line: `name=text`, `name:=json`, dotted paths, `=text` or `:=json`
-for all of it, or a file."""
+"""A run's input from the command line: `name=text`, `name:=json`, dotted paths; for all of it
+a JSON object or list, `=text` or `:=json`, or a file."""
 
 from __future__ import annotations
 
@@ -55,16 +55,29 @@ def _assigned(value: Any, assignment: str) -> Any:
 
 def _parsed(assignment: str) -> tuple[str, Any]:
     """`a.b=text` gives text, `a.b:=json` gives what the JSON says; without a name it is the whole
-    input."""
+    input, and so is a JSON object or list."""
+    if assignment.lstrip().startswith(("{", "[")):
+        return "", _json(assignment, f"--input {assignment}")
     name, equals, text = assignment.partition("=")
     if not equals:
         raise InvalidInput(
-            f"--input {assignment!r} is not understood: write name=text or name:=json; for an "
-            "input that is no object =text or :=json, for example ':=[1, 2]'"
+            f"--input {assignment!r} is not understood: write name=text or name:=json; for all of "
+            "it a JSON object or list, =text or :=json"
         )
     if name.endswith(":"):
         return name[:-1], _json(text, f"--input {assignment}")
     return name, text
+
+
+def read_labels(assignments: Sequence[str]) -> dict[str, str]:
+    """`--label user_id=42`, repeated."""
+    labels: dict[str, str] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidInput(f"--label {assignment!r} is not understood: write NAME=TEXT")
+        labels[name] = value
+    return labels
 
 
 def _object(container: Any, assignment: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli.commands import CommandGroup, session_of, yes_option
 from holdfast.cli.prompts import confirm
-from holdfast.cli.session import Session, actor, wait_for
+from holdfast.cli.session import Session, wait_for
 
 
 @click.group(cls=CommandGroup)
@@ -17,7 +17,8 @@ def command() -> None:
 @command.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """List the locks that are held now; the leader of a fifo lane holds `lane:NAME`.
+    """List what is held now: locks, the leaderships of fifo lanes (`lane:NAME`), pipeline locks,
+    and the live runs of unique pipelines.
 
     \b
     Example:
@@ -28,10 +29,9 @@ def list_(session: Session) -> None:
 
 async def _list(session: Session) -> None:
     from holdfast.cli.render.locks import lock_table
-    from holdfast.services.views import lock_view
 
-    async with session.reading() as store:
-        items = [lock_view(lock) for lock in await store.locks()]
+    async with session.service() as service:
+        items = await service.locks.list()
     session.out.items(items, lambda: lock_table(items))
 
 
@@ -41,24 +41,24 @@ async def _list(session: Session) -> None:
 @yes_option()
 @session_of
 def release(session: Session, name: str, reason: str, yes: bool) -> None:
-    """Take a lock away from its holder. The epoch rises, so the old holder can write nothing more.
+    """Take a lock away from its holder. The epoch rises, so the old holder can write nothing more;
+    a pipeline lock has none, and who held it is not stopped.
 
     \b
-    Example:
+    Examples:
       holdfast locks release lane:generate --reason "host is gone"
+      holdfast locks release pipeline_lock:acme1281:gcp_billing_export
     """
     wait_for(_release(session, name, reason, yes))
 
 
 async def _release(session: Session, name: str, reason: str, yes: bool) -> None:
-    async with session.client() as holdfast:
-        holder = next(
-            (lock.owner for lock in await holdfast.store.locks() if lock.name == name), None
-        )
-        if holder is not None:
+    async with session.service() as service:
+        holders = {lock.name: lock.holder for lock in await service.locks.list()}
+        if (holder := holders.get(name)) is not None:
             confirm(session, f"Take lock {name!r} away from {holder}?", yes=yes, typed=name)
-        await holdfast.operations.release_lock(name, actor=actor(), reason=reason)
+        done = await service.locks.release(name, reason=reason)
     if session.out.for_people:
         session.out.line(f"{name} released")
     else:
-        session.out.json({"lock": name, "released": True, "holder": holder})
+        session.out.json(done)

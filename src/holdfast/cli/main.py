@@ -17,12 +17,21 @@ from holdfast.errors import HoldfastError
 COMMANDS: dict[str, str] = {
     "run": "Start a run of a pipeline, execute it here and print its result.",
     "worker": "Execute queued runs until told to stop.",
+    "serve": "Serve the HTTP API until told to stop.",
+    "workers": "Workers: who executes runs, and who has vanished.",
     "runs": "Look at runs, and change their course.",
+    "explain": "Say why a run is not running, or why it failed.",
     "dlq": "Dead letters: list, show, redrive, discard.",
     "locks": "Locks and leaders: who holds what.",
     "lanes": "Lanes: what waits, what runs, who leads.",
+    "tenants": "Tenants: who runs belong to, quotas, API keys.",
+    "audit": "Interventions: who changed what, and why.",
+    "projections": "Projections: what leaves for other systems, and how far they are.",
+    "webhooks": "Webhooks: who is told what happens, and what was delivered.",
     "promote": "Move everything from one store to another, and check it.",
     "pipelines": "Pipelines: what can be run here.",
+    "openapi": "Print the OpenAPI document of the HTTP API.",
+    "setup": "Create topics and subscriptions that a deployment needs.",
     "check": "Check settings and pipelines without running anything.",
     "doctor": "Check store, blobs, bus, model and runs, live, with why and fix.",
     "config": "Show every setting and where its value comes from.",
@@ -115,9 +124,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _explained(error: Exception) -> str:
-    """What happened, in one line that ends with what to do."""
+    """What happened, in one line that ends with what to do; below it what has to be shown as it is
+    stands in lines of its own, indented."""
     if isinstance(error, HoldfastError):
-        return " ".join(str(error).split())
+        message = str(error)
+        return message if "\n  " in message else " ".join(message.split())
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object!r:.100} is no text: give it in the encoding of the terminal"
     if isinstance(error, PermissionError):
         return f"permission denied: {error.filename or error}"
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli.commands import CommandGroup, pipeline_argument, session_of
-from holdfast.cli.session import Session
+from holdfast.cli.session import Session, wait_for
 
 
 @click.group(cls=CommandGroup)
@@ -22,13 +22,14 @@ def list_(session: Session) -> None:
     Example:
       holdfast --app pipelines.py pipelines list
     """
-    from holdfast.cli.render.pipelines import pipeline_table
-    from holdfast.services.catalogue import pipeline_view
+    wait_for(_list(session))
 
-    found = session.found
-    items = [
-        pipeline_view(pipeline, found.origins[name]) for name, pipeline in found.pipelines.items()
-    ]
+
+async def _list(session: Session) -> None:
+    from holdfast.cli.render.pipelines import pipeline_table
+
+    async with session.pipelines() as pipelines:
+        items = await pipelines.list()
     session.out.items(items, lambda: pipeline_table(items))
 
 
@@ -44,10 +45,15 @@ def graph(session: Session, pipeline: str, mermaid: bool) -> None:
       holdfast pipelines graph report
       holdfast pipelines graph report --mermaid > report.mmd
     """
-    from holdfast.cli.render.pipelines import pipeline_graph
-    from holdfast.services.catalogue import as_mermaid, pipeline_view
+    wait_for(_graph(session, pipeline, mermaid))
 
-    view = pipeline_view(session.pipeline(pipeline), session.found.origins[pipeline])
+
+async def _graph(session: Session, pipeline: str, mermaid: bool) -> None:
+    from holdfast.cli.render.pipelines import pipeline_graph
+    from holdfast.services.catalogue import as_mermaid
+
+    async with session.pipelines() as pipelines:
+        view = await pipelines.show(pipeline)
     if mermaid:
         session.out.line(as_mermaid(view))
     else:
@@ -65,5 +71,9 @@ def schema(session: Session, pipeline: str, result: bool) -> None:
     Example:
       holdfast pipelines schema report > report.schema.json
     """
-    found = session.pipeline(pipeline)
-    session.out.json((found.result_step.result if result else found.input).json_schema())
+    wait_for(_schema(session, pipeline, result))
+
+
+async def _schema(session: Session, pipeline: str, result: bool) -> None:
+    async with session.pipelines() as pipelines:
+        session.out.json(await pipelines.schema(pipeline, result=result))

@@ -12,14 +12,16 @@ from holdfast.services.steps import StepView
 from holdfast.services.views import RunView
 
 
-class Progress(Protocol):
+class RunProgress(Protocol):
     def show(self, view: RunView) -> None: ...
 
 
-def progress_on(out: Output) -> AbstractContextManager[Progress]:
+def progress_on(out: Output) -> AbstractContextManager[RunProgress]:
     """What suits the place where stderr goes to."""
     return (
-        LivePage(out) if out.errors.is_terminal and not out.errors.is_dumb_terminal else Lines(out)
+        LivePage(out)
+        if out.errors.is_terminal and not out.errors.is_dumb_terminal
+        else RunLines(out)
     )
 
 
@@ -45,7 +47,7 @@ class LivePage:
         self._live.update(step_bars(view, self._console.width))
 
 
-class Lines:
+class RunLines:
     """One line for each change of the run or of a step."""
 
     def __init__(self, out: Output) -> None:
@@ -53,7 +55,7 @@ class Lines:
         self._state = ""
         self._steps: dict[str, str] = {}
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> RunLines:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,7 +70,7 @@ class Lines:
         self._show_state(view)
 
     def _show_state(self, view: RunView) -> None:
-        state = _told(view)
+        state = _state_line(view)
         if state != self._state:
             self._state = state
             self._out.note(f"{view.run.id} {state}")
@@ -80,13 +82,13 @@ class Lines:
         self._steps[step.name] = word
         duration = f" in {humanise(step.duration or 0)}" if word == StepStatus.COMPLETED else ""
         error = step.error if step.status == StepStatus.FAILED else None
-        why = f": {error.name}: {error.message}" if error else ""
-        self._out.note(f"  {step.name} {word.replace('_', ' ')}{duration}{why}")
+        reason = f": {error.name}: {error.message}" if error else ""
+        self._out.note(f"  {step.name} {word.replace('_', ' ')}{duration}{reason}")
 
 
-def _told(view: RunView) -> str:
+def _state_line(view: RunView) -> str:
     run = view.run
     if run.state == "running":
         return f"running (try {run.attempts} of {run.attempt_limit})"
-    why = str(run.error) if run.error else run.reason
-    return f"{run.state}: {why}" if why else run.state
+    reason = str(run.error) if run.error else run.reason
+    return f"{run.state}: {reason}" if reason else run.state

@@ -10,12 +10,12 @@ from urllib.parse import unquote
 import click
 from msgspec import Struct
 
-from holdfast.cli.commands import Command, session_of
+from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.exits import ExitCode, Unexpected
 from holdfast.cli.session import Session, actor, wait_for
 
 if TYPE_CHECKING:
-    from holdfast.services.promotion import Outlook, Promotion
+    from holdfast.services.promotion import Promotion, PromotionPlan
 
 
 class BlobsView(Struct):
@@ -41,7 +41,7 @@ class PromotionView(Struct):
     seconds: float
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("source")
 @click.argument("target", required=False)
 @click.option(
@@ -72,11 +72,11 @@ def command(
     """
     if undo and dry_run:
         raise click.UsageError("--undo and --dry-run do not go together")
-    places = Places(session, source, target or session.loaded.settings.store)
-    return wait_for(_undo(places, force) if undo else _promote(places, dry_run, force))
+    stores = Stores(session, source, target or session.loaded.settings.store)
+    return wait_for(_undo(stores, force) if undo else _promote(stores, dry_run, force))
 
 
-class Places:
+class Stores:
     """The two stores and their blobs."""
 
     def __init__(self, session: Session, source: str, target: str) -> None:
@@ -96,30 +96,34 @@ class Places:
             raise ConfigurationError(
                 f"{self.source} is given twice: name the store to move, then where to move it"
             )
-        given = settings.blobs
-        self.blobs = _absolute(given or default_blobs(source))
-        self.blobs_then = _absolute(given or default_blobs(target))
+        setting = settings.blobs
+        self.blobs = _absolute(setting or default_blobs(source))
+        self.blobs_then = _absolute(setting or default_blobs(target))
 
-    def promotion(self, told: Any) -> Promotion:
+    def promotion(self, report_progress: Any) -> Promotion:
         from holdfast.bootstrap import make_blobs
         from holdfast.services.inventory import BlobCheck
-        from holdfast.services.promotion import Place, Promotion
+        from holdfast.services.promotion import NamedMover, Promotion
 
         source, target = self.movers
         self.check = BlobCheck(make_blobs(self.blobs) if self.blobs else None)
         return Promotion(
-            Place(source, self.source), Place(target, self.target), self.clock, told, self.check
+            NamedMover(source, self.source),
+            NamedMover(target, self.target),
+            self.clock,
+            report_progress,
+            self.check,
         )
 
-    def view(self, outlook: Outlook, moved: bool, took: float) -> PromotionView:
-        inventory = outlook.inventory
+    def view(self, plan: PromotionPlan, moved: bool, took: float) -> PromotionView:
+        inventory = plan.inventory
         needed = self.blobs if self.blobs != self.blobs_then else None
         return PromotionView(
             self.source,
             self.target,
-            outlook.target,
+            plan.target,
             moved,
-            outlook.obstacles,
+            plan.obstacles,
             dict(inventory.states),
             [
                 {
@@ -143,33 +147,33 @@ def _absolute(blobs: str | None) -> str | None:
     return f"file:{Path(unquote(blobs[len('file:') :].removeprefix('//'))).resolve()}"
 
 
-async def _promote(places: Places, dry_run: bool, force: bool) -> int:
-    from holdfast.cli.moving import progress_on
+async def _promote(stores: Stores, dry_run: bool, force: bool) -> int:
+    from holdfast.cli.promotion_progress import promotion_progress_on
     from holdfast.cli.render.promotion import promotion_page
 
     began = time.monotonic()
-    with progress_on(places.session.out) as progress:
-        promotion = places.promotion(progress.show)
-        outlook = await (promotion.outlook(force=force) if dry_run else _move(promotion, force))
-    view = places.view(outlook, not dry_run, time.monotonic() - began)
-    places.session.out.value(view, lambda: promotion_page(view))
+    with promotion_progress_on(stores.session.out) as progress:
+        promotion = stores.promotion(progress.show)
+        plan = await (promotion.plan(force=force) if dry_run else _move(promotion, force))
+    view = stores.view(plan, not dry_run, time.monotonic() - began)
+    stores.session.out.value(view, lambda: promotion_page(view))
     return ExitCode.CONFLICT if view.obstacles else ExitCode.OK
 
 
-async def _move(promotion: Promotion, force: bool) -> Outlook:
-    from holdfast.services.promotion import Different, Outlook
+async def _move(promotion: Promotion, force: bool) -> PromotionPlan:
+    from holdfast.services.promotion import Different, PromotionPlan
 
     try:
-        return Outlook(await promotion.move(actor(), force=force), "complete")
+        return PromotionPlan(await promotion.move(actor(), force=force), "complete")
     except Different as error:
         raise Unexpected(str(error)) from error
 
 
-async def _undo(places: Places, force: bool) -> int:
-    await places.promotion(lambda *_: None).undo(force=force)
-    out = places.session.out
+async def _undo(stores: Stores, force: bool) -> int:
+    await stores.promotion(lambda *_: None).undo(force=force)
+    out = stores.session.out
     if out.for_people:
-        out.line(f"{places.source} goes on; {places.target} is closed")
+        out.line(f"{stores.source} goes on; {stores.target} is closed")
     else:
-        out.json({"source": places.source, "target": places.target, "undone": True})
+        out.json({"source": stores.source, "target": stores.target, "undone": True})
     return ExitCode.OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from holdfast.cli.exits import Declined
+from holdfast.cli.exits import NotConfirmed
 from holdfast.cli.session import Session, is_interactive
 from holdfast.errors import ConfigurationError
 
@@ -20,4 +20,4 @@ def confirm(session: Session, question: str, *, yes: bool, typed: str | None = N
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
     if answer != wanted and not (typed is None and answer.lower() in ("y", "yes")):
-        raise Declined("nothing was changed")
+        raise NotConfirmed("nothing was changed")

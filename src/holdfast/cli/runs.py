@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
 
 from holdfast.cli.commands import (
     DURATION,
@@ -18,14 +16,12 @@ from holdfast.cli.commands import (
     session_of,
     yes_option,
 )
-from holdfast.cli.exits import RunEnded, StillGoing
 from holdfast.cli.prompts import confirm
-from holdfast.cli.session import Session, actor, stored_text, wait_for
+from holdfast.cli.session import Session, wait_for
 
 if TYPE_CHECKING:
-    from holdfast.model.run import Run
-    from holdfast.ports.store import Store
-    from holdfast.services.views import RunView
+    from holdfast.ports.store import RunFilter
+    from holdfast.services.service import Changed
 
 
 @click.group(cls=CommandGroup)
@@ -37,13 +33,6 @@ follow_option = click.option("--follow", "-f", is_flag=True, help="Go on until t
 reason_option = click.option("--reason", metavar="TEXT", default="", help="Why; kept with the run.")
 
 
-class Changed(Struct):
-    """What a change of one run answers."""
-
-    run: str
-    state: str
-
-
 # --- looking --------------------------------------------------------------------------------------
 
 
@@ -53,39 +42,35 @@ class Changed(Struct):
 @click.option("--tenant", metavar="NAME", help="Only runs of this tenant.")
 @click.option("--lane", metavar="NAME", help="Only runs in this lane.")
 @click.option("--key", metavar="KEY", help="Only the run with this idempotency key.")
+@click.option(
+    "--label", multiple=True, metavar="NAME=TEXT", help="Only runs with this label. Repeatable."
+)
 @limit_option()
 @cursor_option()
 @session_of
-def list_(session: Session, limit: int, cursor: str | None, **where: Any) -> None:
+def list_(
+    session: Session, limit: int, cursor: str | None, label: tuple[str, ...], **where: Any
+) -> None:
     """List runs, newest first.
 
     \b
     Examples:
       holdfast runs list --state failed --pipeline report
+      holdfast runs list --label user_id=42
       holdfast runs list --json | jq -r '.items[].id'
     """
+    from holdfast.cli.inputs import read_labels
     from holdfast.ports.store import RunFilter
 
-    wait_for(_list(session, RunFilter(**where), limit, _position(cursor)))
+    wait_for(_list(session, RunFilter(**where, labels=read_labels(label)), limit, cursor))
 
 
-def _position(cursor: str | None) -> int | None:
-    if cursor is not None and not cursor.isdigit():
-        raise click.BadParameter("give the next_cursor of the page before", param_hint="--cursor")
-    return None if cursor is None else int(cursor)
-
-
-async def _list(session: Session, where: Any, limit: int, before: int | None) -> None:
+async def _list(session: Session, where: RunFilter, limit: int, cursor: str | None) -> None:
     from holdfast.cli.render.runs import run_table
-    from holdfast.services.views import summary
 
-    async with session.reading() as store:
-        found = await store.runs(where, limit=limit + 1, before=before)
-    page = found[:limit]
-    items = [summary(run, time.time()) for run in page]
-    session.out.items(
-        items, lambda: run_table(items), str(page[-1].seq) if len(found) > limit else None
-    )
+    async with session.service() as service:
+        page = await service.runs.list(where, limit=limit, cursor=cursor)
+    session.out.items(page.items, lambda: run_table(page.items), page.next_cursor)
 
 
 @command.command()
@@ -94,7 +79,7 @@ async def _list(session: Session, where: Any, limit: int, before: int | None) ->
     "--format",
     type=click.Choice(["timeline", "state"]),
     default="timeline",
-    help="state prints the state document of the report service (seed 000).",
+    help="state prints the state document that the projection state_documents writes.",
 )
 @session_of
 def show(session: Session, run: str, format: str) -> None:
@@ -112,30 +97,14 @@ def show(session: Session, run: str, format: str) -> None:
 async def _show(session: Session, run: str) -> None:
     from holdfast.cli.render.runs import run_page
 
-    async with session.reading() as store:
-        view = await _view(session, store, await _find(store, run))
+    async with session.service() as service:
+        view = await service.runs.show(run)
     session.out.value(view, lambda: run_page(view, min(120, session.out.console.width)))
 
 
 async def _show_state(session: Session, run: str) -> None:
-    from holdfast.services.statedocument import state_document
-
-    async with session.client() as holdfast:
-        store = holdfast.store
-        view = await _view(session, store, await _find(store, run))
-        session.out.json(await state_document(store, view, holdfast.runtime.payloads.fetch))
-
-
-async def _find(store: Store, run: str) -> Run:
-    from holdfast.services.lookup import find_run
-
-    return await find_run(store, run)
-
-
-async def _view(session: Session, store: Store, run: Run) -> RunView:
-    from holdfast.services.views import run_view
-
-    return await run_view(store, run, time.time(), session.declared_steps(run))
+    async with session.service() as service:
+        session.out.json(await service.runs.state(run))
 
 
 @command.command()
@@ -151,25 +120,9 @@ def result(session: Session, run: str) -> None:
     wait_for(_result(session, run))
 
 
-async def _result(session: Session, run_id: str) -> None:
-    from msgspec import Raw
-
-    async with session.client() as holdfast:
-        run = await _find(holdfast.store, run_id)
-        if run.state in ("failed", "cancelled"):
-            raise RunEnded(f"run {run.id} has no result, it {_ended(run)}")
-        if run.state != "succeeded":
-            raise StillGoing(
-                f"run {run.id} is {run.state}; wait for it with `holdfast runs watch {run.id}`"
-            )
-        text = await stored_text(holdfast, run.result, f"the result of run {run.id}")
-    session.out.json(Raw(text.encode()))
-
-
-def _ended(run: Run) -> str:
-    if run.state == "failed":
-        return f"failed: {run.error}"
-    return "was cancelled" + (f": {run.reason}" if run.reason else "")
+async def _result(session: Session, run: str) -> None:
+    async with session.service() as service:
+        session.out.json(await service.runs.result(run))
 
 
 @command.command()
@@ -187,17 +140,12 @@ def events(session: Session, run: str, follow: bool) -> None:
     wait_for(_events(session, run, follow))
 
 
-async def _events(session: Session, run_id: str, follow: bool) -> None:
+async def _events(session: Session, run: str, follow: bool) -> None:
     from holdfast.cli.following import Tail
     from holdfast.cli.render.runs import event_line
-    from holdfast.services.views import event_view
 
-    async def fetch(store: Store, run: str, after: int) -> list[Any]:
-        return [event_view(event) for event in (await store.history(run))[after:]]
-
-    async with session.reading() as store:
-        run = await _find(store, run_id)
-        await Tail(session.out, store, fetch, event_line).print(run, follow)
+    async with session.service() as service:
+        await Tail(session.out, service.runs, service.runs.events, event_line).print(run, follow)
 
 
 @command.command()
@@ -215,17 +163,12 @@ def logs(session: Session, run: str, follow: bool) -> None:
     wait_for(_logs(session, run, follow))
 
 
-async def _logs(session: Session, run_id: str, follow: bool) -> None:
+async def _logs(session: Session, run: str, follow: bool) -> None:
     from holdfast.cli.following import Tail
     from holdfast.cli.render.runs import log_line
-    from holdfast.services.views import log_view
 
-    async def fetch(store: Store, run: str, after: int) -> list[Any]:
-        return [log_view(line) for line in await store.logs(run, after=after)]
-
-    async with session.reading() as store:
-        run = await _find(store, run_id)
-        await Tail(session.out, store, fetch, log_line).print(run, follow)
+    async with session.service() as service:
+        await Tail(session.out, service.runs, service.runs.logs, log_line).print(run, follow)
 
 
 @command.command()
@@ -255,7 +198,11 @@ def watch(session: Session, run: str, timeout: float | None, expect: str | None)
 @yes_option()
 @session_of
 def cancel(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> None:
-    """Cancel runs for good: once this returns, nothing further starts or commits for them.
+    """Cancel runs for good: once this returns, nothing commits for them any more.
+
+    Steps and items under way are stopped. Nothing further starts later than 0.2 s after this
+    returns, while notifications arrive and no step blocks the worker's event loop; otherwise by the
+    next renewal of the lease (10 s).
 
     \b
     Example:
@@ -271,6 +218,8 @@ def cancel(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> N
 @session_of
 def pause(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> None:
     """Park runs, checkpoints kept, until somebody resumes them.
+
+    Work under way is stopped as soon as by `holdfast runs cancel`.
 
     \b
     Example:
@@ -297,24 +246,22 @@ def resume(session: Session, runs: tuple[str, ...], attempts: int | None, yes: b
 
 
 async def _change(
-    session: Session, verb: str, ids: tuple[str, ...], yes: bool, **options: Any
+    session: Session, verb: str, names: tuple[str, ...], yes: bool, **options: Any
 ) -> None:
     """Find all runs before any is touched; several at once need a confirmation."""
-    async with session.client() as holdfast:
-        found = [await _find(holdfast.store, id) for id in ids]
-        if len(found) > 1:
-            confirm(session, f"{verb.capitalize()} {len(found)} runs?", yes=yes)
-        changed: list[Changed] = []
-        for run in found:
-            await getattr(holdfast.operations, verb)(run.id, actor=actor(), **options)
-            changed.append(Changed(run.id, (await _find(holdfast.store, run.id)).state))
+    async with session.service() as service:
+        runs = [await service.runs.find(name) for name in names]
+        if len(runs) > 1:
+            confirm(session, f"{verb.capitalize()} {len(runs)} runs?", yes=yes)
+        change = getattr(service.runs, verb)
+        changed: list[Changed] = [await change(run.id, **options) for run in runs]
     _report(session, changed)
 
 
 def _report(session: Session, changed: list[Changed]) -> None:
     if session.out.for_people:
-        for one in changed:
-            session.out.line(f"{one.run} {one.state}")
+        for change in changed:
+            session.out.line(f"{change.run} {change.state}")
     elif len(changed) == 1:
         session.out.json(changed[0])
     else:
@@ -339,16 +286,13 @@ def rerun(session: Session, run: str, from_step: str | None) -> None:
     wait_for(_rerun(session, run, from_step))
 
 
-async def _rerun(session: Session, run_id: str, from_step: str | None) -> None:
-    session.found  # noqa: B018  an import error must not pass as a warning here
-    async with session.client() as holdfast:
-        handle = await holdfast.operations.rerun(
-            (await _find(holdfast.store, run_id)).id, from_step=from_step
-        )
+async def _rerun(session: Session, run: str, from_step: str | None) -> None:
+    async with session.service(all_pipelines=True) as service:
+        new = await service.runs.rerun(run, from_step=from_step)
     if not session.out.for_people:
-        session.out.json(Changed(handle.id, "queued"))
+        session.out.json(new)
         return
-    session.out.line(handle.id)
+    session.out.line(new.run)
     session.out.note(
         f"queued; execute it with `holdfast{session.options()} worker --once` or leave it to a "
         "worker"

@@ -8,16 +8,18 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.errors import HoldfastError, NotFound, Permanent, UnknownPipeline
+from holdfast.errors import ConfigurationError, HoldfastError, NotFound
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.bootstrap import Options
     from holdfast.cli.output import Output
     from holdfast.model.pipeline import Pipeline
-    from holdfast.model.run import Run
+    from holdfast.ports.metrics import Metrics
     from holdfast.ports.store import Store
-    from holdfast.services.discovery import Found
+    from holdfast.services.discovery import Discovered
+    from holdfast.services.local.pipelines import LocalPipelines
+    from holdfast.services.service import Pipelines, Service
     from holdfast.settings import Loaded
 
 T = TypeVar("T")
@@ -33,12 +35,15 @@ class Session:
         self.format = "table"
         self.color = "auto"
         self.no_input = False
+        self.local = False
 
     def remember(self, option: str, value: Any) -> None:
         """Take note of a global option."""
         match option:
-            case "store" | "app" | "profile":
+            case "store" | "app" | "profile" | "url":
                 self.flags[option] = value
+            case "local":
+                self.local = True
             case "json":
                 self.format = "json"
             case "output":
@@ -65,7 +70,7 @@ class Session:
     # --- pipelines --------------------------------------------------------------------------------
 
     @cached_property
-    def found(self) -> Found:
+    def discovered(self) -> Discovered:
         """The pipelines: those that the settings name or, without any, those of the apps.
 
         Raises when one of them can't be imported, unless it belongs to another package's app.
@@ -89,43 +94,76 @@ class Session:
             else:
                 yield from references
 
-    def declared_steps(self, run: Run) -> list[str]:
-        """The step names of a run's pipeline in order, if it is known here."""
-        from holdfast.bootstrap import apps
-
-        pipeline = self.known.pipelines.get(run.pipeline) or apps.find_pipeline(run.pipeline)
-        return list(pipeline.steps) if pipeline is not None else []
-
     @cached_property
-    def known(self) -> Found:
+    def known(self) -> Discovered:
         """The pipelines as far as they can be had: looking at runs works without the code that made
         them."""
-        from holdfast.services.discovery import Found
+        from holdfast.services.discovery import Discovered
 
         if not self.loaded.settings.app:
-            return Found()
+            return Discovered()
         try:
-            return self.found
+            return self.discovered
         except HoldfastError as error:
             self.out.note(f"warning: pipelines could not be loaded: {error}")
-            return Found()
+            return Discovered()
 
     def pipeline(self, name: str) -> Pipeline[Any]:
-        from difflib import get_close_matches
+        return self._catalogue.find(name)
 
-        pipelines = self.found.pipelines
-        if name in pipelines:
-            return pipelines[name]
-        close = get_close_matches(name, pipelines, n=1)
-        hint = (
-            f"did you mean {close[0]!r}?" if close else f"known: {', '.join(pipelines) or 'none'}"
-        )
-        where = (
+    @property
+    def _catalogue(self) -> LocalPipelines:
+        from holdfast.services.local.pipelines import LocalPipelines
+
+        remedy = (
             ""
             if self.loaded.settings.app
             else "; --app, HOLDFAST_APP or holdfast.toml say where others are"
         )
-        raise UnknownPipeline(f"there is no pipeline {name!r}; {hint}{where}")
+        return LocalPipelines(self.discovered.pipelines, self.discovered.origins, remedy)
+
+    @asynccontextmanager
+    async def pipelines(self) -> AsyncIterator[Pipelines]:
+        """Those of the service, or those that are found here; no store is opened for that."""
+        if self.remote_url is None:
+            yield self._catalogue
+            return
+        async with self.service() as service:
+            yield service.pipelines
+
+    # --- the service ------------------------------------------------------------------------------
+
+    @property
+    def remote_url(self) -> str | None:
+        """The service that is asked; None: the store is opened here. A `--store` on the command
+        line is meant, whatever the environment says about services."""
+        if self.local or ("store" in self.flags and "url" not in self.flags):
+            return None
+        return self.loaded.settings.url
+
+    @asynccontextmanager
+    async def service(
+        self, *, tenant: str | None = None, create: bool = False, all_pipelines: bool = False
+    ) -> AsyncIterator[Service]:
+        """What a command works with: a service of another process, or the same use cases on the
+        store. `tenant` is whose runs are meant; `create` may make the store, `all_pipelines` needs
+        the pipelines, also those of apps."""
+        if (url := self.remote_url) is not None:
+            from holdfast.client import AsyncClient
+
+            key = self.loaded.settings.api_key
+            async with AsyncClient(url, api_key=key, tenant=tenant) as client:
+                yield client
+            return
+        if all_pipelines:
+            self.discovered  # noqa: B018  an import error must not pass as a warning here
+        pipelines = self.discovered if all_pipelines else self.known
+        async with self.client(create=create, pipelines=pipelines.pipelines.values()) as holdfast:
+            yield holdfast.service(tenant=tenant, actor=actor(), origins=pipelines.origins)
+
+    def _refuse_url(self) -> None:
+        if self.flags.get("url"):
+            raise ConfigurationError("this command works on the store itself: leave out --url")
 
     # --- the store --------------------------------------------------------------------------------
 
@@ -151,6 +189,7 @@ class Session:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[Store]:
         """The store, for looking at it. Quicker to start than an app."""
+        self._refuse_url()
         self._refuse_missing()
         store = self.app_options.make_store()
         await store.open()
@@ -160,18 +199,42 @@ class Session:
             await store.close()
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[Holdfast]:
+    async def client(
+        self, *, create: bool = False, pipelines: Iterable[Pipeline[Any]] | None = None
+    ) -> AsyncIterator[Holdfast]:
         """An app without a worker, for changing things. Lanes are left as they are: a run can be
-        cancelled also while the code at hand declares its lane differently."""
-        self._refuse_missing()
-        app = self._app(self.known.pipelines.values(), works=False, define_lanes=False)
+        cancelled also while the code at hand declares its lane differently. With `create` it may be
+        the first to use its store."""
+        if not create:
+            self._refuse_missing()
+        if pipelines is None:
+            pipelines = self.known.pipelines.values()
+        app = self._app(pipelines, works=False, define_lanes=False)
         async with app:
             yield app
 
-    def app(self, pipelines: Iterable[Pipeline[Any]], *, worker: bool) -> Holdfast:
-        return self._app(pipelines, works=worker)
+    def app(
+        self,
+        pipelines: Iterable[Pipeline[Any]],
+        *,
+        worker: bool,
+        projections: tuple[str, ...] = (),
+        metrics: Metrics | None = None,
+    ) -> Holdfast:
+        """`projections` are added to those of the settings; `metrics` is where counts go."""
+        from holdfast.bootstrap.tracing import make_tracer
 
-    def _app(self, pipelines: Iterable[Pipeline[Any]], **options: bool) -> Holdfast:
+        options = self.app_options
+        return self._app(
+            pipelines,
+            works=worker,
+            projections=(*options.projections, *projections),
+            metrics=metrics or options.metrics,
+            tracer=options.tracer or make_tracer(self.loaded.settings),
+        )
+
+    def _app(self, pipelines: Iterable[Pipeline[Any]], **options: Any) -> Holdfast:
+        self._refuse_url()
         from dataclasses import replace
 
         from holdfast.app import Holdfast
@@ -182,18 +245,11 @@ class Session:
         """The global options that the next command needs as well, for messages that name one."""
         from holdfast.settings import redacted
 
-        words = [f"--store {redacted(store)}"] if (store := self.flags.get("store")) else []
+        words = [f"--url {url}"] if (url := self.flags.get("url")) else []
+        words += [f"--store {redacted(store)}"] if (store := self.flags.get("store")) else []
         words += [f"--app {reference}" for reference in self.flags.get("app", ())]
         words += [f"--profile {profile}"] if (profile := self.flags.get("profile")) else []
         return "".join(f" {word}" for word in words)
-
-
-async def stored_text(holdfast: Holdfast, stored: str | None, what: str) -> str:
-    """The JSON behind a stored value, which may live in the blob store."""
-    text = await holdfast.runtime.payloads.fetch(stored or "null")
-    if text is None:
-        raise Permanent(f"{what} is missing from the blob store")
-    return text
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from holdfast import __version__
-from holdfast.cli.commands import Command, session_of
+from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.session import Session
 
 USED = ("click", "msgspec", "pydantic", "rich", "uvloop")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @session_of
 def command(session: Session) -> None:
     """Show the version of holdfast; with --json also of Python and of what holdfast uses.

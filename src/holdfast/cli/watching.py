@@ -13,7 +13,7 @@ from holdfast.model.run import Run, RunState
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
-    from holdfast.cli.progress import Progress
+    from holdfast.cli.progress import RunProgress
     from holdfast.cli.signals import StopSignal
     from holdfast.engine.handle import RunHandle
     from holdfast.model.pipeline import Pipeline
@@ -56,7 +56,7 @@ async def show(
     holdfast: Holdfast,
     handle: RunHandle,
     pipeline: Pipeline[Any],
-    progress: AbstractContextManager[Progress],
+    progress: AbstractContextManager[RunProgress],
 ) -> None:
     """Follow the run on stderr until it has ended, or is paused: then only people can make it go
     on."""

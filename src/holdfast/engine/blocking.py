@@ -37,6 +37,9 @@ class BlockingStepContext:
     def read(self, where: str) -> bytes:
         return self._wait(lambda: self._context.read(where))
 
+    def secret(self, *names: str, configured: str | None = None) -> str | None:
+        return self._wait(lambda: self._context.secret(*names, configured=configured))
+
     def progress(self, done: int, total: int | None = None) -> None:
         self._loop.call_soon_threadsafe(self._context.progress, done, total)
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from msgspec import Struct
 
 from holdfast.engine.capacity import Capacity
+from holdfast.engine.keeper import CATCH_UP
 from holdfast.engine.lanes import LaneLeader
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Transient
-from holdfast.model.commands import Claim, Claimed
+from holdfast.model.commands import Claim, Claimed, Wake
 from holdfast.model.lane import Lane
 from holdfast.model.options import WorkerOptions
 
@@ -28,11 +28,13 @@ Begin = Callable[[Claimed, float], None]
 
 
 class _Request(Struct, frozen=True):
-    """A claim that was sent: its answer to come, how many runs at most, and when it was sent."""
+    """A claim that was sent: its answer to come, how many runs at most, when it was sent, and after
+    how many interventions."""
 
-    answer: asyncio.Future[Any]
+    answer: asyncio.Future[list[Claimed]]
     limit: int
     sent: float
+    interventions: int
 
 
 class LaneClaimer:
@@ -57,10 +59,15 @@ class LaneClaimer:
         self._batch = min(options.batch, (options.concurrency + 1) // 2)
         self._capacity = capacity
         self._begin = begin
-        self._leader = LaneLeader(runtime, lane, worker) if lane.order == "fifo" else None
+        self._leader = (
+            LaneLeader(runtime, lane, worker, options.leader) if lane.order == "fifo" else None
+        )
+        self._wake = Wake.WORKERS if self._leader is None else Wake.WAITERS
         self._claims: set[asyncio.Task[bool]] = set()
         self._early_claim: asyncio.Task[bool] | None = None
         self._retries_due: list[float] = []
+        self._last_served = ""
+        """The tenant of the run that was claimed last: the next claim begins behind it."""
 
     async def run(self) -> None:
         """Claim until the capacity is closed. What was requested then still comes: see `finish`."""
@@ -70,7 +77,7 @@ class LaneClaimer:
                 await self._capacity.wait_for_slot()
                 if not await self._try_to_claim() and not self._capacity.closed:
                     change = await self._runtime.store.wait(
-                        change, self._time_to_wait(), work=self._leader is None
+                        change, self._time_to_wait(), wake=self._wake
                     )
         finally:
             if self._leader is not None:
@@ -80,7 +87,8 @@ class LaneClaimer:
         """Let a claim leave together with a submission that is about to be sent: one commit less
         until work begins. Of no use in a fifo lane, where the leader has to be asked first."""
         under_way = self._early_claim is not None and not self._early_claim.done()
-        if self._leader is None and not under_way and self._capacity.free:
+        is_behind = self._runtime.keeper.is_behind
+        if self._leader is None and not under_way and self._capacity.free and not is_behind:
             self._early_claim = self._start_claim()
 
     def expect_retry(self, delay: float) -> None:
@@ -99,6 +107,9 @@ class LaneClaimer:
 
     async def _try_to_claim(self) -> bool:
         """Whether it is worth while to try again at once."""
+        if self._runtime.keeper.is_behind:
+            await asyncio.sleep(CATCH_UP)
+            return True
         try:
             if self._leader is not None and not await self._leader.lead():
                 return False
@@ -127,14 +138,16 @@ class LaneClaimer:
             # The next ones are requested before these begin: the store need not wait for the
             # worker, nor the worker for the store.
             has_more = self._leader is None and len(claimed) == request.limit
-            request = self._request() if has_more else None
+            request, interventions = self._request() if has_more else None, request.interventions
             for run in claimed:
                 self._begin(run, trusted_until)
+            if interventions != self._runtime.keeper.interventions:
+                self._runtime.keeper.check_now()  # one of these may have been cancelled meanwhile
         return claimed is None or len(claimed) > 0
 
     def _request(self) -> _Request | None:
         limit = min(self._capacity.free, self._batch)
-        if limit == 0:
+        if limit <= 0:
             return None
         self._capacity.reserve(limit)
         runtime, leader = self._runtime, self._leader
@@ -148,8 +161,10 @@ class LaneClaimer:
             self._capacity.free_bytes,
             leader.token if leader else None,
             leader.term if leader else 0,
+            self._last_served,
         )
-        return _Request(runtime.committer.send(claim), limit, sent)
+        answer = runtime.committer.send(claim)
+        return _Request(answer, limit, sent, runtime.keeper.interventions)
 
     async def _receive(self, request: _Request) -> list[Claimed]:
         claimed: list[Claimed] = []
@@ -159,6 +174,8 @@ class LaneClaimer:
             self._capacity.release(request.limit - len(claimed))
         for run in claimed:
             self._capacity.add_input(len(run.input))
+        if claimed:
+            self._last_served = claimed[-1].tenant
         return claimed
 
 

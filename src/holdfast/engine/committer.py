@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from copy import copy
+from typing import Any
 
-from holdfast.errors import HoldfastError, StoreUnavailable
-from holdfast.model.commands import Command, Reply
+from holdfast.errors import HoldfastError, StoreUnavailable, Unwritable
+from holdfast.model.commands import Command, R
 from holdfast.ports.store import Store
+
+log = logging.getLogger("holdfast.committer")
 
 BATCH_SIZE = 128
 """Commands in a batch. Half of what a busy worker has under way: while the store writes one half,
@@ -23,7 +27,7 @@ DISPATCH_SIZE = 32
 """Replies that are dispatched at once, or half of a large batch. With all at once, tasks and store
 would take turns for ever: while one works the other waits."""
 
-Future = asyncio.Future[Reply] | None
+Future = asyncio.Future[Any] | None
 """Where the reply to a command goes; None if nobody waits for it."""
 
 
@@ -36,7 +40,7 @@ class Committer:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._commands: list[Command] = []
+        self._commands: list[Command[Any]] = []
         self._futures: list[Future] = []
         self._flushes: set[asyncio.Task[None]] = set()
         self._max_flushes = store.features.batches_in_flight
@@ -50,16 +54,17 @@ class Committer:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
-    def send(self, command: Command) -> asyncio.Future[Reply]:
-        """Apply a command; the future's result is the store's reply, once it is durable."""
-        future = self.loop.create_future()
+    def send(self, command: Command[R]) -> asyncio.Future[R]:
+        """Apply a command; the future's result is the store's reply, once it is durable. It raises
+        Unwritable if no store can write the command."""
+        future: asyncio.Future[R] = self.loop.create_future()
         self._commands.append(command)
         self._futures.append(future)
         if len(self._flushes) < self._max_flushes:
             self._start_flush()
         return future
 
-    def post(self, command: Command) -> None:
+    def post(self, command: Command[Any]) -> None:
         """Apply a command sometime soon, without a reply: for progress and logs, which may be
         lost."""
         self._commands.append(command)
@@ -100,7 +105,7 @@ class Committer:
             self._flushes.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]
 
 
-async def _dispatch_in_groups(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
+async def _dispatch_in_groups(futures: Sequence[Future], replies: Sequence[Any]) -> None:
     """What the tasks of one group send next is on its way before those of the next group go on."""
     done, size = 0, max(DISPATCH_SIZE, (len(futures) + 1) // 2)
     try:
@@ -112,10 +117,19 @@ async def _dispatch_in_groups(futures: Sequence[Future], replies: Sequence[Reply
         _dispatch(futures[done:], replies[done:])
 
 
-def _dispatch(futures: Sequence[Future], replies: Sequence[Reply]) -> None:
+def _dispatch(futures: Sequence[Future], replies: Sequence[Any]) -> None:
     for future, reply in zip(futures, replies, strict=True):
-        if future is not None and not future.done():
+        if isinstance(reply, Unwritable):
+            _dispatch_unwritable(future, reply)
+        elif future is not None and not future.done():
             future.set_result(reply)
+
+
+def _dispatch_unwritable(future: Future, error: Unwritable) -> None:
+    if future is None:
+        log.warning("a line of a log, or progress, is left out: %s", error)
+    elif not future.done():
+        future.set_exception(error)
 
 
 def _dispatch_error(futures: Sequence[Future], error: Exception) -> None:

@@ -7,11 +7,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.incoming import SECRETS
 from holdfast.engine.item_call import ItemCall, ItemFunction
 from holdfast.engine.item_map import ItemMap
+from holdfast.engine.job_secrets import pause_for
 from holdfast.engine.runlog import RunLog
 from holdfast.errors import ConfigurationError, Fix, Permanent
-from holdfast.model.checkpoint import INNER, SEPARATOR, digest, inner_key
+from holdfast.model.checkpoint import digest
+from holdfast.model.keys import INNER, SEPARATOR, ItemKey
+from holdfast.model.limits import amount, is_text, whole
+from holdfast.model.names import path_part
 from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord
 from holdfast.model.usage import Usage
@@ -19,6 +24,7 @@ from holdfast.model.usage import Usage
 T = TypeVar("T")
 
 PLAIN_KEY = re.compile(r"[A-Za-z0-9._:/+=@-]{1,100}")
+STEP_ITSELF = ItemKey()
 ARTIFACT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
@@ -32,13 +38,15 @@ class StepContext:
         "_parent",
         "_record",
         "_step",
+        "item",
         "item_usage",
-        "key",
         "over",
     )
 
-    def __init__(self, attempt: Attempt, step: Step, record: StepRecord, key: str = "") -> None:
-        self.key = key
+    def __init__(
+        self, attempt: Attempt, step: Step, record: StepRecord, item: ItemKey = STEP_ITSELF
+    ) -> None:
+        self.item = item
         self.over = False
         self.item_usage: Usage | None = None
         self._attempt = attempt
@@ -47,6 +55,10 @@ class StepContext:
         self._keys: set[str] = set()
         self._parent: StepContext | None = None
         self._log: RunLog | None = None
+
+    @property
+    def key(self) -> str:
+        return self.item.original
 
     @property
     def run_id(self) -> str:
@@ -89,12 +101,12 @@ class StepContext:
     @property
     def log(self) -> RunLog:
         if self._log is None:
-            self._log = RunLog(self._attempt.gate, self._step.name, self.key)
+            self._log = RunLog(self._attempt.gate, self._step.name, self.item.stored)
         return self._log
 
     def progress(self, done: int, total: int | None = None) -> None:
-        self._record.done = done
-        self._record.total = total
+        self._record.done = whole("ctx.progress: done", done)
+        self._record.total = None if total is None else whole("ctx.progress: total", total)
 
     def usage(
         self,
@@ -104,22 +116,31 @@ class StepContext:
         cost: float | None = None,
         calls: int = 1,
     ) -> None:
-        self._record.usage.count(input_tokens, output_tokens, cost, calls)
+        counted = (
+            whole("ctx.usage: input_tokens", input_tokens),
+            whole("ctx.usage: output_tokens", output_tokens),
+            None if cost is None else amount("ctx.usage: cost", cost),
+            whole("ctx.usage: calls", calls),
+        )
+        self._record.usage.count(*counted)
         if self.item_usage is not None:
-            self.item_usage.count(input_tokens, output_tokens, cost, calls)
+            self.item_usage.count(*counted)
+        if cost:
+            self._attempt.save_spending()
 
     async def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
         mapped = ItemMap(self._attempt, self, self._step, self._record, fn, **options)
         return await mapped.run(items)
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:
-        if SEPARATOR in name or SEPARATOR in str(key):
+        label = name if key is None else f"{name}{SEPARATOR}{key}"
+        if label.count(SEPARATOR) != (key is not None) or not is_text(label):
             raise Fix(
-                f"ctx.step({name!r}, key={key!r}): neither may contain the control character U+001F"
+                f"ctx.step({name!r:.100}, key={key!r:.100}): both must be text that can be stored, "
+                "without the control character U+001F"
             )
-        own_key = f"{INNER}{name}" if key is None else f"{INNER}{name}{SEPARATOR}{key}"
-        item_key = inner_key(self.key, own_key)
-        self.claim_key(item_key)
+        item_key = self.item.inner(f"{INNER}{label}")
+        self.claim_key(item_key.stored)
         call = self.item_call(ItemFunction(fn), item_key, args, self._step.max_attempts)
         return (await call.run()).value
 
@@ -134,12 +155,22 @@ class StepContext:
         return await self._attempt.runtime.payloads.put(folder, name, data)
 
     async def read(self, where: str) -> bytes:
-        if not where.startswith(f"{self.tenant}/") or ".." in where:
+        if not where.startswith(f"{path_part(self.tenant)}/") or ".." in where:
             raise Fix(f"{where!r} does not belong to tenant {self.tenant!r}")
         data = await self._attempt.runtime.payloads.get(where)
         if data is None:
             raise Permanent(f"{where!r} is not in the blob store (any more)")
         return data
+
+    async def secret(self, *names: str, configured: str | None = None) -> str | None:
+        runtime, run_id = self._attempt.runtime, self.run_id
+        value = runtime.job_secrets.get(run_id, names) or configured
+        if value is not None:  # also an empty one: then none is needed
+            return value
+        run = await runtime.store.run(run_id)
+        if run is not None and (secret_names := run.attributes.get(SECRETS)):
+            raise pause_for(run, secret_names)
+        return None
 
     @property
     def steps(self) -> dict[str, StepRecord]:
@@ -169,15 +200,15 @@ class StepContext:
         self._keys.add(key)
 
     def item_call(
-        self, function: ItemFunction, key: str, args: tuple[Any, ...], max_attempts: int
+        self, function: ItemFunction, key: ItemKey, args: tuple[Any, ...], max_attempts: int
     ) -> ItemCall:
         """A durable call inside this step or item."""
         return ItemCall(
             self._attempt, self, self._step, self._record, function, key, args, max_attempts
         )
 
-    def for_item(self, key: str) -> StepContext:
-        context = StepContext(self._attempt, self._step, self._record, key)
+    def for_item(self, item: ItemKey) -> StepContext:
+        context = StepContext(self._attempt, self._step, self._record, item)
         context.item_usage = Usage()
         context._parent = self
         return context

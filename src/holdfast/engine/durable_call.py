@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 import msgspec
 
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.failures import TryLater, describe, error_info
+from holdfast.engine.failures import TryLater, describe, ended_by, error_info, is_from_outside
 from holdfast.engine.journal import Result
 from holdfast.engine.worker_log import log_retry
-from holdfast.errors import InvalidInput, Permanent, Stop
-from holdfast.model.checkpoint import Checkpoint, checksum, is_outdated, what_is_broken
+from holdfast.errors import Damaged, InvalidInput, Permanent, Stop, Unwritable
+from holdfast.model.checkpoint import Checkpoint, checksum, is_outdated
 from holdfast.model.codec import Codec
 from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.duration import humanise
@@ -37,7 +37,16 @@ class DurableCall:
     """One call under a name: a step (`key == ""`) or an item of it. The `record` counts its
     tries."""
 
-    __slots__ = ("_attempt", "_codec", "_fingerprint", "_key", "_max_attempts", "_record", "_step")
+    __slots__ = (
+        "_attempt",
+        "_codec",
+        "_fingerprint",
+        "_key",
+        "_max_attempts",
+        "_record",
+        "_step",
+        "is_reused",
+    )
 
     def __init__(
         self,
@@ -54,6 +63,8 @@ class DurableCall:
         self._key = key
         self._codec = codec
         self._fingerprint = fingerprint
+        self.is_reused = False
+        """Whether the stored result was taken."""
         self._record = record
         self._max_attempts = max_attempts
 
@@ -65,6 +76,10 @@ class DurableCall:
         self._begin()
         text, value = await self._execute()
         return await self._save(text, value)
+
+    @property
+    def step_name(self) -> str:
+        return self._step.name
 
     # --- what steps and items do differently ------------------------------------------------------
 
@@ -116,19 +131,24 @@ class DurableCall:
                     "the stored result belongs to other code or inputs: executed anew",
                 )
             return None
-        text = await self._attempt.runtime.payloads.fetch(checkpoint.value)
-        reason = what_is_broken(checkpoint, text)
-        if reason is None and text is not None:
-            try:
-                value = self._codec.decode(text)
-            except InvalidInput as error:
-                reason = str(error)
-            else:
-                reason = await self._accept(checkpoint, text)
-                if reason is None:
-                    return Result(checkpoint.value, checkpoint.checksum, value)
-        await gate.quarantine(self._step.name, self._key, reason or "it can't be read")
+        try:
+            text = await self._attempt.runtime.payloads.result(checkpoint)
+            value = self._codec.decode(text)
+            reason = await self._accept(checkpoint, text)
+        except (Damaged, InvalidInput) as error:
+            reason = str(error)
+        else:
+            if reason is None:
+                self._count_reuse()
+                return Result(checkpoint.value, checkpoint.checksum, value)
+        await gate.quarantine(self._step.name, self._key, reason)
         return None
+
+    def _count_reuse(self) -> None:
+        self.is_reused = True
+        meter = self._attempt.runtime.meter
+        if meter is not None and not self._key:
+            meter.step_reused(self._attempt.claimed.pipeline, self._step.name)
 
     # --- executing --------------------------------------------------------------------------------
 
@@ -138,7 +158,7 @@ class DurableCall:
             self._record.attempts += 1
             try:
                 return self._checked(await self._call())
-            except (asyncio.CancelledError, Stop):
+            except Stop:
                 self._record.attempts -= 1  # it did nothing wrong
                 raise
             except TryLater as later:
@@ -146,6 +166,11 @@ class DurableCall:
                 raise
             except Exception as error:
                 await self._before_next_try(error)
+            except BaseException as error:
+                if is_from_outside(error):
+                    self._record.attempts -= 1
+                    raise
+                await self._before_next_try(ended_by(error))
 
     def _checked(self, value: Any) -> tuple[str, Any]:
         """The value as it will be read back: what does not survive that is an error now, not after
@@ -193,9 +218,16 @@ class DurableCall:
         self._complete()
         checkpoint = self._checkpoint(stored, checksum(text), self._codec.schema)
         if not self._defer(checkpoint):
-            await self._attempt.gate.persist(checkpoint)
+            await self._persist(checkpoint)
             self._publish(checkpoint, text)
         return Result(stored, checkpoint.checksum, value)
+
+    async def _persist(self, checkpoint: SaveCheckpoint) -> None:
+        try:
+            await self._attempt.gate.persist(checkpoint)
+        except Unwritable as error:
+            self._note(error)
+            self._give_up(error)
 
     def _checkpoint(
         self, stored: str, value_checksum: str, schema: str, skipped: bool = False

@@ -28,11 +28,21 @@ from holdfast.engine.failures import (
     first_cause,
 )
 from holdfast.engine.graph import Plan
+from holdfast.engine.input_room import InputRoom
+from holdfast.engine.journal import Result
 from holdfast.engine.lease import Lease
 from holdfast.engine.payloads import is_reference
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.step_call import StepCall
-from holdfast.errors import InvalidInput, LeaseLost, Pause, Permanent, RunTimeout, StoreUnavailable
+from holdfast.engine.tracing import step_span
+from holdfast.errors import (
+    InvalidInput,
+    LeaseLost,
+    Pause,
+    Permanent,
+    RunTimeout,
+    StoreUnavailable,
+)
 from holdfast.model.checkpoint import checksum
 from holdfast.model.commands import Claimed, Outcome, Settle
 from holdfast.model.duration import humanise
@@ -46,13 +56,23 @@ _encode = msgspec.json.Encoder().encode
 class Execution:
     """One attempt at one run, from its claim to its outcome."""
 
-    __slots__ = ("_group", "attempt")
+    __slots__ = ("_group", "_held", "_inputs", "_started", "attempt")
 
     def __init__(
-        self, claimed: Claimed, pipeline: Pipeline[Any], plan: Plan, lease: Lease, runtime: Runtime
+        self,
+        claimed: Claimed,
+        pipeline: Pipeline[Any],
+        plan: Plan,
+        lease: Lease,
+        runtime: Runtime,
+        inputs: InputRoom,
     ) -> None:
+        self._inputs = inputs
+        self._held: int | None = None
+        """The size of the input, once it was let in."""
         self.attempt = Attempt(claimed, pipeline, plan, lease, runtime)
         self._group: asyncio.TaskGroup | None = None
+        self._started = runtime.clock.monotonic()
 
     async def execute(self) -> Settle | None:
         """Execute until all steps have results or something stops it, and say how to settle the
@@ -68,14 +88,30 @@ class Execution:
             return self._outcome(error)
         return self._outcome(None)
 
+    def hand_over(self) -> Settle:
+        """What hands the run over while its code still runs: that is told to end, and starts
+        nothing further."""
+        self.attempt.over = True
+        return self._settle("handover")
+
     # --- executing --------------------------------------------------------------------------------
 
     async def _execute_within_timeout(self) -> None:
         attempt = self.attempt
-        limit = attempt.runtime.deadlines.within(attempt.pipeline.timeout)
+        try:
+            await self._load()
+            timeout = attempt.pipeline.time_limit(attempt.journal.input)
+            await self._execute_within(timeout)
+        finally:
+            attempt.over = True
+            if self._held is not None:
+                self._inputs.leave(self._held)
+
+    async def _execute_within(self, timeout: float) -> None:
+        attempt = self.attempt
+        limit = attempt.runtime.deadlines.within(timeout)
         try:
             with limit:
-                await self._load()
                 if attempt.plan.is_chain:  # most pipelines: they need no group of tasks
                     await self._advance(self._spawn_all_but_one(attempt.graph.first()))
                 else:
@@ -84,27 +120,42 @@ class Execution:
             if not limit.expired:
                 raise
             raise RunTimeout(
-                f"the run took longer than {humanise(attempt.pipeline.timeout)} and was stopped; "
+                f"the run took longer than {humanise(timeout)} and was stopped; "
                 f"raise the pipeline's timeout or resume the run: finished steps are kept"
             ) from error
-        finally:
-            attempt.over = True
 
     async def _load(self) -> None:
         runtime, claimed, journal = self.attempt.runtime, self.attempt.claimed, self.attempt.journal
-        text: str | None = claimed.input
-        if is_reference(claimed.input):
-            text = await runtime.payloads.fetch(claimed.input)
-        if text is None:
-            raise Permanent("the run's input is missing from the blob store; submit it again")
+        text = await self._input()
         try:
             journal.input = self.attempt.pipeline.input.decode(text)
         except InvalidInput as error:
             raise Permanent(f"the stored input no longer fits the pipeline: {error}") from error
         journal.input_checksum = checksum(text)
         if claimed.resumed:
-            journal.load_checkpoints(await runtime.store.checkpoints(claimed.run))
-        journal.load_progress(claimed.progress)
+            unreadable = journal.load_checkpoints(await runtime.store.checkpoints(claimed.run))
+            for checkpoint in unreadable:
+                await self.attempt.gate.quarantine(
+                    checkpoint.step, checkpoint.key, "its record can't be read"
+                )
+        if not journal.load_progress(claimed.progress):
+            self.attempt.gate.log("warning", "", "what an earlier attempt counted can't be read")
+
+    async def _input(self) -> str:
+        """The text of the input, once the worker has room for it."""
+        runtime, claimed = self.attempt.runtime, self.attempt.claimed
+
+        async def read() -> str:
+            return await runtime.payloads.input(
+                claimed.run, claimed.pipeline, claimed.input, claimed.fingerprint
+            )
+
+        if is_reference(claimed.input):
+            text, self._held = await self._inputs.load(read)
+            return text
+        text = await read()
+        self._held = await self._inputs.enter(text)
+        return text
 
     async def _advance_together(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -116,17 +167,22 @@ class Execution:
         their own."""
         attempt = self.attempt
         while name is not None:
-            step = attempt.pipeline.steps[name]
-            call = StepCall(attempt, step)
+            call = StepCall(attempt, attempt.pipeline.steps[name])
             for follower in attempt.graph.start(name):
                 self._spawn(follower)
             try:
-                attempt.journal.results[name] = await (
-                    call.run() if step.when is None else call.run_if_wanted(step.when)
-                )
+                attempt.journal.results[name] = await self._run_step(call)
             except Drained:  # it waited for its next try: the others under way may still finish
                 return
             name = self._spawn_all_but_one(attempt.graph.end(name))
+
+    async def _run_step(self, call: StepCall) -> Result:
+        if self.attempt.runtime.tracer is None:
+            return await call.perform()
+        with step_span(self.attempt, call.step_name) as span:
+            result = await call.perform()
+            span.set({"holdfast.step.reused": call.is_reused})
+            return result
 
     def _spawn_all_but_one(self, ready: list[str]) -> str | None:
         if not ready:
@@ -147,7 +203,7 @@ class Execution:
         match error:
             case None if len(attempt.journal.results) == len(attempt.pipeline.steps):
                 return self._settle(
-                    "succeeded", result=attempt.journal.results[attempt.plan.result].stored
+                    "succeeded", result=attempt.journal.results[attempt.plan.result]
                 )
             case LeaseLost():
                 return None
@@ -175,7 +231,7 @@ class Execution:
         outcome: Outcome,
         error: ErrorInfo | None = None,
         *,
-        result: str | None = None,
+        result: Result | None = None,
         reason: str | None = None,
         delay: float = 0,
         deferred: bool = False,
@@ -185,11 +241,13 @@ class Execution:
             gate.run,
             gate.epoch,
             outcome,
-            result,
+            result.stored if result else None,
             _encode(error).decode() if error else None,
             reason,
             delay,
             journal.progress_text(),
             journal.last,
             deferred,
+            round(1000 * (self.attempt.runtime.clock.monotonic() - self._started)),
+            result.stored_checksum if result else None,
         )

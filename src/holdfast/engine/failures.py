@@ -3,11 +3,13 @@ stops."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from holdfast.engine.tracebacks import message_text, traceback_text
 from holdfast.errors import Fix, HoldfastError, Stop, Transient
+from holdfast.model.limits import storable
 from holdfast.model.run import ErrorInfo
 
 
@@ -35,7 +37,11 @@ class Drained(HoldfastError):
 
 def error_info(error: BaseException, step: str | None = None, key: str | None = None) -> ErrorInfo:
     """An error, fit to be stored."""
-    return ErrorInfo(type(error).__name__, describe(error), step, key, traceback_text(error))
+    return ErrorInfo(error_name(error), describe(error), step, key, traceback_text(error))
+
+
+def error_name(error: BaseException) -> str:
+    return storable(type(error).__name__)
 
 
 def describe(error: BaseException) -> str:
@@ -47,6 +53,23 @@ def describe(error: BaseException) -> str:
     if isinstance(error, Transient) and not str(error):
         return f"retry after {error.retry_after} s"
     return message_text(message)
+
+
+def is_from_outside(error: BaseException) -> bool:
+    """Whether somebody else ended the code that raised it: who cancelled its task, Ctrl-C, or who
+    closed its coroutine. Code that raises CancelledError although nobody cancelled it, as when a
+    task of its own was cancelled, has failed like any other."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+
+def ended_by(error: BaseException) -> RuntimeError:
+    """What stands for a SystemExit and its like, which would end the worker and no run."""
+    failure = RuntimeError(f"the step was ended by {error_name(error)}: {describe(error)}")
+    failure.__cause__ = error
+    return failure
 
 
 def raise_first_cause(group: BaseExceptionGroup[Any]) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.waiters import Ending
-from holdfast.errors import NotFound, Permanent, RunCancelled, RunFailed
+from holdfast.errors import NotFound, RunCancelled, RunFailed
 from holdfast.model.pipeline import Pipeline
 from holdfast.model.run import Run, RunState
 
@@ -57,9 +57,7 @@ class RunHandle:
             raise RunCancelled(
                 f"run {self.id} was cancelled" + (f": {ending.reason}" if ending.reason else "")
             )
-        text = await self._runtime.payloads.fetch(ending.result or "null")
-        if text is None:
-            raise Permanent(f"the result of run {self.id} is missing from the blob store")
+        text = await self._runtime.payloads.run_result(self.id, ending.result, ending.checksum)
         if self._pipeline is None:
             return json.loads(text)
         step = self._pipeline.result_step
@@ -69,6 +67,8 @@ class RunHandle:
 
     async def _ending(self, timeout: float | None) -> Ending:
         waiters = self._runtime.waiters
+        if self._by_worker is not None and _may_be_outdated(self._by_worker):
+            self._by_worker = None
         waiting = self._by_worker or waiters.future(self.id)
         if self._by_worker is None:
             await waiters.resolve_ended([self.id])
@@ -77,3 +77,8 @@ class RunHandle:
             return await asyncio.shield(waiting)
         async with asyncio.timeout(timeout):
             return await asyncio.shield(waiting)
+
+
+def _may_be_outdated(ending: asyncio.Future[Ending]) -> bool:
+    """A failed run may have been resumed since."""
+    return ending.done() and not ending.cancelled() and ending.result().state == RunState.FAILED

@@ -13,9 +13,10 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.blocking import BlockingStepContext
 from holdfast.engine.durable_call import DurableCall
 from holdfast.errors import Fix
-from holdfast.model.checkpoint import Checkpoint, digest, is_item
+from holdfast.model.checkpoint import Checkpoint, digest
 from holdfast.model.codec import codec_for, plain_json
 from holdfast.model.commands import SaveCheckpoint
+from holdfast.model.keys import ItemKey, is_item
 from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord, StepStatus
 
@@ -37,7 +38,7 @@ class ItemCall(DurableCall):
     """Calls a function for one item. Its cost belongs to the record of its step, and its result is
     passed on to the steps that stream it."""
 
-    __slots__ = ("_args", "_context", "_function", "_parent", "_started", "_step_record")
+    __slots__ = ("_args", "_context", "_function", "_item", "_parent", "_started", "_step_record")
 
     def __init__(
         self,
@@ -46,22 +47,25 @@ class ItemCall(DurableCall):
         step: Step,
         step_record: StepRecord,
         function: ItemFunction,
-        key: str,
+        item: ItemKey,
         args: tuple[Any, ...],
         max_attempts: int,
     ) -> None:
         fingerprint = digest(
-            attempt.journal.fingerprints[step.name], key, _arguments_text(key, args)
+            attempt.journal.fingerprints[step.name], item.original, _arguments_text(item, args)
         )
-        record = StepRecord(step.name, StepStatus.IN_PROGRESS, attempts=0)
-        super().__init__(attempt, step, key, function.codec, fingerprint, record, max_attempts)
+        record = StepRecord(step.name, StepStatus.IN_PROGRESS, attempts=0, key=item.kept)
+        super().__init__(
+            attempt, step, item.stored, function.codec, fingerprint, record, max_attempts
+        )
+        self._item = item
         self._parent = parent
         self._step_record = step_record
         self._function = function
         self._args = args
 
     async def _call(self) -> Any:
-        self._context = self._parent.for_item(self._key)
+        self._context = self._parent.for_item(self._item)
         self._started = self._attempt.runtime.clock.monotonic()
         self._attempt.gate.before_call(self._step.name, self._key)
         function, args = self._function.function, self._args
@@ -97,16 +101,16 @@ class ItemCall(DurableCall):
     def _feed(self, text: str) -> None:
         feed = self._attempt.graph.feed(self._step.name)
         if feed is not None and is_item(self._key):
-            feed.put(self._key, text)
+            feed.put(self._item.original, text)
 
 
-def _arguments_text(key: str, args: tuple[Any, ...]) -> str:
+def _arguments_text(item: ItemKey, args: tuple[Any, ...]) -> str:
     try:
         return plain_json(args)
     except Exception as error:
         raise Fix(
-            f"item {key!r} can't be written as JSON ({error}): pass ids or plain values and look "
-            "the object up inside"
+            f"item {item.stored!r} can't be written as JSON ({error}): pass ids or plain values "
+            "and look the object up inside"
         ) from error
 
 

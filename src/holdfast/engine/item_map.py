@@ -7,10 +7,18 @@ from collections.abc import AsyncIterable, Callable, Iterable, Sized
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engine.attempt import Attempt
-from holdfast.engine.failures import TryLater, describe, raise_first_cause
+from holdfast.engine.failures import (
+    TryLater,
+    describe,
+    ended_by,
+    error_name,
+    is_from_outside,
+    raise_first_cause,
+)
 from holdfast.engine.item_call import ItemFunction
 from holdfast.errors import CheckpointsCorrupt, Fix, ItemsFailed, Stop, StoreUnavailable
-from holdfast.model.checkpoint import SEPARATOR, inner_key
+from holdfast.model.keys import SEPARATOR, ItemKey
+from holdfast.model.limits import is_text
 from holdfast.model.pipeline import Step
 from holdfast.model.run import ErrorInfo, StepRecord
 from holdfast.ports.context import Failure
@@ -75,6 +83,14 @@ class ItemMap:
         return self._results
 
     async def _work(self, source: _Source) -> None:
+        try:
+            await self._work_on(source)
+        except BaseException as error:
+            if isinstance(error, Exception) or is_from_outside(error):
+                raise
+            raise ended_by(error) from error  # or its group would believe that all is well
+
+    async def _work_on(self, source: _Source) -> None:
         while (numbered := await source.next()) is not None:
             index, item = numbered
             key = self._key_of(item)
@@ -84,17 +100,18 @@ class ItemMap:
             self._done += 1
             self._context.progress(self._done, self._total)
 
-    def _key_of(self, item: Any) -> str:
+    def _key_of(self, item: Any) -> ItemKey:
         key = str(self._key(item))
-        if not key or key.startswith("@") or SEPARATOR in key:
+        if not key or key.startswith("@") or SEPARATOR in key or not is_text(key):
             raise Fix(
-                f"step {self._step.name!r}: an item's key is {key!r}; it must not be empty or "
-                "begin with '@'"
+                f"step {self._step.name!r}: an item's key is {key!r:.200}; it must not be empty "
+                "or begin with '@', and be text that can be stored"
             )
-        self._context.claim_key(key)
-        return inner_key(self._context.key, key)
+        item_key = self._context.item.inner(key)
+        self._context.claim_key(item_key.stored)
+        return item_key
 
-    async def _result_or_failure(self, key: str, item: Any) -> Any:
+    async def _result_or_failure(self, key: ItemKey, item: Any) -> Any:
         try:
             call = self._context.item_call(self._function, key, (item,), self._max_attempts)
             return (await call.run()).value
@@ -103,11 +120,13 @@ class ItemMap:
         except Exception as error:
             # Without its traceback: there may be thousands of them. If the step fails because of
             # this one, its traceback is part of the step's.
-            info = ErrorInfo(type(error).__name__, describe(error), self._step.name, key)
+            info = ErrorInfo(error_name(error), describe(error), self._step.name, key.stored)
             if not self._collect:
-                raise ItemsFailed(f"item {key!r} failed: {info.name}: {info.message}") from error
+                raise ItemsFailed(
+                    f"item {key.stored!r} failed: {info.name}: {info.message}"
+                ) from error
             self._count_failure(info, error)
-            return Failure(key, info)
+            return Failure(key.original, info)
 
     def _count_failure(self, info: ErrorInfo, error: Exception) -> None:
         self._failures += 1

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.model.checkpoint import Checkpoint, is_item
+from holdfast.model.checkpoint import Checkpoint, checksum
 from holdfast.model.commands import SaveCheckpoint
+from holdfast.model.keys import is_item
 from holdfast.model.run import Progress, StepRecord, StepStatus
 from holdfast.model.usage import Usage
 
@@ -20,12 +21,23 @@ _decode_record = msgspec.json.Decoder(StepRecord).decode
 _decode_progress = msgspec.json.Decoder(Progress).decode
 
 
+SKIPPED = "skipped"
+"""The checksum and schema of a skipped step's result."""
+NOTHING = checksum("null")
+
+
 class Result(Struct, frozen=True):
     """The result of a step or item: as stored, and as others see it."""
 
     stored: str
     checksum: str
+    """What the fingerprints of steps that depend on it are made of."""
     value: Any
+
+    @property
+    def stored_checksum(self) -> str:
+        """What it must hash to when it is read back; that of a skipped step is nothing."""
+        return NOTHING if self.checksum == SKIPPED else self.checksum
 
 
 class Journal:
@@ -69,22 +81,33 @@ class Journal:
 
     # --- loading ----------------------------------------------------------------------------------
 
-    def load_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> None:
-        checkpoints = list(checkpoints)
-        self.stored = {(checkpoint.step, checkpoint.key): checkpoint for checkpoint in checkpoints}
+    def load_checkpoints(self, checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+        """Take in what is stored. The answer is what can't be: its record is unreadable."""
+        records: dict[tuple[str, str], StepRecord] = {}
+        unreadable: list[Checkpoint] = []
         for checkpoint in checkpoints:
-            if not checkpoint.key:
-                self._finished_before[checkpoint.step] = _decode_record(checkpoint.record)
-            elif (checkpoint.step, "") not in self.stored:
-                spent = self._uncounted.get(checkpoint.step, Usage())
-                self._uncounted[checkpoint.step] = spent + recorded_usage(checkpoint)
+            try:
+                records[checkpoint.step, checkpoint.key] = _decode_record(checkpoint.record)
+            except msgspec.MsgspecError:
+                unreadable.append(checkpoint)
+            else:
+                self.stored[checkpoint.step, checkpoint.key] = checkpoint
+        for (step, key), record in records.items():
+            if not key:
+                self._finished_before[step] = record
+            elif (step, "") not in self.stored:
+                self._uncounted[step] = self._uncounted.get(step, Usage()) + record.usage
+        return unreadable
 
-    def load_progress(self, progress: str) -> None:
+    def load_progress(self, progress: str) -> bool:
         """Carry over what an earlier attempt counted: tries of unfinished steps, and money that
-        left no result. After the checkpoints."""
+        left no result. After the checkpoints. Whether it could be read."""
         if progress == "{}":
-            return
-        before = _decode_progress(progress)
+            return True
+        try:
+            before = _decode_progress(progress)
+        except msgspec.MsgspecError:
+            return False
         self._wasted = before.wasted
         for name, record in before.steps.items():
             checkpoint = self.stored.get((name, ""))
@@ -93,6 +116,7 @@ class Journal:
             self._wasted = self._wasted + (record.usage - self._stored_usage(name, record.epoch))
             if checkpoint is None and record.status is StepStatus.IN_PROGRESS:
                 self._records[name] = StepRecord(name, StepStatus.PENDING, attempts=record.attempts)
+        return True
 
     # --- steps and items --------------------------------------------------------------------------
 
@@ -180,3 +204,10 @@ class Journal:
 def recorded_usage(checkpoint: Checkpoint) -> Usage:
     """What a stored result consumed."""
     return _decode_record(checkpoint.record).usage if '"usage"' in checkpoint.record else Usage()
+
+
+def original_key(item: Checkpoint) -> str:
+    """The key of an item as its user knows it."""
+    if '"key"' not in item.record:
+        return item.key
+    return _decode_record(item.record).key or item.key

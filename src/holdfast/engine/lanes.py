@@ -15,11 +15,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from holdfast.engine.committer import Committer
+from holdfast.engine.leader_history import LEASE_LOST, STOPPED, LeaderHistory
 from holdfast.engine.locks import Lock
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import ConfigurationError
 from holdfast.model.commands import DefineLane
 from holdfast.model.lane import Lane
+from holdfast.model.leadership import Leaders
 from holdfast.model.pipeline import Pipeline
 
 log = logging.getLogger("holdfast.lanes")
@@ -58,12 +60,25 @@ async def define_lanes(committer: Committer, pipelines: Iterable[Pipeline[Any]])
 class LaneLeader:
     """A worker's candidacy for one lane."""
 
-    def __init__(self, runtime: Runtime, lane: Lane, worker: str) -> None:
+    def __init__(
+        self, runtime: Runtime, lane: Lane, worker: str, leaders: Leaders | None = None
+    ) -> None:
+        leaders = leaders or Leaders()
         self._lane = lane.name
         self._worker = worker
+        self._meter = runtime.meter
         self._leads = False
+        self._key = leaders.key_of(lane.name)
+        self._times = leaders.of(lane.name).times(lane.name, runtime.times)
+        self._lost_term: int | None = None
+        self._history = LeaderHistory(runtime.records, lane.name)
         self._lock = Lock(
-            runtime, lane.leader_lock, owner=worker, internal=True, on_lost=self._note_lost
+            runtime,
+            lane.leader_lock,
+            owner=worker,
+            internal=True,
+            on_lost=self._note_lost,
+            times=None if self._times == runtime.times else self._times,
         )
 
     @property
@@ -79,21 +94,34 @@ class LaneLeader:
         if self._lock.held:
             return True
         self._note_lost()
+        await self._write_loss()
         if await self._lock.try_acquire():
             self._leads = True
             self._log("gained")
+            if self._meter is not None:
+                self._meter.leadership_began(self._lane)
+            await self._history.begin(self._worker, self.term)
         return self._leads
 
     async def resign(self) -> None:
         """Let the next one lead at once."""
+        await self._write_loss()
         if await self._lock.release():
             self._log("given up")
+            await self._history.end(self.term, STOPPED)
         self._leads = False
 
     def _note_lost(self) -> None:
         if self._leads:
             self._leads = False
+            self._lost_term = self.term
             self._log("lost")
+
+    async def _write_loss(self) -> None:
+        """Not when it is noticed: the store may be away then."""
+        if self._lost_term is not None:
+            await self._history.end(self._lost_term, LEASE_LOST)
+            self._lost_term = None
 
     def _log(self, what: str) -> None:
         log.info(
@@ -102,5 +130,14 @@ class LaneLeader:
             what,
             self.term,
             self._worker,
-            extra={"fields": {"lane": self._lane, "term": self.term, "worker": self._worker}},
+            extra={
+                "fields": {
+                    "event": f"leadership.{what.replace(' ', '_')}",
+                    "lane": self._lane,
+                    "term": self.term,
+                    "worker": self._worker,
+                    "leader_key": self._key,
+                    "ttl": self._times.ttl,
+                }
+            },
         )

@@ -6,13 +6,24 @@ from collections.abc import Callable
 
 from holdfast.errors import LeaseLost
 from holdfast.model.clock import Clock
+from holdfast.model.lease import LeaseTimes
 
 
 class Lease:
     """The right to one run (`subject` = run id) or lock. `on_lost` is called once, from the
-    keeper's thread."""
+    keeper's thread. `times` are those of its keeper, unless it has times of its own."""
 
-    __slots__ = ("_clock", "_on_lost", "epoch", "lost", "subject", "token", "trusted_until")
+    __slots__ = (
+        "_clock",
+        "_on_lost",
+        "epoch",
+        "lost",
+        "renewed",
+        "subject",
+        "times",
+        "token",
+        "trusted_until",
+    )
 
     def __init__(
         self,
@@ -22,11 +33,15 @@ class Lease:
         clock: Clock,
         on_lost: Callable[[Lease], None],
         token: str = "",
+        times: LeaseTimes | None = None,
     ) -> None:
         self.subject = subject
         self.epoch = epoch
         self.token = token
         self.trusted_until = trusted_until
+        self.times = times
+        self.renewed = clock.monotonic()
+        """When its last renewal was requested."""
         self.lost = False
         self._clock = clock
         self._on_lost = on_lost

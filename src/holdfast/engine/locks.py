@@ -15,8 +15,10 @@ from typing import Any
 from holdfast.engine.lease import Lease
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, LeaseLost, StoreUnavailable
+from holdfast.model import limits
 from holdfast.model.commands import Acquire, Acquired, Held, ReleaseLock
 from holdfast.model.ids import new_token
+from holdfast.model.lease import LeaseTimes
 
 log = logging.getLogger("holdfast.locks")
 
@@ -42,10 +44,12 @@ class Lock:
         wait: float | None = None,
         internal: bool = False,
         on_lost: Callable[[], None] = lambda: None,
+        times: LeaseTimes | None = None,
     ) -> None:
         """`internal` locks are the engine's own: nobody wants to read about them in the log.
-        `on_lost` is called in the event loop."""
-        self.name = name
+        `on_lost` is called in the event loop. `times` are its own, if it is not to have those of
+        every lease."""
+        self.name = limits.name("lock", name, limits.MAX_KEY)
         self.owner = owner
         self.epoch = 0
         self.token = ""
@@ -58,6 +62,7 @@ class Lock:
         self._was_lost = False
         self._losing: asyncio.Event | None = None
         self._on_lost = on_lost
+        self._own_times = times
         self._log_level = logging.DEBUG if internal else logging.INFO
 
     @property
@@ -67,10 +72,9 @@ class Lock:
     async def try_acquire(self) -> bool:
         """Take the lock if it is free."""
         runtime, token = self._runtime, new_token()
+        times = self._own_times or runtime.times
         start = runtime.clock.monotonic()
-        reply = await runtime.committer.send(
-            Acquire(self.name, token, self.owner, runtime.times.ttl)
-        )
+        reply = await runtime.committer.send(Acquire(self.name, token, self.owner, times.ttl))
         if not isinstance(reply, Acquired):
             self.holder = reply
             return False
@@ -78,9 +82,14 @@ class Lock:
         self._was_lost = False
         if self._losing is not None:
             self._losing.clear()
-        trusted_until = runtime.times.trusted_until(start)
         self._lease = Lease(
-            self.name, reply.epoch, trusted_until, runtime.clock, self._lost_in_keeper, token
+            self.name,
+            reply.epoch,
+            times.trusted_until(start),
+            runtime.clock,
+            self._lost_in_keeper,
+            token,
+            self._own_times,
         )
         if not runtime.keeper.started:
             await runtime.keeper.start()

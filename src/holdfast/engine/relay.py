@@ -1,71 +1,223 @@
-"""The relay carries committed events from the store to the bus, in order, at least once."""
+"""The relay brings committed events to one projection: in order, at least once.
+
+Each projection has a relay of its own, with its own lock and its own cursor in `Records`, so that
+one dead endpoint stops no other. The cursor moves only after the events behind it were delivered:
+whoever crashes in between delivers them again, with the same ids and the same bytes.
+
+What can be tried again (`Transient`, or a setting that is missing) is, with growing delays, and the
+cursor stays where it is. What fails for good becomes a dead letter, and the projection goes on."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
 
 from holdfast.engine import cursors
+from holdfast.engine.cursors import Cursor
+from holdfast.engine.failures import describe, error_info
 from holdfast.engine.locks import Lock
 from holdfast.engine.runtime import Runtime
-from holdfast.errors import Transient
-from holdfast.model.cloudevent import to_attributes
-from holdfast.model.event import Event
-from holdfast.ports.bus import Bus, Message
+from holdfast.engine.supervision import end
+from holdfast.errors import ConfigurationError, Transient
+from holdfast.model.commands import Bury
+from holdfast.model.event import Event, EventType
+from holdfast.model.keys import MAX_WHOLE, stored_key
+from holdfast.model.limits import storable
+from holdfast.model.run import ErrorInfo
 
 log = logging.getLogger("holdfast.relay")
 
-NAME = "events"
-EVENTS_TOPIC = "holdfast-events"
 POLL_INTERVAL = 1.0
 """Between two looks at the outbox, in seconds, when nothing wakes us in between."""
-RETRY_DELAY = 1.0
-"""After a failure, in seconds; the outbox drains well within 5 s of the bus returning."""
+LAST_TIMEOUT = 0.5
+"""For the last delivery of a process that stops, in seconds."""
+STANDBY_INTERVAL = 2.0
+"""Between two tries to get the lock that another process has, in seconds."""
+MAX_DELAY = 2.0
+"""Between two tries, in seconds: what has waited is sent within 5 s of its endpoint returning."""
+PROJECTION = "projection:"
+"""What the names of the relays' locks begin with, and the sources of their dead letters."""
+
+
+class Target(Protocol):
+    """What a relay delivers to: a projection, with the messages or documents that it makes."""
+
+    name: str
+    kind: str
+    history: bool
+
+    def select(self, events: Sequence[Event]) -> list[Event]:
+        """The events that have to be delivered, in order."""
+        ...
+
+    async def deliver(self, event: Event, generation: int) -> None: ...
 
 
 class Relay:
-    """One relay at a time works, by lock; a second one publishing the same events would do no harm:
-    same id, same bytes, every copy."""
+    """Follows the outbox for one projection. One relay at a time works, by lock; a second one that
+    delivers the same would do no harm."""
 
-    def __init__(
-        self, runtime: Runtime, bus: Bus, owner: str, *, deployment: str = "local"
-    ) -> None:
+    def __init__(self, runtime: Runtime, target: Target, owner: str) -> None:
         self._runtime = runtime
-        self._bus = bus
-        self._deployment = deployment
-        self._lock = Lock(runtime, "relay", owner=owner, internal=True)
+        self._target = target
+        self._lock = Lock(runtime, f"{PROJECTION}{target.name}", owner=owner, internal=True)
 
     async def run(self) -> None:
-        change = 0
+        change, failures = 0, 0
         try:
             while True:
                 try:
-                    sent = await self.drain() if await self._leads() else 0
-                except Transient as error:
-                    log.warning("can't relay events: %s", error)
-                    await asyncio.sleep(RETRY_DELAY)
-                    continue
-                if not sent:
-                    change = await self._runtime.store.wait(change, POLL_INTERVAL)
+                    if not await self._leads():
+                        await asyncio.sleep(STANDBY_INTERVAL)
+                    elif not await self.drain():
+                        change = await self._runtime.store.wait(change, POLL_INTERVAL)
+                    failures = 0
+                except (Transient, ConfigurationError) as error:
+                    failures += 1
+                    await self._retry_later(error, failures)
+                except Exception:  # a projection that is broken must not end the worker
+                    failures += 1
+                    log.exception("projection %s: the relay failed", self._target.name)
+                    await asyncio.sleep(MAX_DELAY)
         finally:
-            await self._lock.release()
+            await self._finish()
+
+    async def _finish(self) -> None:
+        """The process stops: deliver what its last runs left behind, if that is quickly done."""
+        if self._lock.held:
+            last = asyncio.create_task(self.drain())
+            await asyncio.wait({last}, timeout=LAST_TIMEOUT)
+            await end([last])
+        await self._lock.release()
 
     async def drain(self) -> int:
-        """Publish everything behind the cursor. It moves on only after the bus has the events."""
+        """Deliver everything behind the cursor; how many events that were."""
         count = 0
-        cursor = await cursors.load(self._runtime.records, NAME)
+        cursor = await self.register()
         while events := await self._runtime.store.outbox(cursor.position):
-            for event in events:
-                await self._bus.publish(EVENTS_TOPIC, self._message(event))
+            moved = await self._deliver_all(events, cursor)
             count += len(events)
-            moved = await cursors.move(self._runtime.records, cursor, events[-1].position)
             if moved is None:
                 break  # somebody else has moved it: go on from there the next time
             cursor = moved
         return count
 
+    async def register(self) -> Cursor:
+        """The cursor. From the first time on retention waits for it."""
+        records, target = self._runtime.records, self._target
+        cursor = await cursors.load(records, target.name)
+        if cursor is None:
+            position = 0 if target.history else await self._end_of_outbox()
+            cursor = await cursors.register(records, target.name, target.kind, position)
+        return cursor
+
+    async def _end_of_outbox(self) -> int:
+        position = 0
+        while events := await self._runtime.store.outbox(position, limit=1000):
+            position = events[-1].position
+        return position
+
     async def _leads(self) -> bool:
         return self._lock.held or await self._lock.try_acquire()
 
-    def _message(self, event: Event) -> Message:
-        return Message(event.id, event.data.encode(), to_attributes(event, self._deployment))
+    # --- delivering -------------------------------------------------------------------------------
+
+    async def _deliver_all(self, events: Sequence[Event], cursor: Cursor) -> Cursor | None:
+        """The cursor behind all events, or behind those that were delivered when one can't be."""
+        records = self._runtime.records
+        failure: dict[str, Any] = {}
+        for event in self._target.select(events):
+            try:
+                error = await self._deliver(event, cursor.state.generation)
+            except Exception:
+                before = [e.position for e in events if e.position < event.position]
+                if before:
+                    await cursors.move(records, cursor, before[-1], **failure)
+                raise
+            if error is not None:
+                failure = {"error": error, "failed": self._runtime.clock.now()}
+        return await cursors.move(records, cursor, events[-1].position, **failure)
+
+    async def _deliver(self, event: Event, generation: int) -> str | None:
+        """What went wrong for good, if anything did: the event is a dead letter then."""
+        try:
+            await self._target.deliver(event, generation)
+        except (Transient, ConfigurationError):
+            raise
+        except Exception as error:
+            return await self._bury(event, error)
+        return None
+
+    # --- failing ----------------------------------------------------------------------------------
+
+    async def _bury(self, event: Event, error: Exception) -> str:
+        """Keep the event as a dead letter. That is an event itself: one about a projection's own
+        dead letter becomes none, or two broken projections would feed one another for ever."""
+        name, info = self._target.name, error_info(error)
+        _log_dead_letter(name, event, info)
+        if not is_about_projection(event):
+            await self._runtime.committer.send(
+                Bury(
+                    dead_letter_id(name, event.id),
+                    f"{PROJECTION}{name}",
+                    storable(f"{info.name}: {info.message}"),
+                    msgspec.json.encode(event),
+                    {
+                        "event": event.id,
+                        "type": str(event.type),
+                        "traceback": storable(info.traceback or ""),
+                    },
+                    event.tenant,
+                )
+            )
+        return info.message
+
+    async def _retry_later(self, error: Exception, failures: int) -> None:
+        retry_after = getattr(error, "retry_after", None) or 0.0
+        delay = max(retry_after, min(MAX_DELAY, 2.0 ** (failures - 1)))
+        message = describe(error)
+        log.warning(
+            "projection %s: can't go on, next try in %g s: %s", self._target.name, delay, message
+        )
+        try:
+            await self._note(message)
+        except Transient:  # then it is the store that is away
+            pass
+        await asyncio.sleep(delay)
+
+    async def _note(self, message: str) -> None:
+        """Show what keeps it from going on, once for the same trouble."""
+        records, now = self._runtime.records, self._runtime.clock.now()
+        cursor = await cursors.load(records, self._target.name)
+        is_known = cursor is None or (cursor.state.failing and cursor.state.error == message)
+        if cursor is not None and not is_known:
+            await cursors.change(records, cursor, error=message, failed=now, failing=True)
+
+
+def _log_dead_letter(projection: str, event: Event, error: ErrorInfo) -> None:
+    record = log.makeRecord(
+        log.name,
+        logging.ERROR,
+        __file__,
+        0,
+        "projection %s: event %s failed for good: %s",
+        (projection, event.id, error),
+        None,
+    )
+    record.exc_text = error.traceback
+    log.handle(record)
+
+
+def dead_letter_id(projection: str, event: str) -> str:
+    return stored_key(f"{PROJECTION}{projection}:{event}", MAX_WHOLE)
+
+
+def is_about_projection(event: Event) -> bool:
+    """Whether an event says that something could not be delivered to a projection."""
+    if event.type != EventType.MESSAGE_DEAD_LETTERED:
+        return False
+    return msgspec.json.decode(event.data).get("source", "").startswith(PROJECTION)

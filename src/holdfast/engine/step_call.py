@@ -12,19 +12,23 @@ from holdfast.engine.attempt import Attempt
 from holdfast.engine.blocking import BlockingStepContext
 from holdfast.engine.context import StepContext
 from holdfast.engine.durable_call import DurableCall
-from holdfast.engine.failures import Drained, StepFailed, TryLater, error_info
+from holdfast.engine.failures import (
+    Drained,
+    StepFailed,
+    TryLater,
+    error_info,
+    is_from_outside,
+)
 from holdfast.engine.feed import View
-from holdfast.engine.journal import Result
-from holdfast.errors import StepTimeout
-from holdfast.model.checkpoint import Checkpoint, checksum, step_fingerprint, what_is_broken
+from holdfast.engine.journal import NOTHING, SKIPPED, Result, original_key
+from holdfast.engine.worker_log import log_step
+from holdfast.errors import Damaged, StepTimeout
+from holdfast.model.checkpoint import Checkpoint, step_fingerprint
 from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.duration import humanise
 from holdfast.model.items import Items
 from holdfast.model.pipeline import Condition, Step
 from holdfast.model.run import ErrorInfo, StepRecord, StepStatus
-
-SKIPPED = "skipped"
-"""The schema of a skipped step's checkpoint."""
 
 
 class StepCall(DurableCall):
@@ -50,9 +54,12 @@ class StepCall(DurableCall):
 
     # --- skipping ---------------------------------------------------------------------------------
 
-    async def run_if_wanted(self, when: Condition) -> Result:
+    async def perform(self) -> Result:
         """Run it or, if its condition says so, skip it."""
-        return await self.run() if await self._is_wanted(when) else await self._skip()
+        when = self._step.when
+        return (
+            await self.run() if when is None or await self._is_wanted(when) else await self._skip()
+        )
 
     async def _is_wanted(self, when: Condition) -> bool:
         journal = self._attempt.journal
@@ -62,7 +69,9 @@ class StepCall(DurableCall):
         try:
             answer = when.function(**arguments)
             return bool(await answer if asyncio.iscoroutine(answer) else answer)
-        except Exception as error:
+        except BaseException as error:
+            if is_from_outside(error):
+                raise
             info = error_info(error, self._step.name)
             message = f"its condition (when=) failed: {info.message}"
             raise StepFailed(replace(info, message=message)) from error
@@ -71,15 +80,17 @@ class StepCall(DurableCall):
         stored = self._attempt.journal.stored.get((self._step.name, ""))
         if stored is None or stored.schema != SKIPPED:
             self._measure(StepStatus.SKIPPED)
-            checkpoint = self._checkpoint("null", checksum("null"), SKIPPED, skipped=True)
+            checkpoint = self._checkpoint("null", NOTHING, SKIPPED, skipped=True)
             if not self._defer(checkpoint):
-                await self._attempt.gate.persist(checkpoint)
+                await self._persist(checkpoint)
+            log_step(self._attempt, self._step.name, "skipped")
         return Result("null", SKIPPED, None)
 
     # --- the steps of a durable call --------------------------------------------------------------
 
     def _begin(self) -> None:
         self._attempt.journal.begin(self._record)
+        log_step(self._attempt, self._step.name, "started")
 
     async def _call(self) -> Any:
         step = self._step
@@ -130,14 +141,12 @@ class StepCall(DurableCall):
             return None
         texts: list[tuple[str, str]] = []
         for item in self._attempt.journal.items_of(self._step.name):
-            item_text = await self._attempt.runtime.payloads.fetch(item.value)
-            reason = what_is_broken(item, item_text)
-            if reason is not None or item_text is None:
-                await self._attempt.gate.quarantine(
-                    self._step.name, item.key, reason or "it can't be read"
-                )
+            try:
+                item_text = await self._attempt.runtime.payloads.result(item)
+            except Damaged as error:
+                await self._attempt.gate.quarantine(self._step.name, item.key, str(error))
                 return f"its item {item.key!r} can't be used"
-            texts.append((item.key, item_text))
+            texts.append((original_key(item), item_text))
         for key, item_text in texts:
             feed.put(key, item_text)
         return None
@@ -172,6 +181,10 @@ class StepCall(DurableCall):
     def _complete(self) -> None:
         self._record.error = None
         self._measure(StepStatus.COMPLETED)
+        log_step(self._attempt, self._step.name, "completed")
+        if (meter := self._attempt.runtime.meter) is not None:
+            pipeline, seconds = self._attempt.claimed.pipeline, self._record.duration or 0.0
+            meter.step_completed(pipeline, self._step.name, seconds)
 
     def _measure(self, status: StepStatus) -> None:
         self._record.status = status

@@ -9,9 +9,13 @@ from holdfast.engine import cursors
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import HoldfastError, Transient
 from holdfast.model.commands import Prune, Sweep
+from holdfast.model.names import path_part
 from holdfast.model.options import Retention
 
 log = logging.getLogger("holdfast.sweeper")
+
+AFTER_A_BLOCK = 1.0
+"""How long the worker of a process that could not run has to note what that cost, in seconds."""
 
 
 class Sweeper:
@@ -33,10 +37,19 @@ class Sweeper:
                 log.warning("can't sweep: %s", error)
             except HoldfastError:
                 log.exception("can't sweep")
-            await asyncio.sleep(self._runtime.times.sweep)
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Until the next sweep. Who was blocked or paused meanwhile first lets its worker note why
+        it lost its leases: whoever fails a run after its last attempt names the cause."""
+        clock, interval = self._runtime.clock, self._runtime.times.sweep
+        began = clock.monotonic()
+        await asyncio.sleep(interval)
+        if clock.monotonic() - began > interval + AFTER_A_BLOCK:
+            await asyncio.sleep(AFTER_A_BLOCK)
 
     async def sweep(self) -> list[tuple[str, str]]:
-        swept: list[tuple[str, str]] = await self._runtime.committer.send(Sweep())
+        swept = await self._runtime.committer.send(Sweep())
         for run, state in swept:
             log.warning("run %s: its worker vanished, now %s", run, state)
         return swept
@@ -51,7 +64,7 @@ class Sweeper:
                 Prune(self._retention.finished, self._retention.failed, sent=sent)
             )
             for run, tenant in runs:
-                await self._runtime.payloads.forget(f"{tenant}/{run}/")
+                await self._runtime.payloads.forget(f"{path_part(tenant)}/{run}/")
             count += len(runs)
             if not runs:
                 return count

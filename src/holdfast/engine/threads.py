@@ -17,6 +17,8 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from holdfast.engine.failures import ended_by
+
 log = logging.getLogger("holdfast.threads")
 
 T = TypeVar("T")
@@ -70,7 +72,7 @@ async def call(
     done: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
 
-    job = _Job(lambda: context.run(function))
+    job = Job(lambda: context.run(function), label)
 
     def work() -> None:
         job.run()
@@ -92,10 +94,11 @@ async def call(
         raise
 
 
-class _Job:
+class Job:
     """One call, which can be interrupted until it has returned and not a moment longer."""
 
-    def __init__(self, function: Callable[[], Any]) -> None:
+    def __init__(self, function: Callable[[], Any], label: str) -> None:
+        self.label = label
         self.result: Any = None
         self.error: BaseException | None = None
         self._function = function
@@ -130,7 +133,7 @@ def _deliver(done: asyncio.Future[Any], result: Any, error: BaseException | None
     elif isinstance(error, Exception) and not isinstance(error, StopIteration):
         done.set_exception(error)
     else:  # SystemExit and its like would end the worker, and a future takes no StopIteration
-        done.set_exception(RuntimeError(f"the step was ended by {type(error).__name__}: {error}"))
+        done.set_exception(ended_by(error))
 
 
 async def _wait_a_moment(done: asyncio.Future[Any], label: str) -> None:

@@ -1,11 +1,12 @@
 """Tracebacks, fit to be stored and shown: of bounded length, without the engine's own frames,
-without secrets."""
+without secrets, and with escapes for what is no text (the name of a file may be anything)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from traceback import StackSummary, TracebackException
 
+from holdfast.model.limits import storable
 from holdfast.model.secrecy import masked
 
 MAX_LENGTH = 8 * 1024
@@ -31,12 +32,12 @@ def traceback_text(error: BaseException) -> str | None:
     if formatted.exceptions is None:  # else its message stands above the errors of its group
         message = list(formatted.format_exception_only())
         lines[-len(message) :] = [_shortened("".join(message).rstrip())]
-    return _bounded(masked("".join(lines)[-LONGEST:]).rstrip())
+    return _bounded(masked(storable("".join(lines)[-LONGEST:])).rstrip())
 
 
 def message_text(message: str) -> str:
     """An error's message without secrets, and not too long."""
-    return _shortened(masked(message[:LONGEST]))
+    return _shortened(masked(storable(message[:LONGEST])))
 
 
 def _shortened(message: str) -> str:

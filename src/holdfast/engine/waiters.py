@@ -30,6 +30,8 @@ class Ending(Struct, frozen=True):
 
     state: str
     result: str | None = None
+    checksum: str | None = None
+    """What the result must hash to."""
     error: ErrorInfo | None = None
     reason: str | None = None
 
@@ -87,13 +89,13 @@ class Waiters:
 
 
 def ending_of(run: Run) -> Ending:
-    return Ending(run.state, run.result, run.error, run.reason)
+    return Ending(run.state, run.result, run.result_checksum, run.error, run.reason)
 
 
 def settled_ending(settle: Settle) -> Ending | None:
     """How a run ends that is settled like this; None when it goes on."""
     if settle.outcome == "succeeded":
-        return Ending("succeeded", result=settle.result)
+        return Ending("succeeded", settle.result, settle.checksum)
     if settle.outcome == "failed":
         error = msgspec.json.decode(settle.error, type=ErrorInfo) if settle.error else None
         return Ending("failed", error=error)

@@ -11,16 +11,22 @@ from typing import Any
 import msgspec
 
 from holdfast.engine.attempt import Attempt
+from holdfast.engine.payloads import is_reference
 from holdfast.model.commands import Settle
 from holdfast.model.duration import humanise
-from holdfast.model.run import ErrorInfo
+from holdfast.model.lease_losses import REMEDY, Blocked
+from holdfast.model.run import ErrorInfo, StepStatus
 
 log = logging.getLogger("holdfast.worker")
 
 _decode_error = msgspec.json.Decoder(ErrorInfo).decode
 
 
-def log_started(attempt: Attempt, worker: str) -> None:
+steps = logging.getLogger("holdfast.steps")
+
+
+def log_started(attempt: Attempt, worker: str, active: int, concurrency: int) -> None:
+    """`active` runs of at most `concurrency` are under way here now, this one included."""
     if log.isEnabledFor(logging.INFO):  # there may be thousands of runs a second
         claimed = attempt.claimed
         log.info(
@@ -29,7 +35,9 @@ def log_started(attempt: Attempt, worker: str) -> None:
             claimed.pipeline,
             claimed.attempt,
             worker,
-            extra=_fields(attempt, worker=worker),
+            extra=_fields(
+                attempt, "started", worker=worker, active=active, concurrency=concurrency
+            ),
         )
 
 
@@ -37,7 +45,8 @@ def log_settled(attempt: Attempt, settle: Settle, duration: float) -> None:
     """The outcome is durable."""
     if settle.outcome == "succeeded" and not log.isEnabledFor(logging.INFO):
         return
-    run, pipeline, fields = settle.run, attempt.claimed.pipeline, _fields(attempt)
+    run, pipeline = settle.run, attempt.claimed.pipeline
+    fields = _fields(attempt, settle.outcome)
     match settle.outcome:
         case "succeeded":
             took = humanise(duration)
@@ -60,12 +69,47 @@ def log_settled(attempt: Attempt, settle: Settle, duration: float) -> None:
             _log_failed(attempt, _error(settle))
 
 
-def log_lease_lost(attempt: Attempt) -> None:
-    log.info(
-        "run %s of %s: lease lost, stopped without writing an outcome",
+def log_lease_lost(attempt: Attempt, blocked: Blocked | None) -> None:
+    run, pipeline = attempt.claimed.run, attempt.claimed.pipeline
+    fields = _fields(attempt, "lease_lost")
+    if blocked is None:
+        log.info(
+            "run %s of %s: lease lost, stopped without writing an outcome",
+            run,
+            pipeline,
+            extra=fields,
+        )
+    else:
+        log.error(
+            "run %s of %s: lease lost because %s. %s", run, pipeline, blocked, REMEDY, extra=fields
+        )
+
+
+def log_step(attempt: Attempt, step: str, what: str) -> None:
+    """A step is executed, has ended, or is left out. For those who ask for it: a run may have many
+    steps."""
+    if steps.isEnabledFor(logging.DEBUG):
+        claimed = attempt.claimed
+        steps.debug(
+            "run %s of %s: step %s %s",
+            claimed.run,
+            claimed.pipeline,
+            step,
+            what,
+            extra=_fields(attempt, f"step_{what}", step=step),
+        )
+
+
+def log_abandoned(attempt: Attempt) -> None:
+    """The worker stops, and the code of the run does not."""
+    records = attempt.journal.step_records().values()
+    open_steps = [record.step for record in records if record.status is StepStatus.IN_PROGRESS]
+    log.warning(
+        "run %s of %s: handed over although %s has not ended; it can write nothing any more",
         attempt.claimed.run,
         attempt.claimed.pipeline,
-        extra=_fields(attempt),
+        f"step {open_steps[0]}" if len(open_steps) == 1 else "its code",
+        extra=_fields(attempt, "abandoned", step=open_steps[0] if open_steps else None),
     )
 
 
@@ -79,7 +123,7 @@ def log_retry(attempt: Attempt, name: str, tries: str, delay: float, reason: str
         tries,
         humanise(delay),
         reason,
-        extra=_fields(attempt, step=name),
+        extra=_fields(attempt, "step_retry", step=name),
     )
 
 
@@ -95,7 +139,14 @@ def _log_failed(attempt: Attempt, error: ErrorInfo) -> None:
         "run %s of %s: failed, attempt %d: %s",
         (claimed.run, claimed.pipeline, claimed.attempt, error),
         None,
-        extra=_fields(attempt, step=error.step, key=error.key),
+        extra=_fields(
+            attempt,
+            "failed",
+            step=error.step,
+            key=error.key,
+            error=error.name,
+            reason=error.message,
+        ),
     )
     record.exc_text = error.traceback
     log.handle(record)
@@ -105,8 +156,38 @@ def _error(settle: Settle) -> ErrorInfo:
     return _decode_error(settle.error) if settle.error else ErrorInfo("Unknown", "no reason given")
 
 
-def _fields(attempt: Attempt, **more: Any) -> dict[str, Any]:
-    """For formatters that write JSON."""
+def _fields(attempt: Attempt, event: str, **more: Any) -> dict[str, Any]:
+    """For formatters that write JSON, or lines of their own."""
     claimed = attempt.claimed
-    fields = {"run": claimed.run, "pipeline": claimed.pipeline, "attempt": claimed.attempt}
+    fields = {
+        "event": f"run.{event}",
+        "run": claimed.run,
+        "pipeline": claimed.pipeline,
+        "lane": claimed.lane,
+        "attempt": claimed.attempt,
+        **_identity(attempt),
+    }
     return {"fields": {**fields, **{name: value for name, value in more.items() if value}}}
+
+
+def _identity(attempt: Attempt) -> dict[str, Any]:
+    """What the pipeline says of the run's input: the key and the labels that people know it by."""
+    pipeline = attempt.pipeline
+    if pipeline.key is None and pipeline.labels is None:
+        return {}
+    if attempt.identity is None:
+        attempt.identity = _identified(attempt)
+    return attempt.identity
+
+
+def _identified(attempt: Attempt) -> dict[str, Any]:
+    pipeline, text = attempt.pipeline, attempt.claimed.input
+    if is_reference(text):
+        return {}
+    try:
+        value = pipeline.input.decode(text)
+        key = pipeline.key(value) if pipeline.key is not None else None
+        labels = dict(pipeline.labels(value)) if pipeline.labels is not None else {}
+    except Exception:  # the run itself will say what is wrong with its input
+        return {}
+    return {name: value for name, value in {"run_key": key, "labels": labels}.items() if value}

@@ -12,8 +12,7 @@ class App:
     """What an app offers. Each part is a `module:attribute` string that is imported on first use.
 
     Third parties declare theirs under the entry-point group `holdfast.apps`, by the app's name.
-    More kinds of parts (routes, projections) become fields with a default when something uses
-    them."""
+    More kinds of parts become fields with a default when something uses them."""
 
     name: str
     """Also the name of its command: `holdfast NAME`."""
@@ -31,5 +30,14 @@ class App:
     providers: Mapping[str, str] = field(default_factory=dict)
     """Port type → function that makes what steps find with `ctx.use(PortType)`. It is called once,
     with a function that gives other ports: `def make(use): return Mine(use(LanguageModels))`."""
+    log_formats: Mapping[str, str] = field(default_factory=dict)
+    """Value of the setting `log.format` → `logging.Formatter`. Its `debug` names the loggers whose
+    DEBUG lines it writes, too."""
+    projections: Mapping[str, str] = field(default_factory=dict)
+    """Name → `MessageProjection` or `DocumentProjection`, run by processes that name it in their
+    settings or in `Holdfast(projections=[…])`."""
+    routes: tuple[str, ...] = ()
+    """`fastapi.APIRouter`s that `holdfast serve` includes beside `/v1`, with the paths that they
+    have: `holdfast.api` gives their functions the caller and what it may do."""
     checks: Mapping[str, str] = field(default_factory=dict)
     """Area of `holdfast doctor` → function from `Settings` to `Findings`."""

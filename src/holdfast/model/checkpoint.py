@@ -14,30 +14,6 @@ MAX_VALIDATION_FAILURES = 3
 """How many stored results of one step may turn out bad before the run fails for good."""
 
 
-SEPARATOR = "\x1f"
-"""Between the parts of an inner key. Users' keys may not contain it, so parts never run into one
-another."""
-
-INNER = "@"
-"""What the key of an inner step (`ctx.step`) begins with."""
-
-
-def inner_key(outer: str, key: str) -> str:
-    """The stored key of something inside an item (`outer`), or of the step itself (`outer ==
-    ""`)."""
-    return f"{outer}{SEPARATOR}{key}" if outer else key
-
-
-def is_item(key: str) -> bool:
-    """Whether a stored key is that of an item of the step's own map, as `Items` sees them."""
-    return bool(key) and not key.startswith(INNER) and SEPARATOR not in key
-
-
-def readable_key(key: str) -> str:
-    """A stored key as people see it."""
-    return key.replace(SEPARATOR, " › ")
-
-
 class Checkpoint(Struct, omit_defaults=True):
     """The result of a step (`key == ""`) or of one of its items, as stored.
 
@@ -69,6 +45,11 @@ def _checksum_of_short(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+def input_fingerprint(pipeline: str, text: str) -> str:
+    """What a run is asked to do: also what its input must hash to when it is read back."""
+    return digest(pipeline, text)
+
+
 def digest(*parts: str) -> str:
     """A short hash of a list of strings; no two lists share one by concatenation."""
     return blake2b(_encode(parts), digest_size=16).hexdigest()
@@ -83,17 +64,7 @@ def step_fingerprint(pipeline: str, step: str, version: str, *inputs: str) -> st
     return digest(pipeline, step, version, *inputs)
 
 
-def is_outdated(found: Checkpoint, schema: str, fingerprint: str) -> bool:
+def is_outdated(checkpoint: Checkpoint, schema: str, fingerprint: str) -> bool:
     """Whether it answers another question: another result type, step version or other inputs. That
     is no fault of the store: it is simply executed again."""
-    return found.schema != schema or found.fingerprint != fingerprint
-
-
-def what_is_broken(found: Checkpoint, text: str | None) -> str | None:
-    """What is wrong with a stored result, or None. `text` is its value as read back, None if it is
-    gone."""
-    if text is None:
-        return "its value is missing from the blob store"
-    if checksum(text) != found.checksum:
-        return "its checksum does not match: the stored value was changed or damaged"
-    return None
+    return checkpoint.schema != schema or checkpoint.fingerprint != fingerprint

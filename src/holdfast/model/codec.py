@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -40,11 +41,23 @@ class Codec:
     def encode(self, value: Any) -> str:
         """JSON text of a value. Raises InvalidInput when it does not fit the type."""
         try:
-            return self._dump(value, warnings=False).decode()
+            text = self._dump(value, warnings=False).decode()
         except (PydanticSerializationError, UnicodeError, ValueError, TypeError) as error:
             raise InvalidInput(
                 f"{value!r:.200} can't be stored as {self.name}: {_first_line(error)}"
             ) from error
+        if "null" in text and self._has_no_end(value):
+            raise InvalidInput(
+                f"{value!r:.200} can't be stored as {self.name}: JSON knows neither NaN nor "
+                "infinity; use None, or a text"
+            )
+        return text
+
+    def _has_no_end(self, value: Any) -> bool:
+        """Whether a number in it is NaN or infinite: they were written as null."""
+        plain = self._adapter.serializer.to_python(value, warnings=False)
+        text = to_json(plain, inf_nan_mode="constants", fallback=lambda _: None)
+        return (b"NaN" in text or b"Infinity" in text) and not _is_finite(plain)
 
     def decode(self, text: str) -> Any:
         """The value behind JSON text. Raises InvalidInput when it does not fit the type."""
@@ -88,6 +101,17 @@ def explain(error: ValidationError, name: str) -> str:
 def plain_json(value: Any) -> str:
     """JSON of whatever a caller hands over, for hashing; models and dataclasses included."""
     return to_json(value).decode()
+
+
+def _is_finite(plain: Any) -> bool:
+    match plain:
+        case float():
+            return isfinite(plain)
+        case dict():
+            return all(map(_is_finite, plain.values()))
+        case list() | tuple() | set() | frozenset():
+            return all(map(_is_finite, plain))
+    return True
 
 
 def _first_line(error: Exception) -> str:

@@ -5,9 +5,9 @@ Commands carry no time: the store stamps what it writes with its own clock. What
 written in `model/machine`; here stands what it carries, and what everybody has to know about it:
 the type of its reply (`Command[R]`), what it concerns, and whom it wakes.
 
-**The fence.** Commands with `run` and `epoch` are accepted only while that run is `running`, its
-epoch is the given one and its lease has not ended by the store's clock. Otherwise nothing at all is
-written and the answer is `STALE`.
+**The fence.** A `FencedCommand` is accepted only while its run is `running`, the run's epoch is the
+given one and its lease has not ended by the store's clock. Otherwise nothing at all is written and
+the answer is `STALE`.
 
 **History.** Whatever changes a run's state writes its event in the same transaction, numbered one
 higher than the run's last event."""
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from enum import IntEnum
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -34,6 +34,9 @@ from holdfast.model.replies import (
 )
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+"""The type of a command's reply. Covariant: commands of several types, together, are commands whose
+reply is of one of their replies' types."""
 
 
 class Wake(IntEnum):
@@ -44,13 +47,15 @@ class Wake(IntEnum):
     """Those who wait for a run to end, or for events to send."""
     WORKERS = 2
     """Those who look for something to claim, or for a lock; and the waiters."""
+    HOLDERS = 3
+    """Those who hold a lease that may just have been taken from them; and everybody else."""
 
 
 Subject = tuple[Literal["run", "lock", "letter", "tenant", "record"], str]
 
 
-class Command(Struct, Generic[R], frozen=True):
-    """Something that a store does, and answers with an `R`."""
+class Command(Struct, Generic[R_co], frozen=True):
+    """Something that a store does, and answers with an `R`: `Command[R]`."""
 
     @property
     def subjects(self) -> Sequence[Subject] | None:
@@ -69,10 +74,46 @@ class Command(Struct, Generic[R], frozen=True):
         """Whom it wakes if it takes effect."""
         return Wake.NOBODY
 
-    def wakes(self, reply: R) -> Wake:
+    def wakes(self, reply: object) -> Wake:
         """Whom it wakes, now that this is the reply."""
         is_refused = reply is False or reply == [] or isinstance(reply, Stale | Refused)
         return Wake.NOBODY if is_refused else self.wake
+
+
+class RunCommand(Command[R_co], Generic[R_co], frozen=True):
+    """About one run."""
+
+    run: str
+
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("run", self.run)]
+
+
+class FencedCommand(RunCommand[R_co], Generic[R_co], frozen=True):
+    """Of the worker that leases the run under this epoch: see "The fence" above."""
+
+    epoch: int
+
+
+class LockCommand(Command[R_co], Generic[R_co], frozen=True):
+    """About one lock."""
+
+    name: str
+
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("lock", self.name)]
+
+
+class RecordCommand(Command[R_co], Generic[R_co], frozen=True):
+    """About one record."""
+
+    key: str
+
+    @property
+    def subjects(self) -> Sequence[Subject]:
+        return [("record", self.key)]
 
 
 MAX_LABELS: Final = 16
@@ -174,13 +215,11 @@ class Renew(Command[list[tuple[str, int]]], frozen=True):
         return "renewal"
 
 
-class SaveCheckpoint(Command[Stale | None], frozen=True, array_like=True, gc=False):
-    """Store the result of a step or item. Fenced. A step (`key == ""`) also writes `step.completed`
+class SaveCheckpoint(FencedCommand[Stale | None], frozen=True, array_like=True, gc=False):
+    """Store the result of a step or item. A step (`key == ""`) also writes `step.completed`
     or `step.skipped`, with `record` as its data. Repeating it replaces the value and changes
     nothing else."""
 
-    run: str
-    epoch: int
     step: str
     key: str
     value: str
@@ -191,58 +230,36 @@ class SaveCheckpoint(Command[Stale | None], frozen=True, array_like=True, gc=Fal
     skipped: bool = False
 
     @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
-
-    @property
     def identity(self) -> Hashable:
         return (self.run, self.step, self.key)
 
 
-class Quarantine(Command[int | Stale], frozen=True):
-    """Take a bad checkpoint out of use and keep it aside. Fenced. The answer is how many of this
+class Quarantine(FencedCommand[int | Stale], frozen=True):
+    """Take a bad checkpoint out of use and keep it aside. The answer is how many of this
     step's checkpoints (items included) were quarantined in this run so far."""
 
-    run: str
-    epoch: int
     step: str
     key: str
     reason: str
 
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
 
+class SaveProgress(FencedCommand[Stale | None], frozen=True, array_like=True, gc=False):
+    """Replace what people see of the unfinished part (JSON of `Progress`). No event."""
 
-class SaveProgress(Command[Stale | None], frozen=True, array_like=True, gc=False):
-    """Replace what people see of the unfinished part (JSON of `Progress`). Fenced. No event."""
-
-    run: str
-    epoch: int
     progress: str
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
 
     @property
     def identity(self) -> Hashable:
         return self.run
 
 
-class LogLine(Command[Stale | None], frozen=True, array_like=True, gc=False):
-    """Append a line to the run's log. Fenced. No event."""
+class LogLine(FencedCommand[Stale | None], frozen=True, array_like=True, gc=False):
+    """Append a line to the run's log. No event."""
 
-    run: str
-    epoch: int
     level: str
     step: str
     message: str
     fields: str = "{}"
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
 
 
 Outcome = Literal["succeeded", "failed", "paused", "retry", "handover"]
@@ -256,9 +273,9 @@ _AFTER: Final[dict[Outcome, Wake]] = {
 }
 
 
-class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
-    """End an attempt: outcome, last checkpoint, event and the end of the lease in one transaction.
-    Fenced.
+class Settle(FencedCommand[Stale | None], frozen=True, array_like=True, gc=False):
+    """End an attempt: outcome, last checkpoint, event and the end of the lease in one
+    transaction.
 
     `succeeded` → succeeded with `result`; `failed` → failed with `error`, and one dead letter
     unless the run's fifo lane says `skip`; `paused` → paused with `reason`; `retry` → queued,
@@ -268,8 +285,6 @@ class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
     `error` is JSON of `ErrorInfo`, `progress` JSON of `Progress`. `last` is the checkpoint of the
     final step."""
 
-    run: str
-    epoch: int
     outcome: Outcome
     result: str | None = None
     error: str | None = None
@@ -280,10 +295,8 @@ class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
     deferred: bool = False
     execution_ms: int = 0
     """How long the attempt took, by the worker's monotonic clock."""
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
+    checksum: str | None = None
+    """What the result, as it is read back, must hash to."""
 
     @property
     def identity(self) -> Hashable:
@@ -297,54 +310,41 @@ class Settle(Command[Stale | None], frozen=True, array_like=True, gc=False):
 # --- operations -----------------------------------------------------------------------------------
 
 
-class Cancel(Command[Refused | None], frozen=True):
+class Cancel(RunCommand[Refused | None], frozen=True):
     """Live → cancelled, at once, raising the epoch. `Refused` in any other state."""
 
-    run: str
     actor: str
     reason: str = ""
 
     @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
-
-    @property
     def wake(self) -> Wake:
-        return Wake.WORKERS
+        return Wake.HOLDERS
 
 
-class PauseRun(Command[Refused | None], frozen=True):
+class PauseRun(RunCommand[Refused | None], frozen=True):
     """Queued or running → paused, at once, raising the epoch; the attempt does not count."""
 
-    run: str
     actor: str
     reason: str = ""
 
     @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
-
-    @property
     def wake(self) -> Wake:
-        return Wake.WORKERS
+        return Wake.HOLDERS
 
 
-class Resume(Command[Refused | None], frozen=True):
+class Resume(RunCommand[Refused | None], frozen=True):
     """Paused or failed → queued with its checkpoints, its place in the lane, and `attempts` more
     attempts.
 
     Its open dead letter is marked redriven. `Refused` with the live run's id when a unique slot is
     taken."""
 
-    run: str
     actor: str
     attempts: int = 5
     message: str | None = None
     """The id of the message that asked for it, if one did."""
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
+    epoch: int | None = None
+    """Only if nobody has worked on the run since it had this epoch."""
 
     @property
     def wake(self) -> Wake:
@@ -403,18 +403,13 @@ class LimitTenant(Command[None], frozen=True):
 # --- locks ----------------------------------------------------------------------------------------
 
 
-class Acquire(Command[Acquired | Held], frozen=True, gc=False):
+class Acquire(LockCommand[Acquired | Held], frozen=True, gc=False):
     """Take a lock, or learn who holds it. Idempotent per token: the holder's token gets the same
     epoch again. Every other acquisition raises the epoch by one."""
 
-    name: str
     token: str
     owner: str
     ttl: float
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("lock", self.name)]
 
     @property
     def identity(self) -> Hashable:
@@ -437,15 +432,10 @@ class RenewLocks(Command[list[tuple[str, str]]], frozen=True):
         return "renewal"
 
 
-class ReleaseLock(Command[bool], frozen=True, gc=False):
+class ReleaseLock(LockCommand[bool], frozen=True, gc=False):
     """Give a lock back. The answer says whether the token still held it."""
 
-    name: str
     token: str
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("lock", self.name)]
 
     @property
     def identity(self) -> Hashable:
@@ -456,21 +446,16 @@ class ReleaseLock(Command[bool], frozen=True, gc=False):
         return Wake.WORKERS
 
 
-class ForceRelease(Command[bool], frozen=True):
+class ForceRelease(LockCommand[bool], frozen=True):
     """End a lock against its holder's will: raises the epoch and writes an audit entry. The answer
     says whether anybody held it."""
 
-    name: str
     actor: str
     reason: str
 
     @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("lock", self.name)]
-
-    @property
     def wake(self) -> Wake:
-        return Wake.WORKERS
+        return Wake.HOLDERS
 
 
 # --- dead letters -------------------------------------------------------------------------------
@@ -533,31 +518,21 @@ class Discard(Command[bool], frozen=True):
 # --- records --------------------------------------------------------------------------------------
 
 
-class PutRecord(Command[Stored | Changed], frozen=True):
+class PutRecord(RecordCommand[Stored | Changed], frozen=True):
     """Write a record, if its version is `expected` (None: if there is none). Idempotent per
     `version`, the new one: it must be one that nobody uses twice. With a `ttl` it is gone so many
     seconds later, as if it had been deleted."""
 
-    key: str
     value: str
     version: str
     expected: str | None = None
     ttl: float | None = None
 
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("record", self.key)]
 
-
-class DeleteRecord(Command[bool], frozen=True):
+class DeleteRecord(RecordCommand[bool], frozen=True):
     """Delete a record, if its version is `expected`. The answer says whether it was."""
 
-    key: str
     expected: str
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("record", self.key)]
 
 
 def _letter_and_run(letter: str) -> Sequence[Subject]:
@@ -566,7 +541,3 @@ def _letter_and_run(letter: str) -> Sequence[Subject]:
     if letter.startswith(RUN_LETTER):
         subjects.append(("run", letter.removeprefix(RUN_LETTER)))
     return subjects
-
-
-Reply = Any
-"""What `apply` answers to commands of several types: that of each command's `Command[R]`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from math import inf
 
 from holdfast.errors import ConfigurationError
 
@@ -14,8 +15,22 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
+LONGEST = 100 * 366 * 86_400.0
+"""Seconds. Nobody waits for a hundred years."""
+
+
 def seconds(value: Duration) -> float:
     """The duration in seconds."""
+    duration = _seconds(value)
+    if not 0.0 <= duration <= LONGEST:
+        fault = "negative" if duration < 0 else "endless"
+        raise ConfigurationError(
+            f"{value!r:.100} is {fault}: write '90s', '30m', '1h30m' or a number of seconds"
+        )
+    return duration
+
+
+def _seconds(value: Duration) -> float:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -23,7 +38,7 @@ def seconds(value: Duration) -> float:
             f"{value!r} is not a duration: write '90s', '30m', '1h30m' or a number of seconds"
         )
     if not isinstance(value, str):
-        return float(value)
+        return float(value) if isinstance(value, float) or value.bit_length() < 64 else inf
     text = value.strip().lower()
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)

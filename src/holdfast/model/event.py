@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import msgspec
 from msgspec import Struct
+
+EVENTS_TOPIC = "holdfast-events"
+"""Where all events are published, unless the setting `events.topic` says otherwise."""
 
 
 class EventType(StrEnum):
@@ -38,6 +42,17 @@ STATE_AFTER: dict[str, str] = {
 }
 """The run state that an event leads to; events missing here leave the state as it is."""
 
+STATE_BEFORE: dict[str, str] = {
+    EventType.STARTED: "queued",
+    EventType.RETRYING: "running",
+    EventType.HANDED_OVER: "running",
+    EventType.WORKER_LOST: "running",
+    EventType.PAUSED: "running",
+    EventType.COMPLETED: "running",
+    EventType.FAILED: "running",
+}
+"""The run state that an event comes from, unless its data say otherwise with `from`."""
+
 
 class Event(Struct, frozen=True):
     """One fact. Its id is derived from run and number, so that every copy of it is recognised.
@@ -56,6 +71,17 @@ class Event(Struct, frozen=True):
     @property
     def id(self) -> str:
         return f"{self.run}:{self.seq}"
+
+    @property
+    def transition(self) -> tuple[str | None, str | None]:
+        """The states that it leads from and to. A new run comes from none; an event that leaves the
+        state as it is has neither."""
+        if self.type not in STATE_AFTER:
+            return None, None
+        before = STATE_BEFORE.get(self.type)
+        if '"from"' in self.data:
+            before = msgspec.json.decode(self.data).get("from", before)
+        return before, STATE_AFTER[self.type]
 
 
 def history_gaps(events: list[Event]) -> list[int]:

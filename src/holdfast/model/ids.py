@@ -32,6 +32,16 @@ def _time(milliseconds: int) -> str:
     return "".join([_PAIRS[milliseconds >> shift & 1023] for shift in (40, 30, 20, 10, 0)])
 
 
+def time_of(id: str) -> float | None:
+    """When an id was made, by the clock of whoever made it; None for what is no such id."""
+    number = 0
+    for letter in id[:10]:
+        if (digit := _ALPHABET.find(letter)) < 0:
+            return None
+        number = number * 32 + digit
+    return number / 1000 if len(id) == 26 else None
+
+
 def new_token() -> str:
     """A secret that proves ownership of one acquisition. Never derived, never reused."""
     return os.urandom(16).hex()

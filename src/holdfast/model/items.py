@@ -22,14 +22,14 @@ class Items(Generic[T]):
             rest = await claims.all()                # everything, once the other step is done
     """
 
-    def __init__(self, feed: Feed[T]) -> None:
+    def __init__(self, feed: ItemSource[T]) -> None:
         self._feed = feed
 
     def __aiter__(self) -> AsyncIterator[tuple[str, T]]:
         return self._feed.stream()
 
-    def __getitem__(self, key: str) -> Waiting[T]:
-        return Waiting(self._feed, key)
+    def __getitem__(self, key: str) -> AwaitableItem[T]:
+        return AwaitableItem(self._feed, key)
 
     async def gather(self, keys: Iterable[str]) -> list[T]:
         """The values of some keys, in their order, as soon as all of them are there."""
@@ -40,10 +40,10 @@ class Items(Generic[T]):
         return {key: value async for key, value in self._feed.stream()}
 
 
-class Waiting(Generic[T]):
+class AwaitableItem(Generic[T]):
     """`await items[key]`."""
 
-    def __init__(self, feed: Feed[T], key: str) -> None:
+    def __init__(self, feed: ItemSource[T], key: str) -> None:
         self._feed = feed
         self._key = key
 
@@ -51,7 +51,7 @@ class Waiting(Generic[T]):
         return self._feed.value(self._key).__await__()
 
 
-class Feed(Protocol[T_co]):
+class ItemSource(Protocol[T_co]):
     """What the engine puts behind `Items`."""
 
     def stream(self) -> AsyncIterator[tuple[str, T_co]]: ...

@@ -11,6 +11,9 @@ from holdfast.errors import DefinitionError
 Order = Literal["parallel", "fifo"]
 HeadPolicy = Literal["block", "skip", "dead-letter"]
 
+LANE_LOCK = "lane:"
+"""What the locks of lanes' leaders begin with; the rest is the lane's name."""
+
 
 class Lane(Struct, frozen=True):
     """`head` says what a fifo lane does when the run at its head fails for good.
@@ -37,7 +40,7 @@ class Lane(Struct, frozen=True):
     @property
     def leader_lock(self) -> str:
         """The lock whose epoch is the term of this lane's leader."""
-        return f"lane:{self.name}"
+        return f"{LANE_LOCK}{self.name}"
 
 
 DEFAULT_LANE = Lane()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from holdfast.model.leadership import Leaders
 
 DAY = 86_400.0
 
@@ -22,6 +25,25 @@ class WorkerOptions(Struct, frozen=True):
     """How often unfinished runs show their progress, in seconds."""
     grace: float = 5.0
     """How long steps under way may go on after the worker was told to stop, in seconds."""
+    leader: Leaders = Leaders()
+    """How it holds the leadership of its fifo lanes."""
+
+
+class PipelineOptions(Struct, frozen=True, omit_defaults=True):
+    """What settings may change about a pipeline; None leaves it as its code says."""
+
+    timeout: float | None = None
+    """Seconds that an attempt may take."""
+    max_attempts: int | None = None
+    backoff: float | None = None
+    """Seconds before the first retry of a step; they double from then on."""
+    max_validation_failures: int | None = None
+    """How many stored results of one step may turn out bad before the run fails."""
+
+    def over(self, other: PipelineOptions) -> PipelineOptions:
+        """These options, and the others' where these say nothing."""
+        changed = {name: value for name, value in asdict(self).items() if value is not None}
+        return replace(other, **changed)
 
 
 class Retention(Struct, frozen=True):

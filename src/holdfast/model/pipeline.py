@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from difflib import get_close_matches
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from holdfast.errors import DefinitionError
+from holdfast.model.checkpoint import MAX_VALIDATION_FAILURES
 from holdfast.model.codec import Codec, codec_for
 from holdfast.model.duration import Duration, seconds
 from holdfast.model.items import Items
 from holdfast.model.lane import DEFAULT_LANE, Lane
+from holdfast.model.names import NAME, NAME_RULE
+from holdfast.model.options import PipelineOptions
+from holdfast.model.projection import DocumentProjection, MessageProjection, Projection
 from holdfast.model.retry import Retry
 
 In = TypeVar("In")
 F = TypeVar("F", bound=Callable[..., Any])
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 CONTEXT = "ctx"
 INPUT_NAMES = ("input", "request", "payload")
 
@@ -101,12 +104,11 @@ class Pipeline(Generic[In]):
         result: str | None = None,
         version: str = "1",
         key: Callable[[In], str | None] | None = None,
+        labels: Callable[[In], Mapping[str, str]] | None = None,
+        timeout_for: Callable[[In], Duration] | None = None,
     ) -> None:
         if not NAME.fullmatch(name):
-            raise DefinitionError(
-                f"pipeline name {name!r} is not usable: 1 to 64 lower-case letters, digits, '-' or "
-                "'_'"
-            )
+            raise DefinitionError(f"pipeline name {name!r} is not usable: {NAME_RULE}")
         if max_attempts < 1:
             raise DefinitionError(
                 f"pipeline {name!r}: max_attempts counts tries and must be at least 1"
@@ -114,6 +116,9 @@ class Pipeline(Generic[In]):
         self.name = name
         self.input: Codec = codec_for(input)
         self.timeout = seconds(timeout)
+        self.timeout_for = timeout_for
+        """How long an attempt with a certain input may take, if that is longer than `timeout`."""
+        self.max_validation_failures = MAX_VALIDATION_FAILURES
         self.max_attempts = max_attempts
         self.lane = Lane(lane) if isinstance(lane, str) else lane
         self.unique = unique
@@ -121,8 +126,32 @@ class Pipeline(Generic[In]):
         self.key = key
         """The idempotency key of an input that came without one: the same key finds the run that is
         there."""
+        self.labels = labels
+        """What runs of an input are found by; labels that are given with it win."""
         self.steps: dict[str, Step] = {}
+        self.projections: list[Projection] = []
         self._result = result
+
+    def time_limit(self, value: In) -> float:
+        """Seconds that an attempt may take with this input."""
+        if self.timeout_for is None:
+            return self.timeout
+        return max(self.timeout, seconds(self.timeout_for(value)))
+
+    def with_options(self, options: PipelineOptions) -> Pipeline[In]:
+        """The same pipeline, changed as the settings say."""
+        if options == PipelineOptions():
+            return self
+        changed = copy(self)
+        if options.timeout is not None:
+            changed.timeout, changed.timeout_for = options.timeout, None
+        changed.max_attempts = options.max_attempts or self.max_attempts
+        changed.max_validation_failures = (
+            options.max_validation_failures or self.max_validation_failures
+        )
+        if options.backoff is not None:
+            changed.steps = {name: _retried(s, options.backoff) for name, s in self.steps.items()}
+        return changed
 
     @property
     def result_step(self) -> Step:
@@ -194,12 +223,111 @@ class Pipeline(Generic[In]):
 
         return declare(function) if function is not None else declare
 
+    @overload
+    def publishes(self, function: F) -> F: ...
+
+    @overload
+    def publishes(
+        self,
+        *,
+        name: str | None = None,
+        events: Iterable[str] = (),
+        history: bool = True,
+        to: Any = None,
+    ) -> Callable[[F], F]: ...
+
+    def publishes(
+        self,
+        function: Any = None,
+        *,
+        name: str | None = None,
+        events: Iterable[str] = (),
+        history: bool = True,
+        to: Any = None,
+    ) -> Any:
+        """Declare messages that leave when something has happened to a run: a pure function from a
+        `CommittedEvent` to `Outgoing` messages. `events` are the types that it is about (all of
+        this pipeline by default); without `history` it begins with what happens from now on."""
+
+        def declare(function: F) -> F:
+            self._project(
+                MessageProjection(
+                    name=name or self._projection_name(function),
+                    function=function,
+                    pipeline=self.name,
+                    to=to,
+                    events=frozenset(events),
+                    history=history,
+                )
+            )
+            return function
+
+        return declare(function) if function is not None else declare
+
+    @overload
+    def documents(self, function: F) -> F: ...
+
+    @overload
+    def documents(
+        self,
+        *,
+        name: str | None = None,
+        results: bool = False,
+        on_progress: bool = True,
+        to: Any = None,
+    ) -> Callable[[F], F]: ...
+
+    def documents(
+        self,
+        function: Any = None,
+        *,
+        name: str | None = None,
+        results: bool = False,
+        on_progress: bool = True,
+        to: Any = None,
+    ) -> Any:
+        """Declare documents that other systems read: a function from a `RunSnapshot` to `Document`
+        and `Removal` values. With `results` it also sees the results of steps; without
+        `on_progress` they are written at events only."""
+
+        def declare(function: F) -> F:
+            self._project(
+                DocumentProjection(
+                    name=name or self._projection_name(function),
+                    function=function,
+                    pipeline=self.name,
+                    to=to,
+                    results=results,
+                    on_progress=on_progress,
+                )
+            )
+            return function
+
+        return declare(function) if function is not None else declare
+
+    def _projection_name(self, function: Callable[..., Any]) -> str:
+        return f"{self.name}.{function.__name__}"
+
+    def _project(self, projection: Projection) -> None:
+        if any(known.name == projection.name for known in self.projections):
+            raise DefinitionError(
+                f"pipeline {self.name!r} already has a projection {projection.name!r}; rename the "
+                "function or pass name=..."
+            )
+        self.projections.append(projection)
+
     def _check_name(self, name: str, max_attempts: int) -> None:
         if not NAME.fullmatch(name):
             raise DefinitionError(
-                f"step name {name!r} in pipeline {self.name!r} is not usable: 1 to 64 lower-case "
-                "letters, "
-                "digits, '-' or '_'; pass name=... to give the step another name than its function"
+                f"step name {name!r} in pipeline {self.name!r} is not usable: {NAME_RULE}; pass "
+                "name=... to give the step another name than its function"
+            )
+        if similar := next(
+            (s for s in self.steps if s != name and s.lower() == name.lower()), None
+        ):
+            raise DefinitionError(
+                f"pipeline {self.name!r} has a step {similar!r}: {name!r} differs by capitals "
+                "alone, and nobody could tell them apart"
             )
         if name in self.steps:
             raise DefinitionError(
@@ -223,6 +351,13 @@ class Pipeline(Generic[In]):
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.name}: {' '.join(self.steps)}>"
+
+
+def _retried(step: Step, backoff: float) -> Step:
+    changed = copy(step)
+    maximum = max(step.retry.maximum, backoff)
+    changed.retry = Retry(backoff, step.retry.factor, maximum)
+    return changed
 
 
 class _Wiring:

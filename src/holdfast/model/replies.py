@@ -47,6 +47,8 @@ class Claimed(Struct, frozen=True, array_like=True, gc=False):
     resumed: bool
     """Whether checkpoints may exist: it was claimed before, or takes over results of another
     run."""
+    fingerprint: str
+    """What its input must hash to."""
 
 
 class Acquired(Struct, frozen=True, gc=False):

@@ -7,8 +7,10 @@ import random
 
 from msgspec import Struct
 
-from holdfast.errors import Fix, Permanent, Stop, Transient
-from holdfast.model.duration import Duration, seconds
+from holdfast.errors import ConfigurationError, Fix, Permanent, Stop, Transient
+from holdfast.model.duration import LONGEST, Duration, seconds
+
+MAX_FACTOR = 1000
 
 
 class Retry(Struct, frozen=True):
@@ -19,6 +21,17 @@ class Retry(Struct, frozen=True):
     factor: float = 2.0
     maximum: float = 60.0
 
+    def __post_init__(self) -> None:
+        if not (0 <= self.base <= LONGEST and 0 <= self.maximum <= LONGEST):
+            raise ConfigurationError(
+                f"a retry waits from 0 s to a hundred years: base={self.base}, "
+                f"maximum={self.maximum}"
+            )
+        if not 0 <= self.factor <= MAX_FACTOR:
+            raise ConfigurationError(
+                f"a retry's delays grow by a factor of at most {MAX_FACTOR}: factor={self.factor}"
+            )
+
     @classmethod
     def of(cls, base: Duration = 1.0, factor: float = 2.0, maximum: Duration = 60.0) -> Retry:
         return cls(seconds(base), factor, seconds(maximum))
@@ -28,8 +41,8 @@ class Retry(Struct, frozen=True):
         backoff = min(
             self.maximum, self.base * self.factor ** min(attempt - 1, 64)
         ) * random.uniform(0.5, 1.0)
-        asked = error.retry_after if isinstance(error, Transient) else None
-        return max(backoff, asked or 0.0)
+        retry_after = error.retry_after if isinstance(error, Transient) else None
+        return max(backoff, retry_after or 0.0)
 
 
 def is_retryable(error: BaseException) -> bool:

@@ -97,6 +97,8 @@ class StepRecord(Struct, omit_defaults=True):
     total: int | None = None
     failed_items: int = 0
     epoch: int = 0
+    key: str | None = None
+    """The key of an item, where it is too long to be stored as the key itself."""
 
     @property
     def took(self) -> float | None:
@@ -141,6 +143,7 @@ class Run(Struct, omit_defaults=True):
     finished: float | None = None
     input: str = "null"
     result: str | None = None
+    result_checksum: str | None = None
     error: ErrorInfo | None = None
     reason: str | None = None
     progress: Progress = field(default_factory=Progress)
@@ -149,3 +152,5 @@ class Run(Struct, omit_defaults=True):
     """What came with the request, such as a message's attributes."""
     events: int = 0
     """The number of its last event."""
+    damage: str | None = None
+    """What of it is stored and can't be read any more. The rest is as it is."""

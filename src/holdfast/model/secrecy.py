@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
+from collections.abc import Iterable
 
 MASK = "***"
 
-_USER_INFO = re.compile(r"(?<=://)([^:/?#@\s]*):.*@")
+_remembered: OrderedDict[str, None] = OrderedDict()
+MAX_REMEMBERED = 1000
+MIN_REMEMBERED = 6
+"""Characters: shorter texts stand in too many words."""
+
+_USER_INFO = re.compile(r"(?<=://)(?:([^:/?#@\s]*):|[^:/?#@\s]+@).*@")
 """Up to the last @ of the line: a password with characters in it that should have been encoded is
-hidden, too."""
+hidden, too. Who has an @ in the name is hidden with it: it may be a part of the password."""
 _PARAMETER = re.compile(r"(?i)([?&][a-z_]*(?:password|passwd|pwd|secret|token|key)=)[^&#\s]*")
 
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}")
@@ -26,18 +33,34 @@ _TOKEN = re.compile(
 """Short ones are left: many an error names an unexpected token."""
 _VENDOR_KEY = re.compile(
     r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|AIza[A-Za-z0-9_-]{10,}|gh[a-z]_[A-Za-z0-9]{16,}"
-    r"|AKIA[A-Z0-9]{12,}|xox[a-z]-[A-Za-z0-9-]{8,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9._-]+)"
+    r"|hfk_[0-9a-z]{12}_[0-9a-z]{20,}|AKIA[A-Z0-9]{12,}|xox[a-z]-[A-Za-z0-9-]{8,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9._-]+)"
 )
 """Keys and tokens that are known by how they begin."""
 
 
+def _hidden(login: re.Match[str]) -> str:
+    return f"{MASK}@" if login[1] is None else f"{login[1]}:{MASK}@"
+
+
 def redacted(text: str) -> str:
     """A URL, or text with URLs in it, fit to be shown."""
-    return _PARAMETER.sub(rf"\1{MASK}", _USER_INFO.sub(rf"\1:{MASK}@", text))
+    return _PARAMETER.sub(rf"\1{MASK}", _USER_INFO.sub(_hidden, text))
+
+
+def remember(secrets: Iterable[str]) -> None:
+    """Mask these texts, too, from now on, in this process: secrets that came with messages."""
+    for secret in secrets:
+        if len(secret) >= MIN_REMEMBERED:
+            _remembered[secret] = None
+    while len(_remembered) > MAX_REMEMBERED:
+        _remembered.popitem(last=False)
 
 
 def masked(text: str) -> str:
-    """Any text, such as an error's message or a traceback, without what looks like a secret."""
+    """Any text, such as an error's message or a traceback, without what looks like a secret or is
+    known to be one."""
+    for secret in list(_remembered):
+        text = text.replace(secret, MASK)
     text = _VENDOR_KEY.sub(MASK, redacted(text))
     text = _SCHEME.sub(rf"\1 {MASK}", text)
     return _TOKEN.sub(rf"\1\2{MASK}", _NAMED.sub(rf"\1\2{MASK}", text))

@@ -9,7 +9,8 @@ class BlobStore(Protocol):
     """Put-if-absent, get, list, delete. Keys are relative paths of safe segments
     (`tenant/run/step/name`).
 
-    Who may call: any task of any event loop; calls may overlap. Who retries: the caller. `put` is
+    Who may call: any task of any event loop; calls may overlap. Who retries: the caller; a client
+    of a service may also repeat what is refused for the moment, within its time-out. `put` is
     idempotent: what is there already stays as it is. An object is complete or absent, also after a
     crash. Errors: `StoreUnavailable`."""
 

@@ -156,6 +156,12 @@ class Context(_Common, Protocol):
         """The bytes of an artifact, or of anything else that was stored for this run's tenant."""
         ...
 
+    async def secret(self, *names: str, configured: str | None = None) -> str | None:
+        """A secret that came with the run's message, by the name of its field, in any spelling;
+        otherwise what is `configured` here. If the message brought one that only another process
+        knows, and none is configured, this raises `Pause`."""
+        ...
+
 
 class BlockingContext(_Common, Protocol):
     """The context of a `def` step or item: the same words, and they block."""
@@ -177,3 +183,5 @@ class BlockingContext(_Common, Protocol):
     def artifact(self, name: str, data: bytes) -> str: ...
 
     def read(self, where: str) -> bytes: ...
+
+    def secret(self, *names: str, configured: str | None = None) -> str | None: ...

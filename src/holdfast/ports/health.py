@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 Findings = AsyncGenerator[Finding, None]
 
 
-def found(
+def make_finding(
     check: str, seen: str, *, fail: bool = False, warn: bool = False, why: str = "", fix: str = ""
 ) -> Finding:
     """A finding whose status follows from two questions: does it break something, might it?"""
@@ -50,11 +50,12 @@ SKEW = 2.0
 def round_trip(times: list[float], connected: float) -> Finding:
     """From the seconds of a few small questions, and of connecting."""
     usual = sorted(times)[len(times) // 2]
-    return found(
+    return make_finding(
         "reachable",
         f"answers in {milliseconds(usual)} (connected in {milliseconds(connected)})",
         warn=usual > SLOW,
-        why="every batch of claims, checkpoints and results is one round trip, and a run waits for several",
+        why="every batch of claims, checkpoints and results is one round trip, and a run waits "
+        "for several",
         fix="run the workers nearer to the server, in the same zone or network",
     )
 
@@ -62,17 +63,18 @@ def round_trip(times: list[float], connected: float) -> Finding:
 def clock_difference(ahead: float) -> Finding:
     """From how many seconds the server's clock is ahead of ours."""
     where = "ahead of" if ahead > 0 else "behind"
-    return found(
+    return make_finding(
         "clock",
         f"{milliseconds(abs(ahead))} {where} this host's",
         warn=abs(ahead) > SKEW,
-        why="leases are safe, since each side measures on its own; the times that people see would not fit together",
+        why="leases are safe, since each side measures on its own; the times that people see "
+        "would not fit together",
         fix="let both hosts keep time by NTP (chrony, systemd-timesyncd)",
     )
 
 
 def open_air(is_remote: bool, is_encrypted: bool) -> Finding:
-    return found(
+    return make_finding(
         "encryption",
         "TLS" if is_encrypted else "none, to another host" if is_remote else "none, on this host",
         warn=is_remote and not is_encrypted,
@@ -83,13 +85,14 @@ def open_air(is_remote: bool, is_encrypted: bool) -> Finding:
 
 def abandoned(runs: int) -> Finding:
     """From how many running runs nobody renews the lease of."""
-    return found(
+    return make_finding(
         "leases",
         f"{runs} running runs whose lease ended more than a minute ago"
         if runs
         else "no run was left behind",
         warn=runs > 0,
-        why="their workers are gone and no other worker sweeps: they go on as soon as one is started",
+        why="their workers are gone and no other worker sweeps: they go on as soon as one is "
+        "started",
         fix="start a worker: `holdfast worker`",
     )
 

@@ -38,7 +38,7 @@ PAGE_BYTES = 8 * 1024 * 1024
 memory at once."""
 
 
-class Mark(Struct, frozen=True):
+class MoveMark(Struct, frozen=True):
     """Why a store is held. `other` is the other place, fit to be shown."""
 
     state: Literal["leaving", "moved", "arriving"]
@@ -53,7 +53,10 @@ class Mark(Struct, frozen=True):
         again = "start the same `holdfast promote` again to finish it if it was interrupted"
         match self.state:
             case "moved":
-                return f"holds nothing to work on: its runs were moved to {self.other} on {when}; use that store"
+                return (
+                    f"holds nothing to work on: its runs were moved to {self.other} on {when}; "
+                    "use that store"
+                )
             case "leaving":
                 return (
                     f"is held still: its runs are being moved to {self.other} since {when}; {again}"
@@ -64,10 +67,10 @@ class Mark(Struct, frozen=True):
                 )
 
 
-def refuse_marked(mark: Mark | None, place: str) -> None:
+def refuse_marked(mark: MoveMark | None, store: str) -> None:
     """What every store calls when it is opened."""
     if mark is not None:
-        raise ConfigurationError(f"{place} {mark.meaning}")
+        raise ConfigurationError(f"{store} {mark.meaning}")
 
 
 class Numbers(Struct, frozen=True):
@@ -80,15 +83,15 @@ class Numbers(Struct, frozen=True):
 class Holder(Struct, frozen=True):
     """Who has a lease on what: `run 06f3…` or `lock lane:orders`."""
 
-    what: str
-    who: str
+    subject: str
+    owner: str
 
 
-class Standing(Struct, frozen=True):
+class MoveState(Struct, frozen=True):
     """How a store stands with regard to moves. `empty` means that it has no runs, dead letters or
     audit entries."""
 
-    mark: Mark | None
+    mark: MoveMark | None
     empty: bool
     runs: int
     numbers: Numbers
@@ -196,9 +199,9 @@ class Mover(Protocol):
 
     async def close(self) -> None: ...
 
-    async def standing(self) -> Standing: ...
+    async def move_state(self) -> MoveState: ...
 
-    async def hold(self, mark: Mark) -> None:
+    async def hold(self, mark: MoveMark) -> None:
         """Set the mark. In the same transaction all leases and locks end: running runs go back to
         the queue, or fail, as when their worker has vanished."""
         ...
@@ -218,7 +221,7 @@ class Mover(Protocol):
         the position of its first event as its number (`seq`): a store may keep the two as one."""
         ...
 
-    async def go_on_from(self, numbers: Numbers) -> None:
+    async def continue_from(self, numbers: Numbers) -> None:
         """All records are there: give later runs and events higher numbers.
 
         Runs were adopted with positions as their numbers, so a later run's number is above `seq`

@@ -4,14 +4,18 @@ letters."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 
+from holdfast.errors import InvalidInput
 from holdfast.model.checkpoint import Checkpoint
-from holdfast.model.commands import Command, Reply
+from holdfast.model.commands import Command, R, Wake
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
+from holdfast.model.limits import is_text
+from holdfast.model.machine.facts import RunFacts
 from holdfast.model.run import Run
 from holdfast.ports.records import RecordPage
 
@@ -27,6 +31,36 @@ class RunFilter(Struct, frozen=True, omit_defaults=True):
     id_prefix: str | None = None
     key: str | None = None
     labels: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        """Raises InvalidInput for what no run can have: a text from a terminal may be any bytes."""
+        texts = (self.tenant, self.pipeline, self.state, self.lane, self.id_prefix, self.key)
+        for text in (*texts, *self.labels, *self.labels.values()):
+            if text is not None and not is_text(text):
+                raise InvalidInput(f"runs are looked for by texts; {text!r:.80} is none")
+
+    def matches(self, run: RunFacts) -> bool:
+        return (
+            self.tenant in (None, run.tenant)
+            and self.pipeline in (None, run.pipeline)
+            and self.state in (None, run.state)
+            and self.lane in (None, run.lane)
+            and self.key in (None, run.key)
+            and run.id.startswith(self.id_prefix or "")
+            and (not self.labels or self.labels.items() <= run.view().labels.items())
+        )
+
+
+_decode_attributes = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def letter_attributes(stored: str | bytes) -> dict[str, str]:
+    """Of a dead letter. Those that can't be read any more cost only themselves: the letter is
+    listed, and says so."""
+    try:
+        return _decode_attributes(stored)
+    except (msgspec.MsgspecError, ValueError, TypeError):
+        return {"damaged": "its attributes can't be read any more"}
 
 
 class DeadLetter(Struct, frozen=True):
@@ -46,7 +80,9 @@ class DeadLetter(Struct, frozen=True):
 
 
 class LaneInfo(Struct, frozen=True):
-    """A lane and what is in it. `blocked_by` is the failed head of a lane with policy `block`."""
+    """A lane and what is in it. `blocked_by` is the failed head of a lane with policy `block`,
+    `delayed` how many of the queued runs wait for the end of a delay, `oldest` when the first of
+    the others was accepted."""
 
     name: str
     order: str
@@ -56,6 +92,8 @@ class LaneInfo(Struct, frozen=True):
     leader: str | None = None
     term: int = 0
     blocked_by: str | None = None
+    delayed: int = 0
+    oldest: float | None = None
 
 
 class StoredLog(Struct, frozen=True):
@@ -108,30 +146,36 @@ class Store(Protocol):
         """Finish what was begun and let go. Idempotent."""
         ...
 
-    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
         """Apply the commands durably and answer each, in order.
 
-        One command's refusal is its own answer and no exception. The batch is one round trip and,
+        One command's refusal is its own answer and no exception; that to a command which no store
+        can write is an `Unwritable`, and the others are applied. The batch is one round trip and,
         where the adapter has transactions, one transaction: either all commands were applied or the
         call raises. Commands on one run, lane or lock take effect in the order given. Others may be
         applied in any order, also when they compete for one idempotency key or unique slot: who
         needs an order waits for the answer."""
         ...
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+    async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
         """The number of the newest change, as soon as it is above `since`, or after `timeout`
         seconds.
 
         Begin with `since=0`, pass on what it answered. A notification may come for nothing, none
-        between two waits is lost, and those of other processes arrive within 100 ms. With `work`
-        it need not answer for runs that succeed: they leave nothing to be claimed, but in a fifo
-        lane."""
+        between two waits is lost, and those of other processes arrive within 100 ms. It need not
+        answer for changes that wake fewer than `wake`: with `Wake.WORKERS` not for runs that
+        succeed, which leave nothing to be claimed but in a fifo lane; with `Wake.HOLDERS` only
+        when a lease may have been taken from its holder."""
         ...
 
     async def run(self, run: str) -> Run | None: ...
 
     async def over(self, runs: Sequence[str]) -> list[Run]:
         """Those of the given runs that are succeeded, failed or cancelled."""
+        ...
+
+    async def unique_runs(self) -> list[Run]:
+        """The live runs of unique pipelines: each keeps the next one of its tenant waiting."""
         ...
 
     async def runs(

@@ -19,7 +19,7 @@ from holdfast.errors import ConfigurationError, DefinitionError, HoldfastError
 from holdfast.model.pipeline import Pipeline
 
 
-class Found(Struct):
+class Discovered(Struct):
     """The pipelines by name, the reference that gave each, and the app that was found among them,
     if any."""
 
@@ -28,27 +28,27 @@ class Found(Struct):
     app: Any = None
 
 
-def discover(references: Sequence[str]) -> Found:
+def discover(references: Sequence[str]) -> Discovered:
     """Import what the references name. Raises ConfigurationError or DefinitionError, with the
     place."""
-    found = Found()
+    discovered = Discovered()
     for reference in references:
         value = _resolve(reference)
         if _is_app(value):
-            found.app = value
+            discovered.app = value
         for pipeline in _pipelines(value, reference):
-            _add(found, pipeline, reference)
-    return found
+            _add(discovered, pipeline, reference)
+    return discovered
 
 
-def _add(found: Found, pipeline: Pipeline[Any], reference: str) -> None:
-    before = found.pipelines.setdefault(pipeline.name, pipeline)
+def _add(discovered: Discovered, pipeline: Pipeline[Any], reference: str) -> None:
+    before = discovered.pipelines.setdefault(pipeline.name, pipeline)
     if before is not pipeline:
-        first = found.origins[pipeline.name]
+        first = discovered.origins[pipeline.name]
         raise ConfigurationError(
             f"{first} and {reference} both define {pipeline.name!r}: rename one of them"
         )
-    found.origins.setdefault(pipeline.name, reference)
+    discovered.origins.setdefault(pipeline.name, reference)
 
 
 def _is_app(value: Any) -> bool:
@@ -65,9 +65,9 @@ def _pipelines(value: Any, reference: str) -> Iterator[Pipeline[Any]]:
     elif _is_app(value):
         yield from value.pipelines.values()
     elif isinstance(value, Mapping):
-        yield from _each(value.values(), reference)
+        yield from _checked(value.values(), reference)
     elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        yield from _each(value, reference)
+        yield from _checked(value, reference)
     else:
         raise ConfigurationError(
             f"{reference} is a {type(value).__name__}: it must be a Pipeline, a list or dict of "
@@ -75,7 +75,7 @@ def _pipelines(value: Any, reference: str) -> Iterator[Pipeline[Any]]:
         )
 
 
-def _each(values: Iterable[Any], reference: str) -> Iterator[Pipeline[Any]]:
+def _checked(values: Iterable[Any], reference: str) -> Iterator[Pipeline[Any]]:
     for value in values:
         if not isinstance(value, Pipeline):
             raise ConfigurationError(
@@ -85,21 +85,21 @@ def _each(values: Iterable[Any], reference: str) -> Iterator[Pipeline[Any]]:
 
 
 def _all_in(module: ModuleType, reference: str) -> Iterator[Pipeline[Any]]:
-    found = {id(value): value for value in vars(module).values() if isinstance(value, Pipeline)}
-    if not found:
+    pipelines = {id(value): value for value in vars(module).values() if isinstance(value, Pipeline)}
+    if not pipelines:
         raise ConfigurationError(f"{reference} defines no pipeline at its top level")
-    yield from found.values()
+    yield from pipelines.values()
 
 
 # --- importing ------------------------------------------------------------------------------------
 
 
 def _resolve(reference: str) -> Any:
-    place, _, attribute = reference.partition(":")
+    module_or_file, _, attribute = reference.partition(":")
     module = (
-        _from_file(Path(place), reference)
-        if place.endswith(".py")
-        else _from_module(place, reference)
+        _from_file(Path(module_or_file), reference)
+        if module_or_file.endswith(".py")
+        else _from_module(module_or_file, reference)
     )
     value: Any = module
     for part in attribute.split(".") if attribute else ():
@@ -169,16 +169,16 @@ def _explained(error: Exception, reference: str) -> HoldfastError:
     """The error with the line of the user's code that caused it."""
     if isinstance(error, SyntaxError) and error.filename:
         return ConfigurationError(f"{error.filename}:{error.lineno}: {error.msg}")
-    place = _place(error) or reference
+    location = _location(error) or reference
     if isinstance(error, DefinitionError):
-        return DefinitionError(f"{place}: {error}")
-    return ConfigurationError(f"{place}: {type(error).__name__}: {error}")
+        return DefinitionError(f"{location}: {error}")
+    return ConfigurationError(f"{location}: {type(error).__name__}: {error}")
 
 
-def _place(error: Exception) -> str | None:
+def _location(error: Exception) -> str | None:
     """The last line outside of holdfast and of Python's own import machinery."""
-    ours = str(Path(__file__).resolve().parents[1])
+    own_folder = str(Path(__file__).resolve().parents[1])
     for frame in reversed(extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((ours, "<frozen")):
+        if not frame.filename.startswith((own_folder, "<frozen")):
             return f"{frame.filename}:{frame.lineno}"
     return None

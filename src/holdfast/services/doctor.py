@@ -10,13 +10,14 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from holdfast.adapters.records import StoreRecords
-from holdfast.engine.cursors import slowest
+from holdfast.engine import cursors
+from holdfast.engine.cursors import Cursor
 from holdfast.errors import HoldfastError, Transient
 from holdfast.model.commands import Acquire, Acquired, Held, ReleaseLock
 from holdfast.model.duration import humanise
 from holdfast.model.ids import new_token
 from holdfast.model.run import Run
-from holdfast.ports.health import SCHEMA, Finding, Findings, found, milliseconds
+from holdfast.ports.health import SCHEMA, Finding, Findings, make_finding, milliseconds
 from holdfast.ports.store import LaneInfo, RunFilter, Store
 
 LOCK = "holdfast-doctor"
@@ -36,7 +37,12 @@ async def named(area: str, checks: Findings) -> Findings:
             yield replace(finding, area=area)
     except Transient as error:
         yield Finding(
-            area=area, check="reachable", status="fail", seen=str(error), why=AWAY, fix=BRING_BACK
+            area=area,
+            check="reachable",
+            status="fail",
+            seen=str(error),
+            why=WHILE_AWAY,
+            fix=BRING_BACK,
         )
     except HoldfastError as error:
         yield Finding(
@@ -54,7 +60,7 @@ async def named(area: str, checks: Findings) -> Findings:
         )
 
 
-AWAY = "while it is away nothing is accepted and nothing starts"
+WHILE_AWAY = "while it is away nothing is accepted and nothing starts"
 BRING_BACK = "bring it back, or correct where it is looked for; workers go on by themselves"
 UNUSABLE = "nothing can be accepted or executed until this is changed"
 CHANGE = "do what the message says, then look again"
@@ -62,7 +68,7 @@ CHANGE = "do what the message says, then look again"
 
 def is_ready(findings: list[Finding]) -> bool:
     """Whether opening the store would work, and change nothing in it."""
-    return any(one.check == SCHEMA and one.status == "ok" for one in findings)
+    return any(finding.check == SCHEMA and finding.status == "ok" for finding in findings)
 
 
 # --- a trial of the store -------------------------------------------------------------------------
@@ -71,62 +77,64 @@ def is_ready(findings: list[Finding]) -> bool:
 async def trial(make: Callable[[], Store]) -> Findings:
     """Two users of one store: a lock is taken, defended and given back, and one hears what the
     other does."""
-    one, other = make(), make()
-    await one.open()
+    first, second = make(), make()
+    await first.open()
     try:
-        yield await _fence(one)
-        if one.features.shared:
-            await other.open()
+        yield await _fence(first)
+        if first.features.shared:
+            await second.open()
             try:
-                yield await _wake_up(one, other)
+                yield await _wake_up(first, second)
             finally:
-                await other.close()
+                await second.close()
     finally:
-        await one.close()
+        await first.close()
 
 
 async def _fence(store: Store) -> Finding:
     """One name for all doctors: a lock's epoch is kept for ever, and one is little."""
-    mine, theirs = new_token(), new_token()
+    token, other_token = new_token(), new_token()
     began = time.perf_counter()
-    [taken] = await store.apply([Acquire(LOCK, mine, "doctor", TTL)])
-    if isinstance(taken, Held):
-        return found("fenced write", "another doctor is looking at this store just now")
-    [refused] = await store.apply([Acquire(LOCK, theirs, "doctor", TTL)])
-    [stolen] = await store.apply([ReleaseLock(LOCK, theirs)])
-    [given_back] = await store.apply([ReleaseLock(LOCK, mine)])
-    took = time.perf_counter() - began
-    holds = isinstance(taken, Acquired) and isinstance(refused, Held) and not stolen and given_back
-    return found(
+    [acquired] = await store.apply([Acquire(LOCK, token, "doctor", TTL)])
+    if isinstance(acquired, Held):
+        return make_finding("fenced write", "another doctor is looking at this store just now")
+    [refused] = await store.apply([Acquire(LOCK, other_token, "doctor", TTL)])
+    [stolen] = await store.apply([ReleaseLock(LOCK, other_token)])
+    [released] = await store.apply([ReleaseLock(LOCK, token)])
+    seconds = time.perf_counter() - began
+    holds = isinstance(acquired, Acquired) and isinstance(refused, Held) and not stolen and released
+    return make_finding(
         "fenced write",
-        f"a lock was taken, defended and given back: 4 durable round trips in {milliseconds(took)}"
+        "a lock was taken, defended and given back: 4 durable round trips in "
+        f"{milliseconds(seconds)}"
         if holds
-        else f"a lock did not hold: {taken}, {refused}, {stolen}, {given_back}",
+        else f"a lock did not hold: {acquired}, {refused}, {stolen}, {released}",
         fail=not holds,
         why="one effective worker per run rests on this",
         fix="this must not happen: stop the workers and report it",
     )
 
 
-async def _wake_up(one: Store, other: Store) -> Finding:
-    heard = await one.wait(0, LATE)
+async def _wake_up(listener: Store, writer: Store) -> Finding:
+    change = await listener.wait(0, LATE)
     token = new_token()
-    await other.apply([Acquire(LOCK, token, "doctor", TTL)])
-    heard = await one.wait(heard, 0)
+    await writer.apply([Acquire(LOCK, token, "doctor", TTL)])
+    change = await listener.wait(change, 0)
     began = time.perf_counter()
-    listening = asyncio.create_task(one.wait(heard, LATE))
+    listening = asyncio.create_task(listener.wait(change, LATE))
     await asyncio.sleep(0)
-    await other.apply([ReleaseLock(LOCK, token)])
-    rang = await listening > heard
-    took = time.perf_counter() - began
-    return found(
+    await writer.apply([ReleaseLock(LOCK, token)])
+    rang = await listening > change
+    seconds = time.perf_counter() - began
+    return make_finding(
         "wake-up",
-        f"heard from another client within {milliseconds(took)}"
+        f"heard from another client within {milliseconds(seconds)}"
         if rang
         else f"not heard within {LATE:g} s",
         warn=not rang,
         why="idle workers would find new runs only when they look by themselves",
-        fix="look at what stands between here and the server; on Redis the user's ACL must allow the channel",
+        fix="look at what stands between here and the server; on Redis the user's ACL must allow "
+        "the channel",
     )
 
 
@@ -136,17 +144,20 @@ async def _wake_up(one: Store, other: Store) -> Finding:
 async def runs(store: Store, *, has_bus: bool, now: float) -> Findings:
     counts = await store.count(RunFilter())
     listed = ", ".join(f"{number:,} {state}" for state, number in counts.items() if number)
-    yield found("runs", listed or "none yet")
-    yield await _taken(store, counts, now)
+    yield make_finding("runs", listed or "none yet")
+    yield await _claimed(store, counts, now)
     for lane in await store.lanes():
         if lane.order == "fifo":
             yield _lane(lane)
     yield await _letters(store, now)
     if has_bus:
         yield await _outbox(store, now)
+    for cursor in await cursors.registered(StoreRecords(store)):
+        if cursor.state.failing:
+            yield _failing(cursor, now)
 
 
-async def _taken(store: Store, counts: dict[str, int], now: float) -> Finding:
+async def _claimed(store: Store, counts: dict[str, int], now: float) -> Finding:
     """Nobody takes a run that is due and nothing is running: then nobody works."""
     due = [
         run for run in await store.runs(RunFilter(state="queued"), limit=PAGE) if _is_due(run, now)
@@ -154,7 +165,7 @@ async def _taken(store: Store, counts: dict[str, int], now: float) -> Finding:
     waits = max((now - (run.available or run.created) for run in due), default=0.0)
     idle = waits > WAITING and not counts.get("running")
     pipelines = ", ".join(sorted({run.pipeline for run in due}))
-    return found(
+    return make_finding(
         "workers",
         f"nobody takes what is queued: {len(due):,} runs of {pipelines} are due, one for "
         f"{humanise(waits)}"
@@ -175,7 +186,7 @@ def _is_due(run: Run, now: float) -> bool:
 def _lane(lane: LaneInfo) -> Finding:
     waiting = f"{lane.queued:,} queued"
     stands = lane.blocked_by is not None or (lane.queued > 0 and lane.leader is None)
-    return found(
+    return make_finding(
         f"lane {lane.name}",
         f"{waiting}, blocked by failed run {lane.blocked_by}"
         if lane.blocked_by
@@ -194,7 +205,7 @@ async def _letters(store: Store, now: float) -> Finding:
     letters = await store.dead_letters(limit=PAGE)
     oldest = humanise(now - min((letter.created for letter in letters), default=now))
     many = f"{PAGE:,} or more" if len(letters) == PAGE else f"{len(letters):,}"
-    return found(
+    return make_finding(
         "dead letters",
         f"{many} open, the oldest for {oldest}" if letters else "none open",
         warn=bool(letters),
@@ -204,12 +215,25 @@ async def _letters(store: Store, now: float) -> Finding:
 
 
 async def _outbox(store: Store, now: float) -> Finding:
-    events = await store.outbox(await slowest(StoreRecords(store)) or 0, limit=1)
+    events = await store.outbox(await cursors.slowest(StoreRecords(store)) or 0, limit=1)
     waits = max(0.0, now - events[0].at) if events else 0.0
-    return found(
+    return make_finding(
         "outbox",
         f"the oldest event waits for {humanise(waits)}" if events else "all is sent",
         warn=waits > WAITING,
-        why="other systems do not hear what has happened: no worker relays it, or the bus can't be reached",
+        why="other systems do not hear what has happened: no worker relays it, or the bus can't "
+        "be reached",
         fix="start a worker with the same bus, and look at the findings about the bus",
+    )
+
+
+def _failing(cursor: Cursor, now: float) -> Finding:
+    since = humanise(max(0.0, now - (cursor.state.failed or now)))
+    return make_finding(
+        f"projection {cursor.name}",
+        f"can't go on for {since}: {cursor.state.error}",
+        warn=True,
+        why="its readers hear nothing new, and no event behind its position is deleted",
+        fix="bring back what it writes to; if nobody needs it any more, run its processes without "
+        f"it, then `holdfast projections drop {cursor.name}`",
     )

@@ -1,5 +1,4 @@
-"""Following a run while it changes: the store's doorbell, with a short pause so that nobody is
-flooded."""
+"""Following a run while it changes: notifications of the store, at most ten a second."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from holdfast.ports.store import Store
 log = logging.getLogger("holdfast.following")
 
 PAUSE = 0.1
-PATIENCE = 1.0
+POLL_INTERVAL = 1.0
 OVER = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
 
@@ -22,15 +21,15 @@ async def follow(store: Store, run_id: str) -> AsyncIterator[Run]:
     """The run now, then again whenever something may have changed; the last one has ended."""
     change = 0
     while True:
-        run = await _look(store, run_id)
+        run = await _read_run(store, run_id)
         yield run
         if run.state in OVER:
             return
-        change = await store.wait(change, PATIENCE)
+        change = await store.wait(change, POLL_INTERVAL)
         await asyncio.sleep(PAUSE)
 
 
-async def _look(store: Store, run_id: str) -> Run:
+async def _read_run(store: Store, run_id: str) -> Run:
     """The run, as soon as the store answers: that it is away for a while is no reason to stop
     watching."""
     while True:
@@ -38,7 +37,7 @@ async def _look(store: Store, run_id: str) -> Run:
             run = await store.run(run_id)
         except Transient as error:
             log.warning("can't look at run %s: %s", run_id, error)
-            await asyncio.sleep(PATIENCE)
+            await asyncio.sleep(POLL_INTERVAL)
             continue
         if run is None:
             raise NotFound(f"run {run_id} does not exist (any more)")

@@ -1,20 +1,44 @@
-"""Finding what people mean: a run by the start of its id."""
+"""Finding what people mean: a run by its id, its idempotency key, or the start of its id."""
 
 from __future__ import annotations
 
 from holdfast.errors import NotFound
+from holdfast.model.limits import is_text
 from holdfast.model.run import Run
 from holdfast.ports.store import RunFilter, Store
 
+LISTED = 10
+"""Runs that an error lists."""
 
-async def find_run(store: Store, id_or_prefix: str) -> Run:
-    """A run by its id or the unique start of it."""
-    run = await store.run(id_or_prefix)
-    if run is not None:
+
+async def find_run(store: Store, name: str, *, tenant: str | None = None) -> Run:
+    """The run that is meant. What matches whole comes first: an id, then a key, then the start of
+    an id. Raises NotFound if several match, and lists them."""
+    if not is_text(name):  # from a terminal, where it may be any bytes
+        raise _unknown(name)
+    run = await store.run(name)
+    if run is not None and tenant in (None, run.tenant):
         return run
-    found = await store.runs(RunFilter(id_prefix=id_or_prefix), limit=2) if id_or_prefix else []
-    if not found:
-        raise NotFound(f"no run {id_or_prefix!r}; `holdfast runs list` shows what there is")
-    if len(found) > 1:
-        raise NotFound(f"several runs begin with {id_or_prefix!r}; give more of the id")
-    return found[0]
+    if not name:
+        raise _unknown(name)
+    for where in (RunFilter(tenant, key=name), RunFilter(tenant, id_prefix=name)):
+        runs = await store.runs(where, limit=LISTED + 1)
+        if len(runs) > 1:
+            raise _ambiguous(name, runs, "have the key" if where.key else "begin with")
+        if runs:
+            return runs[0]
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"no run {name!r}; `holdfast runs list` shows what there is")
+
+
+def _ambiguous(name: str, runs: list[Run], how: str) -> NotFound:
+    lines = [f"  {run.id}  {run.pipeline} of {run.tenant}, {run.state}" for run in runs[:LISTED]]
+    more = ["  and others"] if len(runs) > LISTED else []
+    return NotFound(
+        "\n".join(
+            [f"several runs {how} {name!r}; give the whole id of one of them:", *lines, *more]
+        )
+    )

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.engine import cursors
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
+from holdfast.engine.leader_history import LeaderHistory
+from holdfast.engine.relay import PROJECTION, Target
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, NotFound, UnknownPipeline
 from holdfast.model.commands import (
+    RUN_LETTER,
     Cancel,
     Discard,
     ForceRelease,
@@ -18,11 +25,17 @@ from holdfast.model.commands import (
     Refused,
     Resume,
 )
+from holdfast.model.event import Event
+from holdfast.model.lane import LANE_LOCK
+from holdfast.model.limits import is_text
 from holdfast.model.pipeline import Pipeline
 from holdfast.model.run import Run
 from holdfast.ports.bus import Bus, Message
 from holdfast.ports.store import DeadLetter
+from holdfast.services.audit import write_entry
 from holdfast.services.lookup import find_run
+from holdfast.services.pipeline_locks import PREFIX as PIPELINE_LOCK
+from holdfast.services.pipeline_locks import PipelineLocks
 
 
 class Operations:
@@ -35,27 +48,31 @@ class Operations:
         bus: Bus | None = None,
         *,
         stop_work: Callable[[str], None] = lambda run_id: None,
+        targets: Mapping[str, Target] | None = None,
     ) -> None:
         self._runtime = runtime
         self._pipelines = pipelines
         self._bus = bus
         self._stop_work = stop_work
+        self._targets = targets or {}
 
     # --- runs -------------------------------------------------------------------------------------
 
-    async def find(self, id_or_prefix: str) -> Run:
-        """A run by its id or the unique start of it."""
-        return await find_run(self._runtime.store, id_or_prefix)
+    async def find(self, name: str) -> Run:
+        """A run by its id, its idempotency key, or the unique start of its id. All that is done to
+        a run takes these names."""
+        return await find_run(self._runtime.store, name)
 
     async def cancel(self, run_id: str, *, actor: str = "api", reason: str = "") -> None:
-        """Once this returns, nothing further starts or commits for the run."""
-        await self._change(Cancel(run_id, actor, reason), "cancelled")
-        self._stop_work(run_id)
+        """Once this returns nothing commits for the run any more, and a worker of this process has
+        stopped working on it. In other processes nothing further starts later than 0.2 s after it
+        while notifications arrive and the event loop is free, and by the next renewal otherwise."""
+        self._stop_work(await self._change(Cancel(run_id, actor, reason), "cancelled"))
 
     async def pause(self, run_id: str, *, actor: str = "api", reason: str = "") -> None:
-        """Park the run, checkpoints kept, until somebody resumes it."""
-        await self._change(PauseRun(run_id, actor, reason), "paused")
-        self._stop_work(run_id)
+        """Park the run, checkpoints kept, until somebody resumes it. Work on it ends as soon as by
+        `cancel`."""
+        self._stop_work(await self._change(PauseRun(run_id, actor, reason), "paused"))
 
     async def resume(self, run_id: str, *, actor: str = "api", attempts: int | None = None) -> None:
         """Let a paused or failed run go on from its checkpoints, with fresh attempts."""
@@ -76,12 +93,14 @@ class Operations:
             self._pipelines[run.pipeline], run, from_step=from_step
         )
 
-    async def _change(self, command: Cancel | PauseRun | Resume, done: str) -> None:
+    async def _change(self, command: Cancel | PauseRun | Resume, done: str) -> str:
+        """Answers the run's id."""
         reply = await self._runtime.committer.send(command)
+        if isinstance(reply, Refused) and reply.state is None:  # it is no id
+            command = replace(command, run=(await self.find(command.run)).id)
+            reply = await self._runtime.committer.send(command)
         if not isinstance(reply, Refused):
-            return
-        if reply.state is None:
-            raise NotFound(f"no run {command.run!r}; `holdfast runs list` shows what there is")
+            return command.run
         if reply.run is not None:
             raise Conflict(
                 f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live",
@@ -92,12 +111,12 @@ class Operations:
     # --- dead letters -----------------------------------------------------------------------------
 
     async def dead_letter(self, id: str) -> DeadLetter:
-        found = await self._runtime.store.dead_letter(id) or await self._runtime.store.dead_letter(
-            f"run:{id}"
-        )
-        if found is None:
+        store, letter = self._runtime.store, None
+        if is_text(id):
+            letter = await store.dead_letter(id) or await store.dead_letter(f"{RUN_LETTER}{id}")
+        if letter is None:
             raise NotFound(f"no dead letter {id!r}; `holdfast dlq list` shows what there is")
-        return found
+        return letter
 
     async def redrive(self, id: str, *, actor: str = "api") -> bool:
         """Send a dead letter on its way again. False when that was done before: it is not sent
@@ -107,6 +126,8 @@ class Operations:
             return False
         if letter.run is not None:
             return await self._redrive_run(letter, actor)
+        if letter.source.startswith(PROJECTION):
+            return await self._redrive_projection(letter, actor)
         if self._bus is None:
             raise Conflict(
                 f"dead letter {letter.id} came from topic {letter.source!r}, and no bus is "
@@ -117,6 +138,20 @@ class Operations:
         await self._bus.publish(
             letter.source, Message(f"redrive:{letter.id}", letter.body, letter.attributes)
         )
+        return await self._runtime.committer.send(MarkRedriven(letter.id, actor))
+
+    async def _redrive_projection(self, letter: DeadLetter, actor: str) -> bool:
+        """Deliver its event once more; what leaves has the same ids as before."""
+        name = letter.source.removeprefix(PROJECTION)
+        target = self._targets.get(name)
+        if target is None:
+            raise Conflict(
+                f"dead letter {letter.id} belongs to projection {name!r}, which does not run here: "
+                "pass --app and the settings of the process that declares it"
+            )
+        cursor = await cursors.load(self._runtime.records, name)
+        generation = cursor.state.generation if cursor is not None else 0
+        await target.deliver(msgspec.json.decode(letter.body, type=Event), generation)
         return await self._runtime.committer.send(MarkRedriven(letter.id, actor))
 
     async def _redrive_run(self, letter: DeadLetter, actor: str) -> bool:
@@ -139,6 +174,28 @@ class Operations:
 
     async def release_lock(self, name: str, *, actor: str = "api", reason: str = "") -> None:
         """End a lock against its holder's will: the epoch rises, so the old holder can write
-        nothing."""
+        nothing. A pipeline lock is freed for the next one; it has no epoch."""
+        if name.startswith(PIPELINE_LOCK):
+            records = self._runtime.records
+            await PipelineLocks(records).force_release(name)
+            await write_entry(records, actor, "release_lock", name, reason)
+            return
+        held = {lock.name: lock.epoch for lock in await self._runtime.store.locks()}
         if not await self._runtime.committer.send(ForceRelease(name, actor, reason)):
             raise NotFound(f"lock {name!r} is not held; `holdfast locks list` shows what there is")
+        if name.startswith(LANE_LOCK) and name in held:
+            history = LeaderHistory(self._runtime.records, name.removeprefix(LANE_LOCK))
+            why = f"released by {actor}" + (f": {reason}" if reason else "")
+            await history.end(held[name], why)
+
+    async def step_down(self, lane: str, *, actor: str = "api", reason: str = "") -> None:
+        """End the leadership of a fifo lane: the next worker leads, under a higher term. A run
+        under way goes on where it is, and the lane waits for it."""
+        info = next((info for info in await self._runtime.store.lanes() if info.name == lane), None)
+        if info is None:
+            raise NotFound(f"no lane {lane!r}; `holdfast lanes list` shows what there is")
+        if info.order != "fifo":
+            raise Conflict(f"lane {lane!r} is parallel and has no leader")
+        if info.leader is None:
+            raise NotFound(f"lane {lane!r} has no leader now")
+        await self.release_lock(f"{LANE_LOCK}{lane}", actor=actor, reason=reason)

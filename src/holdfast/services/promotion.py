@@ -23,13 +23,13 @@ from msgspec import Struct, field
 from holdfast.errors import ConfigurationError, Conflict, HoldfastError, NotFound
 from holdfast.model.clock import Clock
 from holdfast.model.ids import new_id
-from holdfast.ports.mover import KINDS, AuditRecord, Mark, Mover, RunRecord, Standing
-from holdfast.services.inventory import BlobCheck, Inventory, others, pages, records
+from holdfast.ports.mover import KINDS, AuditRecord, MoveMark, Mover, MoveState, RunRecord
+from holdfast.services.inventory import BlobCheck, Inventory, all_but_runs, pages, records
 
 NAMED = 5
 """How many of many are named in a message."""
 
-Told = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 """Is told what is being done, how many runs that was done for, and how many there are."""
 
 
@@ -37,7 +37,7 @@ class Different(HoldfastError):
     """The check has found that the two stores do not hold the same."""
 
 
-class Place(Struct):
+class NamedMover(Struct):
     """A store: its mover, and its URL fit to be shown."""
 
     mover: Mover
@@ -45,17 +45,17 @@ class Place(Struct):
 
 
 @asynccontextmanager
-async def opened(place: Place, *, create: bool = False) -> AsyncIterator[Mover]:
-    if not create and not await place.mover.exists():
-        raise NotFound(f"there is no store at {place.name}")
-    await place.mover.open()
+async def opened(store: NamedMover, *, create: bool = False) -> AsyncIterator[Mover]:
+    if not create and not await store.mover.exists():
+        raise NotFound(f"there is no store at {store.name}")
+    await store.mover.open()
     try:
-        yield place.mover
+        yield store.mover
     finally:
-        await place.mover.close()
+        await store.mover.close()
 
 
-class Outlook(Struct):
+class PromotionPlan(Struct):
     """What a promotion would do, and what stands in its way."""
 
     inventory: Inventory
@@ -65,46 +65,53 @@ class Outlook(Struct):
 
 
 class Promotion:
-    """From one place to another."""
+    """Moves everything from one store to another."""
 
     def __init__(
-        self, source: Place, target: Place, clock: Clock, told: Told, blobs: BlobCheck
+        self,
+        source: NamedMover,
+        target: NamedMover,
+        clock: Clock,
+        report_progress: ReportProgress,
+        blobs: BlobCheck,
     ) -> None:
         self._source = source
         self._target = target
         self._clock = clock
-        self._told = told
+        self._report_progress = report_progress
         self._blobs = blobs
 
     # --- looking ----------------------------------------------------------------------------------
 
-    async def outlook(self, *, force: bool = False) -> Outlook:
+    async def plan(self, *, force: bool = False) -> PromotionPlan:
         """Read all of the source and look at the target, changing nothing."""
         async with opened(self._source) as source:
-            there = await source.standing()
-            here = await self._look_at_target()
+            source_state = await source.move_state()
+            target_state = await self._look_at_target()
             obstacles = [
-                *self._source_obstacles(there, force),
-                *self._target_obstacles(there, here),
+                *self._source_obstacles(source_state, force),
+                *self._target_obstacles(source_state, target_state),
             ]
-            return Outlook(await self._count(there), _described(here), obstacles)
+            return PromotionPlan(
+                await self._count(source_state), _described(target_state), obstacles
+            )
 
-    async def _look_at_target(self) -> Standing | None:
+    async def _look_at_target(self) -> MoveState | None:
         """None if there is no store yet."""
         if not await self._target.mover.exists():
             return None
         async with opened(self._target) as target:
-            return await target.standing()
+            return await target.move_state()
 
-    async def _count(self, there: Standing) -> Inventory:
+    async def _count(self, source_state: MoveState) -> Inventory:
         inventory = Inventory()
-        async for record in others(self._source.mover):
+        async for record in all_but_runs(self._source.mover):
             inventory.add(record)
         done = count(1)
         async for record in records(self._source.mover, "runs"):
             inventory.add(record)
             await self._blobs.look(record)
-            self._told("read", next(done), there.runs)
+            self._report_progress("read", next(done), source_state.runs)
         return inventory
 
     # --- moving -----------------------------------------------------------------------------------
@@ -113,30 +120,32 @@ class Promotion:
         """Raises Conflict when something stands in the way, and `Different` when the check
         fails."""
         async with opened(self._source) as source:
-            there = await source.standing()
-            _refuse(self._source_obstacles(there, force))
+            source_state = await source.move_state()
+            _refuse(self._source_obstacles(source_state, force))
             async with opened(self._target, create=True) as target:
-                here = await target.standing()
-                _refuse(self._target_obstacles(there, here))
-                inventory = await self._move(there, here)
+                target_state = await target.move_state()
+                _refuse(self._target_obstacles(source_state, target_state))
+                inventory = await self._move(source_state, target_state)
                 await self._hand_over(inventory, actor)
         return inventory
 
-    async def _move(self, there: Standing, here: Standing) -> Inventory:
-        if there.mark is not None and there.mark.state == "moved":  # it died after the check
-            return await self._count(there)
-        await self._hold(there.mark, here.mark)
+    async def _move(self, source_state: MoveState, target_state: MoveState) -> Inventory:
+        if (
+            source_state.mark is not None and source_state.mark.state == "moved"
+        ):  # it died after the check
+            return await self._count(source_state)
+        await self._hold(source_state.mark, target_state.mark)
         await self._copy()
         return await self._compare()
 
-    async def _hold(self, leaving: Mark | None, arriving: Mark | None) -> None:
+    async def _hold(self, leaving: MoveMark | None, arriving: MoveMark | None) -> None:
         source, target, now = self._source, self._target, self._clock.now()
         move = leaving.move if leaving else new_id(now)
         if leaving is None:
-            await source.mover.hold(Mark("leaving", move, target.name, now))
+            await source.mover.hold(MoveMark("leaving", move, target.name, now))
         if arriving is None:
-            await target.mover.hold(Mark("arriving", move, source.name, now))
-        held = (await source.mover.standing()).mark
+            await target.mover.hold(MoveMark("arriving", move, source.name, now))
+        held = (await source.mover.move_state()).mark
         if held is None or held.state != "leaving":
             await source.mover.release()
             raise ConfigurationError(
@@ -145,44 +154,46 @@ class Promotion:
 
     async def _copy(self) -> None:
         source, target = self._source.mover, self._target.mover
-        there, here = await source.standing(), await target.standing()
+        source_state, target_state = await source.move_state(), await target.move_state()
         for kind in KINDS[:-1]:
             async for page in pages(source, kind):
                 await target.adopt(kind, page)
-        done = here.runs
-        self._told("moved", done, there.runs)
-        async for page in pages(source, "runs", here.last_run):
+        done = target_state.runs
+        self._report_progress("moved", done, source_state.runs)
+        async for page in pages(source, "runs", target_state.last_run):
             await target.adopt("runs", page)
             done += len(page)
-            self._told("moved", done, there.runs)
-        await target.go_on_from(there.numbers)
+            self._report_progress("moved", done, source_state.runs)
+        await target.continue_from(source_state.numbers)
 
     async def _compare(self) -> Inventory:
         """Read both sides back. The source's inventory, when all is the same."""
         source, target = self._source.mover, self._target.mover
-        there, here = Inventory(), Inventory()
-        for mover, inventory in ((source, there), (target, here)):
-            async for record in others(mover):
+        source_state, target_state = Inventory(), Inventory()
+        for mover, inventory in ((source, source_state), (target, target_state)):
+            async for record in all_but_runs(mover):
                 inventory.add(record)
-        total = (await source.standing()).runs
-        differing = await self._compare_runs(there, here, total)
-        kinds = there.differences(here)
+        total = (await source.move_state()).runs
+        differing = await self._compare_runs(source_state, target_state, total)
+        kinds = source_state.differences(target_state)
         if differing or kinds:
             raise Different(self._explain(differing, kinds))
-        return there
+        return source_state
 
-    async def _compare_runs(self, there: Inventory, here: Inventory, total: int) -> list[str]:
+    async def _compare_runs(
+        self, source_state: Inventory, target_state: Inventory, total: int
+    ) -> list[str]:
         """The runs that are not the same on both sides."""
         differing: list[str] = []
         done = count(1)
         copies = records(self._target.mover, "runs")
         async for record in records(self._source.mover, "runs"):
             copy: RunRecord | None = await anext(copies, None)
-            digest = there.add(record)
-            if copy is None or here.add(copy) != digest:
+            digest = source_state.add(record)
+            if copy is None or target_state.add(copy) != digest:
                 differing.append(record.run.id)
             await self._blobs.look(record)
-            self._told("compared", next(done), total)
+            self._report_progress("compared", next(done), total)
         return [*differing, *[surplus.run.id async for surplus in copies]]
 
     def _explain(self, differing: list[str], kinds: list[str]) -> str:
@@ -195,10 +206,10 @@ class Promotion:
 
     async def _hand_over(self, inventory: Inventory, actor: str) -> None:
         source, target, now = self._source, self._target, self._clock.now()
-        mark = (await source.mover.standing()).mark
+        mark = (await source.mover.move_state()).mark
         assert mark is not None, "it was held, and only we release it"
         if mark.state == "leaving":
-            await source.mover.hold(Mark("moved", mark.move, target.name, now))
+            await source.mover.hold(MoveMark("moved", mark.move, target.name, now))
         audit = inventory.amounts.get("audit entries")
         number = (audit.count if audit else 0) + 1
         await target.mover.adopt(
@@ -211,69 +222,75 @@ class Promotion:
     async def undo(self, *, force: bool = False) -> None:
         """Let the source go on as if nothing had been moved."""
         async with opened(self._source) as source:
-            there = await source.standing()
-            if there.mark is None or there.mark.state == "arriving":
+            source_state = await source.move_state()
+            if source_state.mark is None or source_state.mark.state == "arriving":
                 raise Conflict(
                     f"there is nothing to take back: {self._source.name} was not moved anywhere"
                 )
-            if there.mark.other != self._target.name:
+            if source_state.mark.other != self._target.name:
                 raise Conflict(
-                    f"{self._source.name} was moved to {there.mark.other}, not to "
+                    f"{self._source.name} was moved to {source_state.mark.other}, not to "
                     f"{self._target.name}"
                 )
-            if there.mark.state == "moved":
-                await self._close_target(there, there.mark, force)
+            if source_state.mark.state == "moved":
+                await self._close_target(source_state, source_state.mark, force)
             await source.release()
 
-    async def _close_target(self, there: Standing, mark: Mark, force: bool) -> None:
+    async def _close_target(self, source_state: MoveState, mark: MoveMark, force: bool) -> None:
         """Nobody may go on there when the source goes on."""
         async with opened(self._target) as target:
-            here = await target.standing()
-            if here.mark is not None:
+            target_state = await target.move_state()
+            if target_state.mark is not None:
                 return
-            if here.numbers.position > there.numbers.position and not force:
+            if target_state.numbers.position > source_state.numbers.position and not force:
                 raise Conflict(
                     f"{self._target.name} has gone on since then, and {self._source.name} would "
                     "know nothing of that: "
                     "promote it to a new store instead, or add --force to leave that behind"
                 )
-            await target.hold(Mark("moved", mark.move, self._source.name, self._clock.now()))
+            await target.hold(MoveMark("moved", mark.move, self._source.name, self._clock.now()))
 
     # --- obstacles --------------------------------------------------------------------------------
 
-    def _source_obstacles(self, there: Standing, force: bool) -> list[str]:
-        name, mark = self._source.name, there.mark
+    def _source_obstacles(self, source_state: MoveState, force: bool) -> list[str]:
+        name, mark = self._source.name, source_state.mark
         if mark is None:
-            return [_at_work(name, there)] if there.holders and not force else []
+            return [_at_work(name, source_state)] if source_state.holders and not force else []
         if mark.state == "arriving" or mark.other != self._target.name:
             return [f"{name} {mark.meaning}"]
         return []
 
-    def _target_obstacles(self, there: Standing, here: Standing | None) -> list[str]:
+    def _target_obstacles(
+        self, source_state: MoveState, target_state: MoveState | None
+    ) -> list[str]:
         name = self._target.name
-        if here is None:
+        if target_state is None:
             return []
-        if here.mark is None and there.mark is not None and there.mark.state == "moved":
-            return [f"{self._source.name} {there.mark.meaning}"]
-        if here.mark is None:
+        if (
+            target_state.mark is None
+            and source_state.mark is not None
+            and source_state.mark.state == "moved"
+        ):
+            return [f"{self._source.name} {source_state.mark.meaning}"]
+        if target_state.mark is None:
             return (
                 []
-                if here.empty
-                else [f"{name} has {_contents(here)} already: promote to an empty store"]
+                if target_state.empty
+                else [f"{name} has {_contents(target_state)} already: promote to an empty store"]
             )
-        ours = (
-            there.mark is not None
-            and there.mark.move == here.mark.move
-            and here.mark.state == "arriving"
+        is_this_move = (
+            source_state.mark is not None
+            and source_state.mark.move == target_state.mark.move
+            and target_state.mark.state == "arriving"
         )
-        if ours:
+        if is_this_move:
             return []
-        if here.mark.state == "arriving":
+        if target_state.mark.state == "arriving":
             return [
-                f"{name} was half filled by another move, from {here.mark.other}: empty it, or "
-                "choose another place"
+                f"{name} was half filled by another move, from {target_state.mark.other}: empty "
+                "it, or choose another store"
             ]
-        return [f"{name} {here.mark.meaning}"]
+        return [f"{name} {target_state.mark.meaning}"]
 
 
 def _refuse(obstacles: list[str]) -> None:
@@ -281,21 +298,24 @@ def _refuse(obstacles: list[str]) -> None:
         raise Conflict(obstacle)
 
 
-def _described(here: Standing | None) -> str:
-    if here is None:
+def _described(target_state: MoveState | None) -> str:
+    if target_state is None:
         return "new"
-    if here.mark is not None and here.mark.state == "arriving":
+    if target_state.mark is not None and target_state.mark.state == "arriving":
         return "half filled"
-    return "empty" if here.empty and here.mark is None else "in use"
+    return "empty" if target_state.empty and target_state.mark is None else "in use"
 
 
-def _contents(here: Standing) -> str:
-    return f"{here.runs} runs" if here.runs else "dead letters or audit entries"
+def _contents(target_state: MoveState) -> str:
+    return f"{target_state.runs} runs" if target_state.runs else "dead letters or audit entries"
 
 
-def _at_work(name: str, there: Standing) -> str:
-    held = [f"{holder.what} ({holder.who})" for holder in there.holders]
-    return f"workers are alive on {name}: {_some(held)}. Stop them, or add --force to take their work from them"
+def _at_work(name: str, source_state: MoveState) -> str:
+    held = [f"{holder.subject} ({holder.owner})" for holder in source_state.holders]
+    return (
+        f"workers are alive on {name}: {_some(held)}. Stop them, or add --force to take their "
+        "work from them"
+    )
 
 
 def _some(names: list[str]) -> str:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct, field
 
-from holdfast.model.checkpoint import Checkpoint, is_item
+from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event, EventType
+from holdfast.model.keys import is_item
 from holdfast.model.run import ErrorInfo, Run, RunState, StepRecord, StepStatus
 from holdfast.model.usage import Usage
 
@@ -82,29 +83,39 @@ class Completed(Struct):
 
 def completed_steps(checkpoints: Sequence[Checkpoint]) -> dict[str, Completed]:
     """What is stored, by step. A step whose items alone are stored has no record yet."""
-    found: dict[str, Completed] = {}
+    completed: dict[str, Completed] = {}
     for checkpoint in checkpoints:
-        step = found.setdefault(checkpoint.step, Completed(None))
+        step = completed.setdefault(checkpoint.step, Completed(None))
         if checkpoint.key == "":
-            step.record, step.epoch = _decode(checkpoint.record), checkpoint.epoch
+            step.record, step.epoch = _record(checkpoint.step, checkpoint.record), checkpoint.epoch
         elif is_item(checkpoint.key):
             step.items += 1
-    return found
+    return completed
 
 
 def finished_steps(history: Sequence[Event]) -> dict[str, Completed]:
     """The same as far as the events tell: without items, and without what was taken over from
     another run."""
-    found: dict[str, Completed] = {}
+    finished: dict[str, Completed] = {}
     for event in history:
         if event.type in (EventType.STEP_COMPLETED, EventType.STEP_SKIPPED):
-            record = _decode(event.data)
-            found[record.step] = Completed(record, record.epoch)
+            record = _record("", event.data)
+            if record.step:
+                finished[record.step] = Completed(record, record.epoch)
         elif event.type == EventType.CHECKPOINT_QUARANTINED:
             bad = msgspec.json.decode(event.data)
             if not bad["key"]:
-                found.pop(bad["step"], None)
-    return found
+                finished.pop(bad["step"], None)
+    return finished
+
+
+def _record(step: str, text: str) -> StepRecord:
+    """A stored record; one that can't be read any more says only that its step has ended."""
+    try:
+        return _decode(text)
+    except msgspec.MsgspecError:
+        error = ErrorInfo("Damaged", "what is stored about it can't be read any more")
+        return StepRecord(step, StepStatus.COMPLETED, error=error)
 
 
 def step_views(
@@ -130,11 +141,11 @@ def step_views(
     ]
     for view in views:
         view.validation_failures = failures.get(view.name, 0)
-        view.left = _left(view, now)
+        view.left = _remaining(view, now)
     return views
 
 
-def _left(view: StepView, now: float) -> float | None:
+def _remaining(view: StepView, now: float) -> float | None:
     """By the rule of three. Nothing is said after too little has been seen."""
     if (
         view.status != StepStatus.IN_PROGRESS
@@ -151,28 +162,28 @@ def _left(view: StepView, now: float) -> float | None:
     )
 
 
-def _begun(run: Run, found: Completed, name: str) -> float:
-    record = found.record or run.progress.steps.get(name)
+def _begun(run: Run, completed: Completed, name: str) -> float:
+    record = completed.record or run.progress.steps.get(name)
     return record.started if record and record.started else float("inf")
 
 
-def _view(run: Run, name: str, found: Completed, attempt: int) -> StepView:
-    record = found.record or run.progress.steps.get(name)
+def _view(run: Run, name: str, completed: Completed, attempt: int) -> StepView:
+    record = completed.record or run.progress.steps.get(name)
     if record is None:
-        return StepView(name, StepStatus.PENDING, items=found.items)
-    stored = found.record is not None
+        return StepView(name, StepStatus.PENDING, items=completed.items)
+    stored = completed.record is not None
     return StepView(
         name,
         record.status if stored else _unfinished(run, record),
         reused=record.status == StepStatus.COMPLETED
         and stored
-        and (found.epoch == 0 or found.epoch < attempt),
-        inherited=stored and found.epoch == 0,
+        and (completed.epoch == 0 or completed.epoch < attempt),
+        inherited=stored and completed.epoch == 0,
         attempts=record.attempts,
         started=_at(record.started),
         finished=_at(record.finished),
         duration=record.took,
-        items=found.items,
+        items=completed.items,
         done=record.done,
         total=record.total,
         failed_items=record.failed_items,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from holdfast.model.event import Event, EventType
-from holdfast.model.lease import LockInfo
+from holdfast.model.limits import storable
 from holdfast.model.run import ErrorInfo, Run, RunState, StepStatus
 from holdfast.ports.store import DeadLetter, Store, StoredLog
 from holdfast.services.steps import StepView, UsageView, completed_steps, finished_steps, step_views
@@ -42,6 +42,9 @@ class RunSummary(Struct):
     duration: float | None
     error: ErrorInfo | None
     reason: str | None
+    labels: dict[str, str]
+    damage: str | None = None
+    """What of it can't be read any more."""
 
 
 class Totals(Struct):
@@ -72,16 +75,6 @@ class LogView(Struct):
     fields: dict[str, Any]
 
 
-class LockView(Struct):
-    """`remaining` is how long the lease still lasts, in seconds."""
-
-    name: str
-    holder: str | None
-    epoch: int
-    acquired: datetime | None
-    remaining: float
-
-
 class DeadLetterView(Struct):
     id: str
     source: str
@@ -94,11 +87,24 @@ class DeadLetterView(Struct):
     resolution: str | None
 
 
+class DeadLetterPage(Struct):
+    """Everything `dlq show` knows. `body` are the original bytes, as readable as they are: what
+    JSON says, text, or base64."""
+
+    dead_letter: DeadLetterView
+    error: ErrorInfo | None
+    """How its run failed; None for a message, and for a run that has gone on."""
+    encoding: Literal["json", "text", "base64"]
+    body: Any
+
+
 class RunView(Struct):
     """Everything `runs show` knows."""
 
     run: RunSummary
     input: Any
+    attributes: dict[str, str]
+    """What came with the request: the attributes of its message, for example."""
     steps: list[StepView]
     totals: Totals
     validation_failures: dict[str, int]
@@ -139,7 +145,17 @@ def summary(run: Run, now: float, *, traceback: bool = False) -> RunSummary:
         None if run.started is None else max(0.0, (run.finished or now) - run.started),
         error,
         run.reason,
+        run.labels,
+        run.damage,
     )
+
+
+def readable(text: str) -> Any:
+    """What stored JSON says; or, if it is damaged, that it is."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError):
+        return {"unreadable": storable(text[:200])}
 
 
 def event_view(event: Event) -> EventView:
@@ -148,7 +164,7 @@ def event_view(event: Event) -> EventView:
         event.seq,
         event.type,
         datetime.fromtimestamp(event.at, UTC),
-        msgspec.json.decode(event.data),
+        readable(event.data),
     )
 
 
@@ -158,12 +174,8 @@ def log_view(line: StoredLog) -> LogView:
         line.level,
         line.step,
         line.message,
-        msgspec.json.decode(line.fields),
+        readable(line.fields),
     )
-
-
-def lock_view(lock: LockInfo) -> LockView:
-    return LockView(lock.name, lock.owner, lock.epoch, at(lock.acquired), max(0.0, lock.remaining))
 
 
 def dead_letter_view(letter: DeadLetter) -> DeadLetterView:
@@ -180,22 +192,21 @@ def dead_letter_view(letter: DeadLetter) -> DeadLetterView:
     )
 
 
-def dead_letter_body(letter: DeadLetter) -> dict[str, Any]:
-    """The original bytes, as readable as they are: JSON, text, or base64."""
-    try:
-        text = letter.body.decode()
-    except UnicodeDecodeError:
-        return {"encoding": "base64", "body": b64encode(letter.body).decode()}
-    try:
-        return {"encoding": "json", "body": msgspec.json.decode(text)}
-    except msgspec.DecodeError:
-        return {"encoding": "text", "body": text}
-
-
-async def dead_letter_error(store: Store, letter: DeadLetter) -> ErrorInfo | None:
-    """How the run of a dead letter failed; None for a message, and for a run that has gone on."""
+async def dead_letter_page(store: Store, letter: DeadLetter) -> DeadLetterPage:
     run = await store.run(letter.run) if letter.run is not None else None
-    return run.error if run is not None and run.state == RunState.FAILED else None
+    error = run.error if run is not None and run.state == RunState.FAILED else None
+    return DeadLetterPage(dead_letter_view(letter), error, *_readable_body(letter.body))
+
+
+def _readable_body(body: bytes) -> tuple[Literal["json", "text", "base64"], Any]:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return "base64", b64encode(body).decode()
+    try:
+        return "json", msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return "text", text
 
 
 async def run_view(store: Store, run: Run, now: float, declared: Sequence[str] = ()) -> RunView:
@@ -231,6 +242,7 @@ def _assembled(
     return RunView(
         summary(run, now, traceback=True),
         _input(run),
+        run.attributes,
         steps,
         _totals(run, steps),
         failures,
@@ -243,12 +255,12 @@ def last_attempt(history: Sequence[Event]) -> int:
     """The epoch of the newest attempt. The run's own epoch may be higher: cancelling and pausing
     raise it."""
     started = [event for event in history if event.type == EventType.STARTED]
-    return msgspec.json.decode(started[-1].data).get("epoch", 0) if started else 0
+    return readable(started[-1].data).get("epoch", 0) if started else 0
 
 
 def _input(run: Run) -> Any:
     """The input, or where it is when it is too large to be kept with the run."""
-    return run.input if run.input.startswith("@") else msgspec.json.decode(run.input)
+    return run.input if run.input.startswith("@") else readable(run.input)
 
 
 def _totals(run: Run, steps: list[StepView]) -> Totals:

@@ -4,11 +4,12 @@ settings = load().settings    # command line > environment > .env > secrets > fi
 settings.lease.ttl
 """
 
-from holdfast.settings.fields import FIELDS, Field
-from holdfast.settings.loading import Loaded, load
+from holdfast.settings.fields import FIELDS, Alias, Field
+from holdfast.settings.loading import Loaded, Useless, load
 from holdfast.settings.places import CONFIG, PROFILE, SECRETS
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import DEFAULT_STORE, Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import DEFAULT_STORE, Events, Locks, Logs, Pool, Settings, Timeouts
+from holdfast.settings.without_effect import WITHOUT_EFFECT, WithoutEffect
 
 __all__ = [
     "CONFIG",
@@ -16,12 +17,18 @@ __all__ = [
     "FIELDS",
     "PROFILE",
     "SECRETS",
+    "WITHOUT_EFFECT",
+    "Alias",
+    "Events",
     "Field",
     "Loaded",
+    "Locks",
     "Logs",
     "Pool",
     "Settings",
     "Timeouts",
+    "Useless",
+    "WithoutEffect",
     "load",
     "redacted",
 ]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.model.lease import LeaseTimes
-from holdfast.ports.health import Finding, Findings, found
+from holdfast.ports.health import Finding, Findings, make_finding
 from holdfast.settings.fields import FIELDS
 from holdfast.settings.loading import Loaded
 from holdfast.settings.secrecy import redacted
@@ -21,14 +21,24 @@ async def findings(loaded: Loaded) -> Findings:
 
 def _looked_at(loaded: Loaded) -> Iterator[Finding]:
     given = [origin for origin in loaded.origins.values() if origin != "default"]
-    yield found("settings", f"{len(given)} given, {len(loaded.origins) - len(given)} by default")
+    yield make_finding(
+        "settings", f"{len(given)} given, {len(loaded.origins) - len(given)} by default"
+    )
     for warning in loaded.warnings:
-        yield found(
+        yield make_finding(
             "names",
             warning,
             warn=True,
             why="two names of one setting disagree: one of them does not do what it says",
             fix="remove one of them; `holdfast config show --origin` shows which one counts",
+        )
+    for useless in loaded.useless:
+        yield make_finding(
+            "names",
+            str(useless),
+            warn=True,
+            why="somebody expects it to do something",
+            fix=f"remove {useless.name}",
         )
     yield _lease(loaded.settings.lease)
     yield _servers(loaded)
@@ -38,7 +48,7 @@ def _looked_at(loaded: Loaded) -> Iterator[Finding]:
 def _lease(times: LeaseTimes) -> Finding:
     """What can't work at all is refused when it is read."""
     tries = int((times.ttl - times.margin) / times.renew)
-    return found(
+    return make_finding(
         "lease",
         f"lasts {times.ttl:g} s, renewed every {times.renew:g} s: {tries} tries before it is given "
         "up",
@@ -52,7 +62,7 @@ def _lease(times: LeaseTimes) -> Finding:
 def _servers(loaded: Loaded) -> Finding:
     given = [f"{name} {loaded.shown(name)}" for name in SERVERS if not loaded.is_default(name)]
     if given and not any(_is_server(url) for url in (loaded.settings.store, loaded.settings.bus)):
-        return found(
+        return make_finding(
             "servers",
             f"{', '.join(given)}, and there is no server",
             warn=True,
@@ -61,7 +71,7 @@ def _servers(loaded: Loaded) -> Finding:
         )
     times = loaded.settings.lease
     spare = times.ttl - times.margin - times.renew
-    return found(
+    return make_finding(
         "servers",
         ", ".join(given) or "pool and time-outs as the adapters find right",
         warn=(loaded.settings.timeout.command or 0) >= spare,
@@ -82,7 +92,7 @@ def _secrets(loaded: Loaded) -> Finding:
     open_files = sorted(
         {str(path) for path in _files_with_secrets(loaded) if path.stat().st_mode & stat.S_IROTH}
     )
-    return found(
+    return make_finding(
         "passwords",
         f"everybody on this host can read {', '.join(open_files)}"
         if open_files

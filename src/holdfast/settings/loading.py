@@ -9,23 +9,57 @@ Inside a file, the chosen profile lies over the rest of that file.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from holdfast.errors import ConfigurationError
+from holdfast.model.leadership import Leaders
 from holdfast.model.lease import LeaseTimes
-from holdfast.model.options import Retention
+from holdfast.model.options import PipelineOptions, Retention
 from holdfast.settings import places
-from holdfast.settings.fields import FIELDS, Field
+from holdfast.settings.fields import BY_NAME, FIELDS, Field
 from holdfast.settings.places import Given, Layer
 from holdfast.settings.secrecy import redacted
-from holdfast.settings.values import Logs, Pool, Settings, Timeouts
+from holdfast.settings.values import (
+    Compat,
+    Events,
+    Http,
+    Jobs,
+    Locks,
+    Logs,
+    MetricsSettings,
+    Pool,
+    PubSub,
+    Push,
+    Settings,
+    Timeouts,
+    Traces,
+    Transcription,
+    Webhooks,
+)
+from holdfast.settings.without_effect import REASONS
 
 DEFAULT = "default"
+
+log = logging.getLogger("holdfast.settings")
+
+
+class Useless(Struct, frozen=True):
+    """A name that was given and changes nothing, with what may be shown of its value."""
+
+    name: str
+    value: str
+    origin: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.origin} has no effect: {self.reason}"
 
 
 class Loaded(Struct, frozen=True):
@@ -34,6 +68,12 @@ class Loaded(Struct, frozen=True):
     settings: Settings
     origins: dict[str, str]
     warnings: list[str]
+    useless: list[Useless] = []
+
+    def log_useless(self) -> None:
+        """Say which names have no effect: once, when something starts."""
+        for name in self.useless:
+            log.warning("%s", name)
 
     def is_default(self, name: str) -> bool:
         """Whether nobody has set it; for a table (`lease`), nothing in it."""
@@ -59,8 +99,12 @@ class Loaded(Struct, frozen=True):
         value: Any = self.settings
         for part in name.split("."):
             value = getattr(value, part)
+        if BY_NAME[name].is_secret:
+            return "***" if value else ""
         if isinstance(value, tuple):
-            return ", ".join(value)
+            return ", ".join(map(str, value))
+        if isinstance(value, dict):
+            return redacted(json.dumps(to_builtins(value))) if value else ""
         if isinstance(value, float):
             return _written(value)
         return "" if value is None else redacted(str(value))
@@ -88,11 +132,24 @@ def load(
     stack = [values for layer in layers for values in _with_profile(layer, profile)]
     _check_profile(layers, profile)
     chosen = {field.name: _choose(stack, field, cwd) for field in FIELDS}
+    settings = _build({name: value for name, (value, _) in chosen.items()})
     return Loaded(
-        _build({name: value for name, (value, _) in chosen.items()}),
+        settings,
         {name: origin for name, (_, origin) in chosen.items()},
         [warning for field in FIELDS if (warning := _disagreement(stack, field))],
+        [
+            _useless(given)
+            for layer in layers
+            for given in layer.without_effect
+            if not REASONS[given.name].unless(settings)
+        ],
     )
+
+
+def _useless(given: Given) -> Useless:
+    entry = REASONS[given.name]
+    value = "***" if entry.is_secret else redacted(str(given.value))
+    return Useless(given.name, value, given.origin, entry.reason)
 
 
 def _layers(flags: Mapping[str, Any], env: Mapping[str, str], cwd: Path) -> list[Layer]:
@@ -163,7 +220,7 @@ def _choose(stack: list[dict[str, list[Given]]], field: Field, cwd: Path) -> tup
 
 def _parsed(field: Field, given: Given, cwd: Path) -> Any:
     try:
-        value = field.parse(given.value)
+        value = field.parser(given.name)(given.value)
     except ConfigurationError as error:
         raise ConfigurationError(
             f"{field.name} ({given.origin}): {redacted(str(error))}"
@@ -190,13 +247,22 @@ def _anchored(value: str, folder: Path) -> str:
 def _disagreement(stack: list[dict[str, list[Given]]], field: Field) -> str | None:
     """Two names of one setting with different values are most likely a mistake."""
     named = [given for values in stack for given in values.get(field.name, []) if given.name]
-    other = next((g for g in named if g.name != named[0].name and g.value != named[0].value), None)
+    others = (given for given in named[1:] if given.name != named[0].name)
+    other = next((given for given in others if _differs(field, given, named[0])), None)
     if other is None:
         return None
     return (
         f"{other.origin} is ignored: {field.name} comes from {named[0].origin}, which says "
         "something else"
     )
+
+
+def _differs(field: Field, given: Given, winner: Given) -> bool:
+    """Compared as they are read: 30000 ms and 30s are the same."""
+    try:
+        return field.parser(given.name)(given.value) != field.parser(winner.name)(winner.value)
+    except ConfigurationError:
+        return True
 
 
 def _build(values: dict[str, Any]) -> Settings:
@@ -210,7 +276,20 @@ def _build(values: dict[str, Any]) -> Settings:
     plain = {name: value for name, value in values.items() if "." not in name}
     return Settings(
         **plain,
+        events=Events(**table("events")),
         lease=LeaseTimes(**table("lease")),
+        leader=Leaders(**table("leader")),
+        http=Http(**table("http")),
+        locks=Locks(**table("locks")),
+        metrics=MetricsSettings(**table("metrics")),
+        traces=Traces(**table("traces")),
+        jobs=Jobs(**table("jobs")),
+        transcription=Transcription(**table("transcription")),
+        compat=Compat(**table("compat")),
+        webhooks=Webhooks(**table("webhooks")),
+        pubsub=PubSub(**table("pubsub")),
+        push=Push(**table("push")),
+        pipeline=PipelineOptions(**table("pipeline")),
         retention=Retention(**table("retention")),
         pool=Pool(**table("pool")),
         timeout=Timeouts(**table("timeout")),

@@ -8,15 +8,20 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from holdfast.errors import ConfigurationError
 from holdfast.settings.fields import BY_ENVIRONMENT, BY_NAME, PREFIX
+from holdfast.settings.without_effect import REASONS
 
 CONFIG = "HOLDFAST_CONFIG"
 PROFILE = "HOLDFAST_PROFILE"
+REDIS_HOST = "REDIS_HOST"
+REDIS_PARTS = ("REDIS_PORT", "REDIS_PASSWORD", "REDIS_TLS")
+"""What goes with `REDIS_HOST` into one address."""
 SECRETS = "HOLDFAST_SECRETS_DIR"
 SECRET_FOLDERS = ("/run/secrets", "/etc/holdfast/secrets")
-_ABOUT_PLACES = (CONFIG, SECRETS)
+_KNOWN = {CONFIG, SECRETS, *BY_ENVIRONMENT, *REASONS}
 
 
 class Given(NamedTuple):
@@ -29,10 +34,12 @@ class Given(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One place: the values it gives by setting, all names used for each, and its profiles."""
+    """One place: the values it gives by setting, all names used for each, its profiles, and what
+    it gives under names that change nothing."""
 
     values: dict[str, list[Given]]
     profiles: dict[str, dict[str, list[Given]]] = {}  # noqa: RUF012  (never changed)
+    without_effect: tuple[Given, ...] = ()
 
 
 def from_flags(flags: Mapping[str, Any]) -> Layer:
@@ -43,6 +50,9 @@ def from_flags(flags: Mapping[str, Any]) -> Layer:
 
 def from_variables(variables: Mapping[str, str], origin: str) -> Layer:
     """The environment, or anything with the same names in it."""
+    given = variables
+    if url := _redis_url(variables):
+        variables = {**variables, REDIS_HOST: url}
     values: dict[str, list[Given]] = {}
     for name, field in BY_ENVIRONMENT.items():
         if variables.get(name, "").strip():
@@ -50,13 +60,32 @@ def from_variables(variables: Mapping[str, str], origin: str) -> Layer:
                 Given(variables[name], f"{origin} {name}", name)
             )
     for name in variables:
-        if name.startswith(PREFIX) and name not in BY_ENVIRONMENT and name not in _ABOUT_PLACES:
+        if name.startswith(PREFIX) and name not in _KNOWN:
             known = [
                 known.removeprefix(PREFIX) for known in BY_ENVIRONMENT if known.startswith(PREFIX)
             ]
             hint = _hint(name.removeprefix(PREFIX), known, PREFIX)
             raise ConfigurationError(f"{origin} {name} is not a setting{hint}")
-    return Layer(values)
+    useless = [name for name in _without_effect(given) if given.get(name, "").strip()]
+    without_effect = (Given(given[name], f"{origin} {name}", name) for name in useless)
+    return Layer(values, without_effect=tuple(without_effect))
+
+
+def _without_effect(variables: Mapping[str, str]) -> list[str]:
+    """Names that change nothing, given what else is there."""
+    lonely = () if variables.get(REDIS_HOST, "").strip() else REDIS_PARTS
+    return [name for name in REASONS if name not in REDIS_PARTS or name in lonely]
+
+
+def _redis_url(variables: Mapping[str, str]) -> str | None:
+    """The address of a server that is given in parts."""
+    host = variables.get(REDIS_HOST, "").strip()
+    if not host:
+        return None
+    scheme = "rediss" if variables.get("REDIS_TLS", "").lower() in ("1", "true", "yes") else "redis"
+    password = variables.get("REDIS_PASSWORD", "")
+    owner = f":{quote(password, safe='')}@" if password else ""
+    return f"{scheme}://{owner}{host}:{variables.get('REDIS_PORT', '').strip() or 6379}/0"
 
 
 def from_dotenv(path: Path) -> Layer:

@@ -2,15 +2,17 @@
 
 One run without faults finds every boundary between the worker and the outside: each checkpoint,
 settlement, blob and published event. Then, for each boundary and each fault, a fresh world: the
-fault strikes there, another worker takes over, and the contract is checked: one result, no lost
-run, nothing with a checkpoint executed again, a gap-free history, every event published and every
-copy the same. All of it in memory and in virtual time."""
+fault strikes there (the worker dies, is paused, loses messages or fails; somebody cancels the run,
+deposes leaders or damages a result), another worker takes over, and the contract is checked: one
+result, no lost run, nothing with a checkpoint executed again, a gap-free history, every event
+published and every copy the same. All of it in memory and in virtual time."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from holdfast.adapters.memory.store import MemoryStore
 from holdfast.app import Holdfast
 from holdfast.bootstrap import Options
 from holdfast.engine.payloads import Payloads
+from holdfast.errors import Transient
 from holdfast.model.commands import (
     Acquire,
     Command,
@@ -38,6 +41,7 @@ from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
+from holdfast.testing import interventions
 from holdfast.testing.faults import (
     FAULTS,
     PAUSE_AFTER,
@@ -47,6 +51,7 @@ from holdfast.testing.faults import (
     FaultyBlobs,
     FaultyStore,
 )
+from holdfast.testing.interventions import INTERVENTIONS, IntervenedBoundary
 from holdfast.testing.invariants import Witness, check_published, check_store
 from holdfast.testing.world import Process, World, at_once
 
@@ -59,6 +64,11 @@ RECOVERY = 3600.0
 """Virtual seconds within which everything has to be over."""
 
 QUEUED = RunFilter(state="queued")
+
+ALL_FAULTS = (*FAULTS, *INTERVENTIONS)
+
+NOTICE = 0.2
+"""After a cancel nothing further starts later than this, in virtual seconds."""
 
 UNINTERESTING = (
     Acquire, DefineLane, LogLine, PutRecord, ReleaseLock, Renew, RenewLocks, SaveProgress, Sweep,
@@ -89,8 +99,8 @@ def assert_crash_safe(
     pipeline: Pipeline[Any],
     input: Any = None,
     *,
-    faults: Sequence[str] = FAULTS,
-    same_result: bool = True,
+    faults: Sequence[str] = ALL_FAULTS,
+    same_result: bool | Callable[[Any], Any] = True,
     max_boundaries: int = 60,
     seed: int = 0,
     provide: Mapping[type[Any], Any] | None = None,
@@ -99,7 +109,9 @@ def assert_crash_safe(
     tried.
 
     `same_result=False` is for pipelines that may answer differently each time; there must still be
-    just one answer. Long pipelines are tried at `max_boundaries` boundaries, evenly spread."""
+    just one answer. A function gives the part of a result (decoded JSON) that has to be the same:
+    addresses of artifacts name the attempt that made them. Long pipelines are tried at
+    `max_boundaries` boundaries, evenly spread."""
     with quiet():
         return _try_all(
             Case(pipeline, input, dict(provide or {})), faults, same_result, max_boundaries, seed
@@ -127,19 +139,23 @@ class Case(NamedTuple):
 
 
 def _try_all(
-    case: Case, faults: Sequence[str], same_result: bool, max_boundaries: int, seed: int
+    case: Case,
+    faults: Sequence[str],
+    same_result: bool | Callable[[Any], Any],
+    max_boundaries: int,
+    seed: int,
 ) -> CrashReport:
     reference = Trial(case, seed)
     reference.run()
     report = CrashReport(reference.boundaries)
-    for place in _spread(len(reference.boundaries), max_boundaries):
+    for boundary in _spread(len(reference.boundaries), max_boundaries):
         for fault in faults:
-            trial = Trial(case, seed + place, strike_at=place, fault=fault)
+            trial = Trial(case, seed + boundary, strike_at=boundary, fault=fault)
             _check(
                 trial,
                 reference,
                 same_result,
-                f"{fault} {reference.boundaries[place]!r} (boundary {place})",
+                f"{fault} {reference.boundaries[boundary]!r} (boundary {boundary})",
             )
             report.worlds += 1
             report.takeovers += trial.attempts > 1
@@ -154,29 +170,38 @@ def _spread(count: int, most: int) -> list[int]:
     return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
-def _check(trial: Trial, reference: Trial, same_result: bool, what: str) -> None:
+def _check(
+    trial: Trial, reference: Trial, same_result: bool | Callable[[Any], Any], case: str
+) -> None:
     try:
         trial.run()
     except AssertionError as error:
-        raise AssertionError(f"{what}: {error}") from error
+        raise AssertionError(f"{case}: {error}") from error
     problems = list(trial.problems)
-    if trial.state != reference.state:
-        problems.append(
-            f"I2: the run ended as {trial.state}, undisturbed as {reference.state} ({trial.error})"
-        )
-    if same_result and trial.result != reference.result:
+    expected = "cancelled" if trial.was_cancelled else reference.state
+    if trial.state != expected:
+        problems.append(f"I2: the run ended as {trial.state}, not as {expected} ({trial.error})")
+    if not trial.was_cancelled and _differ(trial.result, reference.result, same_result):
         problems.append(
             f"I4: the result is {trial.result!r:.200}, undisturbed {reference.result!r:.200}"
         )
-    once = Counter(place[1:] for place in reference.witness.executed)
-    for place, times in Counter(trial.witness.executed).items():
-        if times > once[place[1:]] + 1:
+    once = Counter(item[1:] for item in reference.witness.executed)
+    for item, times in Counter(trial.witness.executed).items():
+        if times > once[item[1:]] + 1:
             problems.append(
-                f"I3: one fault made {place[1]}[{place[2]}] run {times} times, undisturbed "
-                f"{once[place[1:]]}"
+                f"I3: one fault made {item[1]}[{item[2]}] run {times} times, undisturbed "
+                f"{once[item[1:]]}"
             )
     if problems:
-        raise AssertionError(f"{what}:\n  " + "\n  ".join(problems))
+        raise AssertionError(f"{case}:\n  " + "\n  ".join(problems))
+
+
+def _differ(
+    result: str | None, expected: str | None, same_result: bool | Callable[[Any], Any]
+) -> bool:
+    if not callable(same_result):
+        return same_result and result != expected
+    return same_result(json.loads(result or "null")) != same_result(json.loads(expected or "null"))
 
 
 class Trial:
@@ -205,6 +230,13 @@ class Trial:
         self.error: Any = None
         self.result: str | None = None
         self.attempts = 0
+        self._run_id = ""
+        self._cancelled_at: float | None = None
+        self._fails_next = False
+
+    @property
+    def was_cancelled(self) -> bool:
+        return self._cancelled_at is not None
 
     @property
     def refused(self) -> int:
@@ -222,7 +254,7 @@ class Trial:
         app = Holdfast(
             self._store, blobs=self._blobs, worker=False, clock=self._world.clock, threads=False
         )
-        run_id = self._world.run(self._submit(app), client)
+        run_id = self._run_id = self._world.run(self._submit(app), client)
         workers = [self._worker(first, faulty=True)]
         first.start(workers[0].open())
         self._world.run_until(lambda: self._begun(first))
@@ -232,13 +264,14 @@ class Trial:
         self._world.run_until(lambda: self._over(run_id), within=RECOVERY)
         paused = self._fault in (PAUSE_BEFORE, PAUSE_AFTER)
         self._world.run_for(2 * PAUSE if paused else SETTLING)
-        self._world.run(self._look(run_id), client)
+        self._world.run(self._inspect(run_id), client)
 
     async def _submit(self, app: Holdfast) -> str:
         return (await app.submit(self._case.pipeline, self._case.input)).id
 
     def _worker(self, process: Process, *, faulty: bool) -> Holdfast:
-        boundary = Boundary(process, self._decide if faulty else lambda kind, commands: None, PAUSE)
+        decide = self._decide if faulty else lambda kind, commands: None
+        boundary = IntervenedBoundary(process, decide, PAUSE, self._intervene)
         self._struck.append(boundary)
         store = WitnessedStore(self._store, boundary, self.witness)
         options = Options(
@@ -250,9 +283,35 @@ class Trial:
             clock=self._world.clock,
             threads=False,
             provide=self._case.provide,
-            on_execute=self.witness.on_execute,
+            on_execute=self._on_execute,
         )
         return Holdfast.from_options(options, [self._case.pipeline])
+
+    async def _intervene(self, fault: str, process: Process) -> None:
+        match fault:
+            case interventions.RETRY:
+                steps = self._case.pipeline.steps.values()
+                self._fails_next = all(step.max_attempts > 1 for step in steps)
+            case interventions.CANCEL:
+                if await interventions.cancel(self._store, self._run_id):
+                    self._cancelled_at = self._world.clock.monotonic()
+            case interventions.CHANGE_LEADER:
+                await interventions.change_leaders(self._store)
+            case interventions.DAMAGE:
+                interventions.damage_last_result(self._store, self._run_id, self.witness)
+                process.kill()
+            case _:
+                raise ValueError(f"{fault!r} is no intervention")
+
+    def _on_execute(self, run: str, step: str, key: str) -> None:
+        if self._fails_next:
+            self._fails_next = False
+            raise Transient("simulated: the step failed")
+        if self._cancelled_at is not None:
+            late = self._world.clock.monotonic() - self._cancelled_at
+            if late > NOTICE:
+                self.problems.append(f"L5: {step}[{key}] started {late:g} s after the cancel")
+        self.witness.on_execute(run, step, key)
 
     def _begun(self, first: Process) -> bool:
         """The second worker joins once the first has had its chance: after the run began, or the
@@ -272,7 +331,7 @@ class Trial:
         self.boundaries.append(label)
         return self._fault if len(self.boundaries) - 1 == self._strike_at else None
 
-    async def _look(self, run_id: str) -> None:
+    async def _inspect(self, run_id: str) -> None:
         run = await self._store.run(run_id)
         assert run is not None
         self.state, self.attempts = run.state, run.epoch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,10 @@ from holdfast.model.event import Event
 from holdfast.model.lease import LeaseTimes
 from holdfast.model.options import WorkerOptions
 from holdfast.model.pipeline import Pipeline
+from holdfast.model.projection import Projection
 from holdfast.model.run import Run, StepRecord
+from holdfast.ports.bus import Bus
+from holdfast.ports.documents import Documents
 from holdfast.ports.store import RunFilter
 from holdfast.testing.faults import KILL_AFTER, Boundary, FaultyBlobs, FaultyStore
 from holdfast.testing.world import World, at_once
@@ -44,8 +47,14 @@ class TestEngine:
         lease: LeaseTimes | None = None,
         provide: Mapping[type[Any], Any] | None = None,
         worker: WorkerOptions | None = None,
+        bus: Bus | None = None,
+        documents: Documents | None = None,
+        projections: Sequence[Projection | str] = (),
     ) -> None:
         self._provide = provide or {}
+        self._bus = bus
+        self._documents = documents
+        self._projections = projections
         self._worker_options = worker or WorkerOptions()
         self.world = World(seed)
         self.clock = self.world.clock
@@ -93,8 +102,8 @@ class TestEngine:
 
     def steps(self, run: RunHandle) -> dict[str, StepRecord]:
         """The records of the finished steps."""
-        found = at_once(self.store.checkpoints(run.id))
-        return {c.step: _record(c.record) for c in found if not c.key}
+        checkpoints = at_once(self.store.checkpoints(run.id))
+        return {c.step: _record(c.record) for c in checkpoints if not c.key}
 
     def reused(self, run: RunHandle) -> list[str]:
         """Steps whose result an earlier attempt (or the run before) had left, in the order they
@@ -125,6 +134,9 @@ class TestEngine:
         options = Options(
             FaultyStore(self.store, boundary),  # type: ignore[arg-type]
             FaultyBlobs(self._blobs, boundary),
+            self._bus,
+            self._documents,
+            self._projections,
             worker=self._worker_options,
             works=worker,
             lease=self._lease,

@@ -1,12 +1,14 @@
-"""A store and a bus seen from one simulated process, with faults at their boundaries."""
+"""A store, a bus and documents seen from one simulated process, with faults at their
+boundaries."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from holdfast.adapters.memory.documents import MemoryDocuments
 from holdfast.errors import StoreUnavailable, Transient
-from holdfast.model.commands import Claim, Command, Reply, Stale
+from holdfast.model.commands import Claim, Command, R, Stale
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.bus import Message
 from holdfast.ports.store import Store
@@ -23,7 +25,8 @@ DUPLICATE = "duplicate"
 FAULTS = (KILL_BEFORE, KILL_AFTER, PAUSE_BEFORE, PAUSE_AFTER, LOSE_REQUEST, LOSE_REPLY, DUPLICATE)
 
 Decide = Callable[[str, Sequence[Command]], str | None]
-"""Asked at each boundary ("store", "blob" or "bus") which fault strikes there, if any."""
+"""Asked at each boundary ("store", "blob", "bus" or "documents") which fault strikes there, if
+any."""
 
 
 class Boundary:
@@ -90,7 +93,7 @@ class FaultyStore:
     async def close(self) -> None:
         """Others still use it."""
 
-    async def apply(self, commands: Sequence[Command]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
         replies = await self._boundary.cross("store", commands, lambda: self._store.apply(commands))
         self._boundary.refused += sum(isinstance(reply, Stale) for reply in replies)
         return replies
@@ -149,3 +152,36 @@ class CollectingBus:
             await self._boundary.cross("bus", (), keep)
         except StoreUnavailable as error:
             raise Transient(str(error)) from error
+
+
+class FaultyDocuments:
+    """Documents behind a boundary. `seen` is told what others read after each write."""
+
+    def __init__(
+        self,
+        documents: MemoryDocuments,
+        boundary: Boundary,
+        seen: Callable[[str, bytes | None], None],
+    ) -> None:
+        self._documents = documents
+        self._boundary = boundary
+        self._seen = seen
+
+    async def put(self, key: str, body: bytes, *, version: str, ttl: float | None = None) -> bool:
+        return await self._write(
+            key, lambda: self._documents.put(key, body, version=version, ttl=ttl)
+        )
+
+    async def delete(self, key: str, *, version: str) -> bool:
+        return await self._write(key, lambda: self._documents.delete(key, version=version))
+
+    async def close(self) -> None:
+        """Others still use them."""
+
+    async def _write(self, key: str, call: Callable[[], Awaitable[bool]]) -> bool:
+        async def write() -> bool:
+            is_written = await call()
+            self._seen(key, self._documents.read(key))
+            return is_written
+
+        return await self._boundary.cross("documents", (), write)

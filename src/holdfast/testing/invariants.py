@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.model.commands import Claim, Command, SaveCheckpoint, Settle
-from holdfast.model.event import STATE_AFTER, Event, EventType, history_gaps
+from holdfast.model.event import EVENTS_TOPIC, STATE_AFTER, Event, EventType, history_gaps
 from holdfast.model.run import TRANSITIONS, RunState
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter, Store
@@ -30,11 +30,11 @@ class Witness:
         """Runs in the order in which they were first executed."""
 
     def on_execute(self, run: str, step: str, key: str) -> None:
-        place = (run, step, key)
-        self.executed.append(place)
+        item = (run, step, key)
+        self.executed.append(item)
         if run not in self.started:
             self.started.append(run)
-        if place in self.durable:
+        if item in self.durable:
             self.violations.append(
                 f"I3: {step}[{key}] of run {run} was executed again after its checkpoint was "
                 "durable"
@@ -62,12 +62,12 @@ class Witness:
 async def check_history(store: Store, run: str) -> list[str]:
     """I9, I10: numbered without gaps, along declared transitions, nothing after the end."""
     history = await store.history(run)
-    found = await store.run(run)
+    stored = await store.run(run)
     problems = [f"I10: history of {run} lacks number {gap}" for gap in history_gaps(history)]
     problems += _transitions(run, history)
     last = next((STATE_AFTER[e.type] for e in reversed(history) if e.type in STATE_AFTER), None)
-    if found is not None and last != found.state:
-        problems.append(f"I11: run {run} is {found.state}, its history says {last}")
+    if stored is not None and last != stored.state:
+        problems.append(f"I11: run {run} is {stored.state}, its history says {last}")
     return problems
 
 
@@ -102,17 +102,16 @@ async def check_store(store: Store) -> list[str]:
 
 
 def check_published(published: Sequence[tuple[str, Message]], events: Sequence[Event]) -> list[str]:
-    """I4, I11: every committed event was published, no other, and every copy of it is the same."""
-    bodies: dict[str, bytes] = {}
+    """I4, I11: every committed event was published, no other, and every copy of it is the same.
+    Every other message is the same in every copy, too."""
+    copies: dict[str, Message] = {}
     problems: list[str] = []
     for _, message in published:
-        if bodies.setdefault(message.id, message.body) != message.body:
-            problems.append(f"I4: two copies of event {message.id} differ")
+        if copies.setdefault(message.id, message) != message:
+            problems.append(f"I4: two copies of message {message.id} differ")
+    of_events = [message for topic, message in published if topic == EVENTS_TOPIC]
+    sent = {message.attributes["ce-id"] for message in of_events}
     committed = {event.id for event in events}
-    problems += [
-        f"I11: event {id} was committed and never published" for id in committed - bodies.keys()
-    ]
-    problems += [
-        f"I11: event {id} was published and never committed" for id in bodies.keys() - committed
-    ]
+    problems += [f"I11: event {id} was committed and never published" for id in committed - sent]
+    problems += [f"I11: event {id} was published and never committed" for id in sent - committed]
     return problems

@@ -20,11 +20,11 @@ from holdfast.testing.clock import ManualClock
 
 T = TypeVar("T")
 
-BURIAL_ROUNDS = 50
+CANCEL_ROUNDS = 50
 BUSY_LIMIT = 100_000
 """Callbacks within one moment: more than any honest work needs, far less than a busy loop takes."""
 
-PATIENCE = 10.0
+THREAD_TIMEOUT = 10.0
 """Real seconds to wait for a thread that computes, before it is called stuck."""
 
 
@@ -86,7 +86,7 @@ class Process:
         self.paused_until = 0.0
         self.errors: list[BaseException] = []
         self.loop = VirtualLoop(world.clock)
-        self.loop.set_exception_handler(self._note)
+        self.loop.set_exception_handler(self._record_error)
         self._world = world
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -104,13 +104,13 @@ class Process:
     def running(self) -> bool:
         return self.alive and self._world.clock.monotonic() >= self.paused_until
 
-    def bury(self) -> None:
+    def end_tasks(self) -> None:
         """End what a finished story left behind, without letting it write: the process is dead to
         all boundaries."""
         self.alive = False
         if self.loop.is_closed():
             return
-        for _ in range(BURIAL_ROUNDS):
+        for _ in range(CANCEL_ROUNDS):
             tasks = asyncio.all_tasks(self.loop)
             if not tasks:
                 break
@@ -120,7 +120,7 @@ class Process:
                 self.loop.run_one()
         self.loop.close()
 
-    def _note(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _record_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, BaseException):
             self.errors.append(error)
@@ -145,7 +145,7 @@ class World:
 
     def close(self) -> None:
         for process in self.processes:
-            process.bury()
+            process.end_tasks()
 
     def run(self, work: Coroutine[Any, Any, T], process: Process, *, within: float = 86_400.0) -> T:
         """The result of `work` in a process; AssertionError when `within` virtual seconds do not
@@ -211,13 +211,13 @@ class World:
 
     def _wait_for_threads(self) -> None:
         """A `def` step computes in a real thread: give it real time, and no virtual time."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + THREAD_TIMEOUT
         while time.monotonic() < deadline:
             if any(p.running and p.loop.has_work() for p in self.processes):
                 return
             time.sleep(0.0002)
         raise AssertionError(
-            f"seed {self.seed}: a def step computes for more than {PATIENCE:g} real seconds"
+            f"seed {self.seed}: a def step computes for more than {THREAD_TIMEOUT:g} real seconds"
         )
 
 

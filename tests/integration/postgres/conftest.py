@@ -15,11 +15,11 @@ from tests import postgres_server
 
 from holdfast.adapters import decisions
 from holdfast.adapters.arranging import Group
-from holdfast.adapters.decisions import Loaded, Needs, Unit
+from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
 from holdfast.adapters.postgres import batch, changes, facts, statements
 from holdfast.adapters.postgres.address import parse
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.model.commands import Command, Prune, Reply, Wake
+from holdfast.model.commands import Command, Prune, Wake
 
 R = TypeVar("R")
 SOON = 10.0
@@ -65,7 +65,7 @@ class Session:
         self._connection.execute(f'SET search_path TO "{place.schema}"')
         self._statements = statements.load(parse(place.url()))
 
-    def apply(self, *commands: Command[Any]) -> list[Reply]:
+    def apply(self, *commands: Command[Any]) -> list[Any]:
         server = InSession(self._connection, self._statements)
         return driven(decisions.apply(server, commands, batch.kind_of))
 
@@ -103,7 +103,7 @@ class InSession:
         given = batch.sealed({**envelope, "wait": "5000"}).decode()
         return batch.unpack(self.value("apply", given))
 
-    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
         commands = [command for group in groups for command in group.commands]
         self._connection.execute("SAVEPOINT before")
         try:
@@ -114,10 +114,10 @@ class InSession:
         pairs = zip(groups, answers, strict=True)
         return [reply for group, raw in pairs for reply in batch.replies(group, raw)]
 
-    async def load(self, needs: Needs) -> Loaded:
+    async def load(self, needs: Needs) -> LoadedFacts:
         return facts.loaded(self.value("facts", None, facts.question(needs).decode()), None)
 
-    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> list[bool]:
+    async def commit(self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake) -> list[bool]:
         return msgspec.json.decode(self.call(changes.envelope(units))[0], type=list[bool])
 
     async def ended_leases(self, limit: int) -> list[str]:
@@ -158,8 +158,8 @@ async def until(
     """Look until it is true; a test that waits in vain fails."""
     async with asyncio.timeout(patience):
         while True:
-            found = true()
-            if await found if isinstance(found, Awaitable) else found:
+            value = true()
+            if await value if isinstance(value, Awaitable) else value:
                 return
             await asyncio.sleep(0.005)
 

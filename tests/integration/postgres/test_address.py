@@ -1,12 +1,14 @@
 """The store's URL: ours and libpq's parameters, and what is never shown."""
 
+import asyncio
 import traceback
 
 import pytest
 
 from holdfast.adapters.postgres.address import parse
+from holdfast.adapters.postgres.database import connect
 from holdfast.bootstrap import make_store
-from holdfast.errors import ConfigurationError
+from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.model.clock import SystemClock
 
 
@@ -31,9 +33,9 @@ def test_defaults_are_modest_and_can_be_overruled():
 
 
 def test_connecting_may_take_another_time():
-    assert parse("postgresql://db/app?timeout=3s").patience == 3.0
+    assert parse("postgresql://db/app?timeout=3s").connect_timeout == 3.0
     address = parse("postgresql://db/app?timeout=3s&connect=500ms")
-    assert (address.timeout, address.patience) == (3.0, 0.5)
+    assert (address.timeout, address.connect_timeout) == (3.0, 0.5)
 
 
 def test_a_password_is_used_and_never_shown():
@@ -102,3 +104,22 @@ def test_several_hosts_are_libpqs_business():
 
 def test_a_schema_may_have_any_name():
     assert parse('postgresql://db/app?schema=my "jobs"').quoted_schema == '"my ""jobs"""'
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:p@ssw0rd@127.0.0.1:1/db",
+        "postgresql://user:@ssw0rd@127.0.0.1:1/db",
+        "postgresql://us@r:ssw0rd@127.0.0.1:1/db",
+        "postgresql://ssw0rd@r@127.0.0.1:1/db",
+    ],
+)
+def test_an_unencoded_at_sign_is_part_of_the_login_and_never_shown(url):
+    """libpq would take what follows the first one for the host, and name it in its errors."""
+    address = parse(url)
+    assert "ssw0rd" not in f"{address.shown} {address!r}"
+    with pytest.raises(StoreUnavailable) as error:
+        asyncio.run(connect(address))
+    assert "ssw0rd" not in str(error.value)
+    assert "127.0.0.1" in str(error.value)

@@ -16,7 +16,7 @@ from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.model.commands import Renew, Submitted
 from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
+from holdfast.testing.contracts.store_topics.harness import a_checkpoint, a_claim, a_submit
 
 
 def connections(place: Place) -> int:
@@ -147,7 +147,7 @@ def test_waiting_for_a_connection_has_an_end_too(place):
                 connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
                 calls = [asyncio.create_task(store.run(f"r{number}")) for number in range(4)]
                 done = await asyncio.gather(*calls, return_exceptions=True)
-                assert all(isinstance(found, StoreUnavailable) for found in done)
+                assert all(isinstance(outcome, StoreUnavailable) for outcome in done)
             assert await store.run("r1") is None
 
     asyncio.run(story())
@@ -174,7 +174,7 @@ def test_a_batch_larger_than_the_sockets_buffers_arrives(place):
             submits = [a_submit(f"r{number}", input=text) for number in range(8)]
             await asyncio.gather(*[store.apply(submits[start : start + 4]) for start in (0, 4)])
             [claimed] = await store.apply([a_claim(limit=9)])
-            assert [found.input for found in claimed] == [text] * 8
+            assert [run.input for run in claimed] == [text] * 8
 
     asyncio.run(story())
 
@@ -261,7 +261,7 @@ def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
             assert await store.run("r1") is not None
             assert await store.run("r2") is None
             assert await store.apply([a_submit("r2")]) == [Submitted("r2", True, "queued")]
-            await until(lambda: store._listener.hears)  # who listens is back as well
+            await until(lambda: store._listener.is_listening)  # who listens is back as well
             async with place.store() as other:
                 heard = await store.wait(0, 0.0)
                 await other.apply([a_submit("r3")])

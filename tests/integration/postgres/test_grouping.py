@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from tests.integration.postgres.conftest import Place
 
@@ -18,13 +19,18 @@ from holdfast.model.commands import (
     DefineLane,
     ForceRelease,
     Quarantine,
+    R,
     ReleaseLock,
     RenewLocks,
-    Reply,
     Settle,
     Submitted,
 )
-from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit, an_error
+from holdfast.testing.contracts.store_topics.harness import (
+    a_checkpoint,
+    a_claim,
+    a_submit,
+    an_error,
+)
 
 
 def play(place: Place, story: Callable[[PostgresStore], Awaitable[None]]) -> None:
@@ -35,7 +41,7 @@ def play(place: Place, story: Callable[[PostgresStore], Awaitable[None]]) -> Non
     asyncio.run(played())
 
 
-async def one(store: PostgresStore, command: Command) -> Reply:
+async def apply_one(store: PostgresStore, command: Command[R]) -> R:
     return (await store.apply([command]))[0]
 
 
@@ -44,7 +50,7 @@ def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> N
         def take(token: str) -> Acquire:
             return Acquire("a", token, "w", 30.0)
 
-        expected: list[tuple[Command, Reply]] = [
+        expected: list[tuple[Command[Any], Any]] = [
             (take("t1"), Acquired(1)),
             (Acquire("b", "t1", "w", 30.0), Acquired(1)),
             (ReleaseLock("a", "t1"), True),
@@ -67,7 +73,7 @@ def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> N
 
 def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(place: Place) -> None:
     async def story(store: PostgresStore) -> None:
-        await one(store, a_submit("r2"))
+        await apply_one(store, a_submit("r2"))
         group = [a_submit("r1"), a_submit("r2"), a_submit("r3", delay=60.0), a_submit("r1")]
         assert await store.apply(group) == [
             Submitted(submit.id, True, "queued") for submit in group
@@ -105,11 +111,11 @@ def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(place: Pl
         ]
         assert [event.seq for event in history] == list(range(1, 10))
         assert await store.outbox(0) == history
-        found = {
+        stored = {
             (checkpoint.step, checkpoint.key): checkpoint.value
             for checkpoint in await store.checkpoints("r1")
         }
-        assert found == {("a", ""): "3", ("a", "item"): "1", ("c", ""): "2"}
+        assert stored == {("a", ""): "3", ("a", "item"): "1", ("c", ""): "2"}
 
     play(place, story)
 
@@ -140,9 +146,9 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
         ]
         assert await store.apply([*settles, Settle("same", 1, "succeeded")]) == [None] * 6 + [STALE]
         for run in runs:
-            found = await store.run(run)
-            assert found is not None
-            assert found.result == results.get(run, "8")
+            run_view = await store.run(run)
+            assert run_view is not None
+            assert run_view.result == results.get(run, "8")
             checkpoints = [(c.step, c.key, c.value, c.epoch) for c in await store.checkpoints(run)]
             assert checkpoints == (
                 [] if run == "nothing" else [(last[run].step, last[run].key, "7", 1)]
@@ -186,9 +192,9 @@ def test_the_head_of_a_fifo_lane_is_the_first_accepted_whatever_its_priority_and
         await store.apply([a_submit("r5", lane="line", priority=9)])
         claim = Claim("w", "line", ["report"], 9, 30.0, token="t", term=1)
         for run in ("r1", "r2", "r3"):
-            assert [claimed.run for claimed in await one(store, claim)] == [run]
-            await one(store, Settle(run, 1, "succeeded"))
-        assert await one(store, claim) == []
+            assert [claimed.run for claimed in await apply_one(store, claim)] == [run]
+            await apply_one(store, Settle(run, 1, "succeeded"))
+        assert await apply_one(store, claim) == []
         assert [lane.queued for lane in await store.lanes() if lane.name == "line"] == [2]
 
     play(place, story)

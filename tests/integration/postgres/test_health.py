@@ -17,7 +17,7 @@ from holdfast import bootstrap
 from holdfast.adapters.postgres import health
 from holdfast.adapters.postgres.address import parse
 from holdfast.model.clock import SystemClock
-from holdfast.testing.contracts.store_topics.scene import a_claim, a_submit
+from holdfast.testing.contracts.store_topics.harness import a_claim, a_submit
 
 SHARED = {"durability": "fail", "autovacuum": "warn"}
 """What is wrong with the tests' own server: it has fsync and autovacuum off."""
@@ -55,10 +55,10 @@ async def open_and_close(url: str) -> None:
 
 def test_a_healthy_server_has_no_troubles(small: postgres_server.PostgresServer) -> None:
     asyncio.run(open_and_close(small.url("healthy")))
-    found = look(health.findings(small.url("healthy")))
-    assert troubles(found) == {}
-    assert found["server"].seen.startswith("PostgreSQL ")
-    assert "arrive in" in found["notifications"].seen
+    findings = look(health.findings(small.url("healthy")))
+    assert troubles(findings) == {}
+    assert findings["server"].seen.startswith("PostgreSQL ")
+    assert "arrive in" in findings["notifications"].seen
 
 
 def test_a_schema_that_is_not_there_yet_is_a_warning_and_is_not_created(place: Place) -> None:
@@ -72,42 +72,45 @@ def test_a_schema_of_a_newer_program_is_a_failure(place: Place) -> None:
         connection.execute(
             f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')"
         )
-    found = look(health.findings(place.url()))
-    assert troubles(found) == SHARED | {"usable": "fail"}
-    assert "upgrade holdfast" in found["usable"].seen
+        connection.execute(
+            f"UPDATE {place.schema}.meta SET value = '999' WHERE name = 'oldest_usable_schema'"
+        )
+    findings = look(health.findings(place.url()))
+    assert troubles(findings) == SHARED | {"usable": "fail"}
+    assert "upgrade holdfast" in findings["usable"].seen
 
 
 def test_a_wrong_password_is_a_failure_and_no_password_is_shown(
     small: postgres_server.PostgresServer,
 ) -> None:
-    found = look(health.findings(of(small, "ann:wrong-s3cret")))
-    assert troubles(found) == {"usable": "fail"}
-    assert "password authentication failed" in found["usable"].seen
-    assert "s3cret" not in str(found)
+    findings = look(health.findings(of(small, "ann:wrong-s3cret")))
+    assert troubles(findings) == {"usable": "fail"}
+    assert "password authentication failed" in findings["usable"].seen
+    assert "s3cret" not in str(findings)
 
 
 def test_a_server_that_is_down_is_a_failure(own_server: postgres_server.PostgresServer) -> None:
     own_server.kill()
-    found = look(health.findings(own_server.url(timeout="1s")))
-    assert troubles(found) == {"reachable": "fail"}
-    assert "can't be reached" in found["reachable"].seen
+    findings = look(health.findings(own_server.url(timeout="1s")))
+    assert troubles(findings) == {"reachable": "fail"}
+    assert "can't be reached" in findings["reachable"].seen
 
 
 def test_a_user_who_may_not_create_the_schema_is_a_failure(
     small: postgres_server.PostgresServer,
 ) -> None:
-    found = look(health.findings(of(small, "bob", "elsewhere")))
-    assert troubles(found) == {"rights": "fail"}
-    assert 'CREATE SCHEMA "elsewhere" AUTHORIZATION bob' in found["rights"].fix
+    findings = look(health.findings(of(small, "bob", "elsewhere")))
+    assert troubles(findings) == {"rights": "fail"}
+    assert 'CREATE SCHEMA "elsewhere" AUTHORIZATION bob' in findings["rights"].fix
 
 
 def test_a_user_who_may_not_use_the_tables_is_a_failure_until_the_fix_is_applied(
     small: postgres_server.PostgresServer,
 ) -> None:
     asyncio.run(open_and_close(small.url("theirs")))
-    found = look(health.findings(of(small, "bob", "theirs")))
-    assert troubles(found) == {"rights": "fail"}
-    small.execute(found["rights"].fix.removeprefix("as their owner: "))
+    findings = look(health.findings(of(small, "bob", "theirs")))
+    assert troubles(findings) == {"rights": "fail"}
+    small.execute(findings["rights"].fix.removeprefix("as their owner: "))
     assert troubles(look(health.findings(of(small, "bob", "theirs")))) == {}
 
 
@@ -116,8 +119,8 @@ def test_a_database_that_is_read_only_is_a_failure(small: postgres_server.Postgr
         "CREATE ROLE reader SUPERUSER LOGIN; ALTER ROLE reader SET default_transaction_read_only = "
         "on"
     )
-    found = look(health.findings(of(small, "reader")))
-    assert troubles(found) == {"role": "fail"}
+    findings = look(health.findings(of(small, "reader")))
+    assert troubles(findings) == {"role": "fail"}
 
 
 def test_a_short_statement_timeout_is_a_warning(small: postgres_server.PostgresServer) -> None:
@@ -132,9 +135,9 @@ def test_a_short_statement_timeout_is_a_warning(small: postgres_server.PostgresS
 
 def test_too_few_connections_are_a_warning(small: postgres_server.PostgresServer) -> None:
     asyncio.run(open_and_close(small.url("few")))
-    found = look(health.findings(small.url("few", pool="9")))
-    assert troubles(found) == {"connections": "warn"}
-    assert "room for 0 more" in found["connections"].seen
+    findings = look(health.findings(small.url("few", pool="9")))
+    assert troubles(findings) == {"connections": "warn"}
+    assert "room for 0 more" in findings["connections"].seen
 
 
 def test_a_transaction_that_lasts_long_is_a_warning(
@@ -145,22 +148,22 @@ def test_a_transaction_that_lasts_long_is_a_warning(
     with psycopg.connect(small.url()) as forgotten:
         forgotten.execute("SELECT 1")
         pid = forgotten.info.backend_pid
-        found = look(health.findings(small.url("long")))
-    assert troubles(found) == {"long transactions": "warn"}
-    assert f"pid {pid} of postgres, idle in transaction" in found["long transactions"].seen
+        findings = look(health.findings(small.url("long")))
+    assert troubles(findings) == {"long transactions": "warn"}
+    assert f"pid {pid} of postgres, idle in transaction" in findings["long transactions"].seen
 
 
 def test_a_pooler_in_transaction_mode_is_noticed(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "PATIENCE", 0.2)
+    monkeypatch.setattr(health, "NOTIFY_TIMEOUT", 0.2)
 
     async def play() -> None:
         await open_and_close(place.url())
         async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path):
-            found = await gathered(health.findings(place.url(host=str(tmp_path))))
-            assert troubles(found) == SHARED | {"notifications": "warn"}
-            assert "goes through a pooler" in found["pooler"].seen
+            findings = await gathered(health.findings(place.url(host=str(tmp_path))))
+            assert troubles(findings) == SHARED | {"notifications": "warn"}
+            assert "goes through a pooler" in findings["pooler"].seen
             past = place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432")
             assert troubles(await gathered(health.findings(past))) == SHARED
             off = await gathered(health.findings(place.url(host=str(tmp_path), listen="off")))

@@ -9,11 +9,14 @@ import pytest
 from tests.integration.postgres.conftest import Place
 
 from holdfast.adapters.postgres import database
-from holdfast.adapters.postgres.database import _refuse_unsafe
+from holdfast.adapters.postgres.database import _refuse_unsafe, look_alike
+from holdfast.adapters.postgres.health import findings
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.ports.health import Finding
 from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.scene import a_submit
+from holdfast.services.doctor import named
+from holdfast.testing.contracts.store_topics.harness import a_submit
 
 
 async def opened(url: str) -> None:
@@ -45,9 +48,9 @@ def test_a_schema_with_an_odd_name_works(place: Place) -> None:
 def test_two_schemas_are_two_stores(place: Place) -> None:
     async def story() -> None:
         other = Place(place.server, f"{place.schema}_other")
-        async with place.store() as one, other.store() as two:
-            await one.apply([a_submit("r1")])
-            assert await two.run("r1") is None
+        async with place.store() as first, other.store() as second:
+            await first.apply([a_submit("r1")])
+            assert await second.run("r1") is None
 
     asyncio.run(story())
 
@@ -70,13 +73,26 @@ def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(place:
         connection.execute(
             f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')"
         )
+        connection.execute(
+            f"UPDATE {place.schema}.meta SET value = '999' WHERE name = 'oldest_usable_schema'"
+        )
     with pytest.raises(
         ConfigurationError, match=r"newer holdfast \(schema 999, here \d+\): upgrade holdfast"
     ):
         asyncio.run(opened(place.url()))
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"INSERT INTO {place.schema}.meta VALUES ('oldest_usable_schema', '1')")
+        connection.execute(
+            f"UPDATE {place.schema}.meta SET value = '1' WHERE name = 'oldest_usable_schema'"
+        )
     asyncio.run(opened(place.url()))
+
+
+def test_a_store_of_a_pre_release_is_refused(place: Place) -> None:
+    asyncio.run(opened(place.url()))
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f"DELETE FROM {place.schema}.meta WHERE name = 'format'")
+    with pytest.raises(ConfigurationError, match="was written by a pre-release of holdfast"):
+        asyncio.run(opened(place.url()))
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(
@@ -138,6 +154,55 @@ def test_what_is_unsafe_is_refused(setting: str, value: str, reason: str) -> Non
     _refuse_unsafe(good, "postgresql://db")
     with pytest.raises(ConfigurationError, match=reason):
         _refuse_unsafe({**good, setting: value}, "postgresql://db")
+
+
+POSTGRESQL = (
+    "PostgreSQL 18.1 on x86_64-pc-linux-gnu, compiled by gcc (Debian 14.2.0) 14.2.0, 64-bit",
+    "PostgreSQL 15.4 (EnterpriseDB Advanced Server 15.4.0) on x86_64-pc-linux-gnu",
+    "PostgreSQL 13.23 (Debian 13.23-1.pgdg12+1) on x86_64-pc-linux-gnu",
+)
+OTHERS = {
+    "CockroachDB": "CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu, built 2023/09/27)",
+    "YugabyteDB": "PostgreSQL 11.2-YB-2.18.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang",
+    "Amazon Redshift": "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC, Redshift 1.0.12103",
+    "Greenplum": "PostgreSQL 12.12 (Greenplum Database 7.0.0 build commit:0a7a3566) on x86_64",
+    "RisingWave": "PostgreSQL 13.14.0-RisingWave-2.0.0 (c1e5bf1)",
+    "Umbra": "Umbra (build 7)",
+}
+
+
+def test_databases_that_only_look_like_postgresql_are_known_by_name() -> None:
+    assert [look_alike(version) for version in POSTGRESQL] == [None, None, None]
+    assert {name: look_alike(version) for name, version in OTHERS.items()} == {
+        name: name for name in OTHERS
+    }
+
+
+def disguised(place: Place, version: str) -> str:
+    """The URL of a database whose `version()` says something else."""
+    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {place.schema}_disguise")
+        connection.execute(
+            f"CREATE FUNCTION {place.schema}_disguise.version() RETURNS text LANGUAGE sql "
+            f"AS $$ SELECT '{version}' $$"
+        )
+    return place.url(options=f"-c search_path={place.schema}_disguise,pg_catalog")
+
+
+def test_a_database_that_only_looks_like_postgresql_is_refused_by_name(place: Place) -> None:
+    url = disguised(place, OTHERS["CockroachDB"])
+    with pytest.raises(ConfigurationError, match="is CockroachDB, which only looks like"):
+        asyncio.run(opened(url))
+    assert place.value(f"SELECT to_regnamespace('{place.schema}')") is None
+
+
+def test_doctor_names_a_database_that_only_looks_like_postgresql(place: Place) -> None:
+    async def story() -> list[Finding]:
+        return [finding async for finding in named("store", findings(url))]
+
+    url = disguised(place, OTHERS["YugabyteDB"])
+    *_, last = asyncio.run(story())
+    assert (last.status, "is YugabyteDB" in last.seen) == ("fail", True)
 
 
 def test_a_database_that_does_not_exist_is_a_setting_to_fix(place: Place) -> None:

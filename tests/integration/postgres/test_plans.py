@@ -17,7 +17,12 @@ from holdfast.adapters.postgres.address import parse
 from holdfast.adapters.postgres.text import parameter
 from holdfast.model import commands as c
 from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit, an_error
+from holdfast.testing.contracts.store_topics.harness import (
+    a_checkpoint,
+    a_claim,
+    a_submit,
+    an_error,
+)
 
 HISTORY = 20_000
 BATCH = 50
@@ -175,20 +180,22 @@ FILTERS: dict[str, RunFilter] = {
 
 
 def test_lists_are_read_by_index(place: Place, session: Session) -> None:
-    found = statements.load(parse(place.url()))
+    address = statements.load(parse(place.url()))
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
         connection.execute(f"SET search_path TO {place.schema}")
         connection.execute(FILL.replace("COUNT", str(HISTORY)))
         connection.execute("ANALYZE")
         for name, where in FILTERS.items():
-            query = found["runs_aside" if where.state in reads.ASIDE else "runs"]
+            query = address["runs_by_state" if where.state in reads.INDEXED_STATES else "runs"]
             plan = explain(connection, query, [*reads.filtered(where), None, 50])
             assert not scans(plan), name
             assert plan["Actual Rows"] == 1
             assert removed(plan) <= 2_000, name
         for state in ("queued", "running", "paused", "failed", "cancelled"):
             for where in (RunFilter(state=state), RunFilter("t7", "report", state, "default")):
-                assert not scans(explain(connection, found["count"], reads.filtered(where))), where
+                assert not scans(explain(connection, address["count"], reads.filtered(where))), (
+                    where
+                )
         for name, values in {
             "run": ["h1"],
             "history": ["h1"],
@@ -199,7 +206,7 @@ def test_lists_are_read_by_index(place: Place, session: Session) -> None:
             "over": [reads.names(["h1", "h2"])],
             "records": [None, "r1", "", 100],
         }.items():
-            assert not scans(explain(connection, found[name], values)), name
+            assert not scans(explain(connection, address[name], values)), name
 
 
 def explain(connection: psycopg.Connection, sql: bytes, values: list[Any]) -> dict[str, Any]:
@@ -215,8 +222,8 @@ def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 def scans(plan: dict[str, Any]) -> list[str]:
     """Large tables that are read from end to end; the one of open runs is small."""
-    found = [node["Relation Name"] for node in nodes(plan) if node["Node Type"] == "Seq Scan"]
-    return [name for name in found if name != "open_runs"]
+    scanned = [node["Relation Name"] for node in nodes(plan) if node["Node Type"] == "Seq Scan"]
+    return [name for name in scanned if name != "open_runs"]
 
 
 def removed(plan: dict[str, Any]) -> int:

@@ -15,7 +15,7 @@ from holdfast.adapters.postgres import listener
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.model.commands import Submitted
 from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.scene import a_submit
+from holdfast.testing.contracts.store_topics.harness import a_submit
 from holdfast.testing.invariants import check_store
 
 five = Pipeline("five")
@@ -39,19 +39,19 @@ def test_two_apps_work_behind_a_pooler_with_two_connections(
             url = place.url(host=str(pooler.folder))
             options = WorkerOptions(concurrency=8)
             async with (
-                Holdfast(url, [five], worker=options) as one,
+                Holdfast(url, [five], worker=options) as first,
                 Holdfast(url, [five], worker=options) as other,
             ):
                 handles = await asyncio.gather(
-                    *[one.submit(five, number, key=f"k{number}") for number in range(60)]
+                    *[first.submit(five, number, key=f"k{number}") for number in range(60)]
                 )
                 handles += await other.submit_many(five, range(60, 120))
                 assert await asyncio.gather(*[handle.result(60) for handle in handles]) == list(
                     range(120)
                 )
-                async with one.lock("shared") as lock:
+                async with first.lock("shared") as lock:
                     assert lock.epoch == 1
-                assert await check_store(one.store) == []
+                assert await check_store(first.store) == []
 
     asyncio.run(story())
     assert "delivers no notifications" in caplog.text
@@ -112,7 +112,7 @@ def test_wake_ups_come_past_the_pooler_when_the_url_leads_there(
             )
             await store.open()
             try:
-                await until(lambda: store._listener.hears)
+                await until(lambda: store._listener.is_listening)
             finally:
                 await store.close()
 

@@ -30,7 +30,12 @@ from holdfast.model.commands import (
     Sweep,
 )
 from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit, an_error
+from holdfast.testing.contracts.store_topics.harness import (
+    a_checkpoint,
+    a_claim,
+    a_submit,
+    an_error,
+)
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ def begin(place: Place, sessions: list[Session]) -> Session:
     return sessions[-1]
 
 
-async def one(store: PostgresStore, command: object) -> object:
+async def apply_one(store: PostgresStore, command: object) -> object:
     return (await store.apply([command]))[0]  # type: ignore[list-item]
 
 
@@ -70,7 +75,7 @@ def test_a_cancel_waits_for_a_checkpoint_that_was_first_and_refuses_all_later_on
             await started(store, "r1")
             worker = begin(place, sessions)
             assert worker.apply(a_checkpoint("r1", 1, "a")) == [None]
-            cancel = asyncio.create_task(one(store, Cancel("r1", "ann")))
+            cancel = asyncio.create_task(apply_one(store, Cancel("r1", "ann")))
             await in_the_way(place, cancel)
             worker.commit()
             assert await cancel is None
@@ -103,11 +108,11 @@ def test_numbers_of_events_have_no_gap_when_two_transactions_write_to_one_run(pl
             await started(store, "r1")
             other = begin(place, sessions)
             other.apply(a_checkpoint("r1", 1, "a"))
-            saving = asyncio.create_task(one(store, a_checkpoint("r1", 1, "b")))
+            saving = asyncio.create_task(apply_one(store, a_checkpoint("r1", 1, "b")))
             await in_the_way(place, saving)
             other.commit()
             assert await saving is None
-            assert await one(store, a_checkpoint("r1", 1, "c")) is None
+            assert await apply_one(store, a_checkpoint("r1", 1, "c")) is None
             assert [event.seq for event in await store.history("r1")] == [1, 2, 3, 4, 5]
 
     asyncio.run(story())
@@ -228,7 +233,7 @@ def test_a_batch_that_the_server_took_back_is_sent_again(place):
                     "RETURN NEW; END $$; CREATE TRIGGER objecting BEFORE INSERT ON requests "
                     "FOR EACH ROW EXECUTE FUNCTION object()"
                 )
-            assert await one(store, a_submit("r1")) == Submitted("r1", True, "queued")
+            assert await apply_one(store, a_submit("r1")) == Submitted("r1", True, "queued")
             assert [event.seq for event in await store.history("r1")] == [1]
             with psycopg.connect(place.server.url(), autocommit=True) as connection:
                 connection.execute(
@@ -237,7 +242,7 @@ def test_a_batch_that_the_server_took_back_is_sent_again(place):
             with pytest.raises(
                 StoreUnavailable, match="others changed the same rows, again and again"
             ):
-                await one(store, a_submit("r2"))
+                await apply_one(store, a_submit("r2"))
             assert await store.run("r2") is None
 
     asyncio.run(story())
@@ -251,7 +256,9 @@ def test_who_comes_second_with_a_key_waits_and_gets_the_first_ones_run(place, se
         async with place.store() as store:
             first = begin(place, sessions)
             first.apply(a_submit("r1", key="k"))
-            second = asyncio.create_task(one(store, a_submit("r2", key="k", fingerprint="f2")))
+            second = asyncio.create_task(
+                apply_one(store, a_submit("r2", key="k", fingerprint="f2"))
+            )
             await in_the_way(place, second)
             first.commit()
             assert await second == Submitted("r1", False, "queued", conflict=True)
@@ -264,7 +271,7 @@ def test_who_comes_second_with_a_key_gets_a_run_if_the_first_one_gave_up(place, 
         async with place.store() as store:
             first = begin(place, sessions)
             first.apply(a_submit("r1", key="k"))
-            second = asyncio.create_task(one(store, a_submit("r2", key="k")))
+            second = asyncio.create_task(apply_one(store, a_submit("r2", key="k")))
             await in_the_way(place, second)
             first.close()
             assert await second == Submitted("r2", True, "queued")
@@ -276,10 +283,10 @@ def test_a_unique_slot_is_not_taken_by_a_submit_and_a_resume_at_once(place, sess
     async def story():
         async with place.store() as store:
             await store.apply([a_submit("r1", pipeline="solo", unique=True), a_claim()])
-            await one(store, Settle("r1", 1, "failed", error=an_error("no")))
+            await apply_one(store, Settle("r1", 1, "failed", error=an_error("no")))
             first = begin(place, sessions)
             first.apply(a_submit("r2", pipeline="solo", unique=True))
-            resume = asyncio.create_task(one(store, Resume("r1", "ann")))
+            resume = asyncio.create_task(apply_one(store, Resume("r1", "ann")))
             await in_the_way(place, resume)
             first.commit()
             assert await resume == Refused("failed", "r2")
@@ -296,7 +303,7 @@ def test_a_claim_passes_over_what_another_claim_is_about_to_take(place, sessions
             await store.apply([a_submit(f"r{number}") for number in range(4)])
             other = begin(place, sessions)
             [theirs] = other.apply(a_claim(limit=2))
-            ours = await one(store, a_claim(limit=9))
+            ours = await apply_one(store, a_claim(limit=9))
             assert [[run.run for run in claimed] for claimed in (theirs, ours)] == [
                 ["r0", "r1"],
                 ["r2", "r3"],
@@ -311,10 +318,10 @@ def test_a_sweep_and_a_prune_pass_over_what_is_locked(place, sessions):
             await store.apply([*[a_submit(run) for run in ("r1", "r2")], a_claim(limit=2, ttl=0.0)])
             other = begin(place, sessions)
             other.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
-            assert await one(store, Sweep()) == [("r2", "queued")]
+            assert await apply_one(store, Sweep()) == [("r2", "queued")]
             await store.apply([Cancel("r2", "ann")])
             other.execute("SELECT 1 FROM open_runs WHERE id = 'r2' FOR UPDATE")
-            assert await one(store, Prune(0.0, 0.0)) == []
+            assert await apply_one(store, Prune(0.0, 0.0)) == []
 
     asyncio.run(story())
 
@@ -328,9 +335,9 @@ def test_a_fifo_lane_is_not_claimed_past_a_head_that_somebody_holds(place, sessi
             other = begin(place, sessions)
             other.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
             claim = Claim("w", "line", ["report"], 9, 30.0, token="t", term=1)
-            assert await one(store, claim) == []
+            assert await apply_one(store, claim) == []
             other.commit()
-            assert [run.run for run in await one(store, claim)] == ["r1"]  # type: ignore[attr-defined]
+            assert [run.run for run in await apply_one(store, claim)] == ["r1"]  # type: ignore[attr-defined]
 
     asyncio.run(story())
 
@@ -341,9 +348,9 @@ def test_the_numbers_of_a_fifo_lane_rise_in_the_order_of_commits(place, sessions
             await store.apply([DefineLane("line", "fifo", "block")])
             first = begin(place, sessions)
             first.apply(a_submit("r1", lane="line"))
-            second = asyncio.create_task(one(store, a_submit("r2", lane="line")))
+            second = asyncio.create_task(apply_one(store, a_submit("r2", lane="line")))
             await in_the_way(place, second)
-            await one(store, a_submit("elsewhere"))  # other lanes do not wait
+            await apply_one(store, a_submit("elsewhere"))  # other lanes do not wait
             first.commit()
             await second
             assert [run.id for run in await store.runs(RunFilter(lane="line"))] == ["r2", "r1"]
@@ -356,12 +363,12 @@ def test_two_tokens_at_once_do_not_both_get_a_new_lock(place, sessions):
         async with place.store() as store:
             first = begin(place, sessions)
             assert first.apply(Acquire("lock", "a", "w1", 30.0)) == [Acquired(1)]
-            second = asyncio.create_task(one(store, Acquire("lock", "b", "w2", 30.0)))
+            second = asyncio.create_task(apply_one(store, Acquire("lock", "b", "w2", 30.0)))
             await in_the_way(place, second)
             first.commit()
-            found = await second
-            assert isinstance(found, Held)
-            assert (found.owner, found.epoch) == ("w1", 1)
+            second_run = await second
+            assert isinstance(second_run, Held)
+            assert (second_run.owner, second_run.epoch) == ("w1", 1)
 
     asyncio.run(story())
 
@@ -375,10 +382,10 @@ def test_the_outbox_does_not_run_ahead_of_a_transaction_that_is_still_open(place
 
     async def story():
         async with place.store() as store:
-            await one(store, a_submit("r0"))
+            await apply_one(store, a_submit("r0"))
             slow = begin(place, sessions)
             slow.apply(a_submit("r1"))
-            await one(store, a_submit("r2"))
+            await apply_one(store, a_submit("r2"))
             seen = await store.outbox(0)
             assert [event.run for event in seen] == ["r0"]
             slow.commit()
@@ -395,7 +402,7 @@ def test_a_transaction_that_was_given_up_does_not_hold_the_outbox_up(place, sess
         async with place.store() as store:
             slow = begin(place, sessions)
             slow.apply(a_submit("r1"))
-            await one(store, a_submit("r2"))
+            await apply_one(store, a_submit("r2"))
             assert await store.outbox(0) == []
             slow.close()
             await until(
@@ -416,7 +423,7 @@ def test_the_outbox_goes_on_past_the_end_of_the_numbers_of_locks(place, sessions
             slow = begin(place, sessions)
             slow.apply(a_submit("r1"))
             for number in range(2, 6):
-                await one(store, a_submit(f"r{number}"))
+                await apply_one(store, a_submit(f"r{number}"))
             assert await store.outbox(0) == []
             slow.commit()
             seen = await store.outbox(0)
@@ -439,6 +446,6 @@ def test_a_row_that_stays_locked_is_an_error_that_says_so_and_writes_nothing(pla
             ):
                 await store.apply([a_checkpoint("r1", 1), a_checkpoint("r2", 1)])
             assert await store.checkpoints("r1") == []
-            assert await one(store, a_checkpoint("r1", 1)) is None
+            assert await apply_one(store, a_checkpoint("r1", 1)) is None
 
     asyncio.run(story())

@@ -14,9 +14,11 @@ from holdfast.adapters.postgres.text import seal, seal_text, unseal
 from holdfast.model.commands import Bury, Cancel, LogLine, PauseRun, Quarantine, Settle
 from holdfast.model.run import ErrorInfo
 from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
+from holdfast.testing.contracts.store_topics.harness import a_checkpoint, a_claim, a_submit
 
 ODD = "a\0b\uffff0\uffffc\\u0000\\\0\\\\\0'\"$1%"
+NAME = ODD.replace("\0", "")
+"""Names and ids hold no U+0000 on any store."""
 
 
 @given(st.lists(st.text(st.sampled_from('\0\uffff01\\u"a☃'))))
@@ -32,36 +34,36 @@ def test_odd_text_survives_in_every_field(place: Place) -> None:
     async def story() -> None:
         async with place.store() as store:
             await store.apply(
-                [a_submit("r1", key=ODD, tenant=ODD, input=msgspec.json.encode(ODD).decode())]
+                [a_submit("r1", key=ODD, tenant=NAME, input=msgspec.json.encode(ODD).decode())]
             )
-            [claimed] = (await store.apply([a_claim(worker=ODD)]))[0]
-            assert (claimed.tenant, msgspec.json.decode(claimed.input)) == (ODD, ODD)
+            [claimed] = (await store.apply([a_claim(worker=NAME)]))[0]
+            assert (claimed.tenant, msgspec.json.decode(claimed.input)) == (NAME, ODD)
             await store.apply(
                 [
                     a_checkpoint(
-                        "r1", 1, ODD, ODD, value=ODD, checksum=ODD, record='{"a":"\\u0000"}'
+                        "r1", 1, NAME, ODD, value=ODD, checksum=ODD, record='{"a":"\\u0000"}'
                     ),
-                    LogLine("r1", 1, "info", ODD, ODD, '{"a":"\\u0000\uffff"}'),
+                    LogLine("r1", 1, "info", NAME, ODD, '{"a":"\\u0000\uffff"}'),
                 ]
             )
-            [checkpoint] = await store.checkpoints("r1", ODD)
+            [checkpoint] = await store.checkpoints("r1", NAME)
             assert (checkpoint.step, checkpoint.key, checkpoint.value, checkpoint.checksum) == (
-                ODD,
+                NAME,
                 ODD,
                 ODD,
                 ODD,
             )
             assert checkpoint.record == '{"a":"\\u0000"}'
             [line] = await store.logs("r1")
-            assert (line.step, line.message, line.fields) == (ODD, ODD, '{"a":"\\u0000\uffff"}')
-            assert await store.apply([Quarantine("r1", 1, ODD, ODD, ODD)]) == [1]
-            assert await store.quarantined("r1") == [(ODD, ODD, ODD)]
+            assert (line.step, line.message, line.fields) == (NAME, ODD, '{"a":"\\u0000\uffff"}')
+            assert await store.apply([Quarantine("r1", 1, NAME, ODD, ODD)]) == [1]
+            assert await store.quarantined("r1") == [(NAME, ODD, ODD)]
             event = (await store.history("r1"))[-1]
-            assert msgspec.json.decode(event.data) == {"step": ODD, "key": ODD, "reason": ODD}
-            assert [run.id for run in await store.runs(RunFilter(tenant=ODD, key=ODD))] == ["r1"]
+            assert msgspec.json.decode(event.data) == {"step": NAME, "key": ODD, "reason": ODD}
+            assert [run.id for run in await store.runs(RunFilter(tenant=NAME, key=ODD))] == ["r1"]
             run = await store.run("r1")
             assert run is not None
-            assert run.worker == ODD
+            assert run.worker == NAME
 
     asyncio.run(story())
 
@@ -69,7 +71,7 @@ def test_odd_text_survives_in_every_field(place: Place) -> None:
 def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
     async def story() -> None:
         async with place.store() as store:
-            await store.apply([a_submit(f"r{number}", tenant=ODD) for number in range(3)])
+            await store.apply([a_submit(f"r{number}", tenant=NAME) for number in range(3)])
             await store.apply([a_claim(limit=1)])
             error = msgspec.json.encode(ErrorInfo("Odd", ODD)).decode()
             progress = '{"steps":{"\\u0000":{"step":"a","status":"failed"}}}'
@@ -79,7 +81,7 @@ def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
             assert letter is not None
             assert run.error == ErrorInfo("Odd", ODD)
             assert list(run.progress.steps) == ["\0"]
-            assert (letter.reason, letter.tenant) == (f"Odd: {ODD}", ODD)
+            assert (letter.reason, letter.tenant) == (f"Odd: {ODD}", NAME)
             await store.apply([Cancel("r1", ODD, ODD), PauseRun("r2", ODD, ODD)])
             for name in ("r1", "r2"):
                 data = msgspec.json.decode((await store.history(name))[-1].data)
@@ -87,16 +89,16 @@ def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
             assert [(entry.actor, entry.reason) for entry in await store.audit()] == [
                 (ODD, ODD)
             ] * 2
-            await store.apply([Bury(ODD, ODD, ODD, ODD.encode(), {ODD: ODD}, ODD)])
-            found = await store.dead_letter(ODD)
-            assert found is not None
-            assert (found.id, found.source, found.reason, found.body) == (
-                ODD,
+            await store.apply([Bury(NAME, ODD, ODD, ODD.encode(), {ODD: ODD}, NAME)])
+            buried = await store.dead_letter(NAME)
+            assert buried is not None
+            assert (buried.id, buried.source, buried.reason, buried.body) == (
+                NAME,
                 ODD,
                 ODD,
                 ODD.encode(),
             )
-            assert found.attributes == {ODD: ODD}
+            assert buried.attributes == {ODD: ODD}
 
     asyncio.run(story())
 

@@ -19,14 +19,15 @@ from holdfast.model.commands import (
     ReleaseLock,
     SaveProgress,
     Settle,
+    Wake,
 )
-from holdfast.testing.contracts.store_topics.scene import a_checkpoint, a_claim, a_submit
+from holdfast.testing.contracts.store_topics.harness import a_checkpoint, a_claim, a_submit
 
 LONG = 30.0
 
 
 async def hears(store: PostgresStore) -> None:
-    await until(lambda: store._listener.hears)
+    await until(lambda: store._listener.is_listening)
 
 
 async def quiet(store: PostgresStore) -> int:
@@ -99,7 +100,8 @@ def test_who_waits_for_work_is_left_alone_when_runs_succeed(place: Place) -> Non
             [[first, second]] = await theirs.apply([a_claim(limit=2)])
             heard = await quiet(ours)
             for_news, for_work = (
-                asyncio.create_task(ours.wait(heard, LONG, work=work)) for work in (False, True)
+                asyncio.create_task(ours.wait(heard, LONG, wake=wake))
+                for wake in (Wake.WAITERS, Wake.WORKERS)
             )
             await theirs.apply(
                 [Settle("r1", first.epoch, "succeeded", result="1")]

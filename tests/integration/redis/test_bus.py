@@ -18,6 +18,7 @@ from holdfast.adapters.redis import bus as module
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.errors import ConfigurationError, Transient
 from holdfast.model.cloudevent import TYPE_PREFIX
+from holdfast.model.filters import Filter
 from holdfast.ports.bus import Delivery
 from holdfast.testing.contracts.bus import a_message, arrival, received
 
@@ -58,16 +59,16 @@ def test_another_process_receives_what_this_one_publishes() -> None:
 def test_what_other_systems_add_is_understood() -> None:
     async def play() -> None:
         async with a_bus() as bus:
-            deliveries = await begun(bus, where={"kind": "a"})
+            deliveries = await begun(bus, where=Filter('attributes.kind = "a"'))
             redis = shared_server()
             redis.call("XADD", stream(bus), "*", "body", "other", "kind", "b")
             place = redis.call("XADD", stream(bus), "*", "body", '{"x":1}', "kind", "a")
             redis.call(
                 "XADD", stream(bus), "*", "body", "y", "id", "m9", "attributes", '{"kind":"a"}'
             )
-            one, other = await arrival(deliveries), await arrival(deliveries)
-            assert (one.message.id, one.message.body) == (place, b'{"x":1}')
-            assert (other.message.id, dict(other.message.attributes)) == ("m9", {"kind": "a"})
+            first, second = await arrival(deliveries), await arrival(deliveries)
+            assert (first.message.id, first.message.body) == (place, b'{"x":1}')
+            assert (second.message.id, dict(second.message.attributes)) == ("m9", {"kind": "a"})
 
     asyncio.run(play())
 
@@ -81,10 +82,10 @@ def test_attributes_that_can_not_be_read_are_an_attribute(given: str | bytes) ->
                 "XADD", stream(bus), "*", "body", "x", "attributes", given, "kind", b"\xe9"
             )
             shared_server().call("XADD", stream(bus), "*", "body", "y", "id", b"m\xe9")
-            one, other = await arrival(deliveries), await arrival(deliveries)
+            first, second = await arrival(deliveries), await arrival(deliveries)
             text = given if isinstance(given, str) else given.decode(errors="backslashreplace")
-            assert dict(one.message.attributes) == {"attributes": text, "kind": "\\xe9"}
-            assert (other.message.id, other.message.body) == ("m\\xe9", b"y")
+            assert dict(first.message.attributes) == {"attributes": text, "kind": "\\xe9"}
+            assert (second.message.id, second.message.body) == ("m\\xe9", b"y")
 
     asyncio.run(play())
 
@@ -118,14 +119,14 @@ def test_nobody_keeps_messages_that_nobody_wants() -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DEAD_AFTER", 0.2)
-    monkeypatch.setattr(module, "SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr(module, "HEARTBEAT", 0.05)
     monkeypatch.setattr(module, "POLL", 0.05)
 
 
 def die(deliveries: Any) -> None:
     """As if its process had been killed: it gives no more signs of life, and does not say
     good-bye."""
-    deliveries._living.cancel()
+    deliveries._heartbeats.cancel()
     deliveries._bus._subscriptions.discard(deliveries)
 
 
@@ -240,17 +241,17 @@ def test_messages_taken_ahead_and_never_seen_come_again_as_new() -> None:
 def test_messages_that_all_groups_have_ended_are_forgotten() -> None:
     async def play() -> None:
         async with a_bus() as bus:
-            one, other = await begun(bus, group="g1"), await begun(bus, group="g2")
+            first, second = await begun(bus, group="g1"), await begun(bus, group="g2")
             for number in range(20):
                 await bus.publish("orders", a_message(f"m{number}"))
-            await received(one, 20)
-            await one.tidy()  # type: ignore[attr-defined]
+            await received(first, 20)
+            await first.tidy()  # type: ignore[attr-defined]
             assert shared_server().call("XLEN", stream(bus)) == "20"  # the other group needs them
-            await received(other, 20)
-            await one.tidy()  # type: ignore[attr-defined]
+            await received(second, 20)
+            await first.tidy()  # type: ignore[attr-defined]
             assert shared_server().call("XLEN", stream(bus)) == "1"
             await bus.publish("orders", a_message("more"))
-            assert await received(other, 1) == ["more"]
+            assert await received(second, 1) == ["more"]
 
     asyncio.run(play())
 
@@ -258,9 +259,9 @@ def test_messages_that_all_groups_have_ended_are_forgotten() -> None:
 def test_members_of_a_group_have_one_filter() -> None:
     async def play() -> None:
         async with a_bus() as bus:
-            await begun(bus, where={"kind": "a"})
+            await begun(bus, where=Filter('attributes.kind = "a"'))
             with pytest.raises(ConfigurationError, match="use another group"):
-                await begun(bus, where={"kind": "b"})
+                await begun(bus, where=Filter('attributes.kind = "b"'))
             with pytest.raises(ConfigurationError, match="use another group"):
                 await anext(bus.subscribe("orders", "g1"))
 
@@ -355,12 +356,12 @@ def test_messages_become_runs_and_events_are_relayed() -> None:
                 outside,
                 "holdfast-events",
                 "audit",
-                where={"ce-type": f"{TYPE_PREFIX}.run.completed.v1"},
+                where=Filter(f'attributes.ce-type = "{TYPE_PREFIX}.run.completed.v1"'),
             )
             await app.receive("numbers", double)
             for number in range(5):
                 await outside.publish("numbers", a_message(f"n{number}", str(number).encode()))
             ids = [(await arrival(events)).message.id for _ in range(5)]
-            assert len({id.partition(":")[0] for id in ids}) == 5
+            assert len({id.split(":")[1] for id in ids}) == 5
 
     asyncio.run(play())

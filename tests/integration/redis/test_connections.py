@@ -102,10 +102,10 @@ def test_cut_connections_are_made_again() -> None:
                 await store.apply([a_submit(f"r{number}")])
                 network.cut()
                 try:
-                    found = await store.run(f"r{number}")
+                    run_view = await store.run(f"r{number}")
                 except StoreUnavailable:  # sent before the loop had noticed
-                    found = await store.run(f"r{number}")
-                assert found is not None
+                    run_view = await store.run(f"r{number}")
+                assert run_view is not None
 
     asyncio.run(play())
 
@@ -167,7 +167,7 @@ def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
             [claimed], _ = await asyncio.gather(
                 store.apply([a_claim()]), store.apply([a_submit("r2")])
             )
-            assert [found.run for found in claimed] == ["r1"]
+            assert [run.run for run in claimed] == ["r1"]
             redis.call("SCRIPT", "FLUSH")
             assert await store.run("r2") is not None
 
@@ -244,7 +244,7 @@ def test_whoever_gives_up_connecting_leaves_no_connection_behind(
             reached.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(link, "_elsewhere", hang)
+        monkeypatch.setattr(link, "_moved_to", hang)
         task = asyncio.create_task(link.find_master(parse(redis.url())))
         await reached.wait()
         task.cancel()

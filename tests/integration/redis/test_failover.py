@@ -16,14 +16,14 @@ from holdfast.errors import StoreUnavailable
 from holdfast.model.commands import STALE, Acquire, Acquired, Claim, Renew, Settle, Submitted
 from holdfast.testing.invariants import check_store
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 A_LOT = 1_000_000_000
 SUBMITTED = Submitted("r2", True, "queued")
 
 
 async def when_it_is_back(store: RedisStore, *commands: object) -> list:
     """Repeat until the store answers."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             return await store.apply(commands)  # type: ignore[arg-type]
@@ -33,7 +33,7 @@ async def when_it_is_back(store: RedisStore, *commands: object) -> list:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -44,13 +44,13 @@ def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit(f"r{number}", key=f"k{number}") for number in range(20)])
             [claimed] = await store.apply([a_claim(10)])
-            await store.apply([a_checkpoint(found.run, found.epoch) for found in claimed])
+            await store.apply([a_checkpoint(run.run, run.epoch) for run in claimed])
             await store.apply(
-                [Settle(found.run, found.epoch, "succeeded", result="1") for found in claimed[:5]]
+                [Settle(run.run, run.epoch, "succeeded", result="1") for run in claimed[:5]]
             )
             redis.kill()
             redis.start()
-            held = [(found.run, found.epoch) for found in claimed[5:]]
+            held = [(run.run, run.epoch) for run in claimed[5:]]
             assert await when_it_is_back(store, Renew(held, 30.0)) == [[]]
             again = await store.apply([a_submit("new", key="k1")])
             assert again == [Submitted("r1", False, "succeeded")]
@@ -70,7 +70,7 @@ def test_what_lies_in_the_inbox_survives_a_killed_server_with_a_log() -> None:
             redis.kill()
             redis.start()
             [claimed] = await when_it_is_back(store, a_claim(30))
-            assert [found.run for found in claimed] == [f"r{number}" for number in range(20)]
+            assert [run.run for run in claimed] == [f"r{number}" for number in range(20)]
             assert await check_store(store) == []
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
@@ -114,11 +114,11 @@ def test_a_claim_under_one_epoch_tells_new_runs_from_those_that_others_have_begu
             redis.kill()
             redis.start()
             [claimed] = await when_it_is_back(store, Claim("w2", "default", ["p", "q"], 2, 30.0))
-            assert [(found.run, found.resumed) for found in claimed] == [
+            assert [(run.run, run.resumed) for run in claimed] == [
                 ("new", False),
                 ("begun", True),
             ]
-            assert len({(found.epoch, found.attempt) for found in claimed}) == 1
+            assert len({(run.epoch, run.attempt) for run in claimed}) == 1
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
         asyncio.run(play(redis))
@@ -203,24 +203,24 @@ def test_a_claim_lost_in_a_failover_can_write_nothing() -> None:
 def offset_of(server: RedisServer) -> str:
     """How much of the master's history a server has."""
     lines = server.call("INFO", "replication").splitlines()
-    found = dict(line.strip().split(":", 1) for line in lines if ":" in line)
-    return found.get("slave_repl_offset") or found["master_repl_offset"]
+    info = dict(line.strip().split(":", 1) for line in lines if ":" in line)
+    return info.get("slave_repl_offset") or info["master_repl_offset"]
 
 
 def test_a_master_that_becomes_a_replica_is_left() -> None:
-    async def play(one: RedisServer, other: RedisServer) -> None:
-        hosts = f"127.0.0.1:{one.port},127.0.0.1:{other.port}"
+    async def play(redis_server: RedisServer, second: RedisServer) -> None:
+        hosts = f"127.0.0.1:{redis_server.port},127.0.0.1:{second.port}"
         async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
             await store.apply([a_submit("r1")])
-            until(lambda: offset_of(other) == offset_of(one))
-            other.call("REPLICAOF", "NO", "ONE")
-            one.call("REPLICAOF", "127.0.0.1", str(other.port))
+            until(lambda: offset_of(second) == offset_of(redis_server))
+            second.call("REPLICAOF", "NO", "ONE")
+            redis_server.call("REPLICAOF", "127.0.0.1", str(second.port))
             replies = await when_it_is_back(store, a_submit("r2"))
             assert replies == [Submitted("r2", True, "queued")]
             assert await store.run("r1") is not None
             assert await store.run("r2") is not None
-            assert other.call("EXISTS", "holdfast:run:r2") == "1"
+            assert second.call("EXISTS", "holdfast:run:r2") == "1"
 
-    with a_server() as one, a_server("--replicaof", "127.0.0.1", str(one.port)) as other:
-        until(lambda: "master_link_status:up" in other.call("INFO", "replication"))
-        asyncio.run(play(one, other))
+    with a_server() as first, a_server("--replicaof", "127.0.0.1", str(first.port)) as second:
+        until(lambda: "master_link_status:up" in second.call("INFO", "replication"))
+        asyncio.run(play(first, second))

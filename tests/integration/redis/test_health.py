@@ -10,6 +10,7 @@ from tests.integration.redis.scene import a_claim, a_server, a_submit, opened
 from tests.redis_server import free_port, fresh_prefix, shared_server
 
 from holdfast import bootstrap
+from holdfast.adapters.compatibility import FORMAT
 from holdfast.adapters.redis import health
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.services import doctor
@@ -33,9 +34,9 @@ def use(url: str, *commands: object) -> None:
 def test_a_healthy_server_has_no_troubles() -> None:
     with a_server(*DURABLE) as redis:
         use(redis.url())
-        found = look(health.findings(redis.url()))
-    assert troubles(found) == {}
-    assert "not even a power cut" in found["persistence"].seen
+        findings = look(health.findings(redis.url()))
+    assert troubles(findings) == {}
+    assert "not even a power cut" in findings["persistence"].seen
 
 
 def test_an_empty_server_is_a_warning_and_stays_empty() -> None:
@@ -46,8 +47,8 @@ def test_an_empty_server_is_a_warning_and_stays_empty() -> None:
 
 def test_a_server_that_evicts_is_a_failure_until_it_is_repaired() -> None:
     with a_server("--maxmemory-policy", "allkeys-lru") as redis:
-        found = look(health.findings(redis.url()))
-        assert troubles(found) == {"eviction": "fail", "persistence": "warn"}
+        findings = look(health.findings(redis.url()))
+        assert troubles(findings) == {"eviction": "fail", "persistence": "warn"}
         done = asyncio.run(bootstrap.repair_store(redis.url()))
         assert [line.partition(",")[0] for line in done] == [
             "set maxmemory-policy noeviction",
@@ -60,16 +61,16 @@ def test_a_server_that_evicts_is_a_failure_until_it_is_repaired() -> None:
 @pytest.mark.parametrize(("policy", "status"), [("everysec", "ok"), ("no", "warn")])
 def test_what_the_fsync_policy_means_is_said(policy: str, status: str) -> None:
     with a_server("--appendonly", "yes", "--appendfsync", policy) as redis:
-        found = look(health.findings(redis.url()))["persistence"]
-    assert found.status == status
-    assert "a power cut up to about" in found.seen
+        findings = look(health.findings(redis.url()))["persistence"]
+    assert findings.status == status
+    assert "a power cut up to about" in findings.seen
 
 
 def test_a_replica_is_a_failure() -> None:
     with a_server() as redis, a_server("--replicaof", "127.0.0.1", str(redis.port)) as replica:
-        found = look(health.findings(replica.url()))
-    assert troubles(found) == {"role": "fail"}
-    assert "is a replica" in found["role"].seen
+        findings = look(health.findings(replica.url()))
+    assert troubles(findings) == {"role": "fail"}
+    assert "is a replica" in findings["role"].seen
 
 
 def test_a_server_that_is_down_is_a_failure() -> None:
@@ -81,9 +82,9 @@ def test_a_server_that_is_down_is_a_failure() -> None:
 def test_a_wrong_password_is_a_failure_and_no_password_is_shown() -> None:
     with a_server("--requirepass", "s3cret") as redis:
         for who in ("", ":wrong-s3cret@"):
-            found = look(health.findings(redis.url().replace("//", f"//{who}")))
-            assert troubles(found) == {"usable": "fail"}
-            assert "s3cret" not in str(found)
+            findings = look(health.findings(redis.url().replace("//", f"//{who}")))
+            assert troubles(findings) == {"usable": "fail"}
+            assert "s3cret" not in str(findings)
 
 
 def test_a_database_that_does_not_exist_is_a_failure() -> None:
@@ -120,12 +121,12 @@ def test_a_disk_that_refuses_writes_is_a_failure() -> None:
 
 def test_data_of_a_newer_program_are_a_failure() -> None:
     prefix = fresh_prefix()
-    shared_server().call(
-        "HSET", f"{prefix}holdfast:meta", "schema", "99", "oldest_usable_schema", "99"
-    )
-    found = look(health.findings(shared_server().url(prefix)))
-    assert troubles(found) == SHARED | {"usable": "fail"}
-    assert "upgrade holdfast" in found["usable"].seen
+    meta = {"schema": 99, "oldest_usable_schema": 99, "format": FORMAT}
+    for name, value in meta.items():
+        shared_server().call("HSET", f"{prefix}holdfast:meta", name, str(value))
+    findings = look(health.findings(shared_server().url(prefix)))
+    assert troubles(findings) == SHARED | {"usable": "fail"}
+    assert "upgrade holdfast" in findings["usable"].seen
 
 
 def test_a_run_that_was_left_behind_is_a_warning() -> None:
@@ -144,8 +145,8 @@ def test_a_user_who_may_not_hear_is_noticed_by_the_trial(monkeypatch: pytest.Mon
         redis.call("ACL", "SETUSER", "ann", "on", ">s3cret", "~*", "&*", "+@all", "-subscribe")
         assert troubles(look(doctor.trial(lambda: RedisStore(url)))) == {"wake-up": "warn"}
         redis.call("ACL", "SETUSER", "ann", "resetchannels")
-        found = look(doctor.trial(lambda: RedisStore(url)))
-        assert "channel" in found["reachable"].seen
+        findings = look(doctor.trial(lambda: RedisStore(url)))
+        assert "channel" in findings["reachable"].seen
 
 
 # --- the bus --------------------------------------------------------------------------------------
@@ -153,9 +154,9 @@ def test_a_user_who_may_not_hear_is_noticed_by_the_trial(monkeypatch: pytest.Mon
 
 def test_a_message_is_sent_and_every_trace_of_it_removed() -> None:
     with a_server(*DURABLE) as redis:
-        found = look(bootstrap.bus_health(redis.url(), None))
-        assert troubles(found) == {}
-        assert "published, received and acknowledged" in found["message"].seen
+        findings = look(bootstrap.bus_health(redis.url(), None))
+        assert troubles(findings) == {}
+        assert "published, received and acknowledged" in findings["message"].seen
         assert redis.call("DBSIZE") == "0"
 
 
@@ -167,8 +168,8 @@ def test_the_same_server_is_not_described_twice() -> None:
 
 def test_a_bus_on_a_server_that_evicts_is_a_failure() -> None:
     with a_server("--maxmemory-policy", "allkeys-lru") as redis:
-        found = look(bootstrap.bus_health(redis.url(), None))
-    assert found["eviction"].status == found["usable"].status == "fail"
+        findings = look(bootstrap.bus_health(redis.url(), None))
+    assert findings["eviction"].status == findings["usable"].status == "fail"
 
 
 def test_no_bus_is_no_trouble() -> None:

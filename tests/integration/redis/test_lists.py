@@ -88,12 +88,12 @@ def test_nothing_is_left_of_runs_that_were_pruned() -> None:
             [claimed] = await store.apply([Claim("w", "default", ["p"], 10, 30.0)])
             await store.apply([Settle(run.run, run.epoch, "succeeded") for run in claimed[:9]])
             pruned = []
-            while some := (await store.apply([Prune(-1.0, -1.0, limit=4)]))[0]:
+            while some := (await store.apply([Prune(0.0, 0.0, limit=4)]))[0]:
                 pruned += some
             assert len(pruned) == 9
             assert [run.id for run in await store.runs(RunFilter())] == ["r9"]
             assert [event.id for event in await store.outbox(0)] == ["r9:1", "r9:2"]
-            await store.apply([Settle("r9", 1, "succeeded"), Prune(-1.0, -1.0)])
+            await store.apply([Settle("r9", 1, "succeeded"), Prune(0.0, 0.0)])
             await store.apply([Claim("w", "default", ["p"], 1, 30.0)])  # which finds an empty queue
             assert await keys(store) == ["meta", "tenants"]
 
@@ -103,8 +103,8 @@ def test_nothing_is_left_of_runs_that_were_pruned() -> None:
 async def keys(store: RedisStore) -> list[str]:
     """All keys of a store, without its prefix."""
     wire = await store._link().read_wire()
-    found = await ask(wire, "KEYS", store._key("*"))
-    return sorted(key.decode().removeprefix(store._key("")) for key in found)
+    keys = await ask(wire, "KEYS", store._key("*"))
+    return sorted(key.decode().removeprefix(store._key("")) for key in keys)
 
 
 def test_dead_letters_are_listed_by_tenant_without_looking_at_the_others() -> None:
@@ -116,8 +116,8 @@ def test_dead_letters_are_listed_by_tenant_without_looking_at_the_others() -> No
                     for number in range(300)
                 ]
             )
-            found = await store.dead_letters(tenant="t1", limit=5)
-            assert [letter.id for letter in found] == ["m299", "m297", "m295", "m293", "m291"]
+            letters = await store.dead_letters(tenant="t1", limit=5)
+            assert [letter.id for letter in letters] == ["m299", "m297", "m295", "m293", "m291"]
             assert len(await store.dead_letters(limit=1000)) == 300
 
     asyncio.run(play())

@@ -11,7 +11,7 @@ from tests.integration.redis.scene import a_checkpoint, a_claim, a_submit, opene
 from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.model.commands import Settle
+from holdfast.model.commands import Settle, Wake
 
 LONG = 30.0
 
@@ -33,7 +33,8 @@ def test_who_waits_for_work_is_left_alone_when_runs_succeed(last: str | None) ->
             [_, [claimed]] = await theirs.apply([a_submit("r1"), a_claim()])
             heard = await ours.wait(heard, LONG)
             for_news, for_work = (
-                asyncio.create_task(ours.wait(heard, LONG, work=work)) for work in (False, True)
+                asyncio.create_task(ours.wait(heard, LONG, wake=wake))
+                for wake in (Wake.WAITERS, Wake.WORKERS)
             )
             step = a_checkpoint("r1", claimed.epoch, last) if last else None
             await theirs.apply([Settle("r1", claimed.epoch, "succeeded", result="1", last=step)])
@@ -50,7 +51,7 @@ def test_work_that_comes_with_an_end_is_heard_as_work() -> None:
         async with two_stores() as (ours, theirs, heard):
             [_, [claimed]] = await theirs.apply([a_submit("r1"), a_claim()])
             heard = await ours.wait(heard, LONG)
-            for_work = asyncio.create_task(ours.wait(heard, LONG, work=True))
+            for_work = asyncio.create_task(ours.wait(heard, LONG, wake=Wake.WORKERS))
             await theirs.apply(
                 [Settle("r1", claimed.epoch, "succeeded", result="1"), a_submit("r2")]
             )
@@ -64,7 +65,7 @@ def test_a_run_that_goes_back_is_work() -> None:
         async with two_stores() as (ours, theirs, heard):
             [_, [claimed]] = await theirs.apply([a_submit("r1"), a_claim()])
             heard = await ours.wait(heard, LONG)
-            for_work = asyncio.create_task(ours.wait(heard, LONG, work=True))
+            for_work = asyncio.create_task(ours.wait(heard, LONG, wake=Wake.WORKERS))
             await theirs.apply([Settle("r1", claimed.epoch, "handover")])
             assert await for_work > heard
 

@@ -65,11 +65,32 @@ def test_a_cluster_needs_a_hash_tag_in_the_prefix() -> None:
 def test_data_of_a_newer_program_are_refused() -> None:
     prefix = fresh_prefix()
     meta = f"{prefix}holdfast:meta"
+    open_and_close(shared_server().url(prefix))
     shared_server().call("HSET", meta, "schema", "99", "oldest_usable_schema", "99")
     with pytest.raises(ConfigurationError, match="newer holdfast"):
         open_and_close(shared_server().url(prefix))
     shared_server().call("HSET", meta, "oldest_usable_schema", "1")
     open_and_close(shared_server().url(prefix))
+
+
+def test_an_older_schema_is_brought_up_to_date() -> None:
+    """The scripts come with the program; what is stored says which programs may use it."""
+    prefix = fresh_prefix()
+    open_and_close(shared_server().url(prefix))
+    shared_server().call("HSET", f"{prefix}holdfast:meta", "schema", "0")
+    open_and_close(shared_server().url(prefix))
+    stored = shared_server().call("HGET", f"{prefix}holdfast:meta", "schema")
+    assert int(stored) == server.SCHEMA
+
+
+def test_data_of_a_pre_release_are_refused_and_left_as_they_are() -> None:
+    prefix = fresh_prefix()
+    meta = f"{prefix}holdfast:meta"
+    shared_server().call("HSET", meta, "schema", "1", "oldest_usable_schema", "1", "replid", "x")
+    with pytest.raises(ConfigurationError, match="was written by a pre-release of holdfast"):
+        open_and_close(shared_server().url(prefix))
+    left = shared_server().call("HGETALL", meta)
+    assert left.split() == ["schema", "1", "oldest_usable_schema", "1", "replid", "x"]
 
 
 def test_a_server_that_is_not_there_is_no_mistake_of_the_user() -> None:
@@ -114,7 +135,7 @@ def test_a_user_needs_few_rights() -> None:
                 [Settle("r1", 1, "failed", error='{"name":"N","message":""}'), Sweep()]
             )
             assert len(await store.runs(RunFilter())) == 1
-            [pruned] = await store.apply([Prune(keep=-1.0, keep_failed=-1.0)])
+            [pruned] = await store.apply([Prune(keep=0.0, keep_failed=0.0)])
             assert pruned == [("r1", "acme")]
 
     with a_server() as redis:
@@ -158,11 +179,11 @@ def test_what_the_fsync_policy_means_is_said(caplog: pytest.LogCaptureFixture) -
 
 
 def test_every_part_of_an_address_is_understood() -> None:
-    found = parse("rediss://u:p%40@one:1,two/3?prefix=x:&pool=4&timeout=1.5&ca=/ca.pem")
-    assert found.hosts == (("one", 1), ("two", 6379))
-    assert (found.user, found.password, found.database, found.tls) == ("u", "p@", 3, True)
-    assert (found.prefix, found.pool, found.timeout, found.ca) == ("x:", 4, 1.5, "/ca.pem")
-    assert str(found) == "rediss://one:1,two:6379/3"
+    address = parse("rediss://u:p%40@one:1,two/3?prefix=x:&pool=4&timeout=1.5&ca=/ca.pem")
+    assert address.hosts == (("one", 1), ("two", 6379))
+    assert (address.user, address.password, address.database, address.tls) == ("u", "p@", 3, True)
+    assert (address.prefix, address.pool, address.timeout, address.ca) == ("x:", 4, 1.5, "/ca.pem")
+    assert str(address) == "rediss://one:1,two:6379/3"
 
 
 @pytest.mark.parametrize(
@@ -184,9 +205,9 @@ def test_what_is_wrong_with_an_address_is_named(url: str, says: str) -> None:
 
 
 def test_connecting_may_take_another_time() -> None:
-    assert parse("redis://h/0?timeout=3s").patience == 3.0
-    found = parse("redis://h/0?timeout=3s&connect=500ms")
-    assert (found.timeout, found.patience) == (3.0, 0.5)
+    assert parse("redis://h/0?timeout=3s").connect_timeout == 3.0
+    address = parse("redis://h/0?timeout=3s&connect=500ms")
+    assert (address.timeout, address.connect_timeout) == (3.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +227,10 @@ def test_a_password_that_should_have_been_encoded_is_not_shown_either(url: str) 
 
 def test_prefixes_keep_stores_apart() -> None:
     async def play() -> None:
-        one, other = (RedisStore(shared_server().url(fresh_prefix())) for _ in range(2))
-        async with opened(one), opened(other):
-            await one.apply([a_submit("r1")])
-            assert await other.run("r1") is None
+        first, second = (RedisStore(shared_server().url(fresh_prefix())) for _ in range(2))
+        async with opened(first), opened(second):
+            await first.apply([a_submit("r1")])
+            assert await second.run("r1") is None
 
     asyncio.run(play())
 

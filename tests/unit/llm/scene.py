@@ -49,6 +49,9 @@ class Bill:
             counted.get("calls", 1),
         )
 
+    async def secret(self, *names: str, configured: str | None = None) -> str | None:
+        return configured
+
 
 class Scene:
     """A fake server, a model that asks it, and a bill."""

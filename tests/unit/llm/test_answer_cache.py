@@ -72,8 +72,8 @@ def test_the_first_answer_stays(blobs):
     async def story():
         cache = cache_on(blobs)
         await asyncio.gather(*(cache.put("acme", ASKED, f"answer {n}") for n in range(20)))
-        found = await asyncio.gather(*(cache.get("acme", ASKED) for _ in range(20)))
-        return set(found)
+        answers = await asyncio.gather(*(cache.get("acme", ASKED) for _ in range(20)))
+        return set(answers)
 
     assert len(asyncio.run(story())) == 1
     assert len(stored(blobs)) == 1

@@ -47,7 +47,7 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
     )
     question = Question("s", "t", "claims", max_output=60)
 
-    async def one() -> str:
+    async def one_call() -> str:
         try:
             await scene.ask(question, budget=budget)
         except Exception as error:
@@ -57,7 +57,7 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
     async def story() -> list[str]:
         outcomes: list[str] = []
         while "Pause" not in outcomes and len(outcomes) < 500:
-            outcomes += await asyncio.gather(*(one() for _ in range(50)))
+            outcomes += await asyncio.gather(*(one_call() for _ in range(50)))
         return outcomes
 
     outcomes = stage.run(story())
@@ -127,12 +127,12 @@ def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
 
     @pipeline.step
     async def ask(request: int, ctx: Context) -> list[int]:
-        async def one(number: int, ctx: Context) -> int:
+        async def one_call(number: int, ctx: Context) -> int:
             question = Question("s", f"text {number}", "claims", max_output=60)
             answer = await scene.model.ask(question, Claims, ctx, budget=budget["now"])
             return len(answer.claims)
 
-        return await ctx.map(one, range(request), concurrency=8)
+        return await ctx.map(one_call, range(request), concurrency=8)
 
     engine = TestEngine(pipeline)
     run = engine.submit(pipeline, 20)

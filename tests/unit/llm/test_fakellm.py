@@ -44,7 +44,7 @@ def verdict(
     data = json.loads(request.body)
     change(data)
     fake = FakeLLM(BRAIN, key=KEY)
-    path = fake.speaker(vendor).base + request.path
+    path = fake.protocol(vendor).base + request.path
     given = {"content-type": "application/json", **request.headers, **(headers or {})}
     response: Any = asyncio.run(fake.respond(path, given, json.dumps(data).encode()))
     return response.status, response.body.decode()
@@ -243,7 +243,7 @@ def test_the_server_as_a_program(vendor):
         addresses = [
             process.stdout.readline().strip().removeprefix("HOLDFAST_LLM=") for _ in range(3)
         ]
-        address = next(each for each in addresses if each.startswith(vendor))
+        address = next(entry for entry in addresses if entry.startswith(vendor))
 
         async def story() -> Claims:
             model = ModelClient(parse(address), environment={})

@@ -90,7 +90,7 @@ def test_being_told_to_slow_down_stops_everybody(stage):
     starts: list[float] = []
     begin = stage.now
 
-    async def one(number: int) -> None:
+    async def one_call(number: int) -> None:
         position = pacer.position()
         while True:
             async with pacer.turn(position, 1) as turn:
@@ -102,7 +102,7 @@ def test_being_told_to_slow_down_stops_everybody(stage):
                 turn.succeeded(1)
                 return
 
-    stage.run(asyncio.wait_for(_all(one, 8), 100))
+    stage.run(asyncio.wait_for(_all(one_call, 8), 100))
     assert starts[:4] == [0, 0, 0, 0]
     assert min(starts[4:]) == pytest.approx(7.1, abs=0.01)
 
@@ -111,7 +111,7 @@ def test_after_a_cool_down_the_calls_start_one_by_one(stage):
     pacer = Pacer(64)
     starts: list[float] = []
 
-    async def one(number: int) -> None:
+    async def one_call(number: int) -> None:
         position = pacer.position()
         async with pacer.turn(position, 1) as turn:
             await asyncio.sleep(0.5)
@@ -121,7 +121,7 @@ def test_after_a_cool_down_the_calls_start_one_by_one(stage):
             await asyncio.sleep(0.5)
             turn.succeeded(1)
 
-    stage.run(_all(one, 64))
+    stage.run(_all(one_call, 64))
     gaps = [later - earlier for earlier, later in pairwise(starts[:32])]
     assert min(gaps) >= 0.5 / 64
     assert sum(gaps) <= 1.0
@@ -135,11 +135,11 @@ def test_who_was_turned_away_keeps_the_place(stage):
     )
     order: list[str] = []
 
-    async def one(number: int) -> None:
+    async def one_call(number: int) -> None:
         await scene.ask(Question("s", str(number), "claims"))
         order.append(str(number))
 
-    stage.run(_all(one, 5))
+    stage.run(_all(one_call, 5))
     assert order == ["0", "1", "2", "3", "4"]
 
 
@@ -170,12 +170,12 @@ def test_a_long_cool_down_is_not_waited_for_with_a_lease_in_hand(stage):
     scene = stage.scene(latency=0.5, faults=always(Fault("rate_limit", 3600.0)))
     begin = stage.now
 
-    async def one(number: int) -> float | None:
+    async def one_call(number: int) -> float | None:
         with pytest.raises(Transient) as caught:
             await scene.ask()
         return caught.value.retry_after
 
-    waits = stage.run(_all(one, 200))
+    waits = stage.run(_all(one_call, 200))
     assert stage.now - begin < 1
     assert all(wait == pytest.approx(3600, abs=2) for wait in waits)
     assert len(scene.fake.calls) == 64
@@ -203,12 +203,12 @@ def test_one_success_makes_the_pauses_short_again(stage):
 def test_one_bad_moment_halves_the_window_once(stage):
     pacer = Pacer(64)
 
-    async def one(number: int) -> None:
+    async def one_call(number: int) -> None:
         async with pacer.turn(pacer.position(), 1) as turn:
             await asyncio.sleep(0.1)
             turn.rate_limited(1.0)
 
-    stage.run(_all(one, 64))
+    stage.run(_all(one_call, 64))
     assert pacer._window == 32
 
 
@@ -260,7 +260,7 @@ def test_one_who_is_cancelled_in_the_moment_of_being_let_in_blocks_nobody(stage)
 def test_other_errors_do_not_slow_the_others_down(stage):
     scene = stage.scene(faults=in_turn("error", "reset"), address={"in_flight": 2})
 
-    async def one(number: int) -> bool:
+    async def one_call(number: int) -> bool:
         try:
             await scene.ask()
         except HoldfastError:
@@ -268,7 +268,7 @@ def test_other_errors_do_not_slow_the_others_down(stage):
         return True
 
     begin = stage.now
-    assert sum(stage.run(_all(one, 10))) == 8
+    assert sum(stage.run(_all(one_call, 10))) == 8
     assert stage.now == begin
 
 

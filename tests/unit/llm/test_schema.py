@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from holdfast.adapters.llm.schema import for_openapi, schema_of
 from holdfast.errors import Fix
-from holdfast.testing.fakellm.minimal import smallest
+from holdfast.testing.fakellm.brains import smallest
 from holdfast.testing.fakellm.schemas import check_openapi, check_strict
 
 

@@ -46,13 +46,13 @@ def claim(number: int, statement: str) -> QuotedClaim:
 
 
 def test_a_draft_with_a_real_quote_becomes_a_claim_with_its_place():
-    found = check_draft(
+    claims = check_draft(
         ClaimDraft("The town needs  more trees", "more trees", "t1.1"), comment(), ["t1.1"]
     )
-    assert isinstance(found, QuotedClaim)
-    assert (found.start, found.end, found.quote) == (0, 10, "More trees")
-    assert found.statement == "The town needs more trees"
-    assert found.speaker == "speaker 1"
+    assert isinstance(claims, QuotedClaim)
+    assert (claims.start, claims.end, claims.quote) == (0, 10, "More trees")
+    assert claims.statement == "The town needs more trees"
+    assert claims.speaker == "speaker 1"
 
 
 def test_a_draft_is_lost_with_the_reason():
@@ -61,7 +61,7 @@ def test_a_draft_is_lost_with_the_reason():
         check_draft(ClaimDraft(" … ", "More trees", "t1.1"), comment(), ["t1.1"]),
         check_draft(ClaimDraft("Trees", "More trees", "t9.9"), comment(), ["t1.1"]),
     ]
-    assert [one.reason for one in lost if isinstance(one, DroppedDraft)] == [
+    assert [entry.reason for entry in lost if isinstance(entry, DroppedDraft)] == [
         DropReason.QUOTE_NOT_FOUND,
         DropReason.NO_STATEMENT,
         DropReason.UNKNOWN_SUBTOPIC,
@@ -69,10 +69,10 @@ def test_a_draft_is_lost_with_the_reason():
 
 
 def test_the_same_claim_twice_counts_once():
-    one = check_draft(ClaimDraft("Trees", "More trees", "t1.1"), comment(), ["t1.1"])
-    kept, lost = without_repeats([one, one])
+    first = check_draft(ClaimDraft("Trees", "More trees", "t1.1"), comment(), ["t1.1"])
+    kept, lost = without_repeats([first, first])
     assert len(kept) == 1
-    assert [each.reason for each in lost] == [DropReason.REPEATED]
+    assert [entry.reason for entry in lost] == [DropReason.REPEATED]
 
 
 # --- topics ---------------------------------------------------------------------------------------
@@ -92,14 +92,14 @@ def test_every_comment_is_placed_and_nothing_unknown_survives():
             Placement("ghost", "t1.1", 0, 3),
         ),
     )
-    found = check_clustering(proposed, [comment("1"), comment("2"), comment("3")])
+    clustering = check_clustering(proposed, [comment("1"), comment("2"), comment("3")])
     length = len(comment().text)
-    assert found.placements == (
+    assert clustering.placements == (
         Placement("1", "t1.1", 0, length),
         Placement("2", OTHER, 0, length),
         Placement("3", OTHER, 0, length),
     )
-    assert [(topic.id, [one.id for one in topic.subtopics]) for topic in found.topics] == [
+    assert [(topic.id, [entry.id for entry in topic.subtopics]) for topic in clustering.topics] == [
         ("t1", ["t1.1"])
     ]
 
@@ -115,7 +115,7 @@ def test_opposites_proposed_as_one_group_are_kept_apart():
         claim(4, "Never close Bridge Street to cars"),
     ]
     groups = check_groups(
-        PARKS, claims, [ProposedGroup("Close Bridge Street", tuple(each.id for each in claims))]
+        PARKS, claims, [ProposedGroup("Close Bridge Street", tuple(entry.id for entry in claims))]
     )
     assert [[member.comment for member in group.members] for group in groups] == [
         ["1", "3"],
@@ -140,7 +140,7 @@ proposals = st.lists(
 )
 def test_whatever_is_proposed_every_claim_is_in_exactly_one_group(statements, proposed):
     claims = [claim(number, statement) for number, statement in enumerate(statements)]
-    ids = [each.id for each in claims]
+    ids = [entry.id for entry in claims]
     named = [
         ProposedGroup(
             statement, tuple(ids[n] if 0 <= n < len(ids) else f"ghost-{n}" for n in members)

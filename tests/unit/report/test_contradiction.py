@@ -28,13 +28,13 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), OPPOSITES)
-def test_opposites_contradict_both_ways(one, other):
-    assert contradict(one, other)
-    assert contradict(other, one)
+@pytest.mark.parametrize(("first", "second"), OPPOSITES)
+def test_opposites_contradict_both_ways(first, second):
+    assert contradict(first, second)
+    assert contradict(second, first)
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_other_words_for_the_same_do_not(one, other):
-    assert not contradict(one, other)
-    assert not contradict(other, one)
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_other_words_for_the_same_do_not(first, second):
+    assert not contradict(first, second)
+    assert not contradict(second, first)

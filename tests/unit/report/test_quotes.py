@@ -12,7 +12,7 @@ TEXT = (
 )
 
 
-def found(quote: str, text: str = TEXT) -> str | None:
+def located(quote: str, text: str = TEXT) -> str | None:
     span = locate(quote, text)
     return text[span.start : span.end] if span else None
 
@@ -33,19 +33,19 @@ def found(quote: str, text: str = TEXT) -> str | None:
     ],
 )
 def test_a_nearly_exact_quote_is_found_in_the_comments_own_words(quote, words):
-    assert found(quote) == words
+    assert located(quote) == words
 
 
 @pytest.mark.parametrize(
     "quote", ["", "   ", "?", "The council is dying", "market our the", "dying […] The market"]
 )
 def test_what_is_not_there_is_not_found(quote):
-    assert found(quote) is None
+    assert located(quote) is None
 
 
 def test_two_far_ends_of_a_long_comment_are_no_quote():
     text = "We need trees. " + "This is about something else entirely. " * 40 + "That is all."
-    assert found("We need trees. […] That is all.", text) is None
+    assert located("We need trees. […] That is all.", text) is None
 
 
 def test_a_known_place_tells_two_equal_quotes_apart():

@@ -73,10 +73,10 @@ def test_a_bare_model_name_finds_its_vendor(model, address):
 
 
 def test_the_same_question_has_the_same_key_wherever_the_bytes_are():
-    one = ReportRequest(file=upload("default/uploads/x"))
+    first = ReportRequest(file=upload("default/uploads/x"))
     other = ReportRequest(file=upload("acme/uploads/y"), budget=5.0, fresh=True)
-    assert one.key == other.key
-    assert one.key != ReportRequest(file=upload("default/uploads/x"), cruxes=True).key
+    assert first.key == other.key
+    assert first.key != ReportRequest(file=upload("default/uploads/x"), cruxes=True).key
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from holdfast.apps.report.cruxes import from_draft, from_votes, gather
 from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim, claim_id
 from holdfast.apps.report.model.comment import Comment, Votes
-from holdfast.apps.report.model.crux import Basis, CruxDraft, Stance, controversy, level
-from holdfast.apps.report.voting import ballot_of, ballots, most_divided
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft, controversy, level
+from holdfast.apps.report.model.stance import Stance, VoteTally
+from holdfast.apps.report.opinions import find_opinions
+from holdfast.apps.report.self_description import describes_author
+from holdfast.apps.report.voting import ballots, with_votes
 
 
 def comment(id: str, text: str, agrees: int | None = None, disagrees: int | None = None) -> Comment:
@@ -37,27 +40,46 @@ HARDLY_VOTED = comment("3", "Ban dogs", 1, 1)
 TWO_THOUGHTS = comment(
     "4", "Open the pool at last and long before anything else. No flats.", 30, 30
 )
-COMMENTS = {one.id: one for one in (SPLIT, LOPSIDED, HARDLY_VOTED, TWO_THOUGHTS)}
+COMMENTS = {entry.id: entry for entry in (SPLIT, LOPSIDED, HARDLY_VOTED, TWO_THOUGHTS)}
 
 
-def test_the_most_divided_claim_is_the_crux():
-    groups = [group(LOPSIDED), group(SPLIT), group(HARDLY_VOTED)]
-    found = most_divided(groups, ballots(COMMENTS.values(), None), COMMENTS)
-    assert found is not None
-    assert found[0].id == "g-1"
-    crux = from_votes("t1", *found)
-    assert (crux.agree, crux.disagree, crux.unclear, crux.basis) == (20, 19, 0, Basis.VOTES)
-    assert crux.controversy == pytest.approx(2 * 19 / 39)
+def cruxes(*groups: ClaimGroup, votes: Votes | None = None, of=COMMENTS) -> list[Crux]:
+    cast = ballots(of.values(), votes)
+    return from_votes(find_opinions(cast, votes), cast, groups, {"t1.1": "t1"}, of)
 
 
-def test_a_vote_on_a_whole_comment_does_not_count_for_a_small_part_of_it():
-    given = ballots(COMMENTS.values(), None)
-    assert ballot_of(group(TWO_THOUGHTS, "No flats."), given, COMMENTS) is None
-    assert ballot_of(group(TWO_THOUGHTS, TWO_THOUGHTS.text), given, COMMENTS) is not None
+def test_comments_that_divide_are_cruxes_however_many_a_subtopic_has():
+    crux, second = cruxes(group(LOPSIDED), group(SPLIT), group(TWO_THOUGHTS), group(HARDLY_VOTED))
+    assert (crux.statement, second.statement) == (TWO_THOUGHTS.text, SPLIT.text)
+    assert (second.agree, second.disagree, second.unclear) == (20, 19, 0)
+    assert second.basis == Basis.VOTES
+    assert second.controversy == pytest.approx(2 * 19 / 39)
+
+
+def test_votes_belong_to_the_whole_comment():
+    cast = ballots(COMMENTS.values(), None)
+    part = group(TWO_THOUGHTS, "No flats.")
+    assert with_votes(part, cast, COMMENTS).votes is None
+    assert with_votes(group(TWO_THOUGHTS), cast, COMMENTS).votes == VoteTally(30, 30, 0)
+    (crux,) = cruxes(part)
+    assert (crux.statement, crux.cites) == (TWO_THOUGHTS.text, (part.id,))
 
 
 def test_few_votes_divide_nobody():
-    assert most_divided([group(HARDLY_VOTED)], ballots(COMMENTS.values(), None), COMMENTS) is None
+    assert cruxes(group(HARDLY_VOTED)) == []
+
+
+def test_the_widest_gap_between_groups_comes_before_the_evenest_split():
+    statements = {id: comment(id, f"Statement {id}") for id in map(str, range(1, 9))}
+    cells = []
+    for at in range(40):
+        cells += [(at, statement, 1 if at < 20 else -1) for statement in range(7)]
+        cells += [(at, 7, 1 if at % 2 else -1)] * (at % 20 < 3)
+    votes = Votes(tuple(f"p{at:02}" for at in range(40)), tuple(statements), tuple(cells))
+    crux_list = cruxes(*map(group, statements.values()), votes=votes, of=statements)
+    assert [crux.statement for crux in crux_list][-1] == "Statement 8"
+    assert [tally.cast >= 15 for tally in crux_list[0].groups] == [True, True]
+    assert crux_list[0].gap > 0.8 > 0.2 > crux_list[-1].gap
 
 
 def test_the_matrix_of_votes_gives_names_and_wins_over_counts():
@@ -96,15 +118,15 @@ def test_a_draft_that_divides_nobody_is_no_crux(draft):
 
 def test_the_matrix_has_a_cell_for_every_speaker_and_crux():
     groups = [group(comment(str(n), f"claim {n}")) for n in range(1, 4)]
-    one = from_draft("t1", "t1.1", CruxDraft("A", "", ("s1",), ("s2", "s3")), groups)
+    first = from_draft("t1", "t1.1", CruxDraft("A", "", ("s1",), ("s2", "s3")), groups)
     two = from_draft("t1", "t1.2", CruxDraft("B", "", ("s1",), ("s2",)), groups[:2])
-    assert one is not None
+    assert first is not None
     assert two is not None
-    found = gather([one, two])
-    assert [crux.statement for crux in found.cruxes] == ["B", "A"]
+    gathered = gather([first, two])
+    assert [crux.statement for crux in gathered.cruxes] == ["B", "A"]
     table = {
         speaker: dict(zip("BA", row, strict=True))
-        for speaker, row in zip(found.speakers, found.matrix, strict=True)
+        for speaker, row in zip(gathered.speakers, gathered.matrix, strict=True)
     }
     assert table == {
         "s1": {"B": "agree", "A": "agree"},
@@ -119,3 +141,29 @@ def test_controversy_lies_between_nobody_and_an_even_split(agree, disagree, uncl
     assert 0 <= score <= 1
     assert level(score) in ("low", "light", "mid", "high", "max")
     assert score == controversy(disagree, agree, agree + disagree + unclear)
+
+
+@pytest.mark.parametrize(
+    ("text", "personal"),
+    [
+        ("I grew up watching football.", True),
+        ("I identify as upper-middle class", True),
+        ("我有小型車駕駛執照", True),
+        ("I will not let my kids play.", False),
+        ("I am scared of climate change", False),
+        ("I am a nurse and we should be paid more", False),
+    ],
+)
+def test_what_people_say_of_themselves_splits_nobody(text, personal):
+    about = comment("1", text, 20, 19)
+    voted = ballots([about, SPLIT_TOO], None)
+    opinions = find_opinions(voted, None, {about.id} if describes_author(text) else ())
+    assert (about.id not in opinions.splits) is personal
+    crux_list = from_votes(
+        opinions, voted, [group(about), group(SPLIT_TOO)], {"t1.1": "t1"},
+        {about.id: about, SPLIT_TOO.id: SPLIT_TOO},
+    )  # fmt: skip
+    assert len(crux_list) == (1 if personal else 2)
+
+
+SPLIT_TOO = comment("9", "Open the street", 20, 19)

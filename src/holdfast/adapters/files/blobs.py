@@ -14,18 +14,18 @@ import asyncio
 import builtins
 import errno
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from holdfast.errors import InvalidInput, StoreUnavailable
+from holdfast.adapters import private
+from holdfast.adapters.object_keys import SEGMENT, blob_folder, blob_segments
+from holdfast.errors import StoreUnavailable
 
-SEGMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 INCOMING = ".incoming"
-FORGOTTEN = 86_400.0
+ABANDONED_AFTER = 86_400.0
 """Seconds after which a temporary file belongs to no writer any more."""
 TRIES = 10
 """How often a folder may vanish under a writer (somebody deletes next to it) before that is an
@@ -67,19 +67,10 @@ class FileBlobs:
     # --- keys ---
 
     def _path(self, key: str) -> Path:
-        segments = key.split("/")
-        if not all(SEGMENT.fullmatch(segment) and ".." not in segment for segment in segments):
-            raise InvalidInput(
-                f"{key!r} can't name a blob: segments between '/' are letters, digits, '.', '_' "
-                "and '-', "
-                "begin with a letter or digit, and have at most 201 characters"
-            )
-        return self.root.joinpath(*segments)
+        return self.root.joinpath(*blob_segments(key))
 
     def _folder(self, prefix: str) -> Path:
-        if not prefix.endswith("/"):
-            raise InvalidInput(f"{prefix!r} is no prefix of blobs: it has to end in '/'")
-        return self._path(prefix[:-1])
+        return self.root.joinpath(*blob_folder(prefix))
 
     # --- writing ---
 
@@ -96,7 +87,7 @@ class FileBlobs:
     def _create(self, path: Path, data: bytes, durable: bool) -> bool:
         temporary = self._write(data, durable)
         try:
-            return self._give_name(temporary, path)
+            return self._link(temporary, path)
         finally:
             temporary.unlink()
 
@@ -107,7 +98,7 @@ class FileBlobs:
         self._tidy(incoming)
         temporary = incoming / uuid4().hex
         try:
-            with open(temporary, "xb") as file:
+            with os.fdopen(private.open_new(temporary), "wb") as file:
                 file.write(data)
                 file.flush()
                 if durable:
@@ -117,7 +108,7 @@ class FileBlobs:
             raise
         return temporary
 
-    def _give_name(self, temporary: Path, path: Path) -> bool:
+    def _link(self, temporary: Path, path: Path) -> bool:
         for _ in range(TRIES):
             try:
                 _make_folder(path.parent)
@@ -138,7 +129,7 @@ class FileBlobs:
         self._tidied = True
         for leftover in incoming.iterdir():
             with suppress(FileNotFoundError):
-                if time.time() - leftover.stat().st_mtime > FORGOTTEN:
+                if time.time() - leftover.stat().st_mtime > ABANDONED_AFTER:
                     leftover.unlink()
 
     # --- reading ---
@@ -203,7 +194,7 @@ def _make_folder(folder: Path) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.is_dir()]
     for path in reversed(missing):
         with suppress(FileExistsError):
-            path.mkdir()
+            private.make_folder(path)
         _flush(path.parent)
 
 

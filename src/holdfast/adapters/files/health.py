@@ -11,10 +11,10 @@ from pathlib import Path
 from holdfast.adapters import disk
 from holdfast.adapters.files.blobs import INCOMING, FileBlobs
 from holdfast.model.ids import new_token
-from holdfast.ports.health import Finding, Findings, found, milliseconds
+from holdfast.ports.health import Finding, Findings, make_finding, milliseconds
 
 SAMPLE = bytes(range(256)) * 256
-PLACE = "holdfast-doctor"
+SAMPLE_FOLDER = "holdfast-doctor"
 
 
 async def findings(path: str | Path, many_hosts: bool) -> Findings:
@@ -29,17 +29,17 @@ async def findings(path: str | Path, many_hosts: bool) -> Findings:
 
 async def _trial(folder: Path) -> Finding:
     """Raises what any user of the folder would meet."""
-    there = await asyncio.to_thread(disk.nearest, folder)
-    blobs, key = FileBlobs(folder), f"{PLACE}/{new_token()}/sample"
+    existing = await asyncio.to_thread(disk.nearest, folder)
+    blobs, key = FileBlobs(folder), f"{SAMPLE_FOLDER}/{new_token()}/sample"
     began = time.perf_counter()
     try:
         await blobs.put(key, SAMPLE)
         same = await blobs.get(key) == SAMPLE
         await blobs.delete(key.rpartition("/")[0] + "/")
     finally:
-        _remove(folder, there)
+        _remove(folder, existing)
     took = time.perf_counter() - began
-    return found(
+    return make_finding(
         "round trip",
         f"64 KiB written, read and deleted in {milliseconds(took)}, in {folder}"
         if same
@@ -50,11 +50,11 @@ async def _trial(folder: Path) -> Finding:
     )
 
 
-def _remove(folder: Path, there: Path) -> None:
+def _remove(folder: Path, existing: Path) -> None:
     """The folders that a trial has created below one that was there, unless somebody has used them
     since."""
     for path in (folder / INCOMING, folder, *folder.parents):
-        if path.absolute() == there.absolute():
+        if path.absolute() == existing.absolute():
             return
         with suppress(OSError):
             path.rmdir()
@@ -62,11 +62,12 @@ def _remove(folder: Path, there: Path) -> None:
 
 def _shared(folder: Path) -> Finding:
     kind = disk.file_system_of(disk.nearest(folder)) or "unknown"
-    return found(
+    return make_finding(
         "shared",
         f"{folder} is on {kind}"
         + ("" if kind in disk.NETWORK_FILE_SYSTEMS else ", which other hosts do not see"),
         warn=kind not in disk.NETWORK_FILE_SYSTEMS,
-        why="the store is a server: a worker on another host would not find the values that this one keeps here",
+        why="the store is a server: a worker on another host would not find the values that this "
+        "one keeps here",
         fix="run all workers on one host, or name a folder that all of them mount",
     )

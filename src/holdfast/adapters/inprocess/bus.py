@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Mapping
 
-from holdfast.errors import ConfigurationError, Transient
-from holdfast.ports.bus import Message
-
-Filter = Mapping[str, str | None]
+from holdfast.errors import Transient
+from holdfast.model.filters import EVERYTHING, Filter
+from holdfast.ports.bus import MOST, Message, other_filter
 
 
 class InProcessDelivery:
     """One arrival of a message."""
 
-    def __init__(self, group: Group, message: Message, attempt: int) -> None:
+    def __init__(self, group: ConsumerGroup, message: Message, attempt: int) -> None:
         self.message = message
         self.attempt = attempt
         self.ended = False
@@ -43,16 +41,16 @@ class InProcessDelivery:
             self._group.waiting.put_nowait(again)
 
 
-class Group:
+class ConsumerGroup:
     """What its members, who share it, have yet to receive."""
 
     def __init__(self, where: Filter) -> None:
-        self.where = dict(where)
+        self.where = where
         self.waiting: asyncio.Queue[InProcessDelivery | None] = asyncio.Queue()
         self._listening = 0
 
     def offer(self, message: Message) -> None:
-        if all(message.attributes.get(name) == value for name, value in self.where.items()):
+        if self.where.matches(message.attributes):
             self.waiting.put_nowait(InProcessDelivery(self, message, 1))
 
     async def take(self) -> InProcessDelivery | None:
@@ -74,7 +72,7 @@ class Subscription:
     A class and no async generator: that would be over for good once it is cancelled while it waits.
     """
 
-    def __init__(self, bus: InProcessBus, group: Group) -> None:
+    def __init__(self, bus: InProcessBus, group: ConsumerGroup) -> None:
         self._bus = bus
         self._group = group
         self._taken: list[InProcessDelivery] = []
@@ -126,9 +124,11 @@ def _give_back_soon(loop: asyncio.AbstractEventLoop, taken: list[InProcessDelive
 class InProcessBus:
     """A `Bus` for one event loop. Messages are lost with the process."""
 
+    max_body: int | None = None
+
     def __init__(self) -> None:
         self.closed = False
-        self._topics: dict[str, dict[str, Group]] = {}
+        self._topics: dict[str, dict[str, ConsumerGroup]] = {}
 
     async def open(self) -> None:
         self.closed = False
@@ -147,15 +147,14 @@ class InProcessBus:
         for group in self._topics.get(topic, {}).values():
             group.offer(message)
 
-    def subscribe(self, topic: str, group: str, *, where: Filter | None = None) -> Subscription:
-        return Subscription(self, self._group(topic, group, where or {}))
+    def subscribe(
+        self, topic: str, group: str, *, where: Filter = EVERYTHING, most: int = MOST
+    ) -> Subscription:
+        # Nothing is taken before somebody asks for it, so that `most` is kept by itself.
+        return Subscription(self, self._group(topic, group, where))
 
-    def _group(self, topic: str, name: str, where: Filter) -> Group:
-        group = self._topics.setdefault(topic, {}).setdefault(name, Group(where))
-        if group.where != dict(where):
-            raise ConfigurationError(
-                f"group {name!r} of topic {topic!r} filters by {group.where}, not by "
-                f"{dict(where)}: "
-                "members of a group share one filter, so use another group"
-            )
+    def _group(self, topic: str, name: str, where: Filter) -> ConsumerGroup:
+        group = self._topics.setdefault(topic, {}).setdefault(name, ConsumerGroup(where))
+        if group.where != where:
+            raise other_filter(topic, name, group.where.text, where)
         return group

@@ -92,41 +92,45 @@ def parse(text: str) -> ModelAddress:
 
     `openai:gpt-4o-mini`, `anthropic:…`, `google:…`, or `http://localhost:11434/v1?model=llama3`,
     each with parameters:
-    `?base_url=…&in_flight=64&rpm=500&tpm=200000&timeout=120&input_price=0.15&output_price=0.6&key=env:NAME`.
+    `?base_url=…&in_flight=64&rpm=500&tpm=200000&timeout=120` and
+    `&input_price=0.15&output_price=0.6&key=env:NAME`.
     """
     text = text.strip()
     scheme, colon, rest = text.partition(":")
     if not colon:  # it may be a key in the wrong place: it is not repeated
         raise ConfigurationError(f"the LLM address names no vendor and model: use {FORMS}")
-    place, _, query = rest.partition("?")
-    given = _parameters(query)
+    target, _, query = rest.partition("?")
+    parameters = _parameters(query)
     if scheme in ("http", "https"):
-        return _address("openai", given.pop("model", ""), f"{scheme}:{place}", given)
+        return _address("openai", parameters.pop("model", ""), f"{scheme}:{target}", parameters)
     if scheme not in VENDORS:
         raise ConfigurationError(f"the LLM vendor {scheme!r} is unknown: use {FORMS}")
-    return _address(scheme, place, given.pop("base_url", VENDORS[scheme].base_url), given)
+    return _address(
+        scheme, target, parameters.pop("base_url", VENDORS[scheme].base_url), parameters
+    )
 
 
-def _address(vendor: str, model: str, base_url: str, given: dict[str, str]) -> ModelAddress:
+def _address(vendor: str, model: str, base_url: str, parameters: dict[str, str]) -> ModelAddress:
     if not model or re.search(r"[\s\x00-\x1f]", model) or ".." in model:
         raise ConfigurationError(f"the LLM address needs the name of a model: use {FORMS}")
-    _refuse_unknown(given)
+    _refuse_unknown(parameters)
     read = {
-        _PARAMETERS[name][0]: _PARAMETERS[name][1](name, value) for name, value in given.items()
+        _PARAMETERS[name][0]: _PARAMETERS[name][1](name, value)
+        for name, value in parameters.items()
     }
     return ModelAddress(vendor, model, _clean_url(base_url), **read)
 
 
 def _parameters(query: str) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
-    given = dict(pairs)
-    if len(given) != len(pairs):
+    parameters = dict(pairs)
+    if len(parameters) != len(pairs):
         raise ConfigurationError("the LLM address gives a parameter twice: keep one of them")
-    return given
+    return parameters
 
 
-def _refuse_unknown(given: dict[str, str]) -> None:
-    for name in given:
+def _refuse_unknown(parameters: dict[str, str]) -> None:
+    for name in parameters:
         if name not in _PARAMETERS:
             known = ", ".join(sorted([*_PARAMETERS, "base_url", "model"]))
             hint = (

@@ -26,10 +26,11 @@ import msgspec
 
 from holdfast.errors import ConfigurationError
 from holdfast.model.clock import Clock
+from holdfast.model.names import path_part
 from holdfast.ports.blobs import BlobStore
 
 VERSION = "2"
-SPARES = 3
+MAX_DAMAGED = 3
 """How often an entry may be damaged before its answer is no longer kept."""
 MARKERS = "answer-days"
 _MARKER = re.compile(rf"{MARKERS}/([^/]+)/(\d{{4}}-\d\d-\d\d)/marker")
@@ -75,6 +76,7 @@ class AnswerCache:
 
     async def get(self, tenant: str, key: Sequence[str]) -> str | None:
         """The answer to a question, given by what decides it: model, task, instructions, text, …"""
+        tenant = path_part(tenant)
         name, today = _digest(VERSION, *key), self._today
         answer = await self._read(tenant, today, name)
         if answer is not None:
@@ -89,7 +91,7 @@ class AnswerCache:
 
     async def put(self, tenant: str, key: Sequence[str], answer: str) -> None:
         """Keep an answer. What is kept already stays."""
-        await self._write(tenant, self._today, _digest(VERSION, *key), answer)
+        await self._write(path_part(tenant), self._today, _digest(VERSION, *key), answer)
 
     async def prune(self) -> int:
         """Delete the days that are older than the retention. Returns how many answers that were."""
@@ -151,7 +153,7 @@ def _folder(tenant: str, day: date) -> str:
 
 
 def _keys(tenant: str, day: date, name: str) -> Iterator[str]:
-    for number in range(SPARES):
+    for number in range(MAX_DAMAGED):
         yield f"{_folder(tenant, day)}{name[:2]}/{name[2:]}.{number}.json"
 
 

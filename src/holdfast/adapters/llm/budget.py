@@ -47,7 +47,7 @@ class BudgetLedger:
         account = self._runs.setdefault(ctx.run_id, _Account())
         account.users += 1
         try:
-            await self._set_aside(account, ctx, budget, most)
+            await self._reserve(account, ctx, budget, most)
             try:
                 yield
             finally:
@@ -57,9 +57,9 @@ class BudgetLedger:
             if not account.users:
                 self._runs.pop(ctx.run_id, None)
 
-    async def _set_aside(self, account: _Account, ctx: Context, budget: float, most: float) -> None:
+    async def _reserve(self, account: _Account, ctx: Context, budget: float, most: float) -> None:
         try:
-            await account.set_aside(
+            await account.reserve(
                 ctx, budget, most, lambda: self._used_up.get(ctx.run_id) == budget
             )
         except Pause:
@@ -70,26 +70,26 @@ class BudgetLedger:
 class _Account:
     def __init__(self) -> None:
         self.users = 0
-        self._set_aside = 0.0
+        self._reserved = 0.0
         self._calls = 0
-        self._door = asyncio.Lock()
+        self._turn = asyncio.Lock()
         self._returned = asyncio.Event()
 
-    async def set_aside(
+    async def reserve(
         self, ctx: Context, budget: float, most: float, is_over: Callable[[], bool]
     ) -> None:
-        async with self._door:  # one after the other, in the order of arrival
-            while is_over() or ctx.spent.cost + self._set_aside + most > budget + ROUNDING:
+        async with self._turn:  # one after the other, in the order of arrival
+            while is_over() or ctx.spent.cost + self._reserved + most > budget + ROUNDING:
                 if is_over() or not self._calls:
                     raise _no_room(ctx.spent.cost, budget, most)
                 self._returned.clear()
                 await self._returned.wait()
-            self._set_aside += most
+            self._reserved += most
             self._calls += 1
 
     def give_back(self, most: float) -> None:
         self._calls -= 1
-        self._set_aside = self._set_aside - most if self._calls else 0.0
+        self._reserved = self._reserved - most if self._calls else 0.0
         self._returned.set()
 
 

@@ -37,15 +37,23 @@ from holdfast.adapters.llm.prices import Prices
 from holdfast.adapters.llm.protocol import Prompt, Reply, VendorProtocol, VendorRequest, at
 from holdfast.adapters.llm.schema import schema_of
 from holdfast.adapters.llm.transport import CutShort, HttpResponse, HttpTransport, Transport
-from holdfast.errors import Fix, Transient
+from holdfast.errors import ConfigurationError, Fix, Transient
 from holdfast.model.tokens import estimate_call, estimate_tokens
+from holdfast.ports.allowance import Allowance
 from holdfast.ports.context import Context
 from holdfast.ports.language_model import Question
+from holdfast.ports.tracing import Tracer
 
 T = TypeVar("T")
 
 RESENDS = 8
 """How often a call is sent again that was rate-limited, each time after a cool-down."""
+JOB_KEYS = ("llm_api_key", "api_key")
+"""What a message may call the key of its job, beside the vendor's own name for it."""
+Counted = Callable[[str, str, str, tuple[int, int], float | None], None]
+"""Called after each call with tenant, pipeline, model, tokens of question and answer, and cost."""
+_PROVIDERS = {"google": "gcp.gemini"}
+"""What OpenTelemetry calls vendors, where it is another name."""
 TASK = re.compile(r"[a-z_]{1,40}")
 
 
@@ -59,14 +67,20 @@ class ModelClient:
         environment: Mapping[str, str] = os.environ,
         transport: Transport | None = None,
         now: Callable[[], float] = time.time,
+        shared: Allowance | None = None,
+        counted: Counted | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
+        self._counted = counted
+        self._tracer = tracer
+
         self.address = address
         self.name = address.name
         self._read_key = lambda: read_key(address, environment)
         self._protocol = _protocol(address)
         self._prices = Prices(address)
         self._pacer = Pacer(
-            address.in_flight, address.requests_per_minute, address.tokens_per_minute
+            address.in_flight, address.requests_per_minute, address.tokens_per_minute, shared
         )
         self._ledger = BudgetLedger()
         self._transport = transport
@@ -135,11 +149,12 @@ class ModelClient:
     async def _deliver(self, prompt: Prompt, expected: int, ctx: Context) -> Reply:
         position = self._pacer.position()
         resends = 0
+        key = await self._key_for(ctx)
         while True:
-            request = self._protocol.request(prompt, self._key)
+            request = self._protocol.request(prompt, key)
             try:
                 async with self._pacer.turn(position, expected + prompt.max_output) as turn:
-                    return await self._exchange(request, turn, expected, ctx)
+                    return await self._traced(request, key, turn, expected, ctx)
             except RateLimited:
                 resends += 1
                 if resends > RESENDS:
@@ -148,11 +163,49 @@ class ModelClient:
                 if not self._protocol.dialect.learn(request.shape, error.objection):
                     raise
 
+    async def _key_for(self, ctx: Context) -> ApiKey:
+        """The key that came with the run's message, otherwise the configured one. The run pauses if
+        its message brought a key that this process does not know, and none is configured."""
+        own = await ctx.secret(*self.address.key_variables, *JOB_KEYS, configured="")
+        if own:
+            return ApiKey(own, "the key of its message")
+        try:
+            return self._key
+        except ConfigurationError:
+            await ctx.secret(*self.address.key_variables)
+            raise
+
+    async def _traced(
+        self, request: VendorRequest, key: ApiKey, turn: Turn, expected: int, ctx: Context
+    ) -> Reply:
+        """One call with a span around it. What was asked and answered stays out of it."""
+        if self._tracer is None:
+            return await self._exchange(request, key, turn, expected, ctx)
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": _PROVIDERS.get(self.address.vendor, self.address.vendor),
+            "gen_ai.request.model": self.address.model,
+            "holdfast.run.id": ctx.run_id,
+            "holdfast.step": ctx.step_name,
+        }
+        name = f"chat {self.address.model}"
+        with self._tracer.span(name, "client", attributes) as span:
+            reply = await self._exchange(request, key, turn, expected, ctx)
+            tokens = (reply.input_tokens or expected, reply.output_tokens or 0)
+            span.set(
+                {
+                    "gen_ai.usage.input_tokens": tokens[0],
+                    "gen_ai.usage.output_tokens": tokens[1],
+                    "holdfast.cost.usd": self._prices.of_reply(reply, *tokens),
+                }
+            )
+            return reply
+
     async def _exchange(
-        self, request: VendorRequest, turn: Turn, expected: int, ctx: Context
+        self, request: VendorRequest, key: ApiKey, turn: Turn, expected: int, ctx: Context
     ) -> Reply:
         try:
-            answer = await self._post(request)
+            answer = await self._post(request, key)
         except RateLimited as error:
             turn.rate_limited(error.retry_after)
             raise
@@ -170,7 +223,7 @@ class ModelClient:
         turn.succeeded(self._count(ctx, reply, expected))
         return reply
 
-    async def _post(self, request: VendorRequest) -> HttpResponse:
+    async def _post(self, request: VendorRequest, key: ApiKey) -> HttpResponse:
         """An answer with status 200. Raises what any other status means."""
         if self._transport is None:
             self._transport = HttpTransport(proxies=not self.address.is_local)
@@ -181,7 +234,7 @@ class ModelClient:
         if status == 200:
             return answer
         raise error_for(
-            HttpResponse(status, answer.headers, answer.body), self.address, self._key, self._now()
+            HttpResponse(status, answer.headers, answer.body), self.address, key, self._now()
         )
 
     def _count(self, ctx: Context, reply: Reply, expected: int) -> int:
@@ -190,9 +243,10 @@ class ModelClient:
         made = (
             reply.output_tokens if reply.output_tokens is not None else estimate_tokens(reply.text)
         )
-        ctx.usage(
-            input_tokens=used, output_tokens=made, cost=self._prices.of_reply(reply, used, made)
-        )
+        cost = self._prices.of_reply(reply, used, made)
+        ctx.usage(input_tokens=used, output_tokens=made, cost=cost)
+        if self._counted is not None:
+            self._counted(ctx.tenant, ctx.pipeline, self.name, (used, made), cost)
         return used + made
 
 

@@ -50,32 +50,36 @@ def error_for(
 ) -> HoldfastError:
     """The error for an answer whose status is not 200."""
     data = _decoded(answer.body)
-    said = key.hide_in(_message(data) or _plain_text(answer))
+    message = key.hide_in(_message(data) or _plain_text(answer))
     status = answer.status
-    if status == 402 or (status in (400, 403, 429) and NO_CREDIT.search(f"{said} {_code(data)}")):
+    if status == 402 or (
+        status in (400, 403, 429) and NO_CREDIT.search(f"{message} {_code(data)}")
+    ):
         return Pause(
-            f"the account behind {key.variable} can't pay for {address.name} ({status}: {said}): "
-            "top it up and resume the run"
+            f"the account behind {key.variable} can't pay for {address.name} "
+            f"({status}: {message}): top it up and resume the run"
         )
     if status in OVERLOADED:
         return RateLimited(
-            f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now)
+            f"{_answered(address, status)}: {message}",
+            retry_after=retry_after(answer.headers, data, now),
         )
     if status in PASSING or status >= 500:
         return Transient(
-            f"{_who(address, status)}: {said}", retry_after=retry_after(answer.headers, data, now)
+            f"{_answered(address, status)}: {message}",
+            retry_after=retry_after(answer.headers, data, now),
         )
-    if status in (401, 403) or BAD_KEY.search(f"{said} {answer.body[:2000]!r}"):
-        return _key_refused(status, said, address, key)
+    if status in (401, 403) or BAD_KEY.search(f"{message} {answer.body[:2000]!r}"):
+        return _key_refused(status, message, address, key)
     if status == 404 or status < 400:
-        return _wrong_place(answer, said, address)
-    if status == 413 or TOO_LONG.search(said):
+        return _wrong_address(answer, message, address)
+    if status == 413 or TOO_LONG.search(message):
         return TooLong(
-            f"{_who(address, status)}: {said}: ask about less at once, or take a model with a "
-            "larger window"
+            f"{_answered(address, status)}: {message}: ask about less at once, or take a model "
+            "with a larger window"
         )
     return BadRequest(
-        f"{_who(address, status)}: {said}", f"{said} {text_at(data, 'error', 'param')}"
+        f"{_answered(address, status)}: {message}", f"{message} {text_at(data, 'error', 'param')}"
     )
 
 
@@ -93,7 +97,9 @@ def retry_after(headers: Mapping[str, str], data: Any, now: float) -> float | No
     return None
 
 
-def _key_refused(status: int, said: str, address: ModelAddress, key: ApiKey) -> ConfigurationError:
+def _key_refused(
+    status: int, message: str, address: ModelAddress, key: ApiKey
+) -> ConfigurationError:
     if not key:
         return ConfigurationError(
             f"{address.name} at {address.base_url} wants a key ({status}): put it into an "
@@ -102,7 +108,7 @@ def _key_refused(status: int, said: str, address: ModelAddress, key: ApiKey) -> 
         )
     # A vendor's 401 repeats parts of the key; what a 403 says is worth knowing (no access to a
     # model, a region, …).
-    detail = f"{status}: {said}" if status != 401 else "401"
+    detail = f"{status}: {message}" if status != 401 else "401"
     return ConfigurationError(
         f"{address.name} does not accept the key in {key.variable} ({detail}): check that it is "
         "right, "
@@ -110,16 +116,16 @@ def _key_refused(status: int, said: str, address: ModelAddress, key: ApiKey) -> 
     )
 
 
-def _wrong_place(answer: HttpResponse, said: str, address: ModelAddress) -> ConfigurationError:
+def _wrong_address(answer: HttpResponse, message: str, address: ModelAddress) -> ConfigurationError:
     where = answer.headers.get("location", "")
-    hint = f"it redirects to {where[:SHOWN]}" if where else said
+    hint = f"it redirects to {where[:SHOWN]}" if where else message
     return ConfigurationError(
         f"there is no {address.model!r} at {address.base_url} ({answer.status}: {hint}): "
         "check the name of the model and the base URL"
     )
 
 
-def _who(address: ModelAddress, status: int) -> str:
+def _answered(address: ModelAddress, status: int) -> str:
     return f"{address.name} answered {status}"
 
 

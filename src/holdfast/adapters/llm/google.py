@@ -66,14 +66,16 @@ class Google:
         if not blocked and not isinstance(candidate, dict):
             raise not_of_protocol("Google")
         finish = text_at(candidate, "finishReason")
-        said = count_at(data, "usageMetadata", "candidatesTokenCount")
-        thought = count_at(data, "usageMetadata", "thoughtsTokenCount")
+        answer_tokens = count_at(data, "usageMetadata", "candidatesTokenCount")
+        thinking_tokens = count_at(data, "usageMetadata", "thoughtsTokenCount")
         return Reply(
             blocked
             or _text(at(candidate, "content", "parts"))
             or text_at(candidate, "finishMessage"),
             count_at(data, "usageMetadata", "promptTokenCount"),
-            None if said is None and thought is None else (said or 0) + (thought or 0),
+            None
+            if answer_tokens is None and thinking_tokens is None
+            else (answer_tokens or 0) + (thinking_tokens or 0),
             count_at(data, "usageMetadata", "cachedContentTokenCount") or 0,
             finish="declined" if blocked else FINISHES.get(finish, "stop"),
         )

@@ -13,9 +13,9 @@ from holdfast.adapters.llm.address import ModelAddress, parse
 from holdfast.adapters.llm.api_key import read_key
 from holdfast.adapters.llm.prices import Prices
 from holdfast.errors import ConfigurationError
-from holdfast.ports.health import Finding, Findings, found, milliseconds
+from holdfast.ports.health import Finding, Findings, make_finding, milliseconds
 
-PATIENCE = 5.0
+CONNECT_TIMEOUT = 5.0
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
@@ -28,47 +28,49 @@ async def findings(name: str) -> Findings:
 
 def _key(address: ModelAddress) -> Finding:
     if not address.needs_key:
-        return found("key", f"none is needed for {address.name} on the local network")
+        return make_finding("key", f"none is needed for {address.name} on the local network")
     try:
         key = read_key(address, os.environ)
     except ConfigurationError as error:
-        return found(
+        return make_finding(
             "key",
             str(error),
             fail=True,
             why="without it every report fails at its first question",
             fix=f"export {address.key_variables[0]}=… where workers are started",
         )
-    return found("key", f"{key.variable} is set ({len(key.reveal())} characters); it was not tried")
+    return make_finding(
+        "key", f"{key.variable} is set ({len(key.reveal())} characters); it was not tried"
+    )
 
 
 async def _reachable(address: ModelAddress) -> Finding:
     url = urlsplit(address.base_url)
     if not address.is_local and any(os.environ.get(name) for name in PROXIES):
-        return found("reachable", "through a proxy; it was not tried")
+        return make_finding("reachable", "through a proxy; it was not tried")
     port = url.port or (443 if url.scheme == "https" else 80)
     context = ssl.create_default_context() if url.scheme == "https" else None
     began = time.perf_counter()
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CONNECT_TIMEOUT):
             _, writer = await asyncio.open_connection(url.hostname, port, ssl=context)
         writer.close()
     except (OSError, TimeoutError) as error:
-        return found(
+        return make_finding(
             "reachable",
             f"{url.hostname}:{port} can't be reached: {error or 'no answer in time'}",
             warn=True,
             why="questions would be retried until their attempts are used up",
             fix="check the network, the firewall and base_url; a proxy is named by HTTPS_PROXY",
         )
-    return found(
+    return make_finding(
         "reachable", f"{url.hostname}:{port} in {milliseconds(time.perf_counter() - began)}"
     )
 
 
 def _price(address: ModelAddress) -> Finding:
     known = Prices(address).known
-    return found(
+    return make_finding(
         "price",
         f"known for {address.name}" if known else f"unknown for {address.name}",
         warn=not known and not address.is_local,

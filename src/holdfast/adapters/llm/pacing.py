@@ -20,6 +20,9 @@ after the cool-down, so that nobody is refused again and again.
 **Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands:
 `Transient` is raised with the time that is left, and the engine gives the run back to the queue.
 
+**Across processes.** With an `Allowance` a call also waits until all processes together may send
+it. It waits with its turn: who comes later in this process waits behind it.
+
 Time is the event loop's, so that tests decide it.
 """
 
@@ -33,8 +36,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from holdfast.errors import Transient
+from holdfast.ports.allowance import Allowance
 
-PATIENCE = 60.0
+LONGEST_WAIT = 60.0
 LEAST_PAUSE = 0.1
 """Seconds: vendors ask for the milliseconds until one call fits, and after those the next one is
 refused."""
@@ -54,7 +58,9 @@ class Pacer:
         in_flight: int,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
+        shared: Allowance | None = None,
     ) -> None:
+        self._shared = shared
         self._limit = in_flight
         self._window = float(in_flight)
         self._requests = Rate(requests_per_minute, REQUESTS_EARLY)
@@ -82,12 +88,14 @@ class Pacer:
         """Wait for the turn of a position. Say what came of it with `Turn.went_well` or
         `Turn.turned_away`."""
         started = await self._enter(position, tokens)
-        turn = Turn(self, started, tokens)
         try:
-            yield turn
+            if self._shared is not None:
+                await self._shared.take(tokens)
+                started = self._now()
+            yield Turn(self, started, tokens)
         finally:
             self._busy -= 1
-            self._let_in()
+            self._admit()
 
     # --- what callers report ----------------------------------------------------------------------
 
@@ -96,10 +104,10 @@ class Pacer:
         self._worked = True
         self._window = min(self._limit, self._window + 1 / self._window)
         self._call_time += (self._now() - started - self._call_time) / 8
-        self._tokens.correct(correction)
+        self._correct(correction)
 
     def rate_limited(self, started: float, tokens: int, retry_after: float | None) -> None:
-        self._tokens.correct(-tokens)
+        self._correct(-tokens)
         pause = retry_after or 0.0
         if (
             started >= self._cool_until
@@ -114,6 +122,11 @@ class Pacer:
         self._ramp = int(self._window)
         self._reject_waiters()
 
+    def _correct(self, tokens: int) -> None:
+        self._tokens.correct(tokens)
+        if self._shared is not None:
+            self._shared.correct(tokens)
+
     # --- the queue --------------------------------------------------------------------------------
 
     async def _enter(self, position: int, tokens: int) -> float:
@@ -121,7 +134,7 @@ class Pacer:
         self._refuse_long_wait()
         waiter = _Waiter(position, tokens, asyncio.get_running_loop().create_future())
         heapq.heappush(self._queue, waiter)
-        self._let_in()
+        self._admit()
         try:
             return await waiter.future
         except BaseException:
@@ -136,9 +149,9 @@ class Pacer:
             not waiter.future.cancelled() and waiter.future.exception() is None
         ):  # let in, and cancelled at once
             self._busy -= 1
-        self._let_in()
+        self._admit()
 
-    def _let_in(self) -> None:
+    def _admit(self) -> None:
         """Let in whoever may go now, and come back when the next one may."""
         if self._timer is not None:
             self._timer.cancel()
@@ -150,7 +163,7 @@ class Pacer:
             now = self._now()
             due = self._due()
             if due > now:
-                self._timer = asyncio.get_running_loop().call_at(due, self._let_in)
+                self._timer = asyncio.get_running_loop().call_at(due, self._admit)
                 return
             self._start(heapq.heappop(self._queue), now)
 
@@ -168,12 +181,12 @@ class Pacer:
 
     def _refuse_long_wait(self) -> None:
         left = self._cool_until - self._now()
-        if left > PATIENCE:
+        if left > LONGEST_WAIT:
             raise _try_later(left)
 
     def _reject_waiters(self) -> None:
         left = self._cool_until - self._now()
-        if left > PATIENCE:
+        if left > LONGEST_WAIT:
             waiting, self._queue = self._queue, []
             for waiter in waiting:
                 if not waiter.future.done():

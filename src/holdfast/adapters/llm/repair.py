@@ -150,12 +150,12 @@ _decoder = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
 def _once_more(prompt: Prompt, reply: Reply, fault: str) -> Prompt:
     if reply.finish == "length":
         return replace(prompt, max_output=2 * prompt.max_output)
-    said = reply.text[:SHOWN_CHARACTERS].strip() or "(nothing)"
+    answer = reply.text[:SHOWN_CHARACTERS].strip() or "(nothing)"
     wanted = (
         f"Your answer can't be used. {fault} Answer the question again, with one JSON object that "
         "fits the schema."
     )
-    return replace(prompt, turns=(prompt.turns[0], said, wanted))
+    return replace(prompt, turns=(prompt.turns[0], answer, wanted))
 
 
 def _give_up(prompt: Prompt, reply: Reply, fault: str) -> HoldfastError:

@@ -20,11 +20,11 @@ from holdfast.ports.mover import (
     Kind,
     LetterRecord,
     LockEpoch,
-    Mark,
+    MoveMark,
+    MoveState,
     Numbers,
     Page,
     RunRecord,
-    Standing,
     TenantLimit,
 )
 from holdfast.ports.records import Record
@@ -49,10 +49,10 @@ class MemoryMover:
 
     # --- the mark ---
 
-    async def standing(self) -> Standing:
+    async def move_state(self) -> MoveState:
         tables = self._tables
         rows = self._rows()
-        return Standing(
+        return MoveState(
             tables.mark,
             empty=not (tables.runs or tables.letters or tables.audit),
             runs=len(tables.runs),
@@ -76,7 +76,7 @@ class MemoryMover:
         held = (lock for lock in self._tables.locks.values() if lock.is_held(now))
         return [Holder(f"lock {lock.name}", lock.owner) for lock in held]
 
-    async def hold(self, mark: Mark) -> None:
+    async def hold(self, mark: MoveMark) -> None:
         tables = self._tables
         for row in tables.runs.values():
             row.facts.lease_until = None
@@ -186,13 +186,13 @@ class MemoryMover:
         due = self._store._now().mono + record.wait if is_delayed else None
         facts = replace(record.run, due=due, delay=record.wait)
         row = StoredRun(facts, checkpoints, record.quarantine, record.history, record.logs)
-        self._tables.place(row)
+        self._tables.index(row)
         for event in record.history:
             self._tables.outbox[event.position] = event
         if record.letter is not None:
             self._tables.letters[record.letter.id] = replace(record.letter, body=b"")
 
-    async def go_on_from(self, numbers: Numbers) -> None:
+    async def continue_from(self, numbers: Numbers) -> None:
         tables = self._tables
         # Adopted runs are numbered by positions here.
         tables.last_seq = max(tables.last_seq, numbers.seq, numbers.position)

@@ -13,12 +13,13 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import Any
 
+from holdfast.adapters import isolation
 from holdfast.adapters.memory.tables import Tables
 from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Command, Reply
+from holdfast.model.commands import Command, R, Wake
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
 from holdfast.model.lease import LockInfo
@@ -48,7 +49,10 @@ class MemoryStore:
     async def close(self) -> None:
         """Nothing to close; what it holds can still be read."""
 
-    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
+        return await isolation.apply(commands, self._apply_all)
+
+    async def _apply_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         with self._guard:
             if self._tables.mark is not None:
                 raise StoreUnavailable(f"this memory {self._tables.mark.meaning}")
@@ -56,7 +60,7 @@ class MemoryStore:
         self._notifier.notify(wake_after(commands, replies))
         return replies
 
-    def _apply(self, command: Command[Any]) -> Reply:
+    def _apply(self, command: Command[Any]) -> Any:
         now = self._now()
         decision = decide(command, self._tables, now)
         for change in decision.changes:
@@ -66,8 +70,8 @@ class MemoryStore:
     def _now(self) -> Now:
         return Now(self._clock.now(), self._clock.monotonic())
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        return await self._notifier.wait(since, timeout, work=work)
+    async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
+        return await self._notifier.wait(since, timeout, wake=wake)
 
     # --- runs ---
 
@@ -80,6 +84,11 @@ class MemoryStore:
         with self._guard:
             facts = map(self._tables.run, runs)
             return [run.view() for run in facts if run and run.state in FINISHED]
+
+    async def unique_runs(self) -> list[Run]:
+        with self._guard:
+            facts = (self._tables.run(self._tables.slots[slot]) for slot in self._tables.slots)
+            return sorted((run.view() for run in facts if run), key=lambda run: run.seq)
 
     async def runs(
         self, where: RunFilter, *, limit: int = 50, before: int | None = None
@@ -152,17 +161,21 @@ class MemoryStore:
     def _lane_info(self, name: str) -> LaneInfo:
         lane = self._tables.lane(name) or Lane(name)
         lock = self._tables.lock(lane.leader_lock)
-        leader = lock if lock and lock.is_held(self._now()) else None
+        now = self._now()
+        leader = lock if lock and lock.is_held(now) else None
+        queued = list(self._tables.in_lane(name, RunState.QUEUED))
         blocked_by = self._tables.lane_holder(name)
         return LaneInfo(
             name,
             lane.order,
             lane.head,
-            queued=len(list(self._tables.in_lane(name, RunState.QUEUED))),
+            queued=len(queued),
             running=len(list(self._tables.in_lane(name, RunState.RUNNING))),
             leader=leader.owner if leader else None,
             term=leader.epoch if leader else 0,
             blocked_by=blocked_by.id if blocked_by else None,
+            delayed=sum(not run.is_due(now) for run in queued),
+            oldest=min((run.created for run in queued if run.is_due(now)), default=None),
         )
 
     async def outbox(self, after: int, limit: int = 200) -> list[Event]:

@@ -22,11 +22,11 @@ from holdfast.model.machine.facts import (
     Now,
     RecordFacts,
     RunFacts,
-    Waiting,
+    WaitingTenant,
     lasts,
 )
 from holdfast.model.run import FINISHED, RunState
-from holdfast.ports.mover import Mark, Quarantined
+from holdfast.ports.mover import MoveMark, Quarantined
 from holdfast.ports.store import Audit, DeadLetter, RunFilter, StoredLog
 
 ACTIVE = (RunState.QUEUED, RunState.RUNNING)
@@ -60,7 +60,7 @@ class Tables:
         self.outbox: dict[int, Event] = {}
         self.last_seq = 0
         self.last_position = 0
-        self.mark: Mark | None = None
+        self.mark: MoveMark | None = None
         self._by_lane: defaultdict[tuple[str, RunState], dict[str, RunFacts]] = defaultdict(dict)
 
     # --- facts ---
@@ -99,20 +99,20 @@ class Tables:
 
     # --- searches ---
 
-    def waiting(self, claim: Claim, now: Now) -> Sequence[Waiting]:
+    def waiting(self, claim: Claim, now: Now) -> Sequence[WaitingTenant]:
         queues: defaultdict[str, list[RunFacts]] = defaultdict(list)
         for run in self.in_lane(claim.lane, RunState.QUEUED):
-            if run.pipeline in claim.pipelines and (run.due is None or run.due <= now.mono):
+            if run.pipeline in claim.pipelines and run.is_due(now):
                 queues[run.tenant].append(run)
         names = sorted(name for name in queues if self.room(name) != 0)
         behind = [name for name in names if name > claim.after]
         turns = behind + [name for name in names if name <= claim.after]
         return [self._waiting(name, queues[name], claim) for name in turns[:EXAMINED]]
 
-    def _waiting(self, tenant: str, runs: list[RunFacts], claim: Claim) -> Waiting:
+    def _waiting(self, tenant: str, runs: list[RunFacts], claim: Claim) -> WaitingTenant:
         running = sum(run.tenant == tenant for run in self.in_lane(claim.lane, RunState.RUNNING))
         first = nsmallest(claim.limit, runs, key=lambda run: (-run.priority, run.seq))
-        return Waiting(tenant, running, self.room(tenant), first)
+        return WaitingTenant(tenant, running, self.room(tenant), first)
 
     def room(self, tenant: str) -> int | None:
         limit = self.limits.get(tenant)
@@ -170,7 +170,7 @@ class Tables:
         return sorted({*self.lanes, *busy})
 
     def matching(self, where: RunFilter) -> list[RunFacts]:
-        return [row.facts for row in self.runs.values() if _matches(row.facts, where)]
+        return [row.facts for row in self.runs.values() if where.matches(row.facts)]
 
     def with_body(self, letter: DeadLetter) -> DeadLetter:
         """The body of a run's letter is the run's input."""
@@ -182,7 +182,7 @@ class Tables:
     def write(self, change: ch.Change, now: Now) -> None:
         WRITE[type(change)](self, change, now)
 
-    def place(self, row: StoredRun) -> None:
+    def index(self, row: StoredRun) -> None:
         """Put a run where its state belongs."""
         run = row.facts
         self.runs[run.id] = row
@@ -200,13 +200,13 @@ class Tables:
     def _add_run(self, change: ch.AddRun, now: Now) -> None:
         self.last_seq += 1
         copies = {(c.step, c.key): replace(c, epoch=0) for c in change.checkpoints}
-        self.place(StoredRun(replace(change.run, seq=self.last_seq), copies))
+        self.index(StoredRun(replace(change.run, seq=self.last_seq), copies))
 
     def _change_run(self, change: ch.ChangeRun, now: Now) -> None:
         row = self.runs[change.run]
         self._leave(row.facts)
         row.facts = replace(row.facts, **change.fields)
-        self.place(row)
+        self.index(row)
 
     def _remove_run(self, change: ch.RemoveRun, now: Now) -> None:
         row = self.runs.pop(change.run)
@@ -318,15 +318,3 @@ WRITE: dict[type, Callable[[Tables, Any, Now], None]] = {
 def _accepted(run: RunFacts) -> int:
     """The order of acceptance, which is the order of a fifo lane."""
     return run.seq
-
-
-def _matches(run: RunFacts, where: RunFilter) -> bool:
-    return (
-        where.tenant in (None, run.tenant)
-        and where.pipeline in (None, run.pipeline)
-        and where.state in (None, run.state)
-        and where.lane in (None, run.lane)
-        and where.key in (None, run.key)
-        and run.id.startswith(where.id_prefix or "")
-        and (not where.labels or where.labels.items() <= run.view().labels.items())
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -11,8 +10,9 @@ from msgspec import Struct
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from holdfast.adapters.url_parameters import Readers, duration, read, whole_number
 from holdfast.errors import ConfigurationError
-from holdfast.model.duration import seconds
+from holdfast.model.secrecy import MASK
 
 DEFAULTS: dict[str, Any] = {
     "application_name": "holdfast",
@@ -45,7 +45,7 @@ class Address(Struct, frozen=True):
         return '"' + self.schema.replace('"', '""') + '"'
 
     @property
-    def patience(self) -> float:
+    def connect_timeout(self) -> float:
         """How long connecting may take, in seconds."""
         return self.timeout if self.connect is None else self.connect
 
@@ -54,21 +54,31 @@ class Address(Struct, frozen=True):
 
 
 def parse(url: str) -> Address:
-    """`postgresql://user:password@host:5432/database?pool=4&timeout=10s&connect=10s&schema=holdfast&listen=…`.
+    """`postgresql://user:password@host:5432/database` with `?pool=4&timeout=10s&connect=10s`
+    `&schema=holdfast&listen=…`.
 
     What is not ours goes to libpq, which knows TLS (`sslmode`, `sslrootcert`), several hosts and
     much else."""
     parts = urlsplit(url)
     shown = _shown(parts)
-    given = [part.partition("=") for part in parts.query.split("&") if part]
-    own = {name: _own(shown, name, unquote(value)) for name, _, value in given if name in OWN}
-    theirs = "&".join(name + sign + value for name, sign, value in given if name not in OWN)
+    parameters = [part.partition("=") for part in parts.query.split("&") if part]
+    own = {
+        name: read(OWN, name, unquote(value), f"store = {shown!r}:")
+        for name, _, value in parameters
+        if name in OWN
+    }
+    libpq_query = "&".join(
+        name + sign + value for name, sign, value in parameters if name not in OWN
+    )
     # Put together by hand: urlunsplit drops the // of a URL without a host, which means a socket of
     # this machine.
     tail = f"#{parts.fragment}" if parts.fragment else ""
-    conninfo = _conninfo(f"postgresql://{parts.netloc}{parts.path}?{theirs}{tail}", shown)
+    # libpq takes the first @ for the end of the password, and would name the rest as the host.
+    login, sign, hosts = parts.netloc.rpartition("@")
+    netloc = login.replace("@", "%40") + sign + hosts
+    conninfo = _conninfo(f"postgresql://{netloc}{parts.path}?{libpq_query}{tail}", shown)
     if own.get("listen"):
-        own["listen"] = _elsewhere(conninfo, own["listen"], shown)
+        own["listen"] = _at_host_port(conninfo, own["listen"], shown)
     return Address(conninfo, shown, **own)
 
 
@@ -79,6 +89,7 @@ def _shown(parts: SplitResult) -> str:
     if "@" in parts.path + parts.fragment or not _HOSTS.fullmatch(hosts):
         raise _not_understood("postgresql://…")
     user = login.partition(":")[0]
+    user = MASK if "@" in user else user  # it may be a part of the password
     return f"postgresql://{user + '@' if user else ''}{hosts}{parts.path}"
 
 
@@ -88,10 +99,10 @@ _HOSTS = re.compile(r"(?:(?:\[[0-9A-Fa-f:.%]*\]|[^:,\[\]]*)(?::\d*)?(?:,|$))*")
 
 def _conninfo(url: str, shown: str) -> str:
     try:
-        given = conninfo_to_dict(url)
+        parameters = conninfo_to_dict(url)
     except ProgrammingError:  # its text may quote the password
         raise _not_understood(shown) from None
-    return make_conninfo(**{**DEFAULTS, **given})
+    return make_conninfo(**{**DEFAULTS, **parameters})
 
 
 def _not_understood(shown: str) -> ConfigurationError:
@@ -103,26 +114,14 @@ def _not_understood(shown: str) -> ConfigurationError:
     )
 
 
-def _elsewhere(conninfo: str, place: str, shown: str) -> str:
+def _at_host_port(conninfo: str, host_port: str, shown: str) -> str:
     """The same login at another host and port: past a pooler, which can't pass notifications on."""
-    host, _, port = place.rpartition(":")
+    host, _, port = host_port.rpartition(":")
     if not host or not port.isdigit():
         raise ConfigurationError(
-            f"store = {shown!r}: listen={place!r}: write listen=host:port, or listen=off"
+            f"store = {shown!r}: listen={host_port!r}: write listen=host:port, or listen=off"
         )
     return make_conninfo(conninfo, host=host, port=port)
-
-
-def _whole(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 1000:
-        raise ValueError("write a number from 1 to 1000")
-    return int(text)
-
-
-def _patience(text: str) -> float:
-    if not 0.1 <= (value := seconds(text)) <= 3600:
-        raise ValueError("write a duration from 100ms to 1h")
-    return value
 
 
 def _name(text: str) -> str:
@@ -131,22 +130,15 @@ def _name(text: str) -> str:
     return text
 
 
-def _place(text: str) -> str | None:
+def _listen_address(text: str) -> str | None:
     return {"on": None, "off": ""}.get(text, text)
 
 
-OWN: dict[str, Callable[[str], Any]] = {
-    "pool": _whole,
-    "timeout": _patience,
-    "connect": _patience,
+OWN: Readers = {
+    "pool": whole_number,
+    "timeout": duration,
+    "connect": duration,
     "schema": _name,
-    "listen": _place,
+    "listen": _listen_address,
 }
 """The parameters that are ours, and how each is read."""
-
-
-def _own(shown: str, name: str, value: str) -> Any:
-    try:
-        return OWN[name](value)
-    except (ValueError, ConfigurationError) as error:
-        raise ConfigurationError(f"store = {shown!r}: {name}={value!r}: {error}") from None

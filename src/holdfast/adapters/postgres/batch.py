@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from holdfast.adapters.arranging import Group
 from holdfast.adapters.decisions import DECIDED, UNDECIDED
 from holdfast.adapters.postgres.text import seal, unseal
 from holdfast.model import commands as c
-from holdfast.model.commands import STALE, Command, Reply
+from holdfast.model.commands import STALE, Command
 from holdfast.model.machine.attempts import LOG_LIMIT
 
 encode = msgspec.json.Encoder().encode
@@ -93,11 +93,21 @@ def _payload(group: Group[str]) -> list[Any]:
             return [{**msgspec.structs.asdict(first), **more}]
         case "renew" | "renew_locks":
             return [first.held, first.ttl]
+        case "submit":
+            return [[submission(command) for command in group.commands]]
         case "append_logs":
             return [group.commands, LOG_LIMIT]
         case "acquire" | "release":
             return [[astuple(command) for command in group.commands]]
     return [group.commands]
+
+
+def submission(command: c.Submit) -> c.Submit:
+    """With its attributes as the text that is stored: in an object that the server would make a
+    text of, U+0000 is lost."""
+    if not command.attributes:
+        return command
+    return replace(command, attributes=encode(command.attributes).decode())
 
 
 def unpack(answer: bytes) -> list[Raw]:
@@ -108,43 +118,43 @@ def unpack(answer: bytes) -> list[Raw]:
 # --- replies --------------------------------------------------------------------------------------
 
 
-def replies(group: Group[str], raw: Raw) -> list[Reply]:
+def replies(group: Group[str], raw: Raw) -> list[Any]:
     return REPLIES[group.kind](group.commands, raw)
 
 
 def _with_refused(
-    commands: Sequence[Any], raw: Raw, reply: Callable[[Any], Reply], refusal: Reply
-) -> list[Reply]:
+    commands: Sequence[Any], raw: Raw, reply: Callable[[Any], Any], refusal: Any
+) -> list[Any]:
     answers = [reply(command) for command in commands]
     for index in _decode(raw):
         answers[index] = refusal
     return answers
 
 
-def _submitted(commands: list[c.Submit], raw: Raw) -> list[Reply]:
+def _submitted(commands: list[c.Submit], raw: Raw) -> list[Any]:
     """What is answered if an id or a key is taken has to be looked up."""
     return _with_refused(
         commands, raw, lambda command: c.Submitted(command.id, True, "queued"), UNDECIDED
     )
 
 
-def _fenced(commands: list[Any], raw: Raw) -> list[Reply]:
+def _fenced(commands: list[Any], raw: Raw) -> list[Any]:
     return _with_refused(commands, raw, lambda _: None, STALE)
 
 
-def _released(commands: list[c.ReleaseLock], raw: Raw) -> list[Reply]:
+def _released(commands: list[c.ReleaseLock], raw: Raw) -> list[Any]:
     return _with_refused(commands, raw, lambda _: True, False)
 
 
-def _acquired(commands: list[c.Acquire], raw: Raw) -> list[Reply]:
+def _acquired(commands: list[c.Acquire], raw: Raw) -> list[Any]:
     return [c.Acquired(*row) if len(row) == 1 else c.Held(*row) for row in _decode(raw)]
 
 
-def _lost(commands: list[c.Renew | c.RenewLocks], raw: Raw) -> list[Reply]:
+def _lost(commands: list[c.Renew | c.RenewLocks], raw: Raw) -> list[Any]:
     return [[commands[0].held[index] for index in _decode(raw)]]
 
 
-REPLIES: dict[str, Callable[[list[Any], Raw], list[Reply]]] = {
+REPLIES: dict[str, Callable[[list[Any], Raw], list[Any]]] = {
     "submit": _submitted,
     "claim": lambda _, raw: [_claimed(raw)],
     "renew": _lost,

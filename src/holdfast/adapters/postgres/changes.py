@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import astuple
 
 from holdfast.adapters.decisions import Unit
-from holdfast.adapters.postgres.batch import encode
-from holdfast.model.commands import Settle, Submit
+from holdfast.adapters.postgres.batch import encode, submission
+from holdfast.model.commands import Settle
 from holdfast.model.event import EventType
 from holdfast.model.machine import changes as ch
 from holdfast.model.run import RunState
@@ -29,12 +29,12 @@ def envelope(units: Sequence[Unit]) -> dict[str, Any]:
         for kind, name, *_ in unit.expectations:
             if kind in names:
                 names[kind].add(name)
-    given = [
+    decisions = [
         {"expects": unit.expectations, "until": unit.until, "changes": _written(unit.changes)}
         for unit in units
     ]
     return {
-        "parts": [["decisions", given]],
+        "parts": [["decisions", decisions]],
         **{f"{kind}s": list(some) for kind, some in names.items() if some},
     }
 
@@ -61,30 +61,9 @@ def _succeed(change: ch.ChangeRun, changes: Sequence[ch.Change]) -> list[Any]:
         result=change.fields["result"],
         progress=change.fields["progress"],
         execution_ms=msgspec.json.decode(event.data)["execution_time_ms"],
+        checksum=change.fields["result_checksum"],
     )
     return ["succeed", settle]
-
-
-def _add_run(change: ch.AddRun) -> list[Any]:
-    run = change.run
-    submit = Submit(
-        run.id,
-        run.tenant,
-        run.pipeline,
-        run.lane,
-        run.input,
-        run.fingerprint,
-        run.key,
-        run.unique,
-        run.priority,
-        run.delay,
-        run.attempt_limit,
-        run.parent,
-        change.checkpoints,
-        _decode(run.labels) if run.labels else {},
-        _decode(run.attributes) if run.attributes else {},
-    )
-    return ["submit", submit]
 
 
 def _open_letter(change: ch.OpenLetter) -> list[Any]:
@@ -95,7 +74,7 @@ def _open_letter(change: ch.OpenLetter) -> list[Any]:
 
 
 WRITTEN: dict[type, Callable[[Any], list[Any]]] = {
-    ch.AddRun: _add_run,
+    ch.AddRun: lambda change: ["submit", submission(change.submit)],
     ch.ChangeRun: lambda change: ["run", change.run, change.fields],
     ch.RemoveRun: lambda change: ["remove", change.run],
     ch.AddEvent: lambda change: ["event", change.run, change.type, change.data],

@@ -11,16 +11,17 @@ import msgspec
 
 from holdfast.adapters import decisions
 from holdfast.adapters.arranging import Group
-from holdfast.adapters.decisions import Loaded, Needs, Unit
+from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
+from holdfast.adapters.notifier import announcement
 from holdfast.adapters.postgres import batch, changes, facts
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.connection import ServerError
-from holdfast.adapters.postgres.database import Server, explain
-from holdfast.adapters.postgres.notifications import WAITERS, Throttle
-from holdfast.adapters.postgres.pool import UNIQUE_VIOLATION, Pool
+from holdfast.adapters.postgres.database import ServerInfo, explain
+from holdfast.adapters.postgres.notifications import Throttle
+from holdfast.adapters.postgres.pool import UNIQUE_VIOLATION, ConnectionPool
 from holdfast.adapters.postgres.text import parameter
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Command, Prune, Reply, Wake
+from holdfast.model.commands import Command, Prune, R, Wake
 
 TRIES = 5
 """How often a batch is sent that the server took back because others were at the same rows."""
@@ -39,18 +40,19 @@ class Client:
         address: Address,
         size: int,
         statements: dict[str, bytes],
-        server: Server,
+        server: ServerInfo,
         name: str,
         clock: Clock | None,
     ) -> None:
         self._address = address
         self._statements = statements
         self._clock = clock
-        self.pool = Pool(address, size, prepares=server.is_direct)
+        self.pool = ConnectionPool(address, size, prepares=server.is_direct)
         self._throttles = {
-            Wake.WORKERS: Throttle(name, self.notify),
-            Wake.WAITERS: Throttle(f"{name} {WAITERS}", self.notify),
+            wake: Throttle(announcement(name, wake), self.notify)
+            for wake in (Wake.WAITERS, Wake.WORKERS)
         }
+        self._to_holders = announcement(name, Wake.HOLDERS)
         self._common: dict[str, Any] = {"wait": str(round(address.timeout * 800))}
         if server.must_ask_for_sync:
             self._common["sync"] = True
@@ -62,10 +64,10 @@ class Client:
 
     # --- commands ---------------------------------------------------------------------------------
 
-    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
         return await decisions.apply(self, commands, batch.kind_of)
 
-    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
         commands = [command for group in groups for command in group.commands]
         wake = max(command.wake for command in commands)
         try:
@@ -75,7 +77,7 @@ class Client:
                 raise
             # A checkpoint is there already, as after a lost answer: rare enough to decide it here.
             return await decisions.apply(self, commands, batch.kind_without_repeats)
-        replies: list[Reply] = []
+        replies: list[Any] = []
         for group, raw in zip(groups, batch.unpack(answer), strict=True):
             replies += batch.replies(group, raw)
         return replies
@@ -85,13 +87,13 @@ class Client:
         envelope |= self._common
         if self._clock is not None:
             envelope |= {"wall": self._clock.now(), "mono": self._clock.monotonic()}
-        if wake is not Wake.NOBODY and (message := self._throttles[wake].next()):
+        if message := self._message(wake):
             envelope["notify"] = message
-        given = [batch.sealed(envelope)]
+        arguments = [batch.sealed(envelope)]
         tries = 0
         while True:
             try:
-                return await self.pool.call(self._statements["apply"], given, prepare=True)
+                return await self.pool.call(self._statements["apply"], arguments, prepare=True)
             except ServerError as error:
                 tries += 1
                 if error.sqlstate == UNIQUE_VIOLATION:
@@ -100,13 +102,22 @@ class Client:
                     raise explain(error, self._address.shown) from None
             await asyncio.sleep(random.uniform(0, 0.005) * 2**tries)
 
+    def _message(self, wake: Wake) -> str | None:
+        """What the batch says to other processes. Holders are never kept waiting: what takes a
+        lease away is rare."""
+        if wake is Wake.HOLDERS:
+            return self._to_holders
+        return None if wake is Wake.NOBODY else self._throttles[wake].next()
+
     # --- decisions made here ----------------------------------------------------------------------
 
-    async def load(self, needs: Needs) -> Loaded:
+    async def load(self, needs: Needs) -> LoadedFacts:
         answer = await self.read("facts", self.mono(), facts.question(needs))
         return facts.loaded(answer, self.wall())
 
-    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+    async def commit(
+        self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
+    ) -> Sequence[bool]:
         try:
             answer = await self._call(changes.envelope(units), wake)
         except ServerError as error:

@@ -28,7 +28,7 @@ from holdfast.errors import StoreUnavailable
 Parameters = Sequence[bytes | None]
 TRUSTED = 0.01
 """How long a connection is taken to be alive after an answer, in seconds."""
-_GOOD = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+_SUCCESS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _NOT_PREPARED = "26000"
 
 
@@ -92,7 +92,7 @@ class Connection:
         prepares: bool = False,
     ) -> Connection:
         """Connect. Raises psycopg.Error or TimeoutError."""
-        async with asyncio.timeout(address.patience):
+        async with asyncio.timeout(address.connect_timeout):
             link = await AsyncConnection.connect(
                 conninfo or address.conninfo, autocommit=True, prepare_threshold=None
             )
@@ -195,7 +195,7 @@ class Connection:
             self._lose(_text(result) or "the server closed the connection")
             return
         if reply is not None and not reply.done():
-            if result.status in _GOOD:
+            if result.status in _SUCCESS:
                 reply.set_result(result.get_value(0, 0) if result.ntuples else None)
             else:
                 reply.set_exception(ServerError(_sqlstate(result), _text(result)))
@@ -208,9 +208,9 @@ class Connection:
             return False
         if self._preparing:
             self._preparing = False
-            self._prepares = result.status in _GOOD
+            self._prepares = result.status in _SUCCESS
             self._prepared[self._asked[0]] = _name(self._asked[0])
-        elif result.status not in _GOOD and _sqlstate(result) == _NOT_PREPARED:
+        elif result.status not in _SUCCESS and _sqlstate(result) == _NOT_PREPARED:
             self._prepares = False
         else:
             return False
@@ -227,7 +227,7 @@ class Connection:
         else:
             self._lose(f"no answer within {self._address.timeout:g} s")
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, reason: str) -> None:
         """This connection is over. Whether the server did what it was asked to is not known."""
         if not self.open:
             return
@@ -242,9 +242,8 @@ class Connection:
         if reply is not None and not reply.done():
             reply.set_exception(
                 StoreUnavailable(
-                    f"the connection to {self._address.shown} was lost ({_first_line(why)}); what "
-                    "was under way may "
-                    "or may not have been written"
+                    f"the connection to {self._address.shown} was lost ({_first_line(reason)}); "
+                    "what was under way may or may not have been written"
                 )
             )
         self._on_lost(self)

@@ -9,15 +9,24 @@ from importlib.resources.abc import Traversable
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 
+from holdfast.adapters.compatibility import (
+    FORMAT,
+    FORMAT_NAME,
+    OLDEST_NAME,
+    refuse_newer_schema,
+    refuse_other_format,
+)
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.connection import ServerError
-from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
+from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable, Unwritable
 
 OLDEST_SERVER = 130000
+OLDEST_USABLE_SCHEMA = 11
+"""Programs that know this schema or a later one can use what this one writes."""
 MIGRATING = 0x686F6C64  # "hold": the advisory lock under which schemas are changed
 
 
-class Server:
+class ServerInfo:
     """What was found out about the server when it was opened."""
 
     def __init__(self, settings: dict[str, str], *, is_direct: bool) -> None:
@@ -37,7 +46,7 @@ class Server:
         return self.settings["fsync"] == "off" or self.settings["full_page_writes"] == "off"
 
 
-async def prepare(address: Address) -> Server:
+async def prepare(address: Address) -> ServerInfo:
     """Check the server and bring the schema up to date. Raises ConfigurationError when it can't be
     used."""
     link = await connect(address)
@@ -56,7 +65,7 @@ async def connect(address: Address, conninfo: str | None = None) -> AsyncConnect
     """One for looking and migrating; `conninfo` leads elsewhere. Raises ConfigurationError or
     StoreUnavailable."""
     try:
-        async with asyncio.timeout(address.patience):
+        async with asyncio.timeout(address.connect_timeout):
             return await AsyncConnection.connect(
                 conninfo or address.conninfo, autocommit=True, prepare_threshold=None
             )
@@ -74,12 +83,48 @@ SETTINGS = (
 )
 
 
-async def look_at(link: AsyncConnection, address: Address) -> Server:
+LOOK_ALIKES = {
+    "CockroachDB": "CockroachDB",
+    "-YB-": "YugabyteDB",
+    "Redshift": "Amazon Redshift",
+    "Greenplum": "Greenplum",
+    "Materialize": "Materialize",
+    "RisingWave": "RisingWave",
+    "CrateDB": "CrateDB",
+    "QuestDB": "QuestDB",
+    "openGauss": "openGauss",
+    "GaussDB": "GaussDB",
+}
+"""Signs in the answer to `version()` by which databases that speak PostgreSQL's protocol, and are
+something else, can be told."""
+
+
+def look_alike(version: str) -> str | None:
+    """What a server is that only looks like PostgreSQL; None if it is PostgreSQL."""
+    for sign, name in LOOK_ALIKES.items():
+        if sign in version:
+            return name
+    return None if version.startswith("PostgreSQL ") else version.partition(" (")[0] or "unknown"
+
+
+async def refuse_look_alike(link: AsyncConnection, address: Address) -> None:
+    """Before anything else is asked: what follows is meant for PostgreSQL."""
+    row = await (await link.execute("SELECT version()")).fetchone()
+    name = look_alike(str(row[0]) if row else "")
+    if name is not None:
+        raise ConfigurationError(
+            f"{address.shown} is {name}, which only looks like PostgreSQL: the order of events "
+            "rests on PostgreSQL's advisory locks and row locks. Use PostgreSQL 13 or newer"
+        )
+
+
+async def look_at(link: AsyncConnection, address: Address) -> ServerInfo:
+    await refuse_look_alike(link, address)
     cursor = await link.execute(
         "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)]
     )
     settings = {str(name): str(value) for name, value in await cursor.fetchall()}
-    server = Server(settings, is_direct=await is_direct(link))
+    server = ServerInfo(settings, is_direct=await is_direct(link))
     _refuse_unsafe(server.settings, address.shown)
     return server
 
@@ -89,23 +134,21 @@ async def is_direct(link: AsyncConnection) -> bool:
     return row == (link.pgconn.backend_pid,)
 
 
-def _refuse_unsafe(found: dict[str, str], shown: str) -> None:
-    if int(found["server_version_num"]) < OLDEST_SERVER:
+def _refuse_unsafe(settings: dict[str, str], shown: str) -> None:
+    if int(settings["server_version_num"]) < OLDEST_SERVER:
         raise ConfigurationError(
-            f"{shown} is PostgreSQL {found['server_version_num']}: holdfast needs 13 or newer"
+            f"{shown} is PostgreSQL {settings['server_version_num']}: holdfast needs 13 or newer"
         )
-    if found["server_encoding"] != "UTF8":
+    if settings["server_encoding"] != "UTF8":
         raise ConfigurationError(
-            f"{shown} stores text as {found['server_encoding']}, which can't hold every character: "
-            "create the database "
-            "with ENCODING 'UTF8'"
+            f"{shown} stores text as {settings['server_encoding']}, which can't hold every "
+            "character: create the database with ENCODING 'UTF8'"
         )
-    if found["transaction_isolation"] != "read committed":
+    if settings["transaction_isolation"] != "read committed":
         raise ConfigurationError(
-            f"{shown} begins transactions as {found['transaction_isolation']!r}, under which busy "
-            "workers would refuse "
-            "one another's commits: ALTER ROLE … IN DATABASE … SET default_transaction_isolation = "
-            "'read committed'"
+            f"{shown} begins transactions as {settings['transaction_isolation']!r}, under which "
+            "busy workers would refuse one another's commits: ALTER ROLE … IN DATABASE … SET "
+            "default_transaction_isolation = 'read committed'"
         )
 
 
@@ -121,7 +164,7 @@ def scripts() -> list[tuple[int, Traversable]]:
             for entry in folder.iterdir()
             if entry.name.endswith(".sql")
         ),
-        key=lambda found: found[0],
+        key=lambda script: script[0],
     )
 
 
@@ -134,7 +177,9 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
     because all others would wait behind it."""
     known = scripts()
     newest = known[-1][0]
-    if await stored_version(link, address) == newest:
+    version = await stored_version(link, address)
+    if version == newest:
+        await refuse_other_schema(link, address, version, newest)
         return
     async with link.transaction(), link.cursor() as cursor:
         await cursor.execute(
@@ -142,8 +187,7 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
         )
         await cursor.execute("SET LOCAL lock_timeout = '5s'")
         version = await stored_version(link, address)
-        if version > newest:
-            await refuse_newer(cursor, address, version, newest)
+        await refuse_other_schema(link, address, version, newest)
         if version == 0:
             await _create(cursor, address)
         await cursor.execute(f"SET LOCAL search_path TO {address.quoted_schema}, pg_temp")  # type: ignore[arg-type]
@@ -153,6 +197,12 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
                 await cursor.execute(
                     "INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, script.name)
                 )
+        if version < newest:
+            await cursor.executemany(
+                "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET "
+                "value = excluded.value",
+                [(FORMAT_NAME, str(FORMAT)), (OLDEST_NAME, str(OLDEST_USABLE_SCHEMA))],
+            )
 
 
 _IS_THERE = (
@@ -195,17 +245,16 @@ async def _create(cursor: AsyncCursor, address: Address) -> None:
     )
 
 
-async def refuse_newer(cursor: AsyncCursor, address: Address, version: int, newest: int) -> None:
-    """Newer schemas say which older programs may still use them."""
-    await cursor.execute(
-        f"SELECT value FROM {address.quoted_schema}.meta WHERE name = 'oldest_usable_schema'"  # type: ignore[arg-type]
-    )
-    row = await cursor.fetchone()
-    if row is None or int(row[0]) > newest:
-        raise ConfigurationError(
-            f"{address.shown} was migrated by a newer holdfast (schema {version}, here {newest}): "
-            "upgrade holdfast"
-        )
+async def refuse_other_schema(
+    link: AsyncConnection, address: Address, version: int, newest: int
+) -> None:
+    """Raise ConfigurationError for a store that this program can't use."""
+    if version == 0:
+        return
+    cursor = await link.execute(f"SELECT name, value FROM {address.quoted_schema}.meta")  # type: ignore[arg-type]
+    noted = dict(await cursor.fetchall())
+    refuse_other_format(noted.get(FORMAT_NAME), address.shown)
+    refuse_newer_schema(version, noted.get(OLDEST_NAME), newest, address.shown)
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -240,11 +289,17 @@ def _one_line(text: str) -> str:
 HELD = "HF001"
 """What the triggers of a store raise that takes part in a move: see mover.py."""
 
+UNWRITABLE = ("22", "23", "54")
+"""Classes of refusals for what a command holds: bad data, broken constraints, limits passed."""
+
 CAUSES = {
     "53100": "its disk is full; nothing was accepted. Free some space, then try again",
-    "53300": "it has no connection left; nothing was accepted. Raise max_connections, or lower pool= in the URLs",
-    "55P03": "a row stayed locked by somebody else; nothing was accepted. Does a psql session hold a transaction open?",
-    "57014": "the statement was cancelled, by an administrator or statement_timeout; nothing was accepted",
+    "53300": "it has no connection left; nothing was accepted. Raise max_connections, or lower "
+    "pool= in the URLs",
+    "55P03": "a row stayed locked by somebody else; nothing was accepted. Does a psql session "
+    "hold a transaction open?",
+    "57014": "the statement was cancelled, by an administrator or statement_timeout; nothing was "
+    "accepted",
     "25006": "it is a read-only standby now; nothing was accepted. With several hosts in the URL, "
     "target_session_attrs=read-write finds the new primary",
     "42501": "this user may not do that; grant it the rights on the schema",
@@ -258,6 +313,8 @@ def explain(error: ServerError, shown: str, *, opening: bool = False) -> Holdfas
     'unavailable', too."""
     cause = CAUSES.get(error.sqlstate)
     text = _one_line(str(error))
+    if not opening and error.sqlstate.startswith(UNWRITABLE):
+        return Unwritable(f"it can't be stored: {text} ({error.sqlstate})")
     if error.sqlstate == HELD:
         return StoreUnavailable(f"{shown} {text}; nothing was accepted")
     if opening and error.sqlstate[:2] in ("42", "3F", "28"):

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.adapters.decisions import Loaded, Needs
+from holdfast.adapters.decisions import LoadedFacts, Needs
 from holdfast.adapters.postgres.text import seal, unseal
 from holdfast.model.lane import Lane
 from holdfast.model.machine.facts import LetterFacts, LockFacts, Now, RecordFacts, RunFacts
 
 
-class Answer(Struct):
+class FactsAnswer(Struct):
     """What the statement `facts` answers."""
 
     now: float
@@ -28,25 +28,25 @@ class Answer(Struct):
     records: list[tuple[Any, ...]]
 
 
-_decode = msgspec.json.Decoder(Answer).decode
+_decode = msgspec.json.Decoder(FactsAnswer).decode
 
 
 def question(needs: Needs) -> bytes:
     return seal(msgspec.json.encode(needs))
 
 
-def loaded(answer: bytes, wall: float | None) -> Loaded:
+def loaded(answer: bytes, wall: float | None) -> LoadedFacts:
     """`wall` is that of the clock that a test moves; for others there is one time."""
-    found = _decode(unseal(answer))
-    return Loaded(
-        Now(found.now if wall is None else wall, found.now),
-        runs={run.id: run for run in found.runs},
-        keys={(tenant, key): run for tenant, key, run in found.keys},
-        slots={(tenant, pipeline): run for tenant, pipeline, run in found.slots},
-        lanes={row[0]: Lane(*row) for row in found.lanes},
-        locks={row[0]: LockFacts(*row) for row in found.locks},
-        letters={row[0]: LetterFacts(*row) for row in found.letters},
-        checkpoints={(run, step, key): epoch for run, step, key, epoch in found.checkpoints},
-        quarantined={(run, step): count for run, step, count in found.quarantined},
-        records={row[0]: RecordFacts(*row) for row in found.records},
+    facts = _decode(unseal(answer))
+    return LoadedFacts(
+        Now(facts.now if wall is None else wall, facts.now),
+        runs={run.id: run for run in facts.runs},
+        keys={(tenant, key): run for tenant, key, run in facts.keys},
+        slots={(tenant, pipeline): run for tenant, pipeline, run in facts.slots},
+        lanes={row[0]: Lane(*row) for row in facts.lanes},
+        locks={row[0]: LockFacts(*row) for row in facts.locks},
+        letters={row[0]: LetterFacts(*row) for row in facts.letters},
+        checkpoints={(run, step, key): epoch for run, step, key, epoch in facts.checkpoints},
+        quarantined={(run, step): count for run, step, count in facts.quarantined},
+        records={row[0]: RecordFacts(*row) for row in facts.records},
     )

@@ -21,18 +21,18 @@ from holdfast.ports.health import (
     Findings,
     abandoned,
     clock_difference,
-    found,
     is_remote,
+    make_finding,
     milliseconds,
     open_air,
     round_trip,
 )
 
-BESIDE = 2
+EXTRA_CONNECTIONS = 2
 """Connections of a process beside its pool: for other threads, and to listen."""
 LONG = 300.0
 """Seconds after which a transaction holds up vacuum noticeably."""
-PATIENCE = 2.0
+NOTIFY_TIMEOUT = 2.0
 """How long to wait for our own notification, in seconds."""
 SHORT = 2000
 """Milliseconds of statement_timeout that a large batch may need."""
@@ -64,7 +64,7 @@ async def _looked_at(link: AsyncConnection, address: Address, connected: float) 
     settings = await _settings(link)
     yield _durable(settings)
     yield _vacuum(settings)
-    yield _patience(settings)
+    yield _lock_timeouts(settings)
     yield await _connections(link, address)
     yield await _pooler(link)
     yield await _wake_ups(link, address)
@@ -78,7 +78,7 @@ async def _looked_at(link: AsyncConnection, address: Address, connected: float) 
             yield await _leases(link, address)
 
 
-async def _one(link: AsyncConnection, sql: LiteralString, *values: Any) -> tuple[Any, ...]:
+async def _fetch_row(link: AsyncConnection, sql: LiteralString, *values: Any) -> tuple[Any, ...]:
     row = await (await link.execute(sql, values or None)).fetchone()
     assert row is not None, "these queries answer one row"
     return row
@@ -99,21 +99,21 @@ async def _reachable(link: AsyncConnection, connected: float) -> Finding:
 async def _server(link: AsyncConnection, address: Address) -> Finding:
     """Raises what `open` would."""
     await database.look_at(link, address)
-    (version,) = await _one(link, "SELECT current_setting('server_version')")
-    return found("server", f"PostgreSQL {version}")
+    (version,) = await _fetch_row(link, "SELECT current_setting('server_version')")
+    return make_finding("server", f"PostgreSQL {version}")
 
 
 async def _primary(link: AsyncConnection) -> Finding:
-    standby, read_only = await _one(
+    standby, read_only = await _fetch_row(
         link, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
     )
-    return found(
+    return make_finding(
         "role",
         "a standby" if standby else "read-only" if read_only else "primary",
         fail=standby or read_only,
         why="a store has to be written to",
-        fix="name the primary; with several hosts in the URL target_session_attrs=read-write finds it. Read-only for "
-        "another reason: ALTER ROLE … RESET default_transaction_read_only",
+        fix="name the primary; with several hosts in the URL target_session_attrs=read-write "
+        "finds it. Read-only for another reason: ALTER ROLE … RESET default_transaction_read_only",
     )
 
 
@@ -129,8 +129,8 @@ def hosts_of(address: Address) -> list[str]:
 
 async def _ahead(link: AsyncConnection) -> float:
     before = time.time()
-    (there,) = await _one(link, "SELECT extract(epoch FROM clock_timestamp())::float8")
-    return there - (before + time.time()) / 2
+    (server_time,) = await _fetch_row(link, "SELECT extract(epoch FROM clock_timestamp())::float8")
+    return server_time - (before + time.time()) / 2
 
 
 SETTINGS = (
@@ -159,7 +159,7 @@ def _durable(settings: dict[str, str]) -> Finding:
         if settings["synchronous_commit"] == "off"
         else ""
     )
-    return found(
+    return make_finding(
         "durability",
         seen + asks,
         fail=settings["fsync"] == "off" or settings["full_page_writes"] == "off",
@@ -170,20 +170,21 @@ def _durable(settings: dict[str, str]) -> Finding:
 
 def _vacuum(settings: dict[str, str]) -> Finding:
     on = settings["autovacuum"] == settings["track_counts"] == "on"
-    return found(
+    return make_finding(
         "autovacuum",
         "on"
         if on
         else f"autovacuum {settings['autovacuum']}, track_counts {settings['track_counts']}",
         warn=not on,
-        why="queues change the same rows all the time: without vacuum every claim gets slower by the hour",
+        why="queues change the same rows all the time: without vacuum every claim gets slower by "
+        "the hour",
         fix="set autovacuum = on and track_counts = on in postgresql.conf, then reload",
     )
 
 
-def _patience(settings: dict[str, str]) -> Finding:
+def _lock_timeouts(settings: dict[str, str]) -> Finding:
     limit = int(settings["statement_timeout"])
-    return found(
+    return make_finding(
         "statement_timeout",
         f"{limit} ms" if limit else "none",
         warn=0 < limit < SHORT,
@@ -196,26 +197,27 @@ def _patience(settings: dict[str, str]) -> Finding:
 
 
 async def _connections(link: AsyncConnection, address: Address) -> Finding:
-    most, reserved, used = await _one(
+    most, reserved, used = await _fetch_row(
         link,
         "SELECT current_setting('max_connections')::int, "
         "current_setting('superuser_reserved_connections')::int, "
         "(SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend')",
     )
-    free, needed = most - reserved - used, address.pool + BESIDE
-    return found(
+    free, needed = most - reserved - used, address.pool + EXTRA_CONNECTIONS
+    return make_finding(
         "connections",
         f"{used} of {most} in use; a process takes up to {needed}, so there is room for "
         f"{max(0, free) // needed} more",
         warn=free < needed,
         why="a worker that gets no connection accepts nothing and executes nothing",
-        fix="raise max_connections, lower pool= in the URL, start fewer processes, or put a pooler in front",
+        fix="raise max_connections, lower pool= in the URL, start fewer processes, or put a "
+        "pooler in front",
     )
 
 
 async def _pooler(link: AsyncConnection) -> Finding:
     direct = [await database.is_direct(link) for _ in range(3)]
-    return found(
+    return make_finding(
         "pooler",
         "none in between"
         if all(direct)
@@ -225,16 +227,16 @@ async def _pooler(link: AsyncConnection) -> Finding:
 
 async def _wake_ups(link: AsyncConnection, address: Address) -> Finding:
     if address.listen == "":
-        return found("notifications", "listen=off: idle workers look every 50 ms instead")
+        return make_finding("notifications", "listen=off: idle workers look every 50 ms instead")
     took = await _notified(link, address)
-    return found(
+    return make_finding(
         "notifications",
         "arrive in " + milliseconds(took)
         if took is not None
-        else f"none arrived within {PATIENCE:g} s",
+        else f"none arrived within {NOTIFY_TIMEOUT:g} s",
         warn=took is None,
-        why="without them every idle worker asks the server 20 times a second; a pooler in transaction mode takes "
-        "LISTEN and never delivers anything",
+        why="without them every idle worker asks the server 20 times a second; a pooler in "
+        "transaction mode takes LISTEN and never delivers anything",
         fix="add listen=host:port of the server itself to the store's URL, past the pooler",
     )
 
@@ -242,20 +244,20 @@ async def _wake_ups(link: AsyncConnection, address: Address) -> Finding:
 async def _notified(link: AsyncConnection, address: Address) -> float | None:
     """The seconds until our own notification came; None when it did not."""
     channel = f"holdfast_doctor_{new_token()[:12].lower()}"
-    ear = await database.connect(address, address.listen)
+    listener = await database.connect(address, address.listen)
     try:
-        await ear.execute(f'LISTEN "{channel}"')  # type: ignore[arg-type]
+        await listener.execute(f'LISTEN "{channel}"')  # type: ignore[arg-type]
         began = time.perf_counter()
         await link.execute("SELECT pg_notify(%s, '')", [channel])
-        async for _ in ear.notifies(timeout=PATIENCE, stop_after=1):
+        async for _ in listener.notifies(timeout=NOTIFY_TIMEOUT, stop_after=1):
             return time.perf_counter() - began
         return None
     finally:
-        await ear.close()
+        await listener.close()
 
 
 async def _long_transactions(link: AsyncConnection) -> Finding:
-    oldest, who = await _one(
+    oldest, session = await _fetch_row(
         link,
         "SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8, "
         "(array_agg(format('pid %%s of %%s, %%s', pid, usename, state) ORDER BY xact_start))[1] "
@@ -263,12 +265,13 @@ async def _long_transactions(link: AsyncConnection) -> Finding:
         "backend_type = %s",
         "client backend",
     )
-    return found(
+    return make_finding(
         "long transactions",
-        f"the oldest lasts {humanise(oldest)} ({who})" if who else "none",
+        f"the oldest lasts {humanise(oldest)} ({session})" if session else "none",
         warn=oldest > LONG,
         why="what has ended since it began can't be cleaned up: claims get slower until it ends",
-        fix="end it: SELECT pg_terminate_backend(pid). idle_in_transaction_session_timeout prevents forgotten ones",
+        fix="end it: SELECT pg_terminate_backend(pid). idle_in_transaction_session_timeout "
+        "prevents forgotten ones",
     )
 
 
@@ -277,17 +280,16 @@ async def _long_transactions(link: AsyncConnection) -> Finding:
 
 async def _schema(link: AsyncConnection, address: Address) -> Finding:
     version, newest = await database.stored_version(link, address), database.scripts()[-1][0]
-    if version > newest:
-        async with link.cursor() as cursor:
-            await database.refuse_newer(cursor, address, version, newest)
+    await database.refuse_other_schema(link, address, version, newest)
     behind = f", here {newest}" if version != newest else ""
-    return found(
+    return make_finding(
         SCHEMA,
         f"{address.schema}: version {version}{behind}"
         if version
         else f"{address.schema} is not there yet",
         warn=version < newest,
-        why="the next process that opens the store brings it up to date, while workers of the version before go on",
+        why="the next process that opens the store brings it up to date, while workers of the "
+        "version before go on",
         fix="start a worker, or `holdfast doctor --fix`",
     )
 
@@ -303,7 +305,7 @@ TABLES = (
 
 
 async def _rights(link: AsyncConnection, address: Address) -> Finding:
-    user, exists = await _one(
+    user, exists = await _fetch_row(
         link,
         "SELECT quote_ident(current_user), to_regnamespace(%s) IS NOT NULL",
         address.quoted_schema,
@@ -312,25 +314,26 @@ async def _rights(link: AsyncConnection, address: Address) -> Finding:
 
 
 async def _may_use(link: AsyncConnection, address: Address, user: str) -> Finding:
-    (usable,) = await _one(link, "SELECT has_schema_privilege(%s, 'USAGE')", address.schema)
-    (lacking,) = await _one(link, TABLES, address.quoted_schema) if usable else ("anything in it",)
-    return found(
+    (usable,) = await _fetch_row(link, "SELECT has_schema_privilege(%s, 'USAGE')", address.schema)
+    (lacking,) = (
+        await _fetch_row(link, TABLES, address.quoted_schema) if usable else ("anything in it",)
+    )
+    return make_finding(
         "rights",
         f"{user} may not use {lacking}"
         if lacking
         else f"{user} may use the schema {address.schema}",
         fail=bool(lacking),
         why="every command reads and writes these tables and sequences",
-        fix=f"as their owner: GRANT USAGE ON SCHEMA {address.quoted_schema} TO {user}; GRANT SELECT, INSERT, UPDATE, "
-        f"DELETE ON ALL TABLES IN SCHEMA {address.quoted_schema} TO {user}; GRANT USAGE, SELECT ON "
-        "ALL SEQUENCES IN "
-        f"SCHEMA {address.quoted_schema} TO {user}",
+        fix=f"as their owner: GRANT USAGE ON SCHEMA {address.quoted_schema} TO {user}; GRANT "
+        f"SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {address.quoted_schema} TO "
+        f"{user}; GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {address.quoted_schema} TO {user}",
     )
 
 
 async def _may_create(link: AsyncConnection, address: Address, user: str) -> Finding:
-    (may,) = await _one(link, "SELECT has_database_privilege(current_database(), 'CREATE')")
-    return found(
+    (may,) = await _fetch_row(link, "SELECT has_database_privilege(current_database(), 'CREATE')")
+    return make_finding(
         "rights",
         f"{user} may {'' if may else 'not '}create the schema {address.schema}",
         fail=not may,

@@ -2,9 +2,10 @@
 arrive.
 
 A pooler in transaction mode takes LISTEN and never delivers anything, so the listener notifies
-itself once before it believes that notifications arrive. `listen=host:port` in the URL leads past a pooler;
-`listen=off` polls from the start. What is polled is one number, the last position of the outbox:
-whatever gives others something to do takes one."""
+itself once before it believes that notifications arrive. `listen=host:port` in the URL leads past a
+pooler; `listen=off` polls from the start. What is polled are two numbers: the last position of the
+outbox, because whatever gives others something to do takes one, and of the audit, because whoever
+takes a lease away leaves an entry there."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from typing import Protocol
 
 import psycopg
 
+from holdfast.adapters.notifier import announced
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.client import Client
 from holdfast.adapters.postgres.connection import Connection, ServerError
-from holdfast.adapters.postgres.notifications import WAITERS
 from holdfast.errors import StoreUnavailable
 from holdfast.model.commands import Wake
 
@@ -27,30 +28,30 @@ POLL = 0.05
 """How often to look where notifications do not arrive, in seconds."""
 RETRY = 1.0
 """How long to poll before trying to listen again, in seconds."""
-DEAF = 60.0
+MAX_RETRY = 60.0
 """The most that this grows to while notifications are found not to arrive."""
 PROBE = 5.0
 """How long to wait for our own probe."""
 
 
 class Notify(Protocol):
-    def __call__(self, wake: Wake = Wake.WORKERS) -> None: ...
+    def __call__(self, wake: Wake = Wake.HOLDERS) -> None: ...
 
 
 class Listener:
-    """Runs on the loop of the store's thread. `notify` is called whenever another process may have done
-    something."""
+    """Runs on the loop of the store's thread. `notify` is called whenever another process may have
+    done something."""
 
     def __init__(self, address: Address, client: Client, own_name: str, notify: Notify) -> None:
         self._address = address
         self._client = client
-        self._own_name = own_name.encode()
+        self._own_name = own_name
         self._probe = f"{own_name}?".encode()
         self._notify = notify
-        self._newest = b""
-        self.hears = False
+        self._newest: tuple[bytes, bytes] = (b"", b"")
+        self.is_listening = False
         """Whether notifications arrive."""
-        self._said_why = ""
+        self._last_warning = ""
 
     async def run(self) -> None:
         pause = RETRY
@@ -60,26 +61,26 @@ class Listener:
                     await self._listen()
                 pause = RETRY
             except (psycopg.Error, OSError, TimeoutError, StoreUnavailable, ServerError) as error:
-                self._say(
+                self._warn_once(
                     f"can't listen for wake-ups at {self._address.shown}, polling instead: {error}"
                 )
                 pause = RETRY
-            except NotHeard:
-                self._say(
+            except NotDelivered:
+                self._warn_once(
                     f"{self._address.shown} delivers no notifications, polling every "
                     f"{POLL * 1000:.0f} ms instead. "
                     "Behind a pooler in transaction mode, add listen=host:port of the server "
                     "itself to the URL"
                 )
-                pause = min(2 * pause, DEAF)
-            self.hears = False
+                pause = min(2 * pause, MAX_RETRY)
+            self.is_listening = False
             await self._poll(pause)
 
-    def _say(self, why: str) -> None:
+    def _warn_once(self, reason: str) -> None:
         """Once per reason."""
-        if why != self._said_why:
-            log.warning("%s", why)
-            self._said_why = why
+        if reason != self._last_warning:
+            log.warning("%s", reason)
+            self._last_warning = reason
 
     # --- notifications ----------------------------------------------------------------------------
 
@@ -87,24 +88,24 @@ class Listener:
         """Listen until the connection is lost."""
         lost, probed = asyncio.Event(), asyncio.Event()
 
-        def heard(payload: bytes) -> None:
+        def received(payload: bytes) -> None:
             if payload == self._probe:
                 probed.set()
                 return
-            who, _, what = payload.partition(b" ")
-            if who != self._own_name and not who.endswith(b"?"):  # which is another one's probe
-                self._notify(Wake.WAITERS if what == WAITERS.encode() else Wake.WORKERS)
+            sender, wake = announced(payload.decode())
+            if sender != self._own_name and not sender.endswith("?"):  # no probe
+                self._notify(wake)
 
         channel = (await self._client.read("channel")).decode()
         connection = await Connection.make(
             self._address, lambda _: None, lambda _: lost.set(), self._address.listen
         )
         try:
-            connection.on_notice = heard
+            connection.on_notice = received
             await connection.call(f'LISTEN "{channel}"'.encode())
             await self._try(probed)
-            self.hears, self._said_why = True, ""
-            self._notify()  # something may have happened before we heard
+            self.is_listening, self._last_warning = True, ""
+            self._notify()  # something may have happened before we listened
             await lost.wait()
             self._notify()
         finally:
@@ -116,7 +117,7 @@ class Listener:
             async with asyncio.timeout(PROBE):
                 await probed.wait()
         except TimeoutError:
-            raise NotHeard from None
+            raise NotDelivered from None
 
     # --- polling ----------------------------------------------------------------------------------
 
@@ -130,10 +131,16 @@ class Listener:
             except (StoreUnavailable, ServerError):
                 await asyncio.sleep(RETRY)
                 return
-            if newest != self._newest:
-                self._newest = newest
-                self._notify()
+            self._compare(newest)
+
+    def _compare(self, answer: bytes) -> None:
+        event, _, audit = answer.partition(b" ")
+        known, self._newest = self._newest, (event, audit)
+        if audit != known[1]:
+            self._notify(Wake.HOLDERS)
+        elif event != known[0]:
+            self._notify(Wake.WORKERS)
 
 
-class NotHeard(Exception):
+class NotDelivered(Exception):
     """Our own notification did not arrive."""

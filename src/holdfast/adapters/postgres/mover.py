@@ -19,16 +19,16 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from holdfast.adapters import decisions
 from holdfast.adapters.arranging import Group
-from holdfast.adapters.decisions import Loaded, Needs, Unit
+from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
 from holdfast.adapters.postgres import batch, changes, database, facts, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.connection import ServerError
-from holdfast.adapters.postgres.rows import ADOPT, export, export_runs, one, rows
+from holdfast.adapters.postgres.rows import ADOPT, export, export_runs, one_row, rows
 from holdfast.adapters.postgres.text import seal_text
 from holdfast.errors import HoldfastError
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Prune, Reply, Sweep, Wake
-from holdfast.ports.mover import Holder, Kind, Mark, Numbers, Page, Standing
+from holdfast.model.commands import Prune, Sweep, Wake
+from holdfast.ports.mover import Holder, Kind, MoveMark, MoveState, Numbers, Page
 
 ALL = 1 << 40
 LOCK_TIMEOUT = "20s"
@@ -83,15 +83,15 @@ class PostgresMover:
 
     # --- the mark ---------------------------------------------------------------------------------
 
-    async def standing(self) -> Standing:
+    async def move_state(self) -> MoveState:
         async with self._transaction() as cursor:
-            mark, empty, count, last_run, position = await one(cursor, _STANDING)
+            mark, empty, count, last_run, position = await one_row(cursor, _STANDING)
             held = await rows(cursor, _HOLDERS, {"mono": await self._mono(cursor)})
         holders = [Holder(*row) for row in held]
         numbers = Numbers(position, position)  # here they are one
-        return Standing(reads.mark(mark.encode()), empty, count, numbers, last_run, holders)
+        return MoveState(reads.mark(mark.encode()), empty, count, numbers, last_run, holders)
 
-    async def hold(self, mark: Mark) -> None:
+    async def hold(self, mark: MoveMark) -> None:
         async with self._transaction() as cursor:
             await cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
             tables = await _tables(cursor)
@@ -130,14 +130,16 @@ class PostgresMover:
         async with self._transaction() as cursor:
             await ADOPT[kind](cursor, await self._mono(cursor), records)
 
-    async def go_on_from(self, numbers: Numbers) -> None:
+    async def continue_from(self, numbers: Numbers) -> None:
         async with self._transaction() as cursor:
             await cursor.execute(_POSITIONS, {"least": max(numbers.seq, numbers.position)})
 
     async def _mono(self, cursor: AsyncCursor) -> float:
         if self._clock is not None:
             return self._clock.monotonic()
-        [now] = await one(cursor, "SELECT extract(epoch FROM clock_timestamp())::double precision")
+        [now] = await one_row(
+            cursor, "SELECT extract(epoch FROM clock_timestamp())::double precision"
+        )
         return now
 
 
@@ -155,14 +157,16 @@ class _InTransaction:
         assert row is not None
         return row[0].encode() if isinstance(row[0], str) else msgspec.json.encode(row[0])
 
-    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
         raise NotImplementedError("a mover has nothing to apply")
 
-    async def load(self, needs: Needs) -> Loaded:
+    async def load(self, needs: Needs) -> LoadedFacts:
         question = facts.question(needs).decode()
         return facts.loaded(await self._value("facts", self._mono, question), self._wall)
 
-    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+    async def commit(
+        self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
+    ) -> Sequence[bool]:
         envelope = changes.envelope(units) | {"wait": "0", "wall": self._wall, "mono": self._mono}
         answer = await self._value("apply", batch.sealed(envelope).decode())
         return msgspec.json.decode(batch.unpack(answer)[0], type=list[bool])
@@ -178,7 +182,8 @@ class _InTransaction:
 
 _STANDING = """
 SELECT coalesce((SELECT value FROM meta WHERE name = 'mark'), ''),
-       NOT EXISTS (SELECT FROM requests) AND NOT EXISTS (SELECT FROM dead_letters) AND NOT EXISTS (SELECT FROM audit),
+       NOT EXISTS (SELECT FROM requests) AND NOT EXISTS (SELECT FROM dead_letters)
+           AND NOT EXISTS (SELECT FROM audit),
        (SELECT count(*) FROM requests), (SELECT id FROM requests ORDER BY seq DESC LIMIT 1),
        (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM positions)
 """
@@ -199,7 +204,10 @@ _POSITIONS = (
 
 
 async def _put(cursor: AsyncCursor, name: str, value: str) -> None:
-    sql = "INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    sql = (
+        "INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value "
+        "= excluded.value"
+    )
     await cursor.execute(sql, [name, seal_text(value)])
 
 

@@ -11,9 +11,6 @@ from holdfast.errors import StoreUnavailable
 INTERVAL = 0.02
 """Other processes are woken at most so often, in seconds."""
 
-WAITERS = "waiters"
-"""What is said behind a client's name if no worker need look for work."""
-
 
 class Throttle:
     """Decides which batches carry a message to other processes: the first, and then one per

@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.database import explain, explain_connecting
 from holdfast.errors import StoreUnavailable
 
 
-class Pool:
+class ConnectionPool:
     """Connects when needed, forgets what was lost, and lends the connection that was used last: it
     is the warmest."""
 
@@ -35,7 +35,7 @@ class Pool:
 
         Raises ServerError for what is worth another try, and for a unique violation.
         """
-        connection = self._idle_one() or await self._take()
+        connection = self._idle_connection() or await self._take()
         try:
             answer = await connection.call(sql, parameters, prepare=prepare)
         except ServerError as error:
@@ -64,7 +64,7 @@ class Pool:
         for connection in list(self._all):
             connection.close()
 
-    def _idle_one(self) -> Connection | None:
+    def _idle_connection(self) -> Connection | None:
         while self._idle:
             idle = self._idle.pop()
             if idle.is_alive():
@@ -75,13 +75,13 @@ class Pool:
         while True:
             if self._closed:
                 raise StoreUnavailable(f"the store {self._address.shown} is closed")
-            if idle := self._idle_one():
+            if idle := self._idle_connection():
                 return idle
             if len(self._all) + self._connecting < self._size:
                 return await self._connect()
-            lent = await self._wait()
-            if lent is not None and lent.open:
-                return lent
+            connection = await self._wait()
+            if connection is not None and connection.open:
+                return connection
 
     async def _connect(self) -> Connection:
         self._connecting += 1
@@ -119,11 +119,11 @@ class Pool:
     def _decline(self, turn: asyncio.Future[Connection | None]) -> None:
         """Pass on what was handed to somebody who no longer wants it."""
         if turn.done() and not turn.cancelled():
-            lent = turn.result()
-            if lent is None:
+            connection = turn.result()
+            if connection is None:
                 self._wake(None)
             else:
-                self._give_back(lent)
+                self._give_back(connection)
 
     def _give_back(self, connection: Connection) -> None:
         if self._closed:

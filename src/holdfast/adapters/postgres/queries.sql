@@ -1,7 +1,7 @@
 -- The reads. Each answers one JSON value; `-- name:` begins the next one. `:s.` stands for the
--- store's schema, `:run` for a run of all_runs as an array in the order of RunFacts, `:labelled` for the numbers of the runs that have the labels in
--- $7. Reads are planned for the values they are given (`$1 IS NULL`
--- disappears), so every filter finds its index.
+-- store's schema, `:run` for a run of all_runs as an array in the order of RunFacts, `:labelled`
+-- for the numbers of the runs that have the labels in $7. Reads are planned for the values they are
+-- given (`$1 IS NULL` disappears), so every filter finds its index.
 
 -- name: run
 SELECT coalesce(json_agg(:run), '[]') FROM :s.all_runs r WHERE id = $1
@@ -10,6 +10,11 @@ SELECT coalesce(json_agg(:run), '[]') FROM :s.all_runs r WHERE id = $1
 SELECT coalesce(json_agg(:run), '[]') FROM :s.all_runs r
 WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json)))
   AND state IN ('succeeded', 'failed', 'cancelled')
+
+-- name: unique_runs
+SELECT coalesce(json_agg(:run ORDER BY r.seq), '[]') FROM :s.open_runs o
+JOIN :s.all_runs r ON r.id = o.id
+WHERE o.is_unique AND o.state IN ('queued', 'running', 'paused')
 
 -- name: runs
 SELECT coalesce(json_agg(:run ORDER BY r.seq DESC), '[]') FROM (
@@ -21,11 +26,11 @@ SELECT coalesce(json_agg(:run ORDER BY r.seq DESC), '[]') FROM (
       AND ($6::text IS NULL OR r.id >= $6 AND r.id < $6 || U&'\+10FFFF')
       AND ($8::bigint IS NULL OR r.seq < $8)
       AND ($7::text IS NULL OR r.seq IN (:labelled))
-    -- Ids begin with their time. A long prefix may name a few old runs, which nobody should look for
-    -- from the newest back: an order that no index has makes the server find them by id.
+    -- Ids begin with their time. A long prefix may name a few old runs, which nobody should look
+    -- for from the newest back: an order that no index has makes the server find them by id.
     ORDER BY CASE WHEN length($6) > 5 THEN r.seq + 0 ELSE r.seq END DESC LIMIT $9) AS r
 
--- name: runs_aside
+-- name: runs_by_state
 -- The same for the states that have an index of their own.
 SELECT coalesce(json_agg(:run ORDER BY r.seq DESC), '[]') FROM (
     SELECT r.* FROM :s.open_runs o JOIN :s.all_runs r ON r.id = o.id
@@ -113,7 +118,12 @@ SELECT coalesce(json_agg(json_build_array(
     (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'running'),
     k.owner, coalesce(k.epoch, 0),
     (SELECT r.id FROM :s.open_runs r WHERE r.lane = l.name AND r.holds_lane
-     AND (r.state = 'running' OR r.holds_lane) ORDER BY r.seq LIMIT 1)
+     AND (r.state = 'running' OR r.holds_lane) ORDER BY r.seq LIMIT 1),
+    (SELECT count(*) FROM :s.open_runs r
+     WHERE r.lane = l.name AND r.state = 'queued' AND r.due > present.mono),
+    (SELECT q.created FROM :s.open_runs r JOIN :s.requests q ON q.id = r.id
+     WHERE r.lane = l.name AND r.state = 'queued' AND (r.due IS NULL OR r.due <= present.mono)
+     ORDER BY r.seq LIMIT 1)
 ) ORDER BY l.name), '[]')
 FROM (SELECT name, "order", head FROM :s.lanes
       UNION ALL
@@ -127,7 +137,8 @@ LEFT JOIN :s.locks k ON k.name = 'lane:' || l.name AND k.token IS NOT NULL
     AND :s.lasts(k.lease_until, k.lease_ttl, present.mono)
 
 -- name: audit
-SELECT coalesce(json_agg(json_build_array(at, actor, action, target, reason) ORDER BY id DESC), '[]')
+SELECT coalesce(
+    json_agg(json_build_array(at, actor, action, target, reason) ORDER BY id DESC), '[]')
 FROM (SELECT * FROM :s.audit ORDER BY id DESC LIMIT $1) AS newest
 
 -- name: notify
@@ -138,14 +149,17 @@ SELECT set_config('synchronous_commit', 'off', true) || pg_notify(:s.channel(), 
 SELECT :s.channel()
 
 -- name: newest
-SELECT last_value + is_called::integer FROM :s.positions
+-- The newest event and the newest entry of the audit.
+SELECT last_value + is_called::integer || ' ' || coalesce((SELECT max(id) FROM :s.audit), 0)
+FROM :s.positions
 
 -- name: mark
 -- Whether the store takes part in a move.
 SELECT coalesce((SELECT value FROM :s.meta WHERE name = 'mark'), '')
 
 -- name: forget_old_delays
--- A delay that ends later than it can was given by a clock that has since been set back: it is over.
+-- A delay that ends later than it can was given by a clock that has since been
+-- set back: it is over.
 WITH freed AS (
     UPDATE :s.open_runs SET available = NULL, due = NULL
     WHERE state = 'queued' AND due > :now + delay
@@ -153,7 +167,7 @@ WITH freed AS (
 SELECT count(*) FROM freed
 
 -- name: facts
-SELECT :s.facts($2::jsonb, :now)
+SELECT :s.facts($2::jsonb, $1::double precision)
 
 -- name: ended_leases
 SELECT :s.ended_leases($2, :now)

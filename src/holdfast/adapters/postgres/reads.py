@@ -12,21 +12,30 @@ from holdfast.adapters.postgres.text import seal, unseal
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
-from holdfast.model.machine.facts import RunFacts
+from holdfast.model.machine.facts import BrokenRun, RunFacts
 from holdfast.model.run import Run
-from holdfast.ports.mover import Mark
+from holdfast.ports.mover import MoveMark
 from holdfast.ports.records import Record, RecordPage
-from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
+from holdfast.ports.store import (
+    Audit,
+    DeadLetter,
+    LaneInfo,
+    RunFilter,
+    StoredLog,
+    letter_attributes,
+)
 
-ASIDE = ("paused", "failed", "cancelled")
+INDEXED_STATES = ("paused", "failed", "cancelled")
 """States whose runs are listed by an index of their own."""
 
+_ID, _SEQ = (RunFacts.__struct_fields__.index(name) for name in ("id", "seq"))
+_run = msgspec.json.Decoder(RunFacts).decode
+_raw = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _runs = msgspec.json.Decoder(list[RunFacts]).decode
 _checkpoints = msgspec.json.Decoder(list[Checkpoint]).decode
 _letters = msgspec.json.Decoder(
     list[tuple[str, str, str, bytes, str, str, float, str | None, float | None, str | None]]
 ).decode
-_strings = msgspec.json.Decoder(dict[str, str]).decode
 _counts = msgspec.json.Decoder(dict[str, int]).decode
 _triples = msgspec.json.Decoder(list[tuple[str, str, str]]).decode
 _events = msgspec.json.Decoder(list[tuple[str, int, str, float, str, str, str, int]]).decode
@@ -34,7 +43,7 @@ _logs = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
 _audits = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
 _locks = msgspec.json.Decoder(list[tuple[str, int, str | None, float | None, float]]).decode
 _lanes = msgspec.json.Decoder(
-    list[tuple[str, str, str, int, int, str | None, int, str | None]]
+    list[tuple[str, str, str, int, int, str | None, int, str | None, int, float | None]]
 ).decode
 
 
@@ -49,7 +58,19 @@ def names(values: Sequence[str]) -> bytes:
 
 
 def runs(answer: bytes) -> list[Run]:
-    return [run.view() for run in _runs(unseal(answer))]
+    rows = unseal(answer)
+    try:
+        return [run.view() for run in _runs(rows)]
+    except msgspec.MsgspecError:  # one of them is damaged
+        return [_facts(row).view() for row in _raw(rows)]
+
+
+def _facts(row: msgspec.Raw) -> RunFacts:
+    try:
+        return _run(row)
+    except msgspec.MsgspecError as error:
+        values = msgspec.json.decode(row)
+        return BrokenRun.of(values[_ID], values[_SEQ], error)
 
 
 def one_run(answer: bytes) -> Run | None:
@@ -83,7 +104,7 @@ def letters(answer: bytes) -> list[DeadLetter]:
 def _letter(
     id: str, source: str, reason: str, body: bytes, attributes: str, *rest: Any
 ) -> DeadLetter:
-    return DeadLetter(id, source, reason, body, _strings(attributes), *rest)
+    return DeadLetter(id, source, reason, body, letter_attributes(attributes), *rest)
 
 
 def one_letter(answer: bytes) -> DeadLetter | None:
@@ -115,5 +136,5 @@ def audits(answer: bytes) -> list[Audit]:
     return [Audit(*row) for row in _audits(unseal(answer))]
 
 
-def mark(answer: bytes) -> Mark | None:
-    return msgspec.json.decode(unseal(answer), type=Mark) if answer else None
+def mark(answer: bytes) -> MoveMark | None:
+    return msgspec.json.decode(unseal(answer), type=MoveMark) if answer else None

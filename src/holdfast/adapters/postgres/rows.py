@@ -30,7 +30,7 @@ from holdfast.ports.mover import (
     TenantLimit,
 )
 from holdfast.ports.records import Record
-from holdfast.ports.store import DeadLetter, StoredLog
+from holdfast.ports.store import DeadLetter, StoredLog, letter_attributes
 
 Row = tuple[Any, ...]
 
@@ -43,7 +43,7 @@ async def rows(
     return [tuple(map(_unsealed, row)) for row in await cursor.fetchall()]
 
 
-async def one(cursor: AsyncCursor, sql: str, parameters: dict[str, Any] | None = None) -> Row:
+async def one_row(cursor: AsyncCursor, sql: str, parameters: dict[str, Any] | None = None) -> Row:
     [row] = await rows(cursor, sql, parameters)
     return row
 
@@ -77,14 +77,14 @@ async def export_runs(cursor: AsyncCursor, mono: float, after: str | None, limit
     page = {"after": seal_text(after or ""), "limit": limit, "bytes": PAGE_BYTES}
     chosen = {"ids": [seal_text(id) for (id,) in await rows(cursor, _CHOSEN, page)]}
     records = {row[0]: _record(row, mono) for row in await rows(cursor, _RUNS, chosen)}
-    for sql, add in BELONGINGS.items():
-        for id, mine in groupby(await rows(cursor, sql, chosen), key=lambda row: row[0]):
-            add(records[id], [row[1:] for row in mine])
+    for sql, add in RUN_PARTS.items():
+        for id, belongings in groupby(await rows(cursor, sql, chosen), key=lambda row: row[0]):
+            add(records[id], [row[1:] for row in belongings])
     if not records:
         return Page([], None)
     last = list(records.values())[-1].run
     more = "SELECT EXISTS (SELECT FROM requests WHERE seq > %(after)s)"
-    [has_more] = await one(cursor, more, {"after": last.seq})
+    [has_more] = await one_row(cursor, more, {"after": last.seq})
     return Page(list(records.values()), last.id if has_more else None)
 
 
@@ -105,7 +105,7 @@ def _add_history(record: RunRecord, events: list[Row]) -> None:
 
 
 def _setter(name: str, make: Callable[..., Any]) -> Callable[[RunRecord, list[Row]], None]:
-    return lambda record, found: setattr(record, name, [make(*row) for row in found])
+    return lambda record, rows_of_run: setattr(record, name, [make(*row) for row in rows_of_run])
 
 
 _LETTER = "id, source, reason, body, attributes, tenant, created, run, closed, resolution"
@@ -113,16 +113,14 @@ _LETTER = "id, source, reason, body, attributes, tenant, created, run, closed, r
 
 def _letter(*row: Any) -> DeadLetter:
     id, source, reason, body, attributes, *rest = row
-    return DeadLetter(
-        id, source, reason, bytes(body or b""), msgspec.json.decode(attributes), *rest
-    )
+    return DeadLetter(id, source, reason, bytes(body or b""), letter_attributes(attributes), *rest)
 
 
-def _add_letter(record: RunRecord, found: list[Row]) -> None:
-    record.letter = replace(_letter(*found[0]), body=record.run.input.encode())
+def _add_letter(record: RunRecord, letters: list[Row]) -> None:
+    record.letter = replace(_letter(*letters[0]), body=record.run.input.encode())
 
 
-BELONGINGS: dict[str, Callable[[RunRecord, list[Row]], None]] = {
+RUN_PARTS: dict[str, Callable[[RunRecord, list[Row]], None]] = {
     "SELECT run, step, key, value, checksum, schema, fingerprint, record, epoch "
     "FROM all_checkpoints WHERE run = ANY (%(ids)s) ORDER BY run, step, key": _setter(
         "checkpoints", Checkpoint
@@ -147,8 +145,10 @@ async def export(
         return await _export_audit(cursor, int(after or 0), limit)
     sql, make = NAMED[kind]
     page = {"after": seal_text(after or ""), "limit": limit, "mono": mono}
-    found = await rows(cursor, sql, page)
-    return Page([make(*row) for row in found], found[-1][0] if len(found) == limit else None)
+    page_rows = await rows(cursor, sql, page)
+    return Page(
+        [make(*row) for row in page_rows], page_rows[-1][0] if len(page_rows) == limit else None
+    )
 
 
 async def _export_audit(cursor: AsyncCursor, after: int, limit: int) -> Page:
@@ -156,13 +156,13 @@ async def _export_audit(cursor: AsyncCursor, after: int, limit: int) -> Page:
         "SELECT at, actor, action, target, reason FROM audit "
         "ORDER BY id OFFSET %(after)s LIMIT %(limit)s"
     )
-    found = await rows(cursor, sql, {"after": after, "limit": limit})
-    entries = [AuditRecord(number, *row) for number, row in enumerate(found, after + 1)]
-    return Page(entries, str(after + limit) if len(found) == limit else None)
+    page_rows = await rows(cursor, sql, {"after": after, "limit": limit})
+    entries = [AuditRecord(number, *row) for number, row in enumerate(page_rows, after + 1)]
+    return Page(entries, str(after + limit) if len(page_rows) == limit else None)
 
 
-def _expiring(key: str, value: str, version: str, updated: float, left: Any) -> ExpiringRecord:
-    return ExpiringRecord(Record(key, value, version, updated), left)
+def _expiring(key: str, value: str, version: str, updated: float, remaining: Any) -> ExpiringRecord:
+    return ExpiringRecord(Record(key, value, version, updated), remaining)
 
 
 def _letter_record(*row: Any) -> LetterRecord:
@@ -173,7 +173,8 @@ def _letter_record(*row: Any) -> LetterRecord:
 
 NAMED: dict[str, tuple[str, Callable[..., Any]]] = {
     "lanes": (
-        'SELECT name, "order", head FROM lanes WHERE name > %(after)s ORDER BY name LIMIT %(limit)s',
+        'SELECT name, "order", head FROM lanes WHERE name > %(after)s '
+        "ORDER BY name LIMIT %(limit)s",
         Lane,
     ),
     "tenants": (
@@ -186,9 +187,9 @@ NAMED: dict[str, tuple[str, Callable[..., Any]]] = {
         LockEpoch,
     ),
     "records": (
-        "SELECT key, value, version, updated, lease_until - %(mono)s FROM records "
-        "WHERE key > %(after)s AND (lease_until IS NULL OR lasts(lease_until, lease_ttl, %(mono)s)) "
-        "ORDER BY key LIMIT %(limit)s",
+        "SELECT key, value, version, updated, lease_until - %(mono)s FROM records WHERE key > "
+        "%(after)s AND (lease_until IS NULL OR lasts(lease_until, lease_ttl, %(mono)s)) ORDER BY "
+        "key LIMIT %(limit)s",
         _expiring,
     ),
     "letters": (
@@ -204,31 +205,31 @@ NAMED: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 async def _insert(
-    cursor: AsyncCursor, table: str, columns: str, given: Sequence[Row], conflict: str = ""
+    cursor: AsyncCursor, table: str, columns: str, new_rows: Sequence[Row], conflict: str = ""
 ) -> None:
     marks = ", ".join(["%s"] * (columns.count(",") + 1))
     sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}) {conflict}"
-    await cursor.executemany(sql, [list(map(_sealed, row)) for row in given])  # type: ignore[arg-type]
+    await cursor.executemany(sql, [list(map(_sealed, row)) for row in new_rows])  # type: ignore[arg-type]
 
 
-async def _copy(cursor: AsyncCursor, table: str, columns: str, given: list[Row]) -> None:
-    if not given:
+async def _copy(cursor: AsyncCursor, table: str, columns: str, new_rows: list[Row]) -> None:
+    if not new_rows:
         return
     async with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:  # type: ignore[arg-type]
-        for row in given:
+        for row in new_rows:
             await copy.write_row(list(map(_sealed, row)))
 
 
 async def _adopt_lanes(cursor: AsyncCursor, mono: float, lanes: Sequence[Lane]) -> None:
     update = 'ON CONFLICT (name) DO UPDATE SET "order" = excluded."order", head = excluded.head'
-    given = [astuple(lane) for lane in lanes]
-    await _insert(cursor, "lanes", 'name, "order", head', given, update)
+    lane_rows = [astuple(lane) for lane in lanes]
+    await _insert(cursor, "lanes", 'name, "order", head', lane_rows, update)
 
 
 async def _adopt_tenants(cursor: AsyncCursor, mono: float, limits: Sequence[TenantLimit]) -> None:
     update = "ON CONFLICT (tenant) DO UPDATE SET running = excluded.running"
-    given = [astuple(limit) for limit in limits]
-    await _insert(cursor, "tenants", "tenant, running", given, update)
+    limit_rows = [astuple(limit) for limit in limits]
+    await _insert(cursor, "tenants", "tenant, running", limit_rows, update)
 
 
 async def _adopt_locks(cursor: AsyncCursor, mono: float, locks: Sequence[LockEpoch]) -> None:
@@ -237,7 +238,7 @@ async def _adopt_locks(cursor: AsyncCursor, mono: float, locks: Sequence[LockEpo
 
 
 async def _adopt_records(cursor: AsyncCursor, mono: float, moved: Sequence[ExpiringRecord]) -> None:
-    given = [
+    record_rows = [
         (
             *astuple(m.record),
             None if m.remaining is None else mono + m.remaining,
@@ -246,7 +247,7 @@ async def _adopt_records(cursor: AsyncCursor, mono: float, moved: Sequence[Expir
         for m in moved
     ]
     columns = "key, value, version, updated, lease_until, lease_ttl"
-    await _insert(cursor, "records", columns, given, "ON CONFLICT DO NOTHING")
+    await _insert(cursor, "records", columns, record_rows, "ON CONFLICT DO NOTHING")
 
 
 async def _adopt_letters(cursor: AsyncCursor, mono: float, moved: Sequence[LetterRecord]) -> None:
@@ -270,16 +271,16 @@ def _event_row(event: Event) -> Row:
 
 
 async def _adopt_audit(cursor: AsyncCursor, mono: float, entries: Sequence[AuditRecord]) -> None:
-    [known] = await one(cursor, "SELECT count(*) FROM audit")
+    [known] = await one_row(cursor, "SELECT count(*) FROM audit")
     fresh = [astuple(entry)[1:] for entry in entries if entry.number > known]
     await _copy(cursor, "audit", "at, actor, action, target, reason", fresh)
 
 
-async def _adopt_runs(cursor: AsyncCursor, mono: float, given: Sequence[RunRecord]) -> None:
-    ids = {"ids": [seal_text(record.run.id) for record in given]}
+async def _adopt_runs(cursor: AsyncCursor, mono: float, records: Sequence[RunRecord]) -> None:
+    ids = {"ids": [seal_text(record.run.id) for record in records]}
     sql = "SELECT id FROM requests WHERE id = ANY (%(ids)s)"
     known = {id for (id,) in await rows(cursor, sql, ids)}
-    fresh = [record for record in given if record.run.id not in known]
+    fresh = [record for record in records if record.run.id not in known]
     for table, (columns, rows_of) in TABLES.items():
         await _copy(
             cursor, table, columns, [row for record in fresh for row in rows_of(record, mono)]
@@ -322,7 +323,7 @@ def _result_rows(record: RunRecord, mono: float) -> list[Row]:
     row = (
         r.id, completed.position, r.events, r.epoch, r.attempts, r.attempt_limit, r.started,
         r.finished, r.worker, msgspec.json.decode(completed.data)["execution_time_ms"], r.progress,
-        r.result,
+        r.result, r.result_checksum,
     )  # fmt: skip
     return [row]
 
@@ -348,7 +349,7 @@ TABLES: dict[str, tuple[str, Callable[[RunRecord, float], list[Row]]]] = {
     ),
     "results": (
         "id, position, events, epoch, attempts, attempt_limit, started, finished, worker, "
-        "execution_ms, progress, result",
+        "execution_ms, progress, result, result_checksum",
         _result_rows,
     ),
     "checkpoints": (

@@ -29,7 +29,7 @@ FILLED_IN = {
     ),
     ":now": "coalesce($1::double precision, extract(epoch FROM clock_timestamp()))",
 }
-_PLACE = re.compile("|".join(rf"{name}\b" for name in FILLED_IN))
+_PLACEHOLDER = re.compile("|".join(rf"{name}\b" for name in FILLED_IN))
 
 
 def load(address: Address) -> dict[str, bytes]:
@@ -38,7 +38,7 @@ def load(address: Address) -> dict[str, bytes]:
     _, *parts = _NAMED.split(text)
     schema = address.quoted_schema
     statements = {
-        name: _PLACE.sub(lambda place: FILLED_IN[place[0]], sql.strip())
+        name: _PLACEHOLDER.sub(lambda match: FILLED_IN[match[0]], sql.strip())
         for name, sql in zip(parts[::2], parts[1::2], strict=True)
     }
     statements = {name: sql.replace(":s.", f"{schema}.") for name, sql in statements.items()}

@@ -1,5 +1,5 @@
-"""The store on PostgreSQL: a batch of native commands is one call of one server-side function, hence
-one round trip. What is rare is decided here, on facts that are read before.
+"""The store on PostgreSQL: a batch of native commands is one call of one server-side function,
+hence one round trip. What is rare is decided here, on facts that are read before.
 
 Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own,
 and no state is left in a session but statements that were prepared where there is none."""
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
+from holdfast.adapters import isolation
 from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
@@ -20,7 +21,7 @@ from holdfast.adapters.postgres.thread import LoopThread
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Command, Reply
+from holdfast.model.commands import Command, R, Wake
 from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
@@ -29,7 +30,6 @@ from holdfast.ports.mover import refuse_marked
 from holdfast.ports.records import RecordPage
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
 
-R = TypeVar("R")
 log = logging.getLogger("holdfast.postgres")
 
 OTHER_CONNECTIONS = 1
@@ -86,7 +86,7 @@ class PostgresStore:
         self._thread.start()
         self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._thread.loop)
 
-    def _client(self, server: database.Server, size: int) -> Client:
+    def _client(self, server: database.ServerInfo, size: int) -> Client:
         return Client(self.address, size, self._statements, server, self._name, self._clock)
 
     async def close(self) -> None:
@@ -107,10 +107,11 @@ class PostgresStore:
 
     # --- commands ---------------------------------------------------------------------------------
 
-    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
         self._refuse_when_closed()
-        if not commands:
-            return []
+        return await isolation.apply(commands, self._apply) if commands else []
+
+    async def _apply(self, commands: Sequence[Command[Any]]) -> list[Any]:
         if asyncio.get_running_loop() is self._loop:
             replies = await self._home.apply(commands)
         else:
@@ -118,8 +119,8 @@ class PostgresStore:
         self._notifier.notify(wake_after(commands, replies))
         return replies
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        return await self._notifier.wait(since, timeout, work=work)
+    async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
+        return await self._notifier.wait(since, timeout, wake=wake)
 
     def _refuse_when_closed(self) -> None:
         if not self._open:
@@ -139,10 +140,13 @@ class PostgresStore:
     async def over(self, runs: Sequence[str]) -> list[Run]:
         return await self._read(reads.runs, "over", reads.names(runs))
 
+    async def unique_runs(self) -> list[Run]:
+        return await self._read(reads.runs, "unique_runs")
+
     async def runs(
         self, where: RunFilter, *, limit: int = 50, before: int | None = None
     ) -> list[Run]:
-        name = "runs_aside" if where.state in reads.ASIDE else "runs"
+        name = "runs_by_state" if where.state in reads.INDEXED_STATES else "runs"
         return await self._read(reads.runs, name, *reads.filtered(where), before, limit)
 
     async def count(self, where: RunFilter) -> dict[str, int]:

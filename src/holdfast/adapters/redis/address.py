@@ -1,22 +1,22 @@
-"""Where the server is: `redis://user:password@host:port/database?prefix=…&pool=2&timeout=5s&connect=5s`."""
+"""Where the server is:
+`redis://user:password@host:port/database?prefix=…&pool=2&timeout=5s&connect=5s`."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
+from holdfast.adapters.url_parameters import Readers, duration, read, whole_number
 from holdfast.errors import ConfigurationError
-from holdfast.model.duration import seconds
 
 PORT = 6379
 POOL = 2
 TIMEOUT = 5.0
 EXAMPLE = "redis://localhost:6379/0"
-WHOLE = "redis://user:password@host:6379/0"
+URL_SYNTAX = "redis://user:password@host:6379/0"
 
 
 class Address(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Address(Struct, frozen=True):
         return f"<Address {self}>"
 
     @property
-    def patience(self) -> float:
+    def connect_timeout(self) -> float:
         """Seconds that connecting may take."""
         return self.timeout if self.connect is None else self.connect
 
@@ -74,12 +74,13 @@ def parse(url: str) -> Address:
     parts = urlsplit(url)
     if "@" in parts.path + parts.query + parts.fragment or parts.fragment:
         raise ConfigurationError(
-            f"the Redis URL is not understood; write {WHOLE}, special characters percent-encoded"
+            f"the Redis URL is not understood; write {URL_SYNTAX}, special characters "
+            "percent-encoded"
         )
-    who, _, where = parts.netloc.rpartition("@")
-    user, _, password = who.partition(":")
+    login, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
     return Address(
-        _hosts(where),
+        _hosts(hosts),
         user=unquote(user) or None,
         password=unquote(password) or None,
         database=_database(parts.path),
@@ -89,7 +90,7 @@ def parse(url: str) -> Address:
 
 
 def _hosts(text: str) -> tuple[tuple[str, int], ...]:
-    return tuple(_host(each) for each in (text or "localhost").split(","))
+    return tuple(_host(host) for host in (text or "localhost").split(","))
 
 
 def _host(text: str) -> tuple[str, int]:
@@ -114,39 +115,22 @@ def _database(path: str) -> int:
     return int(name or 0)
 
 
-def _whole(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
-        raise ValueError("write a number from 1 to 1000")
-    return int(text)
-
-
-def _patience(text: str) -> float:
-    if not 0.1 <= (value := seconds(text)) <= 3600:
-        raise ValueError("write a duration from 100ms to 1h")
-    return value
-
-
-PARAMETERS: dict[str, Callable[[str], Any]] = {
+PARAMETERS: Readers = {
     "prefix": str,
-    "pool": _whole,
-    "timeout": _patience,
-    "connect": _patience,
+    "pool": whole_number,
+    "timeout": duration,
+    "connect": duration,
     "ca": str,
 }
 
 
 def _parameters(query: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in PARAMETERS:
             known = ", ".join(PARAMETERS)
             raise ConfigurationError(
                 f"the Redis parameter {name!r} is not known; there are {known}"
             )
-        try:
-            found[name] = PARAMETERS[name](value)
-        except (ValueError, ConfigurationError) as error:
-            raise ConfigurationError(
-                f"the Redis parameter {name}={value!r} can't be used: {error}"
-            ) from error
-    return found
+        parameters[name] = read(PARAMETERS, name, value, "the Redis parameter can't be used:")
+    return parameters

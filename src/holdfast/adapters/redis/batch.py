@@ -7,8 +7,9 @@ from typing import Any
 
 from holdfast.adapters.decisions import DECIDED, UNDECIDED
 from holdfast.adapters.redis.codec import decode, pack
+from holdfast.errors import Unwritable
 from holdfast.model import commands as c
-from holdfast.model.commands import STALE, Command, Reply
+from holdfast.model.commands import STALE, Command
 from holdfast.model.machine.attempts import LOG_LIMIT
 
 NATIVE = "native"
@@ -47,7 +48,7 @@ def _fields(command: Command[Any]) -> Any:
             return (command.run, command.epoch, *line, LOG_LIMIT)
         case c.Settle():
             ended = (command.result, command.progress, command.execution_ms)
-            return (command.run, command.epoch, *ended, command.last)
+            return (command.run, command.epoch, *ended, command.checksum, command.last)
         case c.Renew() | c.RenewLocks():
             return (command.held, command.ttl)
         case c.Acquire():
@@ -57,34 +58,42 @@ def _fields(command: Command[Any]) -> Any:
     return command
 
 
-def replies(commands: Sequence[Command[Any]], answer: bytes) -> list[Reply]:
-    answers = decode(answer)
+def replies(commands: Sequence[Command[Any]], answer: bytes) -> list[Any]:
     return [
-        REPLIES[type(command)](command, said)
-        for command, said in zip(commands, answers, strict=True)
+        REPLIES[type(command)](command, row) if type(row) is not dict else failure(row)
+        for command, row in zip(commands, decode(answer), strict=True)
     ]
 
 
-def _fenced(command: Any, said: bool) -> Any:
-    return None if said else STALE
+def failure(row: dict[str, str]) -> Unwritable:
+    """What is answered for a command that the script could not apply."""
+    return Unwritable(f"it can't be stored: {row['failed']}")
 
 
-def _pairs(command: Any, said: Any) -> list[tuple[Any, Any]]:
-    return [(name, mark) for name, mark in said]
+def _fenced(command: Any, holds: bool) -> Any:
+    return None if holds else STALE
 
 
-def _submitted(command: c.Submit, said: bool) -> Any:
+def _pairs(command: Any, rows: Any) -> list[tuple[Any, Any]]:
+    return [(name, mark) for name, mark in rows]
+
+
+def _submitted(command: c.Submit, is_new: bool) -> Any:
     """What is answered if an id or a key is taken has to be looked up."""
-    return c.Submitted(command.id, True, "queued") if said else UNDECIDED
+    return c.Submitted(command.id, True, "queued") if is_new else UNDECIDED
 
 
-def _acquired(command: c.Acquire, said: Any) -> c.Acquired | c.Held:
-    return c.Acquired(said) if isinstance(said, int) else c.Held(said[0], float(said[1]), said[2])
+def _acquired(command: c.Acquire, answer: Any) -> c.Acquired | c.Held:
+    return (
+        c.Acquired(answer)
+        if isinstance(answer, int)
+        else c.Held(answer[0], float(answer[1]), answer[2])
+    )
 
 
-REPLIES: dict[type, Callable[[Any, Any], Reply]] = {
+REPLIES: dict[type, Callable[[Any, Any], Any]] = {
     c.Submit: _submitted,
-    c.Claim: lambda _, said: [c.Claimed(*row) for row in said],
+    c.Claim: lambda _, answer: [c.Claimed(*row) for row in answer],
     c.Renew: _pairs,
     c.SaveCheckpoint: _fenced,
     c.SaveProgress: _fenced,
@@ -92,5 +101,5 @@ REPLIES: dict[type, Callable[[Any, Any], Reply]] = {
     c.Settle: _fenced,
     c.Acquire: _acquired,
     c.RenewLocks: _pairs,
-    c.ReleaseLock: lambda _, said: said,
+    c.ReleaseLock: lambda _, answer: answer,
 }

@@ -9,7 +9,7 @@ reads any more keeps its messages until it is deleted (`XGROUP DESTROY
 
 Other systems publish with `XADD <prefix>holdfast:topic:<topic> * body …`: a field `id` names the
 message (otherwise its place in the stream does), a field `attributes` is a JSON object of strings,
-and any other field is an attribute."""
+a field `ordering_key` says what it belongs to, and any other field is an attribute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import asyncio
 import logging
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import ceil
 from typing import Any
 
@@ -31,24 +31,25 @@ from holdfast.adapters.redis.link import Links, examine
 from holdfast.adapters.redis.listener import Listener
 from holdfast.adapters.redis.scripts import Script, bus_scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError
-from holdfast.errors import ConfigurationError, Transient
+from holdfast.errors import Transient
+from holdfast.model.filters import EVERYTHING, Filter
 from holdfast.model.ids import new_token
-from holdfast.ports.bus import Message
+from holdfast.ports.bus import MOST, Message, other_filter
 
 log = logging.getLogger("holdfast.redis")
 
-Filter = Mapping[str, str | None]
-
-AHEAD = 16
+PREFETCH = 16
 """Messages that a member takes at once."""
 DEAD_AFTER = 30.0
 """Seconds without a sign of life after which what a member held goes to the others."""
-SIGN_OF_LIFE = DEAD_AFTER / 3
+HEARTBEAT = DEAD_AFTER / 3
 MAX_DROPPED = 5
 """How many members may die with a message in their hands before it is put aside."""
 POLL = 1.0
 """The safety net under the notifier, and how soon a message of another system is noticed, in
 seconds."""
+NO_FILTER = "{}"
+"""How a group that wants everything is stored: as in 0.1."""
 LEFT_AFTER = 3600.0
 TIDY_EVERY = 30.0
 
@@ -59,14 +60,14 @@ _attributes = msgspec.json.Decoder(dict[str, str]).decode
 class RedisDelivery:
     """One arrival of a message."""
 
-    __slots__ = ("_subscription", "attempt", "ended", "message", "place")
+    __slots__ = ("_subscription", "attempt", "ended", "entry_id", "message")
 
     def __init__(
-        self, subscription: Subscription, place: str, attempt: int, message: Message
+        self, subscription: Subscription, entry_id: str, attempt: int, message: Message
     ) -> None:
         self.message = message
         self.attempt = attempt
-        self.place = place
+        self.entry_id = entry_id
         self.ended = False
         self._subscription = subscription
 
@@ -76,35 +77,36 @@ class RedisDelivery:
     async def nack(self, delay: float = 0.0) -> None:
         await self._end("nack", delay)
 
-    async def _end(self, what: str, delay: float) -> None:
+    async def _end(self, ending: str, delay: float) -> None:
         if not self.ended:
             self.ended = True
-            await self._subscription.finish([(self, what, delay)])
+            await self._subscription.finish([(self, ending, delay)])
 
 
 class Subscription:
     """One member of a group. `aclose` gives back what it took and did not end."""
 
-    def __init__(self, bus: RedisBus, topic: str, group: str, where: Filter) -> None:
+    def __init__(self, bus: RedisBus, topic: str, group: str, where: Filter, most: int) -> None:
         self._bus = bus
+        self._most = most
         self._topic = topic
         self._group = group
-        self._where = dict(where)
+        self._where = where
         self._member = new_token()
-        self._asked = asyncio.get_running_loop().time()
+        self._requested_at = asyncio.get_running_loop().time()
         self._ready: deque[RedisDelivery] = deque()
         self._held: dict[str, RedisDelivery] = {}
         self._waiting = 0
-        self._heard = 0
+        self._last_seen = 0
         self._due: float | None = None
         self._closed = False
-        self._filling: asyncio.Task[None] | None = None
-        self._beginning = asyncio.create_task(self._begin())
-        self._living: asyncio.Task[None] | None = None
+        self._fill_task: asyncio.Task[None] | None = None
+        self._begin_task = asyncio.create_task(self._begin())
+        self._heartbeats: asyncio.Task[None] | None = None
 
     async def begun(self) -> None:
         """Return when the group exists, however long the server is away."""
-        await asyncio.shield(self._beginning)
+        await asyncio.shield(self._begin_task)
 
     def __aiter__(self) -> Subscription:
         return self
@@ -122,10 +124,10 @@ class Subscription:
             return
         self._closed = True
         self._bus.notifier(self._topic).notify()
-        if self._living is not None:
-            self._living.cancel()
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
         await asyncio.wait(
-            [self._filling or self._beginning]
+            [self._fill_task or self._begin_task]
         )  # what is being taken has to be given back too
         await self._give_back()
 
@@ -141,18 +143,18 @@ class Subscription:
     async def _next(self) -> None:
         """Wait for messages. They are taken by a task of its own: who gives up waiting must not
         lose any."""
-        if self._filling is None or self._filling.done():
-            self._filling = asyncio.create_task(self._fill())
+        if self._fill_task is None or self._fill_task.done():
+            self._fill_task = asyncio.create_task(self._fill())
         self._waiting += 1
         try:
-            await asyncio.shield(self._filling)
+            await asyncio.shield(self._fill_task)
         finally:
             self._waiting -= 1
 
     async def _fill(self) -> None:
         await self.begun()
-        if self._living is None:
-            self._living = asyncio.create_task(_give_signs_of_life(weakref.ref(self)))
+        if self._heartbeats is None:
+            self._heartbeats = asyncio.create_task(_send_heartbeats(weakref.ref(self)))
         while self._waiting and not self._ready and not self._closed and not self._bus.closed:
             try:
                 await self._take()
@@ -161,13 +163,15 @@ class Subscription:
                 await asyncio.sleep(POLL)
                 continue
             if not self._ready and not self._closed:
-                patience = POLL if self._due is None else min(POLL, self._due)
-                self._heard = await self._bus.notifier(self._topic).wait(self._heard, patience)
+                timeout = POLL if self._due is None else min(POLL, self._due)
+                self._last_seen = await self._bus.notifier(self._topic).wait(
+                    self._last_seen, timeout
+                )
 
     async def _take(self) -> None:
-        limits = (AHEAD, round(DEAD_AFTER * 1000), MAX_DROPPED)
+        limits = (PREFETCH, round(DEAD_AFTER * 1000), MAX_DROPPED)
         try:
-            found, due = await self._bus.call(
+            rows, due = await self._bus.call(
                 self._bus.scripts.take, self._topic, self._group, self._member, *limits
             )
         except Transient as error:
@@ -176,68 +180,65 @@ class Subscription:
             await self._begin()  # the server has lost its data
             return
         self._due = due / 1000 if due >= 0 else None
-        unwanted = [
-            delivery for delivery in map(self._delivery, found) if not self._offer(delivery)
-        ]
+        unwanted = [delivery for delivery in map(self._delivery, rows) if not self._offer(delivery)]
         if unwanted:
             await self.finish([(delivery, "ack", 0.0) for delivery in unwanted])
 
     def _offer(self, delivery: RedisDelivery) -> bool:
         """Keep a delivery if the filter lets it through."""
-        attributes = delivery.message.attributes
-        self._held[delivery.place] = delivery
-        if not all(attributes.get(name) == value for name, value in self._where.items()):
+        self._held[delivery.entry_id] = delivery
+        if not self._where.matches(delivery.message.attributes):
             delivery.ended = True
             return False
         self._ready.append(delivery)
         return True
 
     def _delivery(self, row: Any) -> RedisDelivery:
-        place, attempt, flat = row
-        return RedisDelivery(self, place.decode(), attempt, message_of(place, flat))
+        entry_id, attempt, flat = row
+        return RedisDelivery(self, entry_id.decode(), attempt, message_of(entry_id, flat))
 
     # --- ending ---
 
     async def finish(self, deliveries: Iterable[tuple[RedisDelivery, str, float]]) -> None:
         """Tell the group. When it can't be told, they come again: that is all that can happen."""
         arguments: list[Argument] = []
-        for delivery, what, seconds in deliveries:
-            if self._held.pop(delivery.place, None) is not None:
-                arguments += [delivery.place, what, round(seconds * 1000)]
+        for delivery, ending, seconds in deliveries:
+            if self._held.pop(delivery.entry_id, None) is not None:
+                arguments += [delivery.entry_id, ending, round(seconds * 1000)]
         if not arguments:
             return
         try:
-            await self._tell(arguments)
+            await self._finish(arguments)
         except Transient as error:
             log.warning(
                 "topic %s: can't end deliveries, they will come again: %s", self._topic, error
             )
 
-    async def give_sign_of_life(self) -> None:
+    async def send_heartbeat(self) -> None:
         """Keep what is held, and forget what somebody else has by now."""
-        held = [place for place, delivery in self._held.items() if not delivery.ended]
+        held = [entry_id for entry_id, delivery in self._held.items() if not delivery.ended]
         lost = (
-            await self._tell([part for place in held for part in (place, "keep", 0)])
+            await self._finish([part for entry_id in held for part in (entry_id, "keep", 0)])
             if held
             else []
         )
-        for place in lost:
-            if (delivery := self._held.pop(place.decode(), None)) is not None:
+        for entry_id in lost:
+            if (delivery := self._held.pop(entry_id.decode(), None)) is not None:
                 delivery.ended = True
 
     async def tidy(self) -> None:
         await self._bus.call(self._bus.scripts.tidy, self._topic, round(LEFT_AFTER * 1000))
 
-    async def _tell(self, arguments: list[Argument]) -> list[bytes]:
-        who = (self._group, self._member, self._bus.channel, self._topic)
-        return await self._bus.call(self._bus.scripts.finish, self._topic, *who, *arguments)
+    async def _finish(self, arguments: list[Argument]) -> list[bytes]:
+        member = (self._group, self._member, self._bus.channel, self._topic)
+        return await self._bus.call(self._bus.scripts.finish, self._topic, *member, *arguments)
 
     # --- beginning ---
 
     async def _begin(self) -> None:
-        where = _encode(dict(sorted(self._where.items()))).decode()
+        where = self._where.text or NO_FILTER
         while not self._closed:
-            ago = asyncio.get_running_loop().time() - self._asked
+            ago = asyncio.get_running_loop().time() - self._requested_at
             try:
                 stored = await self._bus.call(
                     self._bus.scripts.begin, self._topic, self._group, where, ceil(ago * 1000)
@@ -247,53 +248,55 @@ class Subscription:
                 await asyncio.sleep(POLL)
                 continue
             if stored.decode() != where:
-                raise ConfigurationError(
-                    f"group {self._group!r} of topic {self._topic!r} filters by {stored.decode()}, "
-                    f"not by {where}: "
-                    "members of a group share one filter, so use another group"
-                )
+                raise other_filter(self._topic, self._group, stored.decode(), self._where)
             return
 
 
-async def _give_signs_of_life(forgotten: weakref.ref[Subscription]) -> None:
+async def _send_heartbeats(forgotten: weakref.ref[Subscription]) -> None:
     """While somebody has the subscription; what one held that was forgotten goes to the others."""
     rounds = 0
     while True:
-        await asyncio.sleep(SIGN_OF_LIFE)
+        await asyncio.sleep(HEARTBEAT)
         subscription = forgotten()
         if subscription is None:
             return
         rounds += 1
         try:
-            await subscription.give_sign_of_life()
-            if rounds % round(TIDY_EVERY / SIGN_OF_LIFE) == 0:
+            await subscription.send_heartbeat()
+            if rounds % round(TIDY_EVERY / HEARTBEAT) == 0:
                 await subscription.tidy()
         except Transient as error:
             log.warning("can't keep deliveries: %s", error)
         del subscription
 
 
-def message_of(place: bytes, flat: list[bytes]) -> Message:
+def message_of(entry_id: bytes, flat: list[bytes]) -> Message:
     """Whatever somebody has added is a message: whoever receives it says what is wrong with it, and
     keeps it."""
     fields = dict(zip(map(_text, flat[::2]), flat[1::2], strict=True))
-    body, id = fields.pop("body", b""), fields.pop("id", place)
+    body, id = fields.pop("body", b""), fields.pop("id", entry_id)
+    ordering_key = fields.pop("ordering_key", b"")
     try:
         attributes = _attributes(fields.get("attributes", b"{}"))
         fields.pop("attributes", None)
     except msgspec.DecodeError:  # then it is an attribute like any other
         attributes = {}
     return Message(
-        _text(id), body, {**{name: _text(value) for name, value in fields.items()}, **attributes}
+        _text(id),
+        body,
+        {**{name: _text(value) for name, value in fields.items()}, **attributes},
+        _text(ordering_key),
     )
 
 
-def _text(given: bytes) -> str:
-    return given.decode(errors="backslashreplace")
+def _text(value: bytes) -> str:
+    return value.decode(errors="backslashreplace")
 
 
 class RedisBus:
     """A `Bus` on a server, shared by any number of processes."""
+
+    max_body: int | None = None
 
     def __init__(self, url: str) -> None:
         self.address = addresses.parse(url)
@@ -301,7 +304,7 @@ class RedisBus:
         self.closed = True
         self.channel = f"{self.address.prefix}holdfast:bus"
         self._links = Links(self.address, astuple(self.scripts))
-        self._listener = Listener(self.address, "bus", self._rung)
+        self._listener = Listener(self.address, "bus", self._notified)
         self._notifiers: dict[str, Notifier] = {}
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
 
@@ -322,13 +325,15 @@ class RedisBus:
         self._links.close()
 
     async def publish(self, topic: str, message: Message) -> None:
-        attributes = _encode(dict(message.attributes))
+        content = (message.id, message.body, _encode(dict(message.attributes)))
         await self.call(
-            self.scripts.publish, topic, self.channel, topic, message.id, message.body, attributes
+            self.scripts.publish, topic, self.channel, topic, *content, message.ordering_key
         )
 
-    def subscribe(self, topic: str, group: str, *, where: Filter | None = None) -> Subscription:
-        subscription = Subscription(self, topic, group, where or {})
+    def subscribe(
+        self, topic: str, group: str, *, where: Filter = EVERYTHING, most: int = MOST
+    ) -> Subscription:
+        subscription = Subscription(self, topic, group, where, most)
         self._subscriptions.add(subscription)
         return subscription
 
@@ -351,7 +356,7 @@ class RedisBus:
     def _stream(self, topic: str) -> str:
         return f"{self.address.prefix}holdfast:topic:{topic}"
 
-    def _rung(self, topic: bytes) -> None:
+    def _notified(self, topic: bytes) -> None:
         """Something is to be received, or (without a topic) may have been missed."""
         for name, notifier in list(self._notifiers.items()):
             if not topic or name == topic.decode():

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from holdfast.adapters.decisions import Expectation, Loaded, Unit
+from holdfast.adapters.decisions import Expectation, LoadedFacts, Unit
 from holdfast.adapters.redis import batch
 from holdfast.adapters.redis.codec import (
     STATES,
@@ -19,7 +19,6 @@ from holdfast.adapters.redis.codec import (
     packed_checkpoint,
 )
 from holdfast.adapters.redis.facts import Raw
-from holdfast.model.commands import Submit
 from holdfast.model.event import EventType
 from holdfast.model.machine import changes as ch
 from holdfast.model.machine.facts import Now
@@ -29,15 +28,15 @@ _strings = msgspec.json.Decoder(dict[str, str]).decode
 _DECIDE = pack("Decide")
 
 
-def encode(unit: Unit, loaded: Loaded) -> bytes:
+def encode(unit: Unit, loaded: LoadedFacts) -> bytes:
     raw: Raw = loaded.raw
-    given: dict[str, Any] = {
+    decision: dict[str, Any] = {
         "expects": [_expected(expectation, raw) for expectation in unit.expectations],
         "changes": _written(unit.changes, raw),
     }
     if unit.until is not None:
-        given["before"] = unit.until
-    return _DECIDE + pack_raw(given)
+        decision["before"] = unit.until
+    return _DECIDE + pack_raw(decision)
 
 
 # --- expectations ---------------------------------------------------------------------------------
@@ -80,28 +79,6 @@ def _written(changes: Sequence[ch.Change], raw: Raw) -> list[list[Any]]:
     ]
 
 
-def _add_run(change: ch.AddRun, raw: Raw) -> list[Any]:
-    run = change.run
-    submit = Submit(
-        run.id,
-        run.tenant,
-        run.pipeline,
-        run.lane,
-        run.input,
-        run.fingerprint,
-        run.key,
-        run.unique,
-        run.priority,
-        run.delay,
-        run.attempt_limit,
-        run.parent,
-        change.checkpoints,
-        _strings(run.labels) if run.labels else {},
-        _strings(run.attributes) if run.attributes else {},
-    )
-    return ["submit", batch.encode([submit])[0]]
-
-
 NUMBERS = {
     "epoch": "epoch",
     "attempts": "attempts",
@@ -114,7 +91,14 @@ NUMBERS = {
     "finished": "finished",
 }
 """Fields of a run that are packed, and their names on the server. None is 0 there."""
-TEXTS = {"worker": "w", "reason": "r", "error": "e", "progress": "p", "result": "o"}
+TEXTS = {
+    "worker": "w",
+    "reason": "r",
+    "error": "e",
+    "progress": "p",
+    "result": "o",
+    "result_checksum": "h",
+}
 """Fields of a run that are fields of its hash, too."""
 
 
@@ -152,8 +136,8 @@ def _put_lane(change: ch.PutLane, raw: Raw) -> list[Any]:
 
 def _write_record(change: ch.WriteRecord, raw: Raw) -> list[Any]:
     r = change.record
-    left = False if r.lease_until is None else r.lease_until - raw.times.mono
-    return ["record", r.key, r.value, r.version, r.updated, left]
+    remaining = False if r.lease_until is None else r.lease_until - raw.times.mono
+    return ["record", r.key, r.value, r.version, r.updated, remaining]
 
 
 def _remove_run(change: ch.RemoveRun, raw: Raw) -> list[Any]:
@@ -165,7 +149,7 @@ def _as_it_is(kind: str) -> Callable[[Any, Raw], list[Any]]:
 
 
 WRITTEN: dict[type, Callable[[Any, Raw], list[Any]]] = {
-    ch.AddRun: _add_run,
+    ch.AddRun: lambda change, raw: ["submit", batch.encode([change.submit])[0]],
     ch.ChangeRun: _change_run,
     ch.RemoveRun: _remove_run,
     ch.AddEvent: _as_it_is("event"),

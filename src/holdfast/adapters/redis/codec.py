@@ -11,13 +11,19 @@ import msgspec
 
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
-from holdfast.model.machine.facts import LockFacts, Now, RecordFacts, RunFacts
+from holdfast.model.machine.facts import (
+    UNREADABLE,
+    BrokenRun,
+    LockFacts,
+    Now,
+    RecordFacts,
+    RunFacts,
+)
 from holdfast.model.run import RunState
-from holdfast.ports.store import DeadLetter
+from holdfast.ports.store import DeadLetter, letter_attributes
 
 pack = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder().decode
-_strings = msgspec.json.Decoder(dict[str, str]).decode
 
 STATES = list(RunState)
 """Their numbers on the server are these, from 1."""
@@ -26,7 +32,7 @@ CHANGES = Layout(">BBQIIIddddddd")
 """What changes of a run, as in `lua/run.lua`."""
 
 SMALL = ("s", "f", "w", "r", "e")
-WHOLE = (*SMALL, "i", "p", "o")
+WHOLE = (*SMALL, "i", "p", "o", "h")
 """Fields of a run's hash: without and with what may be large."""
 
 
@@ -60,6 +66,14 @@ def pack_raw(value: Any) -> bytes:
 
 
 def run(id: str, fields: Sequence[bytes | None], times: Times | None = None) -> RunFacts | None:
+    """A run as it is stored, if it is there."""
+    try:
+        return _run(id, fields, times)
+    except UNREADABLE as error:
+        return BrokenRun.of(id, 0, error)
+
+
+def _run(id: str, fields: Sequence[bytes | None], times: Times | None) -> RunFacts | None:
     """A run from `SMALL` or `WHOLE` fields. Delays are measured by a clock of their own on the
     server: with `times` their ends are told by that of leases."""
     s, f, worker, reason, error, *large = fields
@@ -108,15 +122,16 @@ def run(id: str, fields: Sequence[bytes | None], times: Times | None = None) -> 
         events,
     )
     if large:
-        input, progress, result = large
-        facts.input = (input or b"").decode()
-        facts.progress = (progress or b"{}").decode()
+        input, progress, result, result_checksum = large
+        facts.input = _text(input) or ""
+        facts.progress = _text(progress) or "{}"
         facts.result = _text(result)
+        facts.result_checksum = _text(result_checksum)
     return facts
 
 
 def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode()
+    return None if value is None else value.decode(errors="replace")
 
 
 def static(run: RunFacts) -> bytes:
@@ -177,7 +192,7 @@ def letter(id: str, packed: bytes, body: bytes | None) -> DeadLetter:
         source,
         reason,
         body or b"",
-        _strings(attributes),
+        letter_attributes(attributes),
         tenant,
         created,
         run,

@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import aclosing
 
+from holdfast.adapters.compatibility import FORMAT_NAME, OLDEST_NAME
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.bus import RedisBus
@@ -21,17 +22,17 @@ from holdfast.ports.health import (
     abandoned,
     bytes_of,
     clock_difference,
-    found,
     is_remote,
+    make_finding,
     milliseconds,
     open_air,
     round_trip,
 )
 
 FULL, ALMOST_FULL = 0.95, 0.75
-PATIENCE = 5.0
+MESSAGE_TIMEOUT = 5.0
 """How long to wait for our own message, in seconds."""
-WISHES = {"maxmemory-policy": "noeviction", "appendonly": "yes"}
+RECOMMENDED = {"maxmemory-policy": "noeviction", "appendonly": "yes"}
 """What `repair` sets."""
 
 Info = dict[str, str]
@@ -67,7 +68,9 @@ async def repair(url: str) -> list[str]:
         wire = await find_master(address)
         try:
             return [
-                done for name, value in WISHES.items() if (done := await _set(wire, name, value))
+                done
+                for name, value in RECOMMENDED.items()
+                if (done := await _set(wire, name, value))
             ]
         finally:
             wire.close()
@@ -118,7 +121,7 @@ async def _looked_at(wire: Wire, address: Address, connected: float) -> Findings
     info = server.parse_info(await ask(wire, "INFO"))
     server.refuse_loading(info, address)
     yield _version(info, address)
-    yield found("role", f"master with {info.get('connected_slaves', '0')} replicas")
+    yield make_finding("role", f"master with {info.get('connected_slaves', '0')} replicas")
     yield open_air(any(is_remote(host) for host, _ in address.hosts), address.tls)
     yield clock_difference(await _ahead(wire))
     yield _eviction(info)
@@ -129,7 +132,7 @@ async def _looked_at(wire: Wire, address: Address, connected: float) -> Findings
 
 
 def _replica(error: Exception) -> Finding:
-    return found(
+    return make_finding(
         "role",
         str(error),
         fail=True,
@@ -151,7 +154,7 @@ def _version(info: Info, address: Address) -> Finding:
     """Raises what `open` would."""
     server.refuse_old_version(info, address)
     name = "Valkey" if "valkey_version" in info else "Redis"
-    return found("server", f"{name} {info.get('valkey_version', info['redis_version'])}")
+    return make_finding("server", f"{name} {info.get('valkey_version', info['redis_version'])}")
 
 
 async def _ahead(wire: Wire) -> float:
@@ -162,20 +165,21 @@ async def _ahead(wire: Wire) -> float:
 
 def _eviction(info: Info) -> Finding:
     policy = info.get("maxmemory_policy", "noeviction")
-    return found(
+    return make_finding(
         "eviction",
         f"maxmemory-policy {policy}",
         fail=policy != "noeviction",
-        why="when memory is full the server would throw away leases, checkpoints and runs without a word, so holdfast "
-        "refuses to start",
-        fix="CONFIG SET maxmemory-policy noeviction (`holdfast doctor --fix` does it), and in its configuration; or a "
-        "server of its own beside the cache",
+        why="when memory is full the server would throw away leases, checkpoints and runs without "
+        "a word, so holdfast refuses to start",
+        fix="CONFIG SET maxmemory-policy noeviction (`holdfast doctor --fix` does it), and in its "
+        "configuration; or a server of its own beside the cache",
     )
 
 
 MEANING = {
     "always": "not even a power cut loses what was answered",
-    "everysec": "a crash of the server loses nothing while its disk keeps up, a power cut up to about a second",
+    "everysec": "a crash of the server loses nothing while its disk keeps up, a power cut up to "
+    "about a second",
     "no": "a crash of the server loses nothing, a power cut up to about 30 seconds",
     "unknown": "the server does not tell how often it is written to disk",
 }
@@ -183,15 +187,16 @@ MEANING = {
 
 def _persistence(info: Info, policy: str) -> Finding:
     if info.get("aof_enabled") != "1":
-        return found(
+        return make_finding(
             "persistence",
             "appendonly no: only snapshots, if at all",
             warn=True,
-            why="whatever was accepted since the last snapshot is gone when the server stops, and is not done",
-            fix="CONFIG SET appendonly yes (`holdfast doctor --fix` does it), and in its configuration; appendfsync "
-            "always where not even a power cut may lose anything",
+            why="whatever was accepted since the last snapshot is gone when the server stops, and "
+            "is not done",
+            fix="CONFIG SET appendonly yes (`holdfast doctor --fix` does it), and in its "
+            "configuration; appendfsync always where not even a power cut may lose anything",
         )
-    return found(
+    return make_finding(
         "persistence",
         f"appendonly yes, appendfsync {policy}: {MEANING.get(policy, '')}",
         warn=policy == "no",
@@ -203,7 +208,7 @@ def _persistence(info: Info, policy: str) -> Finding:
 def _disk(info: Info) -> Finding:
     names = ("aof_last_write_status", "rdb_last_bgsave_status", "aof_last_bgrewrite_status")
     broken = [name for name in names if info.get(name, "ok") != "ok"]
-    return found(
+    return make_finding(
         "disk",
         ", ".join(f"{name} {info[name]}" for name in broken) or "its last writes succeeded",
         fail=bool(broken),
@@ -221,12 +226,13 @@ def _memory(info: Info) -> Finding:
         if limit
         else f"the host's {bytes_of(most)}; no maxmemory is set"
     )
-    return found(
+    return make_finding(
         "memory",
         f"{bytes_of(used)} used, {share:.0%} of {of}",
         fail=share > FULL,
         warn=share > ALMOST_FULL,
-        why="when memory is full nothing is accepted; without maxmemory the kernel may kill the server first",
+        why="when memory is full nothing is accepted; without maxmemory the kernel may kill the "
+        "server first",
         fix="give it more memory, or shorten retention.finished and retention.failed",
     )
 
@@ -235,14 +241,15 @@ def _cluster(info: Info, address: Address) -> Finding:
     try:
         server.refuse_scattered_keys(info, address)
     except ConfigurationError as error:
-        return found(
+        return make_finding(
             "cluster",
             str(error),
             fail=True,
-            why="a claim touches a lane, a run and a key together; a cluster allows that within one slot only",
+            why="a claim touches a lane, a run and a key together; a cluster allows that within "
+            "one slot only",
             fix="add ?prefix={holdfast}: to the URL",
         )
-    return found(
+    return make_finding(
         "cluster", "yes, all keys in one slot" if info.get("cluster_enabled") == "1" else "no"
     )
 
@@ -251,17 +258,18 @@ def _cluster(info: Info, address: Address) -> Finding:
 
 
 async def _schema(wire: Wire, address: Address) -> Finding:
-    stored = await ask(wire, "HMGET", meta_key(address), "schema", "oldest_usable_schema")
+    stored = await ask(wire, "HMGET", meta_key(address), "schema", OLDEST_NAME, FORMAT_NAME)
     if stored[0] is None:
-        return found(
+        return make_finding(
             SCHEMA,
             f"nothing is there yet{f' below {address.prefix}' if address.prefix else ''}",
             warn=True,
             why="a mistyped database or prefix looks just like this",
-            fix="`holdfast run`, `holdfast worker` or `holdfast doctor --fix` makes it; --store if it is elsewhere",
+            fix="`holdfast run`, `holdfast worker` or `holdfast doctor --fix` makes it; --store "
+            "if it is elsewhere",
         )
-    server.refuse_newer_schema(stored, address)
-    return found(SCHEMA, f"version {int(stored[0])}")
+    server.refuse_other_schema(stored, address)
+    return make_finding(SCHEMA, f"version {int(stored[0])}")
 
 
 async def _leases(wire: Wire, address: Address) -> Finding:
@@ -273,8 +281,8 @@ async def _leases(wire: Wire, address: Address) -> Finding:
     seconds, microseconds = await ask(wire, "TIME")
     long_ago = mono + int(seconds) + int(microseconds) / 1e6 - wall - 60
     leases = f"{address.prefix}holdfast:leases"
-    left = await ask(wire, "ZCOUNT", leases, "-inf", f"({long_ago!r}")
-    return abandoned(left)
+    ended = await ask(wire, "ZCOUNT", leases, "-inf", f"({long_ago!r}")
+    return abandoned(ended)
 
 
 # --- the bus --------------------------------------------------------------------------------------
@@ -287,26 +295,27 @@ async def _message(url: str, address: Address) -> Finding:
     await bus.open()
     try:
         began = time.perf_counter()
-        arrived = await _sent(bus, topic)
+        arrived = await _arrives(bus, topic)
         took = time.perf_counter() - began
     finally:
         await bus.close()
-        await _forget(address, topic)
-    return found(
+        await _delete_topic(address, topic)
+    return make_finding(
         "message",
         f"published, received and acknowledged in {milliseconds(took)}"
         if arrived
-        else f"none within {PATIENCE:g} s",
+        else f"none within {MESSAGE_TIMEOUT:g} s",
         fail=not arrived,
         why="messages from and to other systems travel this way",
-        fix="look at the server's log and the rights of the user: it needs streams, scripts and pub/sub",
+        fix="look at the server's log and the rights of the user: it needs streams, scripts and "
+        "pub/sub",
     )
 
 
-async def _sent(bus: RedisBus, topic: str) -> bool:
+async def _arrives(bus: RedisBus, topic: str) -> bool:
     subscription = bus.subscribe(topic, "doctor")
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MESSAGE_TIMEOUT):
             await subscription.begun()
             await bus.publish(topic, Message(topic, b"are you there?"))
             delivery = await anext(subscription)
@@ -318,7 +327,7 @@ async def _sent(bus: RedisBus, topic: str) -> bool:
         await subscription.aclose()
 
 
-async def _forget(address: Address, topic: str) -> None:
+async def _delete_topic(address: Address, topic: str) -> None:
     stream = f"{address.prefix}holdfast:topic:{topic}"
     wire = await find_master(address)
     try:

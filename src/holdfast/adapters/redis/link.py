@@ -39,13 +39,9 @@ class Link:
         self._scripts = scripts
         self._greet = greet
         self._ended = ended
-        self._wires: list[Wire | None] = [None] * (address.pool + 1)
-        self._connecting: list[asyncio.Task[Wire] | None] = [None] * (address.pool + 1)
+        self._wires: list[Wire | None] = [None] * address.pool
+        self._connecting: list[asyncio.Task[Wire] | None] = [None] * address.pool
         self._next = 0
-        self.given = 0
-        """Runs that the inbox has given to whoever uses this link."""
-        self.taken_in = 0
-        """How many of these a script has taken in."""
         self._end: AsyncGenerator[None, None] | None = None
         self._closed = False
 
@@ -74,10 +70,6 @@ class Link:
         self._next = self._next % others + 1 if others else 0
         return await self._wire(self._next)
 
-    async def waiting_wire(self) -> Wire:
-        """One more, for what the server answers when it likes."""
-        return await self._wire(self.address.pool)
-
     async def run(self, wire: Wire, script: Script, key: str, *arguments: Argument) -> Any:
         """Call a script. One that the server has forgotten was not executed, so it is sent and
         called again."""
@@ -86,21 +78,21 @@ class Link:
             await ask(wire, "SCRIPT", "LOAD", script.text)
             reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError):
-            raise _leave(wire, reply)
+            raise _close_if_moved(wire, reply)
         return reply
 
     def tell(self, *command: Argument) -> None:
         """Send a command if there is a connection. Nobody waits for what comes of it."""
         wire = self._wires[0]
         if wire is not None and not wire.closed:
-            wire.send(*command).add_done_callback(_forgive)
+            wire.send(*command).add_done_callback(_retrieve_exception)
 
     async def ask_all(self, wire: Wire, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send commands that leave together; the first error is raised."""
         try:
             return await ask_all(wire, commands)
         except ReplyError as error:
-            raise _leave(wire, error) from error
+            raise _close_if_moved(wire, error) from error
 
     # --- connecting ---
 
@@ -143,13 +135,13 @@ class Link:
         await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
 
 
-def _forgive(answer: asyncio.Future[Any]) -> None:
+def _retrieve_exception(answer: asyncio.Future[Any]) -> None:
     """Look at it, so that nobody complains."""
     if not answer.cancelled():
         answer.exception()
 
 
-def _leave(wire: Wire, error: ReplyError) -> ReplyError:
+def _close_if_moved(wire: Wire, error: ReplyError) -> ReplyError:
     """Give up a connection to a server that the store has left."""
     if server.has_moved(error):
         wire.close()
@@ -207,16 +199,16 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
     failure: Exception | None = None
     for host, port in address.hosts:
         try:
-            wire = await _enter(address, host, port, pushed)
+            wire = await _connect_to_master(address, host, port, pushed)
             try:
-                moved = await _elsewhere(wire, address, host)
+                moved = await _moved_to(wire, address, host)
             except BaseException:  # whoever gives up leaves no connection behind
                 wire.close()
                 raise
             if moved is None:
                 return wire
             wire.close()
-            return await _enter(address, *moved, pushed)
+            return await _connect_to_master(address, *moved, pushed)
         except (OSError, ReplyError) as error:
             failure = error
     assert failure is not None
@@ -236,18 +228,18 @@ async def examine(address: Address) -> bool:
         raise server.explain(error, address, opening=True) from error
 
 
-async def _elsewhere(wire: Wire, address: Address, host: str) -> tuple[str, int] | None:
+async def _moved_to(wire: Wire, address: Address, host: str) -> tuple[str, int] | None:
     """The node of the cluster that has our keys, unless it is this one."""
     reply = await wire.send("HGET", meta_key(address), "schema")
-    found = _MOVED.match(str(reply)) if isinstance(reply, ReplyError) else None
-    return (found["host"] or host, int(found["port"])) if found else None
+    moved = _MOVED.match(str(reply)) if isinstance(reply, ReplyError) else None
+    return (moved["host"] or host, int(moved["port"])) if moved else None
 
 
-async def _enter(
+async def _connect_to_master(
     address: Address, host: str, port: int, pushed: Callable[[Any], None] | None
 ) -> Wire:
     wire = await connect(
-        host, port, address.timeout, address.tls_context(), pushed, address.patience
+        host, port, address.timeout, address.tls_context(), pushed, address.connect_timeout
     )
     try:
         if address.credentials:

@@ -59,11 +59,11 @@ class Listener:
                 await asyncio.sleep(PAUSE)
                 continue
             try:
-                await self._stay(wire)
+                await self._subscribe(wire)
             finally:
                 wire.close()
 
-    async def _stay(self, wire: Wire) -> None:
+    async def _subscribe(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()
         wire.post("SUBSCRIBE", self._channel)
         self._last_received = loop.time()

@@ -19,24 +19,24 @@ PAGE = 200
 Numbered = tuple[int, str]
 """A run's number and its id."""
 
-ASIDE = (RunState.PAUSED, RunState.FAILED, RunState.CANCELLED)
+INDEXED_STATES = (RunState.PAUSED, RunState.FAILED, RunState.CANCELLED)
 
 
 async def runs(ask: Ask, where: RunFilter, limit: int, below: float) -> list[Run]:
     """The newest runs with numbers below one."""
-    found: list[Run] = []
+    matches: list[Run] = []
     is_plain = where in (RunFilter(), RunFilter(tenant=where.tenant))
-    while len(found) < limit:
-        size = min(limit - len(found), 1000) if is_plain else PAGE
+    while len(matches) < limit:
+        size = min(limit - len(matches), 1000) if is_plain else PAGE
         page = await _newest(ask, where, below, size)
         rows = await _load(ask, [id for _, id in page], WHOLE if is_plain else SMALL)
-        ids = [run.id for run in rows if _matches(run, where)][: limit - len(found)]
+        ids = [run.id for run in rows if where.matches(run)][: limit - len(matches)]
         matching = rows if is_plain else await _load(ask, ids, WHOLE)
-        found += [run.view() for run in matching]
+        matches += [run.view() for run in matching]
         if len(page) < size:
             break
         below = page[-1][0]
-    return found
+    return matches
 
 
 async def _load(ask: Ask, ids: Sequence[str], fields: Sequence[str]) -> list[RunFacts]:
@@ -45,37 +45,25 @@ async def _load(ask: Ask, ids: Sequence[str], fields: Sequence[str]) -> list[Run
     return [run for run in loaded if run is not None]  # some may have gone meanwhile
 
 
-def _matches(run: RunFacts, where: RunFilter) -> bool:
-    return (
-        where.tenant in (None, run.tenant)
-        and where.pipeline in (None, run.pipeline)
-        and where.state in (None, run.state)
-        and where.lane in (None, run.lane)
-        and where.key in (None, run.key)
-        and run.id.startswith(where.id_prefix or "")
-        and (not where.labels or where.labels.items() <= run.view().labels.items())
-    )
-
-
 # --- sources --------------------------------------------------------------------------------------
 
 
 async def _newest(ask: Ask, where: RunFilter, below: float, size: int) -> list[Numbered]:
     """The newest of all that may match: at most `size`, and fewer only if there are no more."""
     if where.key is not None:
-        found = await _with_key(ask, where)
+        candidates = await _with_key(ask, where)
     elif where.labels:
-        found = await _from_sets(ask, await _label_keys(ask, where), below, size)
+        candidates = await _from_sets(ask, await _label_keys(ask, where), below, size)
     elif where.state == RunState.RUNNING:
-        found = await _numbered(ask, await _members(ask, ["leases"]))
+        candidates = await _numbered(ask, await _members(ask, ["leases"]))
     elif where.state == RunState.QUEUED:
-        found = await _queued(ask, where, below, size)
-    elif where.state in ASIDE:
-        found = await _from_sets(ask, [f"state:{where.state}"], below, size)
+        candidates = await _queued(ask, where, below, size)
+    elif where.state in INDEXED_STATES:
+        candidates = await _from_sets(ask, [f"state:{where.state}"], below, size)
     else:
         key = "runs" if where.tenant is None else f"tenant:{where.tenant}"
-        found = await _from_sets(ask, [key], below, size)
-    return sorted((named for named in found if named[0] < below), reverse=True)[:size]
+        candidates = await _from_sets(ask, [key], below, size)
+    return sorted((named for named in candidates if named[0] < below), reverse=True)[:size]
 
 
 async def _from_sets(ask: Ask, keys: Sequence[str], below: float, size: int) -> list[Numbered]:
@@ -152,21 +140,23 @@ async def counts(ask: Ask, where: RunFilter) -> list[tuple[str, str, str, str, i
 async def count(ask: Ask, where: RunFilter) -> dict[str, int]:
     total: dict[str, int] = {}
     if where.key is not None or where.id_prefix is not None or where.labels:
-        found: list[Any] = [(run.state, 1) for run in await runs(ask, where, 1 << 40, float("inf"))]
+        numbers: list[Any] = [
+            (run.state, 1) for run in await runs(ask, where, 1 << 40, float("inf"))
+        ]
     else:
-        found = [
+        numbers = [
             (state, number)
             for _, pipeline, lane, state, number in await counts(ask, where)
             if where.pipeline in (None, pipeline)
             and where.lane in (None, lane)
             and where.state in (None, state)
         ]
-    for state, number in found:
+    for state, number in numbers:
         total[str(state)] = total.get(str(state), 0) + number
     return total
 
 
-# --- what the sweeper looks for ------------------------------------------------------------------------------------
+# --- what the sweeper looks for -------------------------------------------------------------------
 
 
 async def ended_leases(ask: Ask, limit: int, mono: float) -> list[str]:
@@ -190,10 +180,10 @@ async def expired(ask: Ask, prune: Prune, now: float) -> list[str]:
     fields = [("HGET", f"run:{run.id}", f"e{run.events}") for run in old]
     events = await ask(fields) if old else []
     kept = (1 << 62) if prune.sent is None else prune.sent
-    gone = [
+    expired_runs = [
         run
         for run, event in zip(old, events, strict=True)
         if not run.holds_lane and event is not None and codec.unpack(4, event)[3] <= kept
     ]
-    gone.sort(key=lambda run: (run.finished, run.seq))
-    return [run.id for run in gone[: prune.limit]]
+    expired_runs.sort(key=lambda run: (run.finished, run.seq))
+    return [run.id for run in expired_runs[: prune.limit]]

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from holdfast.adapters import decisions
-from holdfast.adapters.decisions import Loaded, Unit
+from holdfast.adapters.decisions import LoadedFacts, Unit
 from holdfast.adapters.redis import changes, codec, reads, server
 from holdfast.adapters.redis.codec import WHOLE, pack, pack_raw, packed, unpack
 from holdfast.adapters.redis.link import examine, find_master
@@ -28,11 +28,11 @@ from holdfast.ports.mover import (
     Kind,
     LetterRecord,
     LockEpoch,
-    Mark,
+    MoveMark,
+    MoveState,
     Numbers,
     Page,
     RunRecord,
-    Standing,
     TenantLimit,
 )
 from holdfast.ports.records import Record
@@ -62,7 +62,9 @@ class RedisMover(RedisStore):
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address, opening=True) from error
 
-    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
+    async def commit(
+        self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
+    ) -> Sequence[bool]:
         encoded = [changes.encode(unit, loaded) for unit in units]
         return codec.decode(await self._call(encoded, Wake.NOBODY, force=True))
 
@@ -76,7 +78,7 @@ class RedisMover(RedisStore):
 
     # --- the mark ---
 
-    async def standing(self) -> Standing:
+    async def move_state(self) -> MoveState:
         (mark, seq, position), newest, runs, letters, audit = await self._ask(
             [
                 ("HMGET", "meta", "mark", "seq", "position"),
@@ -86,7 +88,7 @@ class RedisMover(RedisStore):
                 ("LLEN", "audit"),
             ]
         )
-        return Standing(
+        return MoveState(
             reads.mark(mark),
             empty=runs + letters + audit == 0,
             runs=runs,
@@ -109,7 +111,7 @@ class RedisMover(RedisStore):
     async def _held_locks(self) -> list[Holder]:
         return [Holder(f"lock {lock.name}", lock.owner or "") for lock in await self.locks()]
 
-    async def hold(self, mark: Mark) -> None:
+    async def hold(self, mark: MoveMark) -> None:
         """The mark comes first: from then on only movers write."""
         text = msgspec.json.encode(mark).decode()
         await self._write([("HSET", "meta", "mark", text, "held", mark.meaning)])
@@ -124,7 +126,7 @@ class RedisMover(RedisStore):
             await self._write([("HSET", "locks", *freed), ("DEL", "locks:held")])
 
     async def _end_leases(self) -> None:
-        """Leases that end at 0 have ended; the sweep then does what it does for vanished workers."""
+        """Leases that end at 0 have ended; the sweep then does what it does for dead workers."""
         ids = [run.id for run in await self.runs(RunFilter(state="running"), limit=ALL)]
         fences = await self._ask([("HGET", f"run:{id}", "f") for id in ids]) if ids else []
         for id, fence in zip(ids, fences, strict=True):
@@ -268,13 +270,13 @@ class RedisMover(RedisStore):
             await self._write([("LPUSH", "audit", *fresh)])
 
     async def _adopt_runs(self, records: Sequence[RunRecord]) -> None:
-        """What is beside a run comes first: a run that is there has all that belongs to it."""
-        beside = [command for record in records for command in _beside(record)]
-        if beside:
-            await self._write(beside)
+        """What belongs to a run comes first: a run that is there has all that belongs to it."""
+        belongings = [command for record in records for command in _belongings(record)]
+        if belongings:
+            await self._write(belongings)
         await self._call([_adoption(record) for record in records], Wake.NOBODY, force=True)
 
-    async def go_on_from(self, numbers: Numbers) -> None:
+    async def continue_from(self, numbers: Numbers) -> None:
         """Runs that have arrived are numbered by positions, and new ones come behind them."""
         [(seq, position)] = await self._ask([("HMGET", "meta", "seq", "position")])
         seq = max(int(seq or 0), numbers.seq, numbers.position)
@@ -308,11 +310,11 @@ def _adoption(record: RunRecord) -> bytes:
         numbers["due_in"] = record.wait
     labels = _strings(run.labels) if run.labels else {}
     positions = [event.position for event in record.history]
-    given = (run.id, codec.static(run), numbers, fields, labels, positions)
-    return _ADOPT + b"".join(map(pack_raw, given))
+    arguments = (run.id, codec.static(run), numbers, fields, labels, positions)
+    return _ADOPT + b"".join(map(pack_raw, arguments))
 
 
-def _beside(record: RunRecord) -> Iterator[Sequence[Argument]]:
+def _belongings(record: RunRecord) -> Iterator[Sequence[Argument]]:
     """The log, the quarantine and the dead letter of a run, written anew."""
     id = record.run.id
     yield "DEL", f"log:{id}"
@@ -348,9 +350,9 @@ def _limit(limit: TenantLimit, later: float) -> Iterator[Sequence[Argument]]:
 
 
 def _record(moved: ExpiringRecord, later: float) -> Iterator[Sequence[Argument]]:
-    r, left = moved.record, moved.remaining
-    until = None if left is None else later + left
-    yield "HSETNX", "records", r.key, packed(r.value, r.version, r.updated, until, left or 0.0)
+    r, remaining = moved.record, moved.remaining
+    until = None if remaining is None else later + remaining
+    yield "HSETNX", "records", r.key, packed(r.value, r.version, r.updated, until, remaining or 0.0)
     yield "ZADD", "records:keys", 0, r.key
 
 

@@ -16,7 +16,7 @@ from holdfast.model.event import Event
 from holdfast.model.lane import Lane
 from holdfast.model.lease import LockInfo
 from holdfast.model.run import FINISHED, Run
-from holdfast.ports.mover import Mark, Quarantined
+from holdfast.ports.mover import MoveMark, Quarantined
 from holdfast.ports.records import Record, RecordPage
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
@@ -36,8 +36,17 @@ async def over(ask: Ask, ids: Sequence[str]) -> list[Run]:
         for id, row in zip(ids, rows, strict=True)
         if row is not None and codec.STATES[row[0] - 1] in FINISHED
     ]
-    whole = await ask([("HMGET", f"run:{id}", *WHOLE) for id in ended]) if ended else []
-    loaded = [codec.run(id, row) for id, row in zip(ended, whole, strict=True)]
+    return await _whole(ask, ended)
+
+
+async def unique_runs(ask: Ask) -> list[Run]:
+    [ids] = await ask([("HVALS", "slots")])
+    return sorted(await _whole(ask, [id.decode() for id in ids]), key=lambda run: run.seq)
+
+
+async def _whole(ask: Ask, ids: Sequence[str]) -> list[Run]:
+    rows = await ask([("HMGET", f"run:{id}", *WHOLE) for id in ids]) if ids else []
+    loaded = [codec.run(id, row) for id, row in zip(ids, rows, strict=True)]
     return [facts.view() for facts in loaded if facts is not None]
 
 
@@ -120,13 +129,13 @@ async def dead_letters(
 async def letters(ask: Ask, ids: Sequence[str]) -> list[DeadLetter]:
     """Those that are there. The body of a run's letter is the run's input."""
     rows = await ask([("HMGET", f"letter:{id}", "m", "b") for id in ids]) if ids else []
-    found = [codec.letter(id, *row) for id, row in zip(ids, rows, strict=True) if row[0]]
-    runs = [letter.run for letter in found if letter.run]
+    stored = [codec.letter(id, *row) for id, row in zip(ids, rows, strict=True) if row[0]]
+    runs = [letter.run for letter in stored if letter.run]
     answers = await ask([("HGET", f"run:{run}", "i") for run in runs]) if runs else []
     inputs = dict(zip(runs, answers, strict=True))
     return [
         msgspec.structs.replace(letter, body=inputs[letter.run] or b"") if letter.run else letter
-        for letter in found
+        for letter in stored
     ]
 
 
@@ -155,8 +164,13 @@ async def lanes(ask: Ask, times: Times) -> list[LaneInfo]:
     leaders = {lock.name: lock for lock in await locks(ask, times)}
     names = sorted({*defined, *busy})
     blocked = await ask([("ZRANGE", f"blocked:{name}", 0, 0) for name in names]) if names else []
+    since = f"({times.later!r}"
+    delayed = (
+        await ask([("ZCOUNT", f"delayed:{name}", since, "+inf") for name in names]) if names else []
+    )
     infos: list[LaneInfo] = []
-    for name, held_by in zip(names, blocked, strict=True):
+    oldest = [await _oldest(ask, name, times.wall) for name in names]
+    for name, held_by, waiting, first in zip(names, blocked, delayed, oldest, strict=True):
         lane = defined.get(name) or Lane(name)
         leader = leaders.get(lane.leader_lock)
         infos.append(
@@ -169,27 +183,43 @@ async def lanes(ask: Ask, times: Times) -> list[LaneInfo]:
                 leader.owner if leader else None,
                 leader.epoch if leader else 0,
                 held_by[0].decode() if held_by else None,
+                waiting,
+                first,
             )
         )
     return infos
 
 
+async def _oldest(ask: Ask, lane: str, wall: float) -> float | None:
+    """When the first run that waits without a delay was accepted."""
+    [queues] = await ask([("ZRANGE", f"queues:{lane}", 0, -1)])
+    keys = [f"fifo:{lane}", *(f"ready:{lane}\0{queue.decode()}" for queue in queues)]
+    waiting = await ask([("ZRANGE", key, 0, LOOKED_AT) for key in keys])
+    runs = [await run(ask, id.decode()) for ids in waiting for id in ids]
+    due = [r.created for r in runs if r is not None and (r.available or 0.0) <= wall]
+    return min(due, default=None)
+
+
+LOOKED_AT = 20
+"""Of each queue: those behind a head that waits for the end of its delay count as well."""
+
+
 async def records(ask: Ask, times: Times, prefix: str, after: str, limit: int) -> RecordPage:
-    found: list[Record] = []
+    page: list[Record] = []
     low = f"({after}" if after >= prefix else f"[{prefix}"
     high = b"(" + prefix.encode() + b"\xff"  # no text goes on with this byte
-    while len(found) < limit:
-        wanted = ("LIMIT", 0, limit - len(found))
-        [keys] = await ask([("ZRANGEBYLEX", "records:keys", low, high, *wanted)])
+    while len(page) < limit:
+        limits = ("LIMIT", 0, limit - len(page))
+        [keys] = await ask([("ZRANGEBYLEX", "records:keys", low, high, *limits)])
         if not keys:
             break
         [rows] = await ask([("HMGET", "records", *keys)])
         for key, row in zip(keys, rows, strict=True):
             facts = codec.record(key.decode(), row, times) if row else None
             if facts is not None and facts.is_live(times):
-                found.append(Record(facts.key, facts.value, facts.version, facts.updated))
+                page.append(Record(facts.key, facts.value, facts.version, facts.updated))
         low = f"({keys[-1].decode()}"
-    return RecordPage(found, times.wall)
+    return RecordPage(page, times.wall)
 
 
 async def audit(ask: Ask, limit: int) -> list[Audit]:
@@ -197,5 +227,5 @@ async def audit(ask: Ask, limit: int) -> list[Audit]:
     return [Audit(*unpack(5, entry)) for entry in entries]
 
 
-def mark(text: bytes | None) -> Mark | None:
-    return msgspec.json.decode(text, type=Mark) if text else None
+def mark(text: bytes | None) -> MoveMark | None:
+    return msgspec.json.decode(text, type=MoveMark) if text else None

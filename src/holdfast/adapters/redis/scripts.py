@@ -92,3 +92,9 @@ class BusScripts(Struct, frozen=True):
 @cache
 def bus_scripts() -> BusScripts:
     return BusScripts(*[_script(_text(f"bus/{name}")) for name in BusScripts.__struct_fields__])
+
+
+@cache
+def document_script() -> Script:
+    """Writes a document over a lower version of itself."""
+    return _script(_text("documents/write"))

@@ -8,6 +8,7 @@ import re
 from functools import cache
 from typing import Any
 
+from holdfast.adapters.compatibility import refuse_newer_schema, refuse_other_format
 from holdfast.adapters.redis.address import Address
 from holdfast.adapters.redis.wire import ReplyError, Wire, ask
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
@@ -33,30 +34,30 @@ def parse_info(text: bytes) -> dict[str, str]:
 async def examine(wire: Wire, address: Address) -> bool:
     """Refuse a server that would lose or forget what it is given. Whether what it answers survives
     a crash of it."""
-    found = parse_info(await ask(wire, "INFO"))
-    refuse_loading(found, address)
-    refuse_old_version(found, address)
-    refuse_eviction(found, address)
-    refuse_scattered_keys(found, address)
-    return await _persistence(wire, found, address)
+    info = parse_info(await ask(wire, "INFO"))
+    refuse_loading(info, address)
+    refuse_old_version(info, address)
+    refuse_eviction(info, address)
+    refuse_scattered_keys(info, address)
+    return await _persistence(wire, info, address)
 
 
-def refuse_loading(found: dict[str, str], address: Address) -> None:
+def refuse_loading(info: dict[str, str], address: Address) -> None:
     """Until it has read its data it takes no commands, and does not even say how it keeps them."""
-    if found.get("loading") == "1":
+    if info.get("loading") == "1":
         raise StoreUnavailable(f"{address} {MEANINGS['LOADING']}")
 
 
-def refuse_old_version(found: dict[str, str], address: Address) -> None:
-    version = found.get("redis_version", "0")
+def refuse_old_version(info: dict[str, str], address: Address) -> None:
+    version = info.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         raise ConfigurationError(
             f"{address} is Redis {version}: holdfast needs 6.2 or newer, or any Valkey"
         )
 
 
-def refuse_eviction(found: dict[str, str], address: Address) -> None:
-    policy = found.get("maxmemory_policy", "noeviction")
+def refuse_eviction(info: dict[str, str], address: Address) -> None:
+    policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         raise ConfigurationError(
             f"{address} has maxmemory-policy {policy}: when its memory is full it would throw away "
@@ -70,8 +71,8 @@ def refuse_eviction(found: dict[str, str], address: Address) -> None:
 _HASH_TAG = re.compile(r"[^{]*\{[^}]+\}")
 
 
-def refuse_scattered_keys(found: dict[str, str], address: Address) -> None:
-    if found.get("cluster_enabled") == "1" and not _HASH_TAG.match(address.prefix):
+def refuse_scattered_keys(info: dict[str, str], address: Address) -> None:
+    if info.get("cluster_enabled") == "1" and not _HASH_TAG.match(address.prefix):
         raise ConfigurationError(
             f"{address} is a cluster: all keys of a store have to be in one slot, so its prefix "
             "needs a hash tag. "
@@ -79,8 +80,8 @@ def refuse_scattered_keys(found: dict[str, str], address: Address) -> None:
         )
 
 
-async def _persistence(wire: Wire, found: dict[str, str], address: Address) -> bool:
-    if found.get("aof_enabled") != "1":
+async def _persistence(wire: Wire, info: dict[str, str], address: Address) -> bool:
+    if info.get("aof_enabled") != "1":
         _say(
             logging.WARNING,
             f"{address} keeps no append-only file: whatever was accepted since its last snapshot "
@@ -110,19 +111,17 @@ def _say(level: int, text: str) -> None:
 
 async def setting(wire: Wire, name: str) -> str:
     try:
-        found = await ask(wire, "CONFIG", "GET", name)
+        pair = await ask(wire, "CONFIG", "GET", name)
     except ReplyError:  # hosted servers do not always tell
         return "unknown"
-    return found[1].decode() if found else "unknown"
+    return pair[1].decode() if pair else "unknown"
 
 
-def refuse_newer_schema(stored: list[Any], address: Address) -> None:
-    schema, oldest = int(stored[0]), int(stored[1])
-    if schema > SCHEMA and oldest > SCHEMA:
-        raise ConfigurationError(
-            f"{address} was written by a newer holdfast (schema {schema}, here {SCHEMA}): upgrade "
-            "holdfast"
-        )
+def refuse_other_schema(stored: list[Any], address: Address) -> None:
+    """`stored` are schema, oldest usable schema and format."""
+    schema, oldest, its_format = stored
+    refuse_other_format(its_format, str(address))
+    refuse_newer_schema(int(schema), oldest, SCHEMA, str(address))
 
 
 # --- errors ---
@@ -165,8 +164,10 @@ HELD = "HELD "
 """How the answer of a store begins that takes part in a move."""
 
 MEANINGS = {
-    "OOM ": "has no memory left (maxmemory); nothing was accepted. Give it more, or shorten retention",
-    "MISCONF": "can't write to its disk and refuses changes; nothing was accepted. Look at its log and its disk",
+    "OOM ": "has no memory left (maxmemory); nothing was accepted. Give it more, or shorten "
+    "retention",
+    "MISCONF": "can't write to its disk and refuses changes; nothing was accepted. Look at its "
+    "log and its disk",
     "READONLY": "is a replica now; nothing was accepted. holdfast looks for the master again",
     "LOADING": "is still reading its data; nothing was accepted. It will answer soon",
     "NOREPLICAS": "has fewer replicas than min-replicas-to-write asks for; nothing was accepted",

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from holdfast.adapters import decisions
+from holdfast.adapters import decisions, isolation
 from holdfast.adapters.arranging import Group
-from holdfast.adapters.decisions import Loaded, Needs, Unit
-from holdfast.adapters.notifier import Notifier, wake_after
+from holdfast.adapters.compatibility import FORMAT
+from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
+from holdfast.adapters.notifier import Notifier, announced, announcement, wake_after
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import batch, changes, facts, lists, reads, server
 from holdfast.adapters.redis.codec import Times, decode
@@ -24,7 +25,7 @@ from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Command, Prune, Reply, Wake
+from holdfast.model.commands import Command, Prune, R, Wake
 from holdfast.model.event import Event
 from holdfast.model.ids import new_token
 from holdfast.model.lease import LockInfo
@@ -36,9 +37,6 @@ from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilte
 PIECE = 1000
 """Commands of one call: a larger batch is several calls, so that others get their turn. Each is
 atomic in itself."""
-
-WAITERS = "waiters"
-"""What is said behind our name if no worker need look for work."""
 
 
 class RedisStore:
@@ -84,11 +82,18 @@ class RedisStore:
     async def _greet(self, link: Link, wire: Wire) -> None:
         """Let the store know which server it is on, before anything else is sent."""
         info = server.parse_info(await ask(wire, "INFO", "replication"))
-        here, met = info["master_replid"], self._met
-        given = (self.address.prefix, here, met, server.SCHEMA, server.OLDEST_USABLE_SCHEMA)
-        stored = await link.run(wire, self._scripts.greet, self._meta, *given)
-        server.refuse_newer_schema(stored, self.address)
-        self._met = here
+        server_id, met = info["master_replid"], self._met
+        arguments = (
+            self.address.prefix,
+            server_id,
+            met,
+            server.SCHEMA,
+            server.OLDEST_USABLE_SCHEMA,
+            FORMAT,
+        )
+        stored = await link.run(wire, self._scripts.greet, self._meta, *arguments)
+        server.refuse_other_schema(stored, self.address)
+        self._met = server_id
 
     async def _refuse_marked(self) -> None:
         [text] = await self._ask([("HGET", "meta", "mark")])
@@ -101,38 +106,41 @@ class RedisStore:
 
     def _received(self, message: bytes) -> None:
         """Somebody has changed something; what we do ourselves was notified already."""
-        name, _, whom = message.decode().partition(" ")
+        name, wake = announced(message.decode())
         if name != self._name:
-            self._notifier.notify(Wake.WAITERS if whom == WAITERS else Wake.WORKERS)
+            self._notifier.notify(wake)
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
+    async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
         if self._open:
             self._listener.listen()  # only now: who never waits need not be told either
-        return await self._notifier.wait(since, timeout, work=work)
+        return await self._notifier.wait(since, timeout, wake=wake)
 
     # --- commands ---
 
-    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
         if len(commands) > PIECE:
             return await self._apply_pieces(commands)
+        return await isolation.apply(commands, self._apply)
+
+    async def _apply(self, commands: Sequence[Command[Any]]) -> list[Any]:
         replies = await decisions.apply(self, commands, batch.kind_of)
         self._notifier.notify(wake_after(commands, replies))
         return replies
 
-    async def _apply_pieces(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def _apply_pieces(self, commands: Sequence[Command[Any]]) -> list[Any]:
         pieces = [commands[start : start + PIECE] for start in range(0, len(commands), PIECE)]
         replies = await asyncio.gather(*[self.apply(piece) for piece in pieces])
         return [reply for some in replies for reply in some]
 
-    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Reply]:
+    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
         commands = [command for group in groups for command in group.commands]
         wake = max(command.wake for command in commands)
         return batch.replies(commands, await self._call(batch.encode(commands), wake))
 
     async def _call(self, encoded: Sequence[bytes], wake: Wake, *, force: bool = False) -> bytes:
-        messages = {Wake.WORKERS: self._name, Wake.WAITERS: f"{self._name} {WAITERS}"}
+        message = announcement(self._name, wake) if wake else ""
         link = self._link()
-        arguments = (self.address.prefix, messages.get(wake, ""), int(force), *encoded)
+        arguments = (self.address.prefix, message, int(force), *encoded)
         try:
             wire = await link.command_wire()
             return await link.run(wire, self._scripts.batch, self._meta, *arguments, *self._time())
@@ -145,11 +153,17 @@ class RedisStore:
 
     # --- decisions made here ---
 
-    async def load(self, needs: Needs) -> Loaded:
-        return await facts.load(self._ask, needs, await self._times())
+    async def load(self, needs: Needs) -> LoadedFacts:
+        return await facts.load(self._ask, self._times, needs)
 
-    async def commit(self, loaded: Loaded, units: Sequence[Unit], wake: Wake) -> Sequence[bool]:
-        return decode(await self._call([changes.encode(unit, loaded) for unit in units], wake))
+    async def commit(
+        self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
+    ) -> Sequence[bool]:
+        written = decode(await self._call([changes.encode(unit, loaded) for unit in units], wake))
+        for reply in written:
+            if type(reply) is dict:
+                raise batch.failure(reply)
+        return written
 
     async def ended_leases(self, limit: int) -> Sequence[str]:
         return await lists.ended_leases(self._ask, limit, (await self._times()).mono)
@@ -190,6 +204,9 @@ class RedisStore:
 
     async def over(self, runs: Sequence[str]) -> list[Run]:
         return await reads.over(self._ask, runs)
+
+    async def unique_runs(self) -> list[Run]:
+        return await reads.unique_runs(self._ask)
 
     async def runs(
         self, where: RunFilter, *, limit: int = 50, before: int | None = None

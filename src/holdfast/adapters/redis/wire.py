@@ -54,7 +54,7 @@ class Wire(asyncio.Protocol):
         future = self._loop.create_future()
         self._waiting.append((self._loop.time() + self._timeout, future, count))
         if self._watch is None:
-            self._watch = self._loop.call_later(self._timeout, self._look)
+            self._watch = self._loop.call_later(self._timeout, self._check_timeout)
         self._transport.write(packed)
         return future
 
@@ -78,7 +78,7 @@ class Wire(asyncio.Protocol):
             while (reply := self._reader.gets()) is not False:
                 self._answer(reply)
         except hiredis.ProtocolError as error:
-            self._break(ConnectionError(f"{self.name} does not speak the Redis protocol: {error}"))
+            self._abort(ConnectionError(f"{self.name} does not speak the Redis protocol: {error}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(exc)
@@ -99,18 +99,18 @@ class Wire(asyncio.Protocol):
         elif self._pushed is not None:
             self._pushed(reply)
 
-    def _look(self) -> None:
+    def _check_timeout(self) -> None:
         """Has the oldest command waited too long? One timer for all of them."""
         self._watch = None
         if not self._waiting or self.closed:
             return
-        left = self._waiting[0][0] - self._loop.time()
-        if left > 0:
-            self._watch = self._loop.call_later(left, self._look)
+        remaining = self._waiting[0][0] - self._loop.time()
+        if remaining > 0:
+            self._watch = self._loop.call_later(remaining, self._check_timeout)
         else:
-            self._break(TimeoutError(f"{self.name} did not answer within {self._timeout:g} s"))
+            self._abort(TimeoutError(f"{self.name} did not answer within {self._timeout:g} s"))
 
-    def _break(self, error: Exception) -> None:
+    def _abort(self, error: Exception) -> None:
         self._end(error)
         self._transport.abort()
 
@@ -135,13 +135,13 @@ async def connect(
     timeout: float,
     tls: ssl.SSLContext | None = None,
     pushed: Callable[[Any], None] | None = None,
-    patience: float | None = None,
+    connect_timeout: float | None = None,
 ) -> Wire:
-    """`patience` is the time-out of connecting, if it is another. Raises OSError, TimeoutError
-    included."""
+    """`connect_timeout` is the time-out of connecting, if it is another. Raises OSError,
+    TimeoutError included."""
     name = f"{host}:{port}"
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(timeout if patience is None else patience):
+    async with asyncio.timeout(timeout if connect_timeout is None else connect_timeout):
         _, wire = await loop.create_connection(
             lambda: Wire(name, timeout, pushed), host, port, ssl=tls
         )

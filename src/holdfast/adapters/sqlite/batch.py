@@ -9,12 +9,12 @@ from typing import Any
 from holdfast.adapters.sqlite import searches
 from holdfast.adapters.sqlite.facts import SqliteFacts
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Claim, Command, Reply
+from holdfast.model.commands import Claim, Command
 from holdfast.model.machine import decide
 from holdfast.model.machine.facts import Now
 
 
-def apply(db: sqlite3.Connection, clock: Clock, commands: Sequence[Command[Any]]) -> list[Reply]:
+def apply(db: sqlite3.Connection, clock: Clock, commands: Sequence[Command[Any]]) -> list[Any]:
     if _finds_nothing(db, clock, commands):
         return [[]]
     db.execute("BEGIN IMMEDIATE")
@@ -36,10 +36,10 @@ def _finds_nothing(db: sqlite3.Connection, clock: Clock, commands: Sequence[Comm
     return not searches.has_work(db, commands[0], clock.monotonic())
 
 
-def decide_all(db: sqlite3.Connection, now: Now, commands: Sequence[Command[Any]]) -> list[Reply]:
+def decide_all(db: sqlite3.Connection, now: Now, commands: Sequence[Command[Any]]) -> list[Any]:
     facts = SqliteFacts(db, now)
     facts.prefetch(commands)
-    replies: list[Reply] = []
+    replies: list[Any] = []
     for command in commands:
         decision = decide(command, facts, now)
         for change in decision.changes:

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import msgspec
 
+from holdfast.adapters import private
+from holdfast.adapters.compatibility import (
+    FORMAT,
+    FORMAT_NAME,
+    OLDEST_NAME,
+    refuse_newer_schema,
+    refuse_other_format,
+)
 from holdfast.adapters.disk import NETWORK_FILE_SYSTEMS, file_system_of
-from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable
-from holdfast.ports.mover import Mark, refuse_marked
+from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable, Unwritable
+from holdfast.ports.mover import MoveMark, refuse_marked
 
 APPLICATION_ID = 0x686F6C64  # "hold"
 BUSY_TIMEOUT = 10.0
+OLDEST_USABLE_SCHEMA = 1
+"""Programs that know this schema or a later one can use what this one writes."""
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """A connection in autocommit mode: transactions are begun and ended by name."""
+    """A connection in autocommit mode: transactions are begun and ended by name. Text that is
+    damaged is read all the same: its digest tells."""
     connection = sqlite3.connect(
         path,
         timeout=BUSY_TIMEOUT,
@@ -28,6 +41,7 @@ def connect(path: str) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=256,
     )
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = OFF")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -53,22 +67,30 @@ def prepare_for_mover(path: str) -> sqlite3.Connection:
     """The same, whatever mark the store carries."""
     if path != ":memory:":
         refuse_network_file_system(Path(path))
+        create_private(path)
     with translated(path, opening=True):
         connection = connect(path)
         try:
             recognise(connection, path)
             connection.execute("PRAGMA journal_mode = WAL")
-            migrate(connection)
+            migrate(connection, path)
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def read_mark(connection: sqlite3.Connection) -> Mark | None:
+def create_private(path: str) -> None:
+    """A new file is its owner's alone, whatever the umask; SQLite gives what it keeps beside it the
+    same rights."""
+    with suppress(OSError):  # it is there, or can't be: SQLite will say so
+        os.close(private.open_new(path))
+
+
+def read_mark(connection: sqlite3.Connection) -> MoveMark | None:
     """Whether the store takes part in a move."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'mark'").fetchone()
-    return msgspec.json.decode(row[0], type=Mark) if row else None
+    return msgspec.json.decode(row[0], type=MoveMark) if row else None
 
 
 def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
@@ -90,19 +112,22 @@ def scripts() -> list[tuple[int, Traversable]]:
     )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date; concurrent openers wait for the first."""
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Bring the schema up to date; concurrent openers wait for the first. A migration only adds: a
+    program of the version before goes on with what it knows."""
     known = scripts()
     newest = known[-1][0]
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > newest:
-            refuse_newer(connection, version, newest)
+        refuse_other_schema(connection, path, version, newest)
         for number, script in known:
             if number > version:
                 _execute_script(connection, script.read_text())
                 connection.execute(f"PRAGMA user_version = {number}")
+        if version < newest:
+            noted = [(FORMAT_NAME, str(FORMAT)), (OLDEST_NAME, str(OLDEST_USABLE_SCHEMA))]
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", noted)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("COMMIT")
     except BaseException:
@@ -132,16 +157,16 @@ def recognise(connection: sqlite3.Connection, path: str) -> None:
         )
 
 
-def refuse_newer(connection: sqlite3.Connection, version: int, newest: int) -> None:
-    """Newer schemas say which older programs may still use them."""
-    row = connection.execute(
-        "SELECT value FROM meta WHERE name = 'oldest_usable_schema'"
-    ).fetchone()
-    if row is None or int(row[0]) > newest:
-        raise ConfigurationError(
-            f"the database was written by a newer holdfast (schema {version}, here {newest}): "
-            "upgrade holdfast"
-        )
+def refuse_other_schema(
+    connection: sqlite3.Connection, path: str, version: int, newest: int
+) -> None:
+    """Raise ConfigurationError for a file that this program can't use."""
+    if version == 0:
+        return
+    is_there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
+    noted = dict(connection.execute("SELECT name, value FROM meta")) if is_there else {}
+    refuse_other_format(noted.get(FORMAT_NAME), path)
+    refuse_newer_schema(version, noted.get(OLDEST_NAME), newest, path)
 
 
 def refuse_network_file_system(path: Path) -> None:
@@ -168,9 +193,13 @@ def translated(path: str, *, opening: bool = False) -> Iterator[None]:
 def explain(error: sqlite3.Error, path: str, *, opening: bool = False) -> HoldfastError:
     text = str(error)
     name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_TOOBIG", "SQLITE_MISMATCH")) or "binding parameter" in text:
+        return Unwritable(f"it can't be stored: {text}")
+    if name.startswith("SQLITE_CONSTRAINT") and name != "SQLITE_CONSTRAINT_TRIGGER":
+        return Unwritable(f"it can't be stored: {text}")
     if (
         name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT"))
-        or "malformed" in text
+        or "disk image is malformed" in text
         or "not a database" in text
     ):
         return ConfigurationError(

@@ -16,7 +16,14 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import Claim, Command, Prune, SaveCheckpoint, Settle, Submit
 from holdfast.model.lane import Lane
 from holdfast.model.machine import changes as ch
-from holdfast.model.machine.facts import LetterFacts, LockFacts, Now, RecordFacts, RunFacts, Waiting
+from holdfast.model.machine.facts import (
+    LetterFacts,
+    LockFacts,
+    Now,
+    RecordFacts,
+    RunFacts,
+    WaitingTenant,
+)
 
 _RUNS = f"SELECT {as_array(SMALL_COLUMNS)} FROM json_each(?) j JOIN runs r ON r.id = j.value"
 _RUNS_WITH_KEYS = (
@@ -106,12 +113,12 @@ class SqliteFacts:
         return runs[0] if runs else None
 
     def checkpoint(self, run: str, step: str, key: str) -> Checkpoint | None:
-        place = (run, step, key)
-        if place not in self._checkpoints:
+        checkpoint = (run, step, key)
+        if checkpoint not in self._checkpoints:
             sql = "SELECT epoch FROM checkpoints WHERE run = ? AND step = ? AND key = ?"
-            row = self._db.execute(sql, place).fetchone()
-            self._checkpoints[place] = _checkpoint(step, key, row[0]) if row else None
-        return self._checkpoints[place]
+            row = self._db.execute(sql, checkpoint).fetchone()
+            self._checkpoints[checkpoint] = _checkpoint(step, key, row[0]) if row else None
+        return self._checkpoints[checkpoint]
 
     def quarantined(self, run: str, step: str) -> int:
         self._writes.flush()
@@ -159,7 +166,7 @@ class SqliteFacts:
 
     # --- searches: they have to see what was changed before ---
 
-    def waiting(self, claim: Claim, now: Now) -> Sequence[Waiting]:
+    def waiting(self, claim: Claim, now: Now) -> Sequence[WaitingTenant]:
         self._writes.flush()
         waiting = searches.waiting(self._db, claim, now)
         for tenant in waiting:

@@ -20,12 +20,12 @@ from holdfast.ports.health import (
     Findings,
     abandoned,
     bytes_of,
-    found,
+    make_finding,
     milliseconds,
 )
 
 OLDEST_SQLITE = (3, 35, 0)
-PATIENCE = 2.0
+LOCK_TIMEOUT = 2.0
 """How long to wait for a lock that somebody else holds, in seconds."""
 QUICK_CHECK = 5.0
 """How long to read a large file for damage, in seconds."""
@@ -58,14 +58,14 @@ def _looked_at(path: Path) -> Iterator[Finding]:
 
 def _connect(path: Path) -> sqlite3.Connection:
     with database.translated(str(path), opening=True):
-        where = f"file:{quote(str(path.absolute()))}?mode=rw"
+        uri = f"file:{quote(str(path.absolute()))}?mode=rw"
         return sqlite3.connect(
-            where, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            uri, uri=True, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
         )
 
 
 def _library() -> Finding:
-    return found(
+    return make_finding(
         "library",
         f"SQLite {sqlite3.sqlite_version}",
         fail=sqlite3.sqlite_version_info < OLDEST_SQLITE,
@@ -79,14 +79,15 @@ def _not_yet(path: Path) -> Finding:
     can_be = (
         folder == path.absolute().parent and os.access(folder, os.W_OK) and _takes_files(folder)
     )
-    return found(
+    return make_finding(
         SCHEMA,
         f"{path} is not there yet"
         + ("" if can_be else f", and can't be created in {path.absolute().parent}"),
         fail=not can_be,
         warn=True,
         why="a mistyped name looks just like this",
-        fix="`holdfast run`, `holdfast worker` or `holdfast doctor --fix` creates it; --store if it is elsewhere"
+        fix="`holdfast run`, `holdfast worker` or `holdfast doctor --fix` creates it; --store if "
+        "it is elsewhere"
         if can_be
         else "make the folder, and let this user write to it",
     )
@@ -107,21 +108,23 @@ def _readable(connection: sqlite3.Connection, path: Path) -> Finding:
     began = time.perf_counter()
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     took = time.perf_counter() - began
-    return found("readable", f"{path} ({bytes_of(path.stat().st_size)}) in {milliseconds(took)}")
+    return make_finding(
+        "readable", f"{path} ({bytes_of(path.stat().st_size)}) in {milliseconds(took)}"
+    )
 
 
 def _schema(connection: sqlite3.Connection, path: Path) -> Finding:
     database.recognise(connection, str(path))
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     newest = database.scripts()[-1][0]
-    if version > newest:
-        database.refuse_newer(connection, version, newest)
-    return found(
+    database.refuse_other_schema(connection, str(path), version, newest)
+    return make_finding(
         SCHEMA,
         f"version {version}" + ("" if version == newest else f", here {newest}"),
         warn=version < newest,
         why="the next process that opens the store brings it up to date; others wait meanwhile",
-        fix="copy the file if you want to be able to go back, then start a worker or `holdfast doctor --fix`",
+        fix="copy the file if you want to be able to go back, then start a worker or `holdfast "
+        "doctor --fix`",
     )
 
 
@@ -134,14 +137,15 @@ def _writable(connection: sqlite3.Connection, path: Path) -> Finding:
         problem = database.explain(error, str(path), opening=True)
         if isinstance(problem, ConfigurationError):
             raise problem from error
-        return found(
+        return make_finding(
             "writable",
-            f"locked by another process for {PATIENCE:g} s",
+            f"locked by another process for {LOCK_TIMEOUT:g} s",
             warn=True,
-            why="while somebody holds a transaction open, nothing is accepted and no step can be stored",
+            why="while somebody holds a transaction open, nothing is accepted and no step can be "
+            "stored",
             fix="end the backup, the sqlite3 shell or the viewer that holds it (see `users` below)",
         )
-    return found(
+    return make_finding(
         "writable", f"its lock was free within {milliseconds(time.perf_counter() - began)}"
     )
 
@@ -150,13 +154,14 @@ def _log(connection: sqlite3.Connection, path: Path) -> Finding:
     mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
     log = path.with_name(path.name + "-wal")
     size = log.stat().st_size if log.exists() else 0
-    return found(
+    return make_finding(
         "write-ahead log",
         f"journal_mode {mode}, {bytes_of(size)} not yet moved into the file",
         warn=mode != "wal" or size > LONG_LOG,
-        why="a log that can't be moved into the file grows without end: somebody reads an old state, or the file was "
-        "taken out of WAL mode",
-        fix="end readers that hold a transaction open; opening the store switches WAL mode on again",
+        why="a log that can't be moved into the file grows without end: somebody reads an old "
+        "state, or the file was taken out of WAL mode",
+        fix="end readers that hold a transaction open; opening the store switches WAL mode on "
+        "again",
     )
 
 
@@ -171,26 +176,27 @@ def _undamaged(connection: sqlite3.Connection) -> Finding:
         seen = f"ok as far as {QUICK_CHECK:g} s of reading went"
     finally:
         connection.set_progress_handler(None, 0)
-    return found(
+    return make_finding(
         "integrity",
         seen,
         fail=not seen.startswith("ok"),
-        why="the file is damaged: by a disk, by a copy made while it was written to, or by a network file system",
+        why="the file is damaged: by a disk, by a copy made while it was written to, or by a "
+        "network file system",
         fix="restore a backup, or save what can be read with `sqlite3 FILE .recover`",
     )
 
 
 def _leases(connection: sqlite3.Connection) -> Finding:
     now = time.monotonic()
-    left = connection.execute(
+    ended = connection.execute(
         "SELECT count(*) FROM runs WHERE state = 'running' AND lease_until < ?", (now - OVERDUE,)
     ).fetchone()[0]
-    return abandoned(left)
+    return abandoned(ended)
 
 
 def _users(path: Path) -> Finding:
     others = [name for pid, name in _having_open(path.resolve()) if pid != os.getpid()]
-    return found(
+    return make_finding(
         "users",
         f"{len(others)} other processes have it open"
         + (f": {', '.join(others)}" if others else ""),

@@ -23,6 +23,8 @@ from holdfast.adapters.sqlite.statements import (
     Row,
     decode,
     insert_into,
+    is_live,
+    lasts,
     pack,
     quoted,
 )
@@ -42,12 +44,12 @@ from holdfast.ports.mover import (
     Kind,
     LetterRecord,
     LockEpoch,
-    Mark,
+    MoveMark,
+    MoveState,
     Numbers,
     Page,
     Quarantined,
     RunRecord,
-    Standing,
     TenantLimit,
 )
 from holdfast.ports.records import Record
@@ -104,10 +106,10 @@ class SqliteMover:
 
     # --- the mark ---
 
-    async def standing(self) -> Standing:
-        return await self._do(self._standing)
+    async def move_state(self) -> MoveState:
+        return await self._do(self._move_state)
 
-    def _standing(self) -> Standing:
+    def _move_state(self) -> MoveState:
         db, mono = self._db, {"mono": self._clock.monotonic()}
         leases = db.execute(
             f"SELECT 'run ' || id, coalesce(worker, '') FROM runs WHERE {_LEASED} ORDER BY seq",
@@ -116,7 +118,7 @@ class SqliteMover:
         locks = db.execute(
             f"SELECT 'lock ' || name, owner FROM locks WHERE {reads.LOCK_HELD} ORDER BY name", mono
         )
-        return Standing(
+        return MoveState(
             database.read_mark(db),
             empty=db.execute(_EMPTY).fetchone() is None,
             runs=db.execute("SELECT count(*) FROM runs").fetchone()[0],
@@ -127,10 +129,10 @@ class SqliteMover:
             holders=[Holder(*row) for row in (*leases, *locks)],
         )
 
-    async def hold(self, mark: Mark) -> None:
+    async def hold(self, mark: MoveMark) -> None:
         await self._do(self._hold, mark)
 
-    def _hold(self, mark: Mark) -> None:
+    def _hold(self, mark: MoveMark) -> None:
         with self._writing() as db:
             db.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
             db.execute("UPDATE locks SET token = NULL, lease_until = NULL")
@@ -203,10 +205,10 @@ class SqliteMover:
         with self._writing() as db:
             ADOPT[kind](db, self._now(), records)
 
-    async def go_on_from(self, numbers: Numbers) -> None:
-        await self._do(self._go_on_from, numbers)
+    async def continue_from(self, numbers: Numbers) -> None:
+        await self._do(self._continue_from, numbers)
 
-    def _go_on_from(self, numbers: Numbers) -> None:
+    def _continue_from(self, numbers: Numbers) -> None:
         with self._writing() as db:
             seq, position = db.execute(_NUMBERS).fetchone()
             db.execute("DELETE FROM sqlite_sequence WHERE name = 'runs'")
@@ -218,7 +220,7 @@ class SqliteMover:
                 hold_position(db, numbers.position, self._now())
 
 
-_LEASED = "state = 'running' AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
+_LEASED = f"state = 'running' AND {lasts(':mono')}"
 
 _NUMBERS = """
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),
@@ -258,9 +260,9 @@ _RUNS = (
     f"SELECT {quoted(RUN_COLUMNS)} FROM runs "
     "WHERE seq > coalesce((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq LIMIT ?"
 )
-_EXPIRING = """
+_EXPIRING = f"""
 SELECT key, value, version, updated, lease_until - ?2 FROM records
-WHERE key > ?1 AND (lease_until IS NULL OR lease_until > ?2 AND lease_until <= ?2 + lease_ttl)
+WHERE key > ?1 AND {is_live("?2")}
 ORDER BY key LIMIT ?3
 """
 _QUARANTINE = "SELECT step, key, reason, value, at FROM quarantine WHERE run = ? ORDER BY id"
@@ -296,7 +298,8 @@ def _export_letters(db: sqlite3.Connection, after: str | None, limit: int) -> Pa
 
 EXPORT: dict[str, Callable[[sqlite3.Connection, str | None, int], Page]] = {
     "lanes": _by_name(
-        'SELECT name, "order", head FROM lanes WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2',
+        'SELECT name, "order", head FROM lanes WHERE ?1 IS NULL OR name > ?1 '
+        "ORDER BY name LIMIT ?2",
         Lane,
     ),
     "tenants": _by_name(
@@ -385,8 +388,8 @@ def _adopt_runs(db: sqlite3.Connection, now: Now, records: Sequence[RunRecord]) 
     sql = "SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?))"
     known = {id for (id,) in db.execute(sql, (pack([record.run.id for record in records]),))}
     fresh = [record for record in records if record.run.id not in known]
-    db.execute("DELETE FROM events WHERE run = ''")  # `go_on_from` puts the placeholder back
-    for table, (columns, rows_of) in BELONGINGS.items():
+    db.execute("DELETE FROM events WHERE run = ''")  # `continue_from` puts the placeholder back
+    for table, (columns, rows_of) in RUN_PARTS.items():
         _insert(db, table, columns, [row for record in fresh for row in rows_of(record, now)])
 
 
@@ -428,7 +431,7 @@ def _letter_rows(record: RunRecord, now: Now) -> list[Row]:
     return [_letter_row(record.letter)] if record.letter else []
 
 
-BELONGINGS: dict[str, tuple[tuple[str, ...], Callable[[RunRecord, Now], list[Row]]]] = {
+RUN_PARTS: dict[str, tuple[tuple[str, ...], Callable[[RunRecord, Now], list[Row]]]] = {
     "runs": (RUN_COLUMNS, _run_rows),
     "checkpoints": (("run", *Checkpoint.__struct_fields__), _checkpoint_rows),
     "quarantine": (("run", *Quarantined.__struct_fields__), _quarantine_rows),

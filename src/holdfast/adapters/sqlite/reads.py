@@ -6,28 +6,39 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.adapters.sqlite.statements import RUN_COLUMNS, decode, pack, quoted
+import msgspec
+
+from holdfast.adapters.sqlite.statements import RUN_COLUMNS, is_live, lasts, pack, quoted
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
-from holdfast.model.machine.facts import Now, RunFacts
-from holdfast.model.run import Run, RunState
+from holdfast.model.machine.facts import BrokenRun, Now, RunFacts
+from holdfast.model.run import Run
 from holdfast.ports.records import Record, RecordPage
-from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
+from holdfast.ports.store import (
+    Audit,
+    DeadLetter,
+    LaneInfo,
+    RunFilter,
+    StoredLog,
+    letter_attributes,
+)
 
 _RUN = quoted(RUN_COLUMNS)
-_STATE = RUN_COLUMNS.index("state")
-_BOOLEANS = [RUN_COLUMNS.index(name) for name in ("unique", "inherits", "holds_lane")]
+_ID, _SEQ = (RUN_COLUMNS.index(name) for name in ("id", "seq"))
 
-LOCK_HELD = "token IS NOT NULL AND lease_until > :mono AND lease_until <= :mono + lease_ttl"
+LOCK_HELD = f"token IS NOT NULL AND {lasts(':mono')}"
 
 
 def facts(row: Sequence[Any]) -> RunFacts:
-    values = list(row)
-    values[_STATE] = RunState(values[_STATE])
-    for index in _BOOLEANS:
-        values[index] = bool(values[index])
-    return RunFacts(*values)
+    """SQLite keeps anything in any column: what is not of its type is damage."""
+    try:
+        return msgspec.convert(row, RunFacts, strict=False)  # booleans are numbers
+    except msgspec.MsgspecError as error:
+        id, seq = row[_ID], row[_SEQ]
+        return BrokenRun.of(
+            id if isinstance(id, str) else repr(id), seq if isinstance(seq, int) else 0, error
+        )
 
 
 def run(db: sqlite3.Connection, id: str) -> Run | None:
@@ -41,6 +52,14 @@ def over(db: sqlite3.Connection, ids: Sequence[str]) -> list[Run]:
         "AND state IN ('succeeded', 'failed', 'cancelled')"
     )
     return [facts(row).view() for row in db.execute(sql, (pack(ids),))]
+
+
+def unique_runs(db: sqlite3.Connection) -> list[Run]:
+    sql = (
+        f"SELECT {_RUN} FROM runs "
+        "WHERE \"unique\" AND state IN ('queued', 'running', 'paused') ORDER BY seq"
+    )
+    return [facts(row).view() for row in db.execute(sql)]
 
 
 _LABELLED = "SELECT l.seq FROM labels l WHERE l.name = ? AND l.value = ?"
@@ -116,10 +135,10 @@ def outbox(db: sqlite3.Connection, after: int, limit: int) -> list[Event]:
     return [Event(*row) for row in db.execute(_OUTBOX, (after, limit))]
 
 
-_RECORDS = """
+_RECORDS = f"""
 SELECT key, value, version, updated FROM records
 WHERE key >= ?1 AND key < ?1 || char(0x10ffff) AND key > ?2
-  AND (lease_until IS NULL OR lease_until > ?3 AND lease_until <= ?3 + lease_ttl)
+  AND {is_live("?3")}
 ORDER BY key LIMIT ?4
 """
 
@@ -130,7 +149,10 @@ def records(db: sqlite3.Connection, now: Now, prefix: str, after: str, limit: in
 
 
 def logs(db: sqlite3.Connection, run: str, after: int, limit: int) -> list[StoredLog]:
-    sql = "SELECT at, level, step, message, fields FROM logs WHERE run = ? ORDER BY id LIMIT ? OFFSET ?"
+    sql = (
+        "SELECT at, level, step, message, fields FROM logs WHERE run = ? ORDER BY id LIMIT ? "
+        "OFFSET ?"
+    )
     return [StoredLog(*row) for row in db.execute(sql, (run, limit, after))]
 
 
@@ -143,7 +165,7 @@ FROM dead_letters d LEFT JOIN runs r ON r.id = d.run
 
 def letter(row: Sequence[Any]) -> DeadLetter:
     id, source, reason, body, attributes, *rest = row
-    return DeadLetter(id, source, reason, body, decode(attributes), *rest)
+    return DeadLetter(id, source, reason, body, letter_attributes(attributes), *rest)
 
 
 def dead_letters(
@@ -174,7 +196,10 @@ def letter_event(db: sqlite3.Connection, letter: DeadLetter) -> Event:
 
 
 def locks(db: sqlite3.Connection, mono: float) -> list[LockInfo]:
-    sql = f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {LOCK_HELD} ORDER BY name"
+    sql = (
+        f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {LOCK_HELD} "
+        "ORDER BY name"
+    )
     return [LockInfo(*row) for row in db.execute(sql, {"mono": mono})]
 
 
@@ -183,7 +208,12 @@ SELECT l.name, l."order", l.head,
        (SELECT count(*) FROM runs r WHERE r.lane = l.name AND r.state = 'queued'),
        (SELECT count(*) FROM runs r WHERE r.lane = l.name AND r.state = 'running'),
        k.owner, coalesce(k.epoch, 0),
-       (SELECT r.id FROM runs r WHERE r.lane = l.name AND r.holds_lane)
+       (SELECT r.id FROM runs r WHERE r.lane = l.name AND r.holds_lane),
+       (SELECT count(*) FROM runs r
+        WHERE r.lane = l.name AND r.state = 'queued' AND r.due > :mono),
+       (SELECT r.created FROM runs r
+        WHERE r.lane = l.name AND r.state = 'queued' AND (r.due IS NULL OR r.due <= :mono)
+        ORDER BY r.seq LIMIT 1)
 FROM (SELECT name, "order", head FROM lanes
       UNION ALL
       SELECT DISTINCT lane, 'parallel', 'dead-letter' FROM runs

@@ -10,11 +10,12 @@ from holdfast.adapters.sqlite.statements import (
     SMALL_COLUMNS,
     as_array,
     decode,
+    lasts,
     pack,
     select_runs,
 )
 from holdfast.model.commands import EXAMINED, Claim, Prune
-from holdfast.model.machine.facts import Now, RunFacts, Waiting
+from holdfast.model.machine.facts import Now, RunFacts, WaitingTenant
 
 _HAS_WORK = """
 SELECT 1 FROM runs WHERE lane = ?1 AND state = 'queued' AND due IS NULL
@@ -34,7 +35,8 @@ _END_DELAYS = "UPDATE runs SET due = NULL, available = NULL WHERE state = 'queue
 # Tenants that wait, each found by one look into the index: behind the one served last, then from
 # the first on. And the limits of tenants, which are few.
 _TURNS = """
-WITH RECURSIVE half (low, high) AS (VALUES (:after, NULL), ('', :after)), turn (low, high, tenant) AS (
+WITH RECURSIVE half (low, high) AS (VALUES (:after, NULL), ('', :after)),
+turn (low, high, tenant) AS (
     SELECT low, high, low FROM half
     UNION ALL
     SELECT low, high, (
@@ -63,7 +65,7 @@ SELECT {as_array(RUN_COLUMNS)} FROM (
 """
 
 
-def waiting(db: sqlite3.Connection, claim: Claim, now: Now) -> list[Waiting]:
+def waiting(db: sqlite3.Connection, claim: Claim, now: Now) -> list[WaitingTenant]:
     """Tenants in turn, those with the fewest running runs first; not more than can be served."""
     db.execute(_END_DELAYS, (now.mono,))
     pipelines = pack(claim.pipelines)
@@ -75,7 +77,7 @@ def waiting(db: sqlite3.Connection, claim: Claim, now: Now) -> list[Waiting]:
     open_turns = [tenant for tenant in turns if room.get(tenant) != 0]
     first = sorted(open_turns, key=lambda tenant: running[tenant])[: max(0, claim.limit)]
     return [
-        Waiting(
+        WaitingTenant(
             tenant,
             running[tenant],
             room.get(tenant),
@@ -130,7 +132,7 @@ def fifo_head(db: sqlite3.Connection, lane: str) -> list[RunFacts]:
 _ENDED = f"""
 SELECT {as_array(SMALL_COLUMNS)} FROM (
     SELECT * FROM runs
-    WHERE state = 'running' AND (lease_until <= ?1 OR lease_until > ?1 + lease_ttl)
+    WHERE state = 'running' AND NOT ({lasts("?1")})
     ORDER BY lease_until, seq LIMIT ?2) r
 """
 

@@ -7,8 +7,9 @@ one, inserts carry many rows in one VALUES list."""
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +24,10 @@ encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
 _decode_runs = msgspec.json.Decoder(list[RunFacts], strict=False).decode  # booleans are numbers
 
+_decode_run = msgspec.json.Decoder(RunFacts, strict=False).decode
+_decode_raw = msgspec.json.Decoder(list[msgspec.Raw]).decode
+log = logging.getLogger("holdfast.sqlite")
+
 Row = tuple[Any, ...]
 
 
@@ -36,18 +41,49 @@ def quoted(names: Sequence[str], table: str = "") -> str:
     return ", ".join(f'{table}"{name}"' for name in names)
 
 
+def lasts(mono: str) -> str:
+    """Whether the lease of a row has not ended at `mono`: the rule of `model/machine/facts.py`."""
+    return f"lease_until > {mono} AND lease_until <= {mono} + lease_ttl"
+
+
+def is_live(mono: str) -> str:
+    """Whether a record has not expired at `mono`."""
+    return f"(lease_until IS NULL OR {lasts(mono)})"
+
+
 RUN_COLUMNS = RunFacts.__struct_fields__
 SMALL_COLUMNS = RUN_COLUMNS[: RUN_COLUMNS.index("input")]
 
 
+FREE_TEXT = ("labels", "attributes", "error", "reason", "worker", "input", "progress", "result")
+"""Read as text even if somebody has put bytes there: one such row must not hide the others."""
+
+
 def as_array(columns: Sequence[str], table: str = "r.") -> str:
     """What a statement selects to answer all its rows as one JSON array of arrays."""
-    return f"json_group_array(json_array({quoted(columns, table)}))"
+    selected = [
+        f"CAST({quoted([name], table)} AS TEXT)" if name in FREE_TEXT else quoted([name], table)
+        for name in columns
+    ]
+    return f"json_group_array(json_array({', '.join(selected)}))"
 
 
 def select_runs(db: sqlite3.Connection, sql: str, parameters: Any) -> list[RunFacts]:
     """The runs of a statement that selects `as_array(RUN_COLUMNS)`, or the small ones."""
-    return _decode_runs(db.execute(sql, parameters).fetchone()[0])
+    rows = db.execute(sql, parameters).fetchone()[0]
+    try:
+        return _decode_runs(rows)
+    except msgspec.MsgspecError:
+        return list(_readable_runs(rows))
+
+
+def _readable_runs(rows: str) -> Iterator[RunFacts]:
+    """Without those that are damaged: they are not claimed, and nobody else waits for them."""
+    for row in _decode_raw(rows):
+        try:
+            yield _decode_run(row)
+        except msgspec.MsgspecError as error:
+            log.error("run %s is damaged and left alone: %s", decode(row)[0], error)
 
 
 @lru_cache(maxsize=256)
@@ -81,4 +117,10 @@ def _update_runs(columns: tuple[str, ...]) -> str:
 
 def update_runs(db: sqlite3.Connection, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
     """Set the same columns of many runs; each row is the run's id and its values."""
-    db.execute(_update_runs(columns), (pack(rows),))
+    packed = pack(rows)
+    if "\\u0000" not in packed:
+        db.execute(_update_runs(columns), (packed,))
+        return
+    # SQLite's JSON functions would end a text at U+0000.
+    values = ", ".join(f'"{name}" = ?' for name in columns)
+    db.executemany(f"UPDATE runs SET {values} WHERE id = ?", [(*row[1:], row[0]) for row in rows])

@@ -6,23 +6,22 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from holdfast.adapters import isolation
 from holdfast.adapters.notifier import Notifier, wake_after
 from holdfast.adapters.sqlite import batch, database, reads
 from holdfast.adapters.sqlite.writer import Writer
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Command, Reply
+from holdfast.model.commands import Command, R, Wake
 from holdfast.model.event import Event
 from holdfast.model.lease import LockInfo
 from holdfast.model.machine.facts import Now
 from holdfast.model.run import Run
 from holdfast.ports.records import RecordPage
 from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
-
-R = TypeVar("R")
 
 
 class SqliteStore:
@@ -65,9 +64,12 @@ class SqliteStore:
             await asyncio.to_thread(self._reading.shutdown)
         self._reader.close()
 
-    async def apply(self, commands: Sequence[Command[Any]]) -> list[Reply]:
+    async def apply(self, commands: Sequence[Command[R]]) -> list[R]:
         if not self._open:
             raise StoreUnavailable(f"the store {self.path} is closed")
+        return await isolation.apply(commands, self._apply)
+
+    async def _apply(self, commands: Sequence[Command[Any]]) -> list[Any]:
         if self._threads:
             return await self._writer.submit(commands)
         with database.translated(self.path):
@@ -75,11 +77,11 @@ class SqliteStore:
         self._committed(commands, replies)
         return replies
 
-    def _committed(self, commands: Sequence[Command[Any]], replies: Sequence[Reply]) -> None:
+    def _committed(self, commands: Sequence[Command[Any]], replies: Sequence[Any]) -> None:
         self._notifier.notify(wake_after(commands, replies))
 
-    async def wait(self, since: int, timeout: float, *, work: bool = False) -> int:
-        return await self._notifier.wait(since, timeout, work=work)
+    async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
+        return await self._notifier.wait(since, timeout, wake=wake)
 
     async def _read(self, query: Callable[..., R], *arguments: Any) -> R:
         if not self._open:
@@ -98,6 +100,9 @@ class SqliteStore:
 
     async def over(self, runs: Sequence[str]) -> list[Run]:
         return await self._read(reads.over, runs)
+
+    async def unique_runs(self) -> list[Run]:
+        return await self._read(reads.unique_runs)
 
     async def runs(
         self, where: RunFilter, *, limit: int = 50, before: int | None = None

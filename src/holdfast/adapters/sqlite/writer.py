@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.adapters.sqlite import batch, database
 from holdfast.errors import StoreUnavailable
 from holdfast.model.clock import Clock
-from holdfast.model.commands import Command, Reply
+from holdfast.model.commands import Command, Wake
 
 POLL = 0.025
 """How often an idle process looks whether another one has committed something, in seconds."""
@@ -24,7 +24,7 @@ MAX_COMMANDS = 128
 go on."""
 
 
-class Request:
+class PendingBatch:
     """A batch on its way, and the future that its caller awaits in its own event loop."""
 
     __slots__ = ("commands", "future", "loop")
@@ -32,15 +32,15 @@ class Request:
     def __init__(self, commands: Sequence[Command[Any]]) -> None:
         self.commands = commands
         self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[list[Reply]] = self.loop.create_future()
+        self.future: asyncio.Future[list[Any]] = self.loop.create_future()
 
-    def answer(self, replies: list[Reply] | BaseException) -> None:
+    def answer(self, replies: list[Any] | BaseException) -> None:
         try:
             self.loop.call_soon_threadsafe(self._resolve, replies)
         except RuntimeError:  # the caller's loop is closed: nobody waits any more
             pass
 
-    def _resolve(self, replies: list[Reply] | BaseException) -> None:
+    def _resolve(self, replies: list[Any] | BaseException) -> None:
         if self.future.done():
             return
         if isinstance(replies, BaseException):
@@ -52,7 +52,7 @@ class Request:
 class Writer:
     """Owns the one connection that writes. Both callbacks are called on its thread: `committed` is
     told what each of its transactions did and answered, `changed` that another process has
-    committed something.
+    committed something, and whom that wakes.
 
     `PRAGMA data_version` reads a counter in shared memory: some microseconds, no lock, no disk. It
     changes with the commits of *other* connections, so this is the connection to ask: any other
@@ -62,16 +62,17 @@ class Writer:
         self,
         path: str,
         clock: Clock,
-        committed: Callable[[Sequence[Command[Any]], Sequence[Reply]], None],
-        changed: Callable[[], None],
+        committed: Callable[[Sequence[Command[Any]], Sequence[Any]], None],
+        changed: Callable[[Wake], None],
     ) -> None:
         self._path = path
         self._clock = clock
         self._committed = committed
         self._changed = changed
         self._version: int | None = None
+        self._audit: int | None = None
         self._listened = 0.0
-        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[PendingBatch | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=self._work, name="holdfast-sqlite-writer", daemon=True
         )
@@ -83,10 +84,10 @@ class Writer:
         self._thread.start()
         self._listening.wait()
 
-    def submit(self, commands: Sequence[Command[Any]]) -> asyncio.Future[list[Reply]]:
+    def submit(self, commands: Sequence[Command[Any]]) -> asyncio.Future[list[Any]]:
         if self._closed:
             raise StoreUnavailable(f"the store {self._path} is closed")
-        request = Request(commands)
+        request = PendingBatch(commands)
         self._requests.put(request)
         return request.future
 
@@ -123,14 +124,17 @@ class Writer:
         self._listened = now
         try:
             version = connection.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._version:
+                return
+            # Whoever takes a lease away leaves an entry: the newest tells whether anybody did.
+            audit = connection.execute("SELECT max(id) FROM audit").fetchone()[0]
         except sqlite3.Error:  # whoever uses the file next will say so
             return
-        if version != self._version:
-            known, self._version = self._version is not None, version
-            if known:
-                self._changed()
+        if self._version is not None:
+            self._changed(Wake.WORKERS if audit == self._audit else Wake.HOLDERS)
+        self._version, self._audit = version, audit
 
-    def _collect(self, first: Request) -> list[Request]:
+    def _collect(self, first: PendingBatch) -> list[PendingBatch]:
         requests, size = [first], len(first.commands)
         while size < MAX_COMMANDS:
             try:
@@ -144,7 +148,7 @@ class Writer:
             size += len(request.commands)
         return requests
 
-    def _commit(self, connection: sqlite3.Connection, requests: list[Request]) -> None:
+    def _commit(self, connection: sqlite3.Connection, requests: list[PendingBatch]) -> None:
         commands = [command for request in requests for command in request.commands]
         try:
             with database.translated(self._path):
@@ -160,7 +164,7 @@ class Writer:
             start = end
 
     def _isolate(
-        self, connection: sqlite3.Connection, requests: list[Request], error: Exception
+        self, connection: sqlite3.Connection, requests: list[PendingBatch], error: Exception
     ) -> None:
         """Nobody suffers for a neighbour's batch: what failed together is tried once alone."""
         if len(requests) == 1:

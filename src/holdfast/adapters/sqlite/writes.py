@@ -65,7 +65,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
 SET reason = excluded.reason, attributes = excluded.attributes, closed = NULL, resolution = NULL
 """
 
-BELONGINGS = ("checkpoints", "events", "logs", "quarantine")
+RUN_PARTS = ("checkpoints", "events", "logs", "quarantine")
 
 
 class Writes:
@@ -163,9 +163,11 @@ class Writes:
     # --- what is rare, and written at once ---
 
     def _move_to_quarantine(self, change: ch.MoveToQuarantine) -> None:
-        place = (change.run, change.step, change.key)
-        self._db.execute(_QUARANTINE, (*place, change.reason, self._now.wall))
-        self._db.execute("DELETE FROM checkpoints WHERE run = ? AND step = ? AND key = ?", place)
+        checkpoint = (change.run, change.step, change.key)
+        self._db.execute(_QUARANTINE, (*checkpoint, change.reason, self._now.wall))
+        self._db.execute(
+            "DELETE FROM checkpoints WHERE run = ? AND step = ? AND key = ?", checkpoint
+        )
 
     def _open_letter(self, change: ch.OpenLetter) -> None:
         attributes = encode(change.attributes).decode()
@@ -194,7 +196,7 @@ class Writes:
     def _remove_run(self, change: ch.RemoveRun) -> None:
         newest = self._db.execute("SELECT max(position) FROM events").fetchone()[0]
         self._db.execute(_FORGET_LABELS, (change.run,))
-        for table in BELONGINGS:
+        for table in RUN_PARTS:
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (change.run,))
         letter = f"{RUN_LETTER}{change.run}"
         self._db.execute("DELETE FROM dead_letters WHERE id = ?", (letter,))

@@ -6,15 +6,17 @@ report, whoever the analyst is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.crux import Basis, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
+from holdfast.apps.report.model.opinion import VoteEvidence
+from holdfast.apps.report.model.remark import Remark
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
@@ -82,9 +84,21 @@ class Analyst(Protocol):
         groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
+        votes: VoteEvidence | None = None,
     ) -> list[Sentence]:
         """The five to eight most important findings of all. `groups` are those of each topic, by
-        topic id."""
+        topic id; `votes` are what people voted for, if they voted."""
+        ...
+
+    async def review(
+        self,
+        topics: Sequence[Topic],
+        groups: Mapping[str, Sequence[ClaimGroup]],
+        findings: Sequence[Sentence],
+        brief: Brief,
+        ctx: Context,
+    ) -> list[Remark]:
+        """Where it disagrees with the names and findings of another analyst."""
         ...
 
     async def crux(
@@ -101,8 +115,9 @@ class Analyst(Protocol):
         """The prompts in use, for the report's appendix. None for an analyst without."""
         ...
 
-    def notes(self, language: str) -> list[str]:
-        """What readers should know about the limits of this analyst, for comments in a language."""
+    def notes(self, language: str, basis: Collection[Basis] = ()) -> list[str]:
+        """What readers should know about the limits of this analyst, for comments in a language.
+        `basis` is what the cruxes of the report rest on."""
         ...
 
 

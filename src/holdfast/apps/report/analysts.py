@@ -10,6 +10,8 @@ from holdfast.errors import ConfigurationError
 from holdfast.ports.language_model import LanguageModels
 
 LOCAL = ("", "local", "local:")
+ENCODER = "local:minilm"
+"""Local, too, with a sentence encoder."""
 
 
 class ReportAnalysts:
@@ -25,12 +27,14 @@ class ReportAnalysts:
         return self._analysts[name]
 
     def check(self, name: str) -> None:
-        if name not in LOCAL:
+        if name == ENCODER:
+            _local_encoder()
+        elif name not in LOCAL:
             self._models.named(name).check_configuration()
 
     def _make(self, name: str) -> Analyst:
-        if name in LOCAL:
-            return _local_analyst()
+        if name in (*LOCAL, ENCODER):
+            return _local_analyst(name.partition(":")[2])
         from holdfast.apps.report.llm.analyst import LLMAnalyst
 
         return LLMAnalyst(self._models.named(name))
@@ -41,7 +45,14 @@ def make_analysts(use: Callable[[type[Any]], Any]) -> ReportAnalysts:
     return ReportAnalysts(use(LanguageModels))
 
 
-def _local_analyst() -> Analyst:
+def _local_encoder() -> None:
+    """That the encoder is there, before anything begins."""
+    from holdfast.apps.report.local.sentence_encoder import encoder_folder
+
+    encoder_folder()
+
+
+def _local_analyst(encoder: str) -> Analyst:
     try:
         from holdfast.apps.report.local.analyst import LocalAnalyst
     except ModuleNotFoundError as error:
@@ -49,4 +60,4 @@ def _local_analyst() -> Analyst:
             f"llm = 'local:' needs {error.name}, which is not installed: "
             "pip install 'holdfast[report]'"
         ) from error
-    return LocalAnalyst()
+    return LocalAnalyst(encoder)

@@ -12,7 +12,7 @@ from holdfast.apps.report.figures import count, facets, measure_coverage
 from holdfast.apps.report.funnel import funnel
 from holdfast.apps.report.model.claim import ClaimGroup, quote_id
 from holdfast.apps.report.model.comment import CommentSet
-from holdfast.apps.report.model.crux import Crux, level
+from holdfast.apps.report.model.crux import controversy
 from holdfast.apps.report.model.document import (
     SCHEMA,
     Made,
@@ -25,12 +25,13 @@ from holdfast.apps.report.model.document import (
     ReportSubtopic,
     ReportTopic,
     StepCost,
+    VoteCount,
 )
+from holdfast.apps.report.model.stance import VoteTally
 from holdfast.apps.report.model.taxonomy import Clustering, Subtopic, Topic
 from holdfast.apps.report.request import ReportRequest
 from holdfast.apps.report.step_inputs import with_other
 from holdfast.apps.report.step_results import StepResults
-from holdfast.apps.report.voting import ballot_of
 from holdfast.model.run import StepRecord
 
 MOST_LEFT_OUT = 2_000
@@ -40,7 +41,7 @@ MOST_LEFT_OUT = 2_000
 def assemble(results: StepResults, analyst: Analyst, steps: Mapping[str, StepRecord]) -> Report:
     """The document. Everything in it is derived from what was checked and stored before."""
     request, brief = results.request, results.request.brief(results.source.language)
-    cruxes = tuple(_crux(crux) for crux in results.cruxes.cruxes)
+    cruxes = tuple(ReportCrux.of(crux) for crux in results.cruxes.cruxes)
     topics = _topics(results, cruxes)
     return Report(
         schema=SCHEMA,
@@ -72,6 +73,9 @@ def assemble(results: StepResults, analyst: Analyst, steps: Mapping[str, StepRec
         method=_method(results, analyst),
         made=_made(steps),
         warnings=results.source.warnings,
+        opinions=results.opinions,
+        reviewer=request.reviewer,
+        remarks=results.summaries.remarks,
     )
 
 
@@ -122,6 +126,7 @@ def _topic(
         summary=summaries.get(topic.id, ()),
         subtopics=tuple(subtopics),
         controversy=round(sum(scores) / len(scores), 4) if scores else None,
+        question=topic.question,
     )
 
 
@@ -134,7 +139,7 @@ def _subtopic(
 
 def _comments_in(subtopics: Collection[str], clustering: Clustering) -> int:
     placements = clustering.placements
-    return len({place.comment for place in placements if place.subtopic in subtopics})
+    return len({placement.comment for placement in placements if placement.subtopic in subtopics})
 
 
 def _people(groups: Iterable[ClaimGroup]) -> int:
@@ -142,7 +147,6 @@ def _people(groups: Iterable[ClaimGroup]) -> int:
 
 
 def _claim(group: ClaimGroup, number: int, results: StepResults) -> ReportClaim:
-    ballot = ballot_of(group, results.ballots, results.comments)
     quotes = tuple(
         Quote(
             quote_id(claim.id),
@@ -163,32 +167,13 @@ def _claim(group: ClaimGroup, number: int, results: StepResults) -> ReportClaim:
         group.statement,
         len(group.speakers),
         quotes,
-        ballot.count if ballot else None,
+        _vote_count(group.votes) if group.votes else None,
     )
 
 
-def _crux(crux: Crux) -> ReportCrux:
-    people = crux.people or 1
-    score = round(crux.controversy, 4)
-    return ReportCrux(
-        crux.id,
-        crux.topic,
-        crux.subtopic,
-        crux.statement,
-        crux.explanation,
-        str(crux.basis),
-        crux.agree,
-        crux.disagree,
-        crux.unclear,
-        crux.agreeing,
-        crux.disagreeing,
-        crux.undecided,
-        round(crux.agree / people, 4),
-        round(crux.disagree / people, 4),
-        score,
-        level(score),
-        crux.cites,
-    )
+def _vote_count(tally: VoteTally) -> VoteCount:
+    score = controversy(tally.agrees, tally.disagrees, tally.cast)
+    return VoteCount(tally.agrees, tally.disagrees, tally.passes, round(score, 4))
 
 
 # --- how it was made ------------------------------------------------------------------------------
@@ -198,14 +183,14 @@ def _method(results: StepResults, analyst: Analyst) -> Method:
     request = results.request
     brief = request.brief(results.source.language)
     notes = [
-        *analyst.notes(results.source.language),
+        *analyst.notes(results.source.language, {crux.basis for crux in results.cruxes.cruxes}),
         *results.clustering.notes,
         *results.cruxes.notes,
     ]
     return Method(
         analyst=analyst.name,
         generated=analyst.generates,
-        votes=bool(results.ballots),
+        votes=bool(results.opinions.comments),
         sort=request.sort,
         options=_options(request),
         prompts=tuple(analyst.prompts(brief)),
@@ -227,6 +212,7 @@ def _options(request: ReportRequest) -> dict[str, str]:
         "prompts",
         "fresh",
         "budget",
+        "reviewed",
     }
     options = request.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
     return {name: str(value) for name, value in options.items()}

@@ -7,6 +7,7 @@ sentence needs evidence."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from holdfast.apps.report.model.claim import (
     ClaimDraft,
@@ -55,12 +56,7 @@ def check_clustering(proposed: Clustering, comments: Sequence[Comment]) -> Clust
 def _used(topics: Iterable[Topic], placements: Sequence[Placement]) -> tuple[Topic, ...]:
     used = {placement.subtopic for placement in placements}
     with_used_subtopics = [
-        Topic(
-            topic.id,
-            topic.name,
-            topic.description,
-            tuple(subtopic for subtopic in topic.subtopics if subtopic.id in used),
-        )
+        replace(topic, subtopics=tuple(part for part in topic.subtopics if part.id in used))
         for topic in topics
     ]
     return tuple(topic for topic in with_used_subtopics if topic.subtopics)
@@ -119,12 +115,14 @@ def check_groups(
     for grouping in proposed:
         members = [ungrouped.pop(id) for id in dict.fromkeys(grouping.members) if id in ungrouped]
         if members:
-            groups += _consistent(subtopic, grouping.statement, members)
+            groups += _consistent(subtopic, grouping, members)
     groups += [_group(subtopic, claim.statement, [claim]) for claim in ungrouped.values()]
     return groups
 
 
-def _consistent(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) -> list[ClaimGroup]:
+def _consistent(
+    subtopic: Subtopic, proposed: ProposedGroup, members: list[QuotedClaim]
+) -> list[ClaimGroup]:
     """The group, without those who say the opposite of its most typical claim: they form groups of
     their own."""
     leader = members[0]
@@ -134,14 +132,18 @@ def _consistent(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) 
         if claim is leader or not contradict(leader.statement, claim.statement)
     ]
     rest = [claim for claim in members if claim not in same]
-    shown = " ".join(statement.split())[:LONGEST_STATEMENT]
+    shown = " ".join(proposed.statement.split())[:LONGEST_STATEMENT]
     if not shown or contradict(leader.statement, shown):
         shown = leader.statement
-    return [_group(subtopic, shown, same), *(_consistent(subtopic, "", rest) if rest else [])]
+    others = _consistent(subtopic, replace(proposed, statement=""), rest) if rest else []
+    return [_group(subtopic, shown, same, proposed.centrality), *others]
 
 
-def _group(subtopic: Subtopic, statement: str, members: list[QuotedClaim]) -> ClaimGroup:
-    return ClaimGroup(group_id(tuple(members)), subtopic.id, statement, tuple(members))
+def _group(
+    subtopic: Subtopic, statement: str, members: list[QuotedClaim], centrality: float = 0.0
+) -> ClaimGroup:
+    claims = tuple(members)
+    return ClaimGroup(group_id(claims), subtopic.id, statement, claims, centrality=centrality)
 
 
 def check_sentences(

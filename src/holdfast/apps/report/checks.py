@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from holdfast.apps.report.analysts import LOCAL
-from holdfast.ports.health import Findings, found
+from holdfast.ports.health import Findings, make_finding
 from holdfast.settings.values import Settings
 
 NEEDS = ("numpy", "scipy", "safetensors", "tokenizers", "wordllama")
@@ -16,7 +16,7 @@ async def local_analyst(settings: Settings) -> Findings:
     if settings.llm not in LOCAL:
         return
     missing = [name for name in NEEDS if find_spec(name) is None]
-    yield found(
+    yield make_finding(
         "analyst",
         f"local:, which lacks {', '.join(missing)}"
         if missing

@@ -8,30 +8,39 @@ from typing import Any
 
 import msgspec
 
-from holdfast.apps.report.model.comment import Comment, CommentSet, Row, Votes
-from holdfast.apps.report.reading import CommentReader, ReadingOptions, read_votes
+from holdfast.apps.report.model.comment import Comment, CommentSet, Row
+from holdfast.apps.report.reading import (
+    CommentReader,
+    ReadingOptions,
+    check_counts,
+    nothing_in,
+    read_votes,
+)
 from holdfast.apps.report.request import ReportRequest, Upload
-from holdfast.apps.report.voting import Ballot, ballots
+from holdfast.errors import InvalidInput
 from holdfast.ports.context import BlockingContext
 
 PART = 2_000
 """Rows in one part."""
-
-_votes = msgspec.json.Decoder(Votes)
 
 
 def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
     """Every row read, judged and stored, and the file described."""
     reader = CommentReader(_opener(request, ctx), _filename(request), reading_options(request))
     comments, rows = PartWriter("comments", ctx), PartWriter("rows", ctx)
-    ids: set[str] = set()
+    all_ids: set[str] = set()
+    counts: dict[str, tuple[int, int]] = {}
     for row, comment in reader:
         rows.add(row)
+        if request.votes:
+            all_ids.add(row.id)
         if comment is not None:
             comments.add(comment)
-            ids.add(comment.id)
+            counts[comment.id] = (comment.agrees or 0, comment.disagrees or 0)
         if row.row % PART == 0:
             ctx.progress(row.row)
+    if request.file and not counts:
+        raise InvalidInput(nothing_in(reader.source.filename, reader.fates))
     return CommentSet(
         source=reader.source,
         rows=sum(reader.fates.values()),
@@ -39,18 +48,9 @@ def read_comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
         people=reader.people,
         kept_parts=comments.close(),
         row_parts=rows.close(),
-        votes=_stored_votes(request.votes, ids, ctx),
+        votes=_stored_votes(request.votes, counts, all_ids, ctx),
         language=reader.language,
         warnings=tuple(reader.warnings),
-    )
-
-
-def read_ballots(
-    comment_set: CommentSet, comments: Mapping[str, Comment], ctx: BlockingContext
-) -> dict[str, Ballot]:
-    """The votes on each comment, as far as there are any."""
-    return ballots(
-        comments.values(), _votes.decode(ctx.read(comment_set.votes)) if comment_set.votes else None
     )
 
 
@@ -104,6 +104,7 @@ def reading_options(request: ReportRequest) -> ReadingOptions:
     """How the request wants its file to be read."""
     return ReadingOptions(
         columns=request.columns,
+        questions=request.questions,
         mask=request.mask,
         max_characters=request.max_characters,
         max_comments=request.max_comments,
@@ -111,8 +112,15 @@ def reading_options(request: ReportRequest) -> ReadingOptions:
     )
 
 
-def _stored_votes(upload: Upload | None, ids: set[str], ctx: BlockingContext) -> str:
+def _stored_votes(
+    upload: Upload | None,
+    counts: Mapping[str, tuple[int, int]],
+    all_ids: set[str],
+    ctx: BlockingContext,
+) -> str:
+    """Where the votes are. `counts` are the votes that the file of comments counts."""
     if upload is None:
         return ""
-    votes = read_votes(_chunks(upload, ctx), upload.filename, ids)
+    votes = read_votes(_chunks(upload, ctx), upload.filename, counts, all_ids)
+    check_counts(votes, counts, upload.filename)
     return ctx.artifact("votes.json", msgspec.json.encode(votes))

@@ -1,27 +1,89 @@
-"""Cruxes: one statement for each subtopic that divides people most, with everybody in exactly one
-place."""
+"""Cruxes: statements that divide people, with everybody in exactly one place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 from holdfast.apps.report.model.claim import ClaimGroup
-from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft, Cruxes, Stance
-from holdfast.apps.report.voting import Ballot
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft, Cruxes, controversy
+from holdfast.apps.report.model.opinion import Opinions, VotedComment
+from holdfast.apps.report.model.stance import Stance
+from holdfast.apps.report.self_description import describes_author
+from holdfast.apps.report.voting import FEWEST, Ballot, is_whole
+
+MOST = 30
+"""Cruxes from votes in one report."""
+GAP, SPLIT = 0.2, 0.4
+"""The least gap between groups, or the least controversy, of a comment that divides people."""
 
 
-def from_votes(topic: str, group: ClaimGroup, ballot: Ballot) -> Crux:
-    """A claim that people voted on, as a crux."""
+def from_votes(
+    opinions: Opinions,
+    ballots: Mapping[str, Ballot],
+    groups: Sequence[ClaimGroup],
+    topics: Mapping[str, str],
+    comments: Mapping[str, Comment],
+) -> list[Crux]:
+    """The comments that divide voters, over the whole conversation: by the gap between groups and
+    by the split. `topics` tells the topic of each subtopic. A claim that several comments make
+    counts once. Where there are no groups, what people only say of themselves divides nobody."""
+    claims = claims_by_comment(groups)
+    cruxes = [
+        _from_ballot(voted, ballots[voted.comment], claim, topics[claim.subtopic], comments)
+        for voted in opinions.comments
+        if voted.comment in claims
+        and (claim := claims[voted.comment]).subtopic in topics
+        and _divides(voted)
+        and (voted.groups or not describes_author(comments[voted.comment].text))
+    ]
+    by_claim: dict[str, Crux] = {}
+    for crux in sorted(cruxes, key=lambda crux: (-crux.weight, crux.id)):
+        by_claim.setdefault(crux.cites[0], crux)
+    return list(by_claim.values())[:MOST]
+
+
+def claims_by_comment(groups: Iterable[ClaimGroup]) -> dict[str, ClaimGroup]:
+    """The first claim of the report that rests on each comment."""
+    claims: dict[str, ClaimGroup] = {}
+    for group in groups:
+        for member in group.members:
+            claims.setdefault(member.comment, group)
+    return claims
+
+
+def statement_of(comment: Comment, claim: ClaimGroup) -> str:
+    """What people voted on: the claim where it is the whole comment, else the comment itself."""
+    whole = any(
+        member.comment == comment.id and is_whole(member, comment) for member in claim.members
+    )
+    return claim.statement if whole else " ".join(comment.text.split())
+
+
+def _divides(voted: VotedComment) -> bool:
+    tally = voted.everybody
+    split = controversy(tally.agrees, tally.disagrees, tally.cast)
+    return tally.cast >= FEWEST and (voted.gap >= GAP or split >= SPLIT)
+
+
+def _from_ballot(
+    voted: VotedComment,
+    ballot: Ballot,
+    claim: ClaimGroup,
+    topic: str,
+    comments: Mapping[str, Comment],
+) -> Crux:
     voters = {
         stance: tuple(voter for voter, vote in ballot.stances.items() if vote == stance)
         for stance in Stance
     }
+    statement = statement_of(comments[voted.comment], claim)
     return Crux(
-        crux_id(group.subtopic, group.statement),
+        crux_id(claim.subtopic, statement),
         topic,
-        group.subtopic,
-        group.statement,
+        claim.subtopic,
+        statement,
         "",
         Basis.VOTES,
         ballot.agrees,
@@ -30,8 +92,21 @@ def from_votes(topic: str, group: ClaimGroup, ballot: Ballot) -> Crux:
         voters[Stance.AGREE],
         voters[Stance.DISAGREE],
         voters[Stance.UNCLEAR],
-        (group.id,),
+        (claim.id,),
+        voted.groups,
+        voted.gap,
     )
+
+
+def has_votes(groups: Iterable[ClaimGroup], ballots: Mapping[str, Ballot]) -> bool:
+    """Whether people voted on anything that these claims rest on."""
+    return any(member.comment in ballots for group in groups for member in group.members)
+
+
+def has_two_sides(groups: Sequence[ClaimGroup]) -> bool:
+    """Whether there could be a disagreement: several claims by several people."""
+    speakers = {speaker for group in groups for speaker in group.speakers}
+    return len(groups) > 1 and len(speakers) > 1
 
 
 def from_draft(

@@ -24,6 +24,8 @@ def count(results: StepResults, topics: Sequence[ReportTopic]) -> Counts:
         quotes=sum(len(group.members) for group in results.sorted.groups),
         topics=sum(topic.id != OTHER for topic in topics),
         subtopics=sum(len(topic.subtopics) for topic in topics if topic.id != OTHER),
+        voters=results.opinions.voters,
+        votes=results.opinions.votes,
     )
 
 

@@ -1,14 +1,16 @@
 """The pipeline `report`: comments in, a report that people can trust out.
 
-    comments ─► clustering ─► claims ┄┄► sort_and_deduplicate ─► summaries ─┬─► report
-                                  (streams)                  └─► cruxes ────┘
+    comments ─► clustering ─► claims ┄┄► sort_and_deduplicate ─┬─► summaries ─┬─► report
+        └─────► opinions          (streams)                    └─► cruxes ────┘
 
-The names and the order are those of the earlier report worker. Every comment's claims, every
-subtopic's groups, every topic's summary and every crux is a checkpoint of its own: a crash costs at
-most what was in flight."""
+The names and the order are those of the earlier report worker, but for `opinions`: what people
+voted for, and the groups that voted alike, which summaries and cruxes rest on. Every comment's
+claims, every subtopic's groups, every topic's summary and every crux is a checkpoint of its own: a
+crash costs at most what was in flight."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,7 +22,13 @@ from holdfast.apps.report.checking import (
     check_sentences,
 )
 from holdfast.apps.report.claim_extraction import extract_claims, tally
-from holdfast.apps.report.cruxes import from_draft, from_votes, gather
+from holdfast.apps.report.cruxes import (
+    from_draft,
+    from_votes,
+    gather,
+    has_two_sides,
+    has_votes,
+)
 from holdfast.apps.report.model.claim import (
     ClaimGroup,
     Claims,
@@ -28,9 +36,14 @@ from holdfast.apps.report.model.claim import (
 )
 from holdfast.apps.report.model.comment import CommentSet
 from holdfast.apps.report.model.crux import Crux, Cruxes
+from holdfast.apps.report.model.opinion import Opinions
+from holdfast.apps.report.model.remark import Remark
 from holdfast.apps.report.model.summary import Sentence, Summaries, TopicSummary
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Subtopic
-from holdfast.apps.report.request import ReportRequest
+from holdfast.apps.report.questions import cluster_questions
+from holdfast.apps.report.request import ReportRequest, time_limit
+from holdfast.apps.report.review import apply_review
+from holdfast.apps.report.self_description import describes_author
 from holdfast.apps.report.sorting import CompleteSubtopic, Sorted, SubtopicCollector, sort
 from holdfast.apps.report.step_inputs import (
     StepInputs,
@@ -42,7 +55,9 @@ from holdfast.apps.report.step_inputs import (
     with_other,
 )
 from holdfast.apps.report.step_results import StepResults
-from holdfast.apps.report.voting import ballots, most_divided
+from holdfast.apps.report.vote_evidence import vote_evidence
+from holdfast.apps.report.voting import ballots, with_votes
+from holdfast.errors import Pause
 from holdfast.model.items import Items
 from holdfast.model.pipeline import Pipeline
 from holdfast.ports.context import BlockingContext, Context
@@ -55,7 +70,12 @@ TOLERATED = 0.1
 the step."""
 
 report: Pipeline[ReportRequest] = Pipeline(
-    "report", input=ReportRequest, timeout=LONG, key=lambda request: request.key
+    "report",
+    input=ReportRequest,
+    timeout="30m",
+    timeout_for=time_limit,
+    key=lambda request: request.key,
+    labels=lambda request: request.labels,
 )
 
 
@@ -83,6 +103,8 @@ def comments(request: ReportRequest, ctx: BlockingContext) -> CommentSet:
     """Read the file: comments in parts, and what became of every row."""
     from holdfast.apps.report.comment_storage import read_comments
 
+    for wish in request.ignored:
+        ctx.log.warning(wish)
     return read_comments(request, ctx)
 
 
@@ -93,7 +115,24 @@ async def clustering(request: ReportRequest, comments: CommentSet, ctx: Context)
     if not inputs.comments:
         return Clustering((), ())
     everything = list(inputs.comments.values())
-    return check_clustering(await inputs.analyst.cluster(everything, inputs.brief, ctx), everything)
+    proposed = await cluster_questions(inputs.analyst, everything, inputs.brief, ctx)
+    clustering = check_clustering(proposed, everything)
+    if not request.reviewed:
+        return clustering
+    return check_clustering(apply_review(clustering, request.reviewed), everything)
+
+
+@report.step(timeout=LONG)
+async def opinions(request: ReportRequest, comments: CommentSet, ctx: Context) -> Opinions:
+    """What the votes say: what is shared, what divides, and which groups voted alike."""
+    from holdfast.apps.report.opinions import find_opinions
+
+    inputs = await load_inputs(request, comments, ctx)
+    votes = await load_votes(comments, ctx)
+    personal = {id for id, comment in inputs.comments.items() if describes_author(comment.text)}
+    return await asyncio.to_thread(
+        find_opinions, ballots(inputs.comments.values(), votes), votes, personal
+    )
 
 
 # --- claims ---------------------------------------------------------------------------------------
@@ -104,6 +143,8 @@ async def claims(
     request: ReportRequest, comments: CommentSet, clustering: Clustering, ctx: Context
 ) -> Claims:
     """What each comment says, one thought at a time, each with words that are really there."""
+    if request.review and not request.reviewed:
+        raise Pause("the topics wait for people to review them")
     inputs = await load_inputs(request, comments, ctx)
     placed = by_comment(clustering.placements)
 
@@ -138,11 +179,13 @@ async def sort_and_deduplicate(
     """The same claim made by several people becomes one, subtopic by subtopic, while others are
     still being read."""
     inputs = await load_inputs(request, comments, ctx)
+    votes = ballots(inputs.comments.values(), await load_votes(comments, ctx))
     topics = with_other(clustering, inputs.brief.language)
     subtopics = {subtopic.id: subtopic for topic in topics for subtopic in topic.subtopics}
 
     async def group(complete: CompleteSubtopic, ctx: Context) -> list[ClaimGroup]:
-        return await _grouped(inputs, subtopics[complete.subtopic], complete, ctx)
+        groups = await _grouped(inputs, subtopics[complete.subtopic], complete, ctx)
+        return [with_votes(group, votes, inputs.comments) for group in groups]
 
     groups: list[list[ClaimGroup]] = await ctx.map(
         group,
@@ -171,6 +214,7 @@ async def _grouped(
 async def summaries(
     request: ReportRequest,
     comments: CommentSet,
+    opinions: Opinions,
     clustering: Clustering,
     sort_and_deduplicate: Sorted,
     ctx: Context,
@@ -188,29 +232,40 @@ async def summaries(
 
     written: list[tuple[TopicSummary, int]] = await ctx.map(summarise, list(named), concurrency=64)
     about = tuple(summary for summary, _ in written)
+    evidence = vote_evidence(opinions, sort_and_deduplicate.groups, inputs.comments)
 
     async def overview(ctx: Context) -> list[Sentence]:
         if not named:
             return []
-        return await inputs.analyst.overview(list(named.values()), about, groups, inputs.brief, ctx)
+        return await inputs.analyst.overview(
+            list(named.values()), about, groups, inputs.brief, ctx, evidence
+        )
 
     proposed = await ctx.step("overview", overview)
     findings, unfounded = check_sentences(
         proposed, (group.id for group in sort_and_deduplicate.groups)
     )
-    return Summaries(tuple(findings), about, unfounded + sum(count for _, count in written))
+
+    async def review(ctx: Context) -> list[Remark]:
+        reviewer = ctx.use(Analysts).named(request.reviewer)
+        return await reviewer.review(list(named.values()), groups, findings, inputs.brief, ctx)
+
+    remarks = await ctx.step("review", review) if request.reviewer and named else []
+    unfounded += sum(count for _, count in written)
+    return Summaries(tuple(findings), about, unfounded, tuple(remarks))
 
 
 @report.step(timeout=LONG, when=lambda request: request.cruxes)
 async def cruxes(
     request: ReportRequest,
     comments: CommentSet,
+    opinions: Opinions,
     clustering: Clustering,
     sort_and_deduplicate: Sorted,
     ctx: Context,
 ) -> Cruxes:
-    """For each subtopic the statement that divides most: from votes where people voted, else from
-    what they said."""
+    """The statements that divide people: over the whole conversation where people voted, and in
+    each subtopic without votes from what they said."""
     inputs = await load_inputs(request, comments, ctx)
     votes = ballots(inputs.comments.values(), await load_votes(comments, ctx))
     subtopics = {
@@ -219,21 +274,26 @@ async def cruxes(
         for subtopic in topic.subtopics
     }
     groups = sort_and_deduplicate.by_subtopic()
+    voted = from_votes(
+        opinions,
+        votes,
+        sort_and_deduplicate.groups,
+        {OTHER: OTHER} | {id: topic for id, (topic, _) in subtopics.items()},
+        inputs.comments,
+    )
 
     async def find(id: str, ctx: Context) -> Crux | None:
         topic, subtopic = subtopics[id]
-        if (voted := most_divided(groups[id], votes, inputs.comments)) is not None:
-            return from_votes(topic, *voted)
-        if len({speaker for group in groups[id] for speaker in group.speakers}) < 2:
-            return None
         draft = await inputs.analyst.crux(subtopic, groups[id], inputs.brief, ctx)
         return from_draft(topic, id, draft, groups[id]) if draft else None
 
-    candidates = [
-        id for id in sort_and_deduplicate.subtopics if id in subtopics and len(groups[id]) > 1
+    unvoted = [
+        id
+        for id in sort_and_deduplicate.subtopics
+        if id in subtopics and has_two_sides(groups[id]) and not has_votes(groups[id], votes)
     ]
-    cruxes: list[Crux | None] = await ctx.map(find, candidates, concurrency=64)
-    return gather(crux for crux in cruxes if crux is not None)
+    drafted: list[Crux | None] = await ctx.map(find, unvoted, concurrency=64)
+    return gather([*voted, *(crux for crux in drafted if crux is not None)])
 
 
 # --- the report -----------------------------------------------------------------------------------
@@ -243,6 +303,7 @@ async def cruxes(
 def report_(
     request: ReportRequest,
     comments: CommentSet,
+    opinions: Opinions,
     clustering: Clustering,
     claims: Claims,
     sort_and_deduplicate: Sorted,
@@ -252,7 +313,6 @@ def report_(
 ) -> ReportFiles:
     """All of it in one document, and that printed as a page, tables and text."""
     from holdfast.apps.report.assembly import MOST_LEFT_OUT
-    from holdfast.apps.report.comment_storage import read_ballots
     from holdfast.apps.report.rendering import render_files
 
     kept = {comment.id: comment for comment in kept_comments(comments, ctx)}
@@ -266,7 +326,7 @@ def report_(
         sort_and_deduplicate,
         summaries,
         cruxes or Cruxes(()),
-        read_ballots(comments, kept, ctx),
+        opinions,
         tuple(left_out[:MOST_LEFT_OUT]),
     )
     document = assemble(results, ctx.use(Analysts).named(request.model), ctx.steps)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from holdfast.apps.report.model.brief import PROMPTS, Brief, GivenTopic
+from holdfast.apps.report.time_limits import time_limit_for
 
 
 class Upload(BaseModel):
@@ -19,6 +20,28 @@ class Upload(BaseModel):
     sha256: str
     bytes: int
     parts: tuple[str, ...]
+
+
+NO_PART_OF_THE_QUESTION = ("report_id", "budget", "fresh", "labels", "ignored")
+
+
+class ReviewedSubtopic(BaseModel):
+    """A subtopic as people left it, and the subtopics that it was made of."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ids: tuple[str, ...]
+    name: str = Field(min_length=1, max_length=200)
+    description: str = ""
+
+
+class ReviewedTopic(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    name: str = Field(min_length=1, max_length=200)
+    description: str = ""
+    subtopics: tuple[ReviewedSubtopic, ...]
+    question: str = ""
 
 
 class ReportRequest(BaseModel):
@@ -44,7 +67,12 @@ class ReportRequest(BaseModel):
         "", description="Of the report (BCP 47); empty: the language of most comments."
     )
     model: str = Field(
-        "local:", description="Who analyses: local:, openai:MODEL, anthropic:MODEL, google:MODEL."
+        "local:",
+        description="Who analyses: local:, local:minilm, openai:MODEL, anthropic:MODEL, "
+        "google:MODEL.",
+    )
+    reviewer: str = Field(
+        "", description="A second model that reviews names and findings; empty: none."
     )
     budget: float | None = Field(
         None, gt=0, description="US dollars; before more is spent the run pauses."
@@ -62,9 +90,24 @@ class ReportRequest(BaseModel):
     columns: dict[str, str] = Field(
         default_factory=dict, description="Role → column, where names do not tell."
     )
+    questions: tuple[str, ...] = Field(
+        (), description="Columns that each hold the answers to one question."
+    )
     max_characters: int = Field(10_000, ge=1)
     max_comments: int = Field(50_000, ge=1)
     keep_moderated: bool = False
+    review: bool = Field(
+        False, description="Pause when there are topics, until people have reviewed them."
+    )
+    reviewed: tuple[ReviewedTopic, ...] = Field(
+        (), description="The topics as people left them; claims are looked for in these."
+    )
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="What the report's run can be found by: whose it is."
+    )
+    ignored: tuple[str, ...] = Field(
+        (), description="What a job message asked for that has no effect here, and why."
+    )
     fresh: bool = Field(False, description="Ask the model again although the answers are known.")
 
     @model_validator(mode="before")
@@ -78,6 +121,8 @@ class ReportRequest(BaseModel):
     def _check(self) -> ReportRequest:
         if (self.file is None) == (self.rows is None):
             raise ValueError("give either a file or rows with comments, and not both")
+        if self.reviewer.partition(":")[0] == "local":
+            raise ValueError("the reviewer has to be a language model, for example openai:MODEL")
         unknown = sorted(set(self.prompts) - set(PROMPTS))
         if unknown:
             raise ValueError(f"there is no prompt {unknown[0]!r}; known: {', '.join(PROMPTS)}")
@@ -86,13 +131,15 @@ class ReportRequest(BaseModel):
     @property
     def key(self) -> str:
         """The idempotency key: the same question finds the report that is there."""
+        if self.report_id and self.reviewed:  # the one without is the run that paused
+            return f"{self.report_id}:{self.digest}"
         return self.report_id or f"report:{self.digest}"
 
     @property
     def digest(self) -> str:
         """Of everything that decides what the report says: the same for the same content and
         wishes."""
-        fields = self.model_dump(mode="json", exclude={"report_id", "budget", "fresh"})
+        fields = self.model_dump(mode="json", exclude=set(NO_PART_OF_THE_QUESTION))
         for name in ("file", "votes"):  # where the bytes are kept says nothing about them
             if fields[name]:
                 fields[name].pop("parts")
@@ -110,6 +157,7 @@ class ReportRequest(BaseModel):
             topics=self.topics,
             given=self.given_topics,
             prompts=self.prompts,
+            reviewer=self.reviewer,
             budget=self.budget,
             fresh=self.fresh,
         )
@@ -158,6 +206,8 @@ def from_job_message(job: dict[str, Any]) -> dict[str, Any]:
         "language": _language(instructions.get("outputLanguage") or ""),
         "model": _model((config.get("llm") or {}).get("model") or ""),
         "cruxes": bool(options.get("cruxes", False)),
+        "labels": _labels(job, config),
+        "ignored": _ignored(options, details),
         "sort": "claims" if options.get("sortStrategy") == "numClaims" else "people",
         "prompts": {
             ours: instructions[theirs]
@@ -165,6 +215,46 @@ def from_job_message(job: dict[str, Any]) -> dict[str, Any]:
             if instructions.get(theirs)
         },
     }
+
+
+WHO_ASKED = ("userId", "requestId")
+"""Fields of a job message that say who asked; they become labels."""
+
+
+def _labels(job: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
+    containers = (job, config, config.get("firebaseDetails") or {})
+    given: dict[str, Any] = {
+        name: container.get(name)
+        for name in WHO_ASKED
+        for container in containers
+        if container.get(name)
+    }
+    return {name: value for name, value in given.items() if _is_label(value)}
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable() and 0 < len(value) < 256
+
+
+def _ignored(options: dict[str, Any], details: dict[str, Any]) -> list[str]:
+    """Wishes that can't be met are said, not dropped in silence."""
+    reasons = {
+        "options.bridging": (options.get("bridging"), "quotes are not rated for bridging"),
+        "options.evaluations": (options.get("evaluations"), "there is no evaluation service"),
+        "reportDetails.filename": (details.get("filename"), "files are named after what they hold"),
+    }
+    return [f"{name} has no effect: {why}" for name, (given, why) in reasons.items() if given]
+
+
+BYTES_PER_COMMENT = 100
+
+
+def time_limit(request: ReportRequest) -> float:
+    """Seconds that an attempt may take."""
+    count = len(request.rows) if request.rows is not None else 0
+    if request.file is not None:
+        count = min(request.file.bytes // BYTES_PER_COMMENT, request.max_comments)
+    return time_limit_for(count, request.model)
 
 
 def _language(name: str) -> str:

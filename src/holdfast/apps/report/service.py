@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from holdfast.apps.report.model.taxonomy import Clustering
 from holdfast.apps.report.pipeline import ReportFiles, report
 from holdfast.apps.report.request import ReportRequest
 from holdfast.apps.report.step_inputs import budget_key
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 DOCUMENT = "report.json"
 PAGE = "report.html"
 
+_decode_clustering = msgspec.json.Decoder(Clustering).decode
 _decode_result = msgspec.json.Decoder(ReportFiles).decode
 
 
@@ -69,10 +71,17 @@ class Reports:
 
     async def result(self, handle: RunHandle) -> ReportFiles:
         """The result of a finished run."""
-        text = await self._payloads.fetch((await handle.info()).result or "null")
-        if text is None:
-            raise Permanent(f"the result of run {handle.id} is missing from the blob store")
+        run = await handle.info()
+        text = await self._payloads.result_of(run)
         return _decode_result(text)
+
+    async def topics(self, handle: RunHandle) -> Clustering | None:
+        """The topics of a run that has got so far, whatever became of it then."""
+        for checkpoint in await self._app.runtime.store.checkpoints(handle.id):
+            if (checkpoint.step, checkpoint.key) == ("clustering", ""):
+                text = await self._payloads.fetch(checkpoint.value)
+                return _decode_clustering(text) if text else None
+        return None
 
     async def files(self, handle: RunHandle) -> dict[str, bytes]:
         """The files of a finished report, by name."""
@@ -130,13 +139,14 @@ def check_readable(file: str, fields: Mapping[str, Any]) -> None:
     """Raise what is wrong with a file that can't be read at all, before a run is made of it.
     `fields` are those of the request, without its file."""
     from holdfast.apps.report.comment_storage import reading_options
-    from holdfast.apps.report.reading import CommentReader
+    from holdfast.apps.report.reading import CommentReader, check_not_empty
     from holdfast.apps.report.uploads import file_parts
 
     path = Path(file)
     if path.is_file():
         options = reading_options(_without_file(fields))
-        next(iter(CommentReader(lambda: file_parts(path), path.name, options)), None)
+        reader = CommentReader(lambda: file_parts(path), path.name, options)
+        check_not_empty(reader, path.name)
 
 
 def comments_in(

@@ -43,10 +43,10 @@ class Sorted:
     def by_topic(self, topics: Iterable[Topic]) -> dict[str, list[ClaimGroup]]:
         """The groups of each topic, those with the most people first."""
         groups = self.by_subtopic()
-        by_topic = {topic.id: _of_topic(topic, groups) for topic in topics}
-        for of_topic in by_topic.values():
-            of_topic.sort(key=lambda group: (-len(group.speakers), -len(group.members), group.id))
-        return by_topic
+        return {
+            topic.id: sorted(_of_topic(topic, groups), key=lambda group: _order(group, "people"))
+            for topic in topics
+        }
 
 
 class SubtopicCollector:
@@ -82,17 +82,19 @@ class SubtopicCollector:
 
 
 def sort(topics: Sequence[Topic], groups: Iterable[ClaimGroup], by: str) -> Sorted:
-    """Topics, subtopics and groups ordered by people or by claims; the topic for the rest is
-    last."""
+    """Topics, subtopics and groups ordered by people or by claims, question by question; the topic
+    for the rest is last."""
+    asked = {question: at for at, question in enumerate(topic.question for topic in topics)}
     by_subtopic: dict[str, list[ClaimGroup]] = {}
     for group in groups:
         by_subtopic.setdefault(group.subtopic, []).append(group)
     for members in by_subtopic.values():
-        members.sort(key=lambda group: (*_weight([group], by), group.id))
+        members.sort(key=lambda group: _order(group, by))
     used = [topic for topic in topics if _of_topic(topic, by_subtopic)]
     used.sort(
         key=lambda topic: (
             topic.id == OTHER,
+            asked[topic.question],
             *_weight(_of_topic(topic, by_subtopic), by),
             topic.id,
         )
@@ -114,8 +116,15 @@ def _of_topic(topic: Topic, groups: dict[str, list[ClaimGroup]]) -> list[ClaimGr
     return [group for subtopic in topic.subtopics for group in groups.get(subtopic.id, ())]
 
 
-def _weight(groups: Sequence[ClaimGroup], by: str) -> tuple[int, int]:
+def _order(group: ClaimGroup, by: str) -> tuple[object, ...]:
+    """Equal claims come by votes, then by how central they are; the order of the file does not
+    matter."""
+    return (*_weight([group], by), -group.centrality, group.statement, group.id)
+
+
+def _weight(groups: Sequence[ClaimGroup], by: str) -> tuple[int, int, int]:
     """The heaviest sorts first."""
     people = len({speaker for group in groups for speaker in group.speakers})
     claims = sum(len(group.members) for group in groups)
-    return (-people, -claims) if by == "people" else (-claims, -people)
+    agrees = sum(group.votes.agrees for group in groups if group.votes)
+    return (-people, -claims, -agrees) if by == "people" else (-claims, -people, -agrees)

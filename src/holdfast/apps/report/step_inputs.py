@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -13,7 +13,9 @@ from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment, CommentSet, Row, Votes
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 from holdfast.apps.report.request import ReportRequest
+from holdfast.apps.report.voting import ballots_in
 from holdfast.errors import Permanent
+from holdfast.model.names import path_part
 from holdfast.ports.context import BlockingContext, Context
 
 _comments = msgspec.json.Decoder(list[Comment])
@@ -44,6 +46,8 @@ async def load_inputs(request: ReportRequest, comment_set: CommentSet, ctx: Cont
     for part in comment_set.kept_parts:
         for comment in _comments.decode(await ctx.read(part)):
             comments[comment.id] = comment
+    if votes := await load_votes(comment_set, ctx):
+        comments |= counted(comments, votes)
     budget = await current_budget(request, ctx)
     brief = replace(request.brief(comment_set.language), budget=budget)
     return StepInputs(ctx.use(Analysts).named(request.model), brief, comments)
@@ -63,7 +67,7 @@ async def current_budget(request: ReportRequest, ctx: Context) -> float | None:
 def budget_key(tenant: str, run: str, number: int) -> str:
     """Where the nth later budget of a run is kept: created once and never changed, like everything
     in the blob store."""
-    return f"{tenant}/{run}/budgets/{number}"
+    return f"{path_part(tenant)}/{run}/budgets/{number}"
 
 
 def kept_comments(comment_set: CommentSet, ctx: BlockingContext) -> tuple[Comment, ...]:
@@ -80,6 +84,18 @@ def all_rows(comment_set: CommentSet, ctx: BlockingContext) -> Iterator[Row]:
 
 async def load_votes(comment_set: CommentSet, ctx: Context) -> Votes | None:
     return _votes.decode(await ctx.read(comment_set.votes)) if comment_set.votes else None
+
+
+def counted(comments: Mapping[str, Comment], votes: Votes) -> dict[str, Comment]:
+    """The comments that the matrix has votes on, with its counts instead of the file's."""
+    ballots = ballots_in(votes)
+    return {
+        id: replace(
+            comments[id], agrees=ballot.agrees, disagrees=ballot.disagrees, passes=ballot.passes
+        )
+        for id, ballot in ballots.items()
+        if id in comments
+    }
 
 
 def other_topic(language: str) -> Topic:

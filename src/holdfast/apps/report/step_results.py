@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from holdfast.apps.report.model.claim import Claims
 from holdfast.apps.report.model.comment import Comment, CommentSet, Row
 from holdfast.apps.report.model.crux import Cruxes
+from holdfast.apps.report.model.opinion import Opinions
 from holdfast.apps.report.model.summary import Summaries
 from holdfast.apps.report.model.taxonomy import Clustering
 from holdfast.apps.report.request import ReportRequest
 from holdfast.apps.report.sorting import Sorted
-from holdfast.apps.report.voting import Ballot
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +26,5 @@ class StepResults:
     sorted: Sorted
     summaries: Summaries
     cruxes: Cruxes
-    ballots: dict[str, Ballot]
+    opinions: Opinions
     left_out: tuple[Row, ...]

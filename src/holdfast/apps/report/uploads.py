@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from holdfast.apps.report.request import Upload
 from holdfast.engine.payloads import Payloads
+from holdfast.model.names import path_part
 
 PART = 4 * 1024 * 1024
 
@@ -19,7 +20,7 @@ async def upload(payloads: Payloads, tenant: str, filename: str, source: BinaryI
     for part in _parts(source):
         whole.update(part)
         size += len(part)
-        key = f"{tenant}/uploads/{sha256(part).hexdigest()}"
+        key = f"{path_part(tenant)}/uploads/{sha256(part).hexdigest()}"
         await payloads.put_at(key, part)
         keys.append(key)
     return Upload(

@@ -1,21 +1,19 @@
-"""What votes say about claims: agreement, division, and who stands where.
+"""Votes on comments, and the claims that carry them.
 
-A vote is on a whole comment. It counts for a claim when the claim's quote is most of the comment; a
-comment with three thoughts does not tell which of them people voted on."""
+A vote is on a whole comment. It counts for a claim when the claim's quote is the comment; a comment
+with three thoughts does not tell which of them people voted on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment, Votes
-from holdfast.apps.report.model.crux import PRIOR, Stance, controversy
-from holdfast.apps.report.model.document import VoteCount
+from holdfast.apps.report.model.stance import Stance, VoteTally
 
-MOST = 0.5
-"""The share of a comment that a quote must have, for votes on the comment to be votes on the
-claim."""
+WHOLE = 0.9
+"""The share of a comment that a quote must have to be the comment."""
 FEWEST = 5
 """Fewer votes than this say nothing about division."""
 
@@ -36,13 +34,8 @@ class Ballot:
         return self.agrees + self.disagrees + self.passes
 
     @property
-    def count(self) -> VoteCount:
-        return VoteCount(
-            self.agrees,
-            self.disagrees,
-            self.passes,
-            round(controversy(self.agrees, self.disagrees, self.cast), 4),
-        )
+    def tally(self) -> VoteTally:
+        return VoteTally(self.agrees, self.disagrees, self.passes)
 
 
 def ballots(comments: Iterable[Comment], votes: Votes | None) -> dict[str, Ballot]:
@@ -53,10 +46,11 @@ def ballots(comments: Iterable[Comment], votes: Votes | None) -> dict[str, Ballo
         for comment in comments
         if (comment.agrees or 0) + (comment.disagrees or 0) > 0
     }
-    return {**counted, **_from_matrix(votes)} if votes else counted
+    return {**counted, **ballots_in(votes)} if votes else counted
 
 
-def _from_matrix(votes: Votes) -> dict[str, Ballot]:
+def ballots_in(votes: Votes) -> dict[str, Ballot]:
+    """The votes on each comment of a matrix."""
     stances: dict[str, dict[str, Stance]] = {}
     for participant, comment, vote in votes.cells:
         of_comment = stances.setdefault(votes.comments[comment], {})
@@ -74,34 +68,18 @@ def _ballot(stances: dict[str, Stance]) -> Ballot:
     )
 
 
-def ballot_of(
-    group: ClaimGroup, votes: Mapping[str, Ballot], comments: Mapping[str, Comment]
-) -> Ballot | None:
-    """The votes on a claim of the report: those on the most voted comment that says just this."""
-    ballots_on_claim = [
-        votes[claim.comment]
+def with_votes(
+    group: ClaimGroup, ballots: Mapping[str, Ballot], comments: Mapping[str, Comment]
+) -> ClaimGroup:
+    """The claim with the votes on the most voted comment that says just this, if there is one."""
+    tallies = [
+        ballots[claim.comment].tally
         for claim in group.members
-        if claim.comment in votes and _is_most_of(claim, comments)
+        if claim.comment in ballots and is_whole(claim, comments[claim.comment])
     ]
-    return max(ballots_on_claim, key=lambda ballot: ballot.cast, default=None)
+    return replace(group, votes=max(tallies, key=lambda tally: tally.cast)) if tallies else group
 
 
-def _is_most_of(claim: QuotedClaim, comments: Mapping[str, Comment]) -> bool:
-    return claim.end - claim.start >= MOST * len(comments[claim.comment].text.strip())
-
-
-def most_divided(
-    groups: Sequence[ClaimGroup], votes: Mapping[str, Ballot], comments: Mapping[str, Comment]
-) -> tuple[ClaimGroup, Ballot] | None:
-    """The claim that divides voters most; many votes weigh more than few."""
-    voted = [(group, ballot) for group in groups if (ballot := ballot_of(group, votes, comments))]
-    divided = [
-        (group, ballot)
-        for group, ballot in voted
-        if ballot.cast >= FEWEST and ballot.count.controversy > 0
-    ]
-    return max(divided, key=lambda pair: (_division(pair[1]), pair[0].id), default=None)
-
-
-def _division(ballot: Ballot) -> float:
-    return ballot.count.controversy * ballot.cast / (ballot.cast + PRIOR)
+def is_whole(claim: QuotedClaim, comment: Comment) -> bool:
+    """Whether a claim's quote is the comment, but for a few characters around it."""
+    return claim.end - claim.start >= WHOLE * len(comment.text.strip())

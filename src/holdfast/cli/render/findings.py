@@ -15,24 +15,26 @@ MARKS = {"ok": ("✔", "green"), "warn": ("!", "yellow bold"), "fail": ("✘", "
 
 def check_lines(items: Sequence[Finding]) -> RenderableType:
     """One line for each check, and the whole of each problem: nobody should have to ask twice."""
-    ordered = sorted(items, key=lambda one: one.status != "ok")
+    ordered = sorted(items, key=lambda finding: finding.status != "ok")
     marks = [
-        Text.assemble(MARKS[one.status], " ", (f"{one.check:<10} ", "bold"), one.seen)
-        for one in ordered
+        Text.assemble(MARKS[finding.status], " ", (f"{finding.check:<10} ", "bold"), finding.seen)
+        for finding in ordered
     ]
     return Group(*marks)
 
 
-def finding_text(one: Finding, is_first: bool, width: int) -> Text:
+def finding_text(finding: Finding, is_first: bool, width: int) -> Text:
     """What was seen and, unless all is well, why it matters and how to fix it. The first of an area
     names it."""
-    mark, color = MARKS[one.status]
-    lead = (f"{one.area if is_first else '':<9}", "bold")
-    line = Text.assemble(lead, (f"{mark} ", color), f"{one.check:<18} ", no_wrap=True)
-    parts = [("", one.seen, "" if one.status == "ok" else color)]
-    if one.status != "ok":
+    mark, color = MARKS[finding.status]
+    lead = (f"{finding.area if is_first else '':<9}", "bold")
+    line = Text.assemble(lead, (f"{mark} ", color), f"{finding.check:<18} ", no_wrap=True)
+    parts = [("", finding.seen, "" if finding.status == "ok" else color)]
+    if finding.status != "ok":
         parts += [
-            (label, text, "") for label, text in (("why  ", one.why), ("fix  ", one.fix)) if text
+            (label, text, "")
+            for label, text in (("why  ", finding.why), ("fix  ", finding.fix))
+            if text
         ]
     indent = line.cell_len
     for label, text, style in parts:
@@ -47,11 +49,11 @@ def finding_text(one: Finding, is_first: bool, width: int) -> Text:
 
 def sum_of_findings(findings: Sequence[Finding]) -> Text:
     def number(status: str, name: str) -> str:
-        count = sum(one.status == status for one in findings)
+        count = sum(finding.status == status for finding in findings)
         return f"{count or 'no'} {name}{'' if count == 1 else 's'}"
 
     worst = next(
-        (status for status in ("fail", "warn") if any(one.status == status for one in findings)),
+        (status for status in ("fail", "warn") if any(f.status == status for f in findings)),
         "ok",
     )
     text = f"{len(findings)} checks: {number('fail', 'problem')}, {number('warn', 'warning')}"

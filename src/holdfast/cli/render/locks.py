@@ -6,16 +6,24 @@ from collections.abc import Sequence
 
 from rich.console import RenderableType
 
-from holdfast.cli.render.tables import empty, moment, table, took
-from holdfast.services.views import LockView
+from holdfast.cli.render.tables import Cell, empty, moment, table, took
+from holdfast.services.held_locks import LockView
 
 
 def lock_table(items: Sequence[LockView]) -> RenderableType:
     if not items:
         return empty("locks are held")
-    headings = ("LOCK", "HOLDER", "EPOCH", "SINCE", "LEFT")
-    rows = [
-        [one.name, one.holder, str(one.epoch), moment(one.acquired), took(one.remaining)]
-        for one in items
+    headings = ("KIND", "LOCK", "HOLDER", "FOR", "EPOCH", "SINCE", "LEFT")
+    return table(headings, map(_row, items), right=("EPOCH", "LEFT"), whole=("LOCK", "FOR"))
+
+
+def _row(lock: LockView) -> list[Cell]:
+    return [
+        lock.kind,
+        lock.name,
+        lock.holder,
+        lock.held_for,
+        "" if lock.epoch is None else str(lock.epoch),
+        moment(lock.acquired),
+        "" if lock.remaining is None else took(lock.remaining),
     ]
-    return table(headings, rows, right=("EPOCH", "LEFT"), whole=("LOCK",))

@@ -40,11 +40,11 @@ def promotion_page(view: PromotionView) -> RenderableType:
 
 
 def _kinds(view: PromotionView) -> Table:
-    there = sorted(
-        (each for each in view.kinds if each["count"]), key=lambda each: KINDS.index(each["kind"])
+    kinds = sorted(
+        (kind for kind in view.kinds if kind["count"]), key=lambda kind: KINDS.index(kind["kind"])
     )
     rows = [
-        (k["kind"], f"{k['count']:,}", _size(k["bytes"]), _detail(k["kind"], view)) for k in there
+        (k["kind"], f"{k['count']:,}", _size(k["bytes"]), _detail(k["kind"], view)) for k in kinds
     ]
     return table(
         ["KIND", "COUNT", "SIZE", ""], rows or [("nothing", "0", "", None)], right=("COUNT", "SIZE")
@@ -106,16 +106,16 @@ def _missing(view: PromotionView) -> list[Text]:
     ]
 
 
-def _next(view: PromotionView, when: str) -> list[Text]:
+def _next(view: PromotionView, lead: str) -> list[Text]:
     """The settings that have to change, and why."""
-    lines = [Text(), Text(when), Text(f"  HOLDFAST_STORE={view.target}")]
+    lines = [Text(), Text(lead), Text(f"  HOLDFAST_STORE={view.target}")]
     if view.blobs.set is None:
         return lines
     lines.append(Text(f"  HOLDFAST_BLOBS={view.blobs.set}"))
-    there = f"{view.blobs.values:,} values above 32 KiB, and all artifacts, stay there"
+    note = f"{view.blobs.values:,} values above 32 KiB, and all artifacts, stay there"
     is_folder = view.blobs.set.startswith("file:") and not view.target.startswith("sqlite:")
-    where = "; workers on other machines need that folder too" if is_folder else ""
-    lines.append(Text(f"    {there}{where}", style="dim"))
+    hint = "; workers on other machines need that folder too" if is_folder else ""
+    lines.append(Text(f"    {note}{hint}", style="dim"))
     return lines
 
 

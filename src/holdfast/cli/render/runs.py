@@ -46,11 +46,11 @@ def _run_row(run: RunSummary, tenants: bool) -> list[Cell]:
         run.id,
         run.pipeline,
         *([run.tenant] if tenants else []),
-        colored(run.state),
+        colored("broken" if run.damage else run.state),
         f"{run.attempts}/{run.attempt_limit}",
         age(run.created),
         took(run.duration),
-        str(run.error) if run.error else run.reason,
+        run.damage or (str(run.error) if run.error else run.reason),
     ]
 
 
@@ -80,6 +80,10 @@ def _head(view: RunView) -> list[RenderableType]:
         Text(" · ".join(facts), style="dim"),
         Text(" · ".join(times), style="dim"),
     ]
+    for name, values in (("labels", run.labels), ("attributes", view.attributes)):
+        if values:
+            listed = ", ".join(f"{key}={value}" for key, value in sorted(values.items()))
+            lines.append(Text(f"{name} {listed}", style="dim"))
     if run.parent:
         lines.append(Text(f"rerun of {run.parent}", style="dim"))
     return lines
@@ -96,8 +100,8 @@ def _tail(view: RunView) -> list[RenderableType]:
     if run.reason:
         lines.append(Text(f"{run.state}: {run.reason}"))
     if view.validation_failures:
-        told = ", ".join(f"{step} {count}×" for step, count in view.validation_failures.items())
-        lines.append(Text(f"stored results that failed validation: {told}", style="magenta"))
+        failures = ", ".join(f"{step} {count}×" for step, count in view.validation_failures.items())
+        lines.append(Text(f"stored results that failed validation: {failures}", style="magenta"))
     if view.dead_letter:
         lines.append(
             Text(
@@ -138,17 +142,17 @@ def _spent(usage: UsageView) -> list[str]:
 def event_line(event: EventView) -> Text:
     facts = event.data if isinstance(event.data, dict) else {}
     name = f"{facts['step']} " if "step" in facts else ""
-    rest = {
+    shown = {
         key: value
         for key, value in facts.items()
         if key in ("attempt", "worker", "epoch", "reason", "actor", "delay")
     }
-    told = " ".join(f"{key}={value}" for key, value in rest.items() if value not in ("", None))
+    text = " ".join(f"{key}={value}" for key, value in shown.items() if value not in ("", None))
     error = facts.get("error")
     if isinstance(error, dict):
-        told += f" {error.get('name')}: {error.get('message')}"
+        text += f" {error.get('name')}: {error.get('message')}"
     return Text.assemble(
-        (f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, told
+        (f"{event.seq:>4} {moment(event.at)}  ", "dim"), (f"{event.type:<22} ", "bold"), name, text
     )
 
 

@@ -14,10 +14,17 @@ from holdfast.cli.render.tables import table
 def setting_table(items: Sequence[Any], origin: bool) -> RenderableType:
     headings = ("SETTING", "VALUE", "FROM") if origin else ("SETTING", "VALUE")
     rows = [
-        [one.name, one.value, Text(one.origin, style=_faint(one.origin))][: len(headings)]
-        for one in items
+        [setting.name, _value(setting), Text(setting.origin, style=_faint(setting.origin))]
+        for setting in items
     ]
+    rows = [row[: len(headings)] for row in rows]
     return table(headings, rows, whole=("SETTING", "VALUE"), free="FROM")
+
+
+def _value(setting: Any) -> str:
+    return (
+        f"{setting.value} (no effect: {setting.no_effect})" if setting.no_effect else setting.value
+    )
 
 
 def _faint(origin: str) -> str:

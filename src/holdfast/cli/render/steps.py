@@ -42,17 +42,17 @@ def step_bars(view: RunView, width: int) -> RenderableType:
     return table(("STEP", "STATUS", axis.label, *shown), rows, right=shown)
 
 
-def _columns(found: Sequence[StepView]) -> dict[str, Any]:
+def _columns(steps: Sequence[StepView]) -> dict[str, Any]:
     """The columns that have something to say."""
     columns: dict[str, Any] = {
         "TOOK": lambda s: "" if s.status == StepStatus.SKIPPED else took(s.duration),
         "TRIES": lambda s: str(s.attempts or ""),
     }
-    if any(step.items or step.total for step in found):
+    if any(step.items or step.total for step in steps):
         columns["ITEMS"] = _items
-    if any(step.left is not None for step in found):
+    if any(step.left is not None for step in steps):
         columns["LEFT"] = lambda s: "" if s.left is None else f"about {humanise(round(s.left))}"
-    if any(step.usage.calls for step in found):
+    if any(step.usage.calls for step in steps):
         columns["TOKENS"] = lambda s: f"{s.usage.total_tokens:,}" if s.usage.calls else ""
         columns["COST"] = lambda s: money(s.usage)
     return columns
@@ -85,7 +85,7 @@ def _status(step: StepView) -> Text:
 def _bar(step: StepView, axis: timeline.Axis, room: int) -> Text:
     if step.inherited and step.reused:
         return Text("taken over from the earlier run", style="dim")
-    offset, length = axis.place(step, room)
+    offset, length = axis.position(step, room)
     return Text(
         " " * offset + (timeline.REUSED if step.reused else timeline.BAR) * length,
         style=_color(step),

@@ -84,8 +84,8 @@ def took(value: float | None) -> str:
     return "" if value is None else humanise(value)
 
 
-def empty(what: str, hint: str = "") -> Text:
-    return Text(f"no {what}{f'; {hint}' if hint else ''}", style="dim")
+def empty(noun: str, hint: str = "") -> Text:
+    return Text(f"no {noun}{f'; {hint}' if hint else ''}", style="dim")
 
 
 def traceback_lines(error: ErrorInfo | None) -> list[Text]:

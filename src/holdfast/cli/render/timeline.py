@@ -32,7 +32,7 @@ class Axis(Struct, frozen=True):
     def label(self) -> str:
         return f"0 … {humanise(self.span)}" if self.start else ""
 
-    def place(self, step: StepView, room: int) -> tuple[int, int]:
+    def position(self, step: StepView, room: int) -> tuple[int, int]:
         """Offset and length of a step's bar. Clocks may have jumped: nothing ever leaves the
         axis."""
         if (

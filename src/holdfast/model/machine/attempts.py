@@ -11,6 +11,7 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import (
     EXAMINED,
     Claim,
+    FencedCommand,
     LogLine,
     Quarantine,
     Renew,
@@ -64,13 +65,9 @@ def _head(command: Claim, lane: Lane, facts: LocalFacts, now: Now) -> list[RunFa
     if (lock.token, lock.epoch) != (command.token, command.term):
         return []
     head = facts.fifo_head(lane.name)
-    if head is None or head.pipeline not in command.pipelines or not _is_due(head, now):
+    if head is None or head.pipeline not in command.pipelines or not head.is_due(now):
         return []
     return [] if facts.room(head.tenant) == 0 else [head]
-
-
-def _is_due(run: RunFacts, now: Now) -> bool:
-    return run.due is None or run.due <= now.mono
 
 
 def _within(runs: Iterable[RunFacts], max_bytes: int) -> Iterable[RunFacts]:
@@ -111,6 +108,7 @@ def _claimed(run: RunFacts) -> Claimed:
         run.input,
         run.progress,
         resumed=run.epoch > 0 or run.inherits,
+        fingerprint=run.fingerprint,
     )
 
 
@@ -131,10 +129,7 @@ def renew(command: Renew, facts: Facts, now: Now) -> Decision:
 # --- writing under the fence ---
 
 
-Fenced = SaveCheckpoint | Quarantine | SaveProgress | LogLine | Settle
-
-
-def _held(command: Fenced, facts: Facts, now: Now) -> RunFacts | None:
+def _held(command: FencedCommand[Any], facts: Facts, now: Now) -> RunFacts | None:
     """The run, if the holder of the command's epoch may still write to it."""
     run = facts.run(command.run)
     return run if run is not None and run.is_held(command.epoch, now) else None
@@ -222,7 +217,8 @@ def _end_attempt(run: RunFacts, command: Settle, facts: Facts, now: Now) -> list
     left: dict[str, Any] = {"progress": command.progress, "error": command.error}
     match command.outcome:
         case "succeeded":
-            left |= {"result": command.result, "error": None}
+            result = {"result": command.result, "result_checksum": command.checksum}
+            left |= {**result, "error": None}
             return move(run, EventType.COMPLETED, _execution(run, command), now, **left)
         case "paused":
             left |= {"reason": command.reason, **uncounted}

@@ -11,12 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.model.checkpoint import Checkpoint
+from holdfast.model.commands import Submit
 from holdfast.model.event import STATE_AFTER, EventType
 from holdfast.model.lane import Lane
 from holdfast.model.machine.facts import LockFacts, Now, RecordFacts, RunFacts
 from holdfast.model.run import FINISHED, TRANSITIONS, RunState
 
 encode = msgspec.json.Encoder().encode
+_decode_strings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class AddRun(Struct, frozen=True):
@@ -24,6 +26,28 @@ class AddRun(Struct, frozen=True):
 
     run: RunFacts
     checkpoints: Sequence[Checkpoint] = ()
+
+    @property
+    def submit(self) -> Submit:
+        """The command that makes this run, for servers that have it in their own language."""
+        run = self.run
+        return Submit(
+            run.id,
+            run.tenant,
+            run.pipeline,
+            run.lane,
+            run.input,
+            run.fingerprint,
+            run.key,
+            run.unique,
+            run.priority,
+            run.delay,
+            run.attempt_limit,
+            run.parent,
+            self.checkpoints,
+            _decode_strings(run.labels) if run.labels else {},
+            _decode_strings(run.attributes) if run.attributes else {},
+        )
 
 
 class ChangeRun(Struct, frozen=True):

@@ -4,7 +4,8 @@ A store implements `Facts` over what it keeps. Nothing here waits or changes any
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -14,10 +15,6 @@ from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import Claim, Prune
 from holdfast.model.lane import Lane
 from holdfast.model.run import ErrorInfo, Progress, Run, RunState
-
-_decode_error = msgspec.json.Decoder(ErrorInfo).decode
-_decode_progress = msgspec.json.Decoder(Progress).decode
-_decode_strings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Now(Struct, frozen=True):
@@ -32,7 +29,7 @@ class RunFacts(Struct, array_like=True):
     """A run as it is stored; `error` and `progress` are JSON.
 
     `lease_until` and `due` are moments of `Now.mono`; what people see of a delay is `available`.
-    The last three fields may be large: they are there in what can be claimed, and may be left out
+    The last four fields may be large: they are there in what can be claimed, and may be left out
     elsewhere."""
 
     id: str
@@ -73,6 +70,7 @@ class RunFacts(Struct, array_like=True):
     input: str = "null"
     progress: str = "{}"
     result: str | None = None
+    result_checksum: str | None = None
 
     def is_held(self, epoch: int, now: Now) -> bool:
         """The fence: whether the holder of this epoch may still write to the run."""
@@ -81,6 +79,10 @@ class RunFacts(Struct, array_like=True):
             and self.epoch == epoch
             and lasts(self.lease_until, self.lease_ttl, now)
         )
+
+    def is_due(self, now: Now) -> bool:
+        """Whether it waits for the end of no delay."""
+        return self.due is None or self.due <= now.mono
 
     @classmethod
     def stored(cls, run: Run, **fields: Any) -> RunFacts:
@@ -94,15 +96,44 @@ class RunFacts(Struct, array_like=True):
     def view(self) -> Run:
         """The run as people see it."""
         seen = {name: getattr(self, name) for name in VIEW}
-        seen["error"] = _decode_error(self.error) if self.error else None
-        seen["progress"] = _decode_progress(self.progress)
-        seen["labels"] = _decode_strings(self.labels) if self.labels else {}
-        seen["attributes"] = _decode_strings(self.attributes) if self.attributes else {}
-        return Run(**seen)
+        unreadable: list[str] = []
+        for name, (decode, nothing) in _DECODERS.items():
+            try:
+                seen[name] = decode(seen[name]) if seen[name] else nothing()
+            except (msgspec.MsgspecError, ValueError, TypeError):
+                seen[name] = nothing()
+                unreadable.append(name)
+        damage = f"can't be read: {', '.join(unreadable)}" if unreadable else None
+        return Run(**seen, damage=damage)
 
 
-VIEW = Run.__struct_fields__
-JSON_FIELDS = ("error", "progress", "labels", "attributes")
+VIEW = tuple(name for name in Run.__struct_fields__ if name != "damage")
+_DECODERS: dict[str, tuple[Callable[[str], Any], Callable[[], Any]]] = {
+    "error": (msgspec.json.Decoder(ErrorInfo).decode, lambda: None),
+    "progress": (msgspec.json.Decoder(Progress).decode, Progress),
+    "labels": (msgspec.json.Decoder(dict[str, str]).decode, dict),
+    "attributes": (msgspec.json.Decoder(dict[str, str]).decode, dict),
+}
+JSON_FIELDS = tuple(_DECODERS)
+
+
+class BrokenRun(RunFacts):
+    """A run whose row can't be read, in the place where it is listed. It does nothing by itself, so
+    it is shown as paused."""
+
+    damage: str = ""
+
+    @classmethod
+    def of(cls, id: str, seq: int, error: Exception) -> BrokenRun:
+        damage = f"its row can't be read: {type(error).__name__}: {error}"
+        return cls(id, "", "", "", RunState.PAUSED, seq, damage=damage)
+
+    def view(self) -> Run:
+        return Run(self.id, "", "", "", self.state, self.seq, damage=self.damage)
+
+
+UNREADABLE = (msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupError)
+"""What a row raises that is not what it was."""
 
 
 def lasts(until: float | None, ttl: float, now: Now) -> bool:
@@ -140,7 +171,7 @@ class RecordFacts(Struct):
         return self.lease_until is None or lasts(self.lease_until, self.lease_ttl, now)
 
 
-class Waiting(Struct):
+class WaitingTenant(Struct):
     """A tenant that has runs which may be claimed now, in the order in which they are."""
 
     tenant: str
@@ -193,7 +224,7 @@ class LocalFacts(Facts, Protocol):
 
     def log_lines(self, run: str) -> int: ...
 
-    def waiting(self, claim: Claim, now: Now) -> Sequence[Waiting]:
+    def waiting(self, claim: Claim, now: Now) -> Sequence[WaitingTenant]:
         """The tenants with runs of a parallel lane that may be claimed now, each with the first
         `claim.limit` of them: at most `EXAMINED`, in the order of their names, beginning behind
         `claim.after` and going on with the first."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.model.machine.facts import RunFacts, Waiting
+from holdfast.model.machine.facts import RunFacts, WaitingTenant
 
 
-def take_turns(waiting: Sequence[Waiting], limit: int) -> list[RunFacts]:
+def take_turns(waiting: Sequence[WaitingTenant], limit: int) -> list[RunFacts]:
     """In rounds: each tenant one run, those with the fewest running first, then as they come; until
     `limit` runs are chosen or none is left."""
     queues = [

@@ -13,9 +13,11 @@ from holdfast.model.run import RunState
 def submit(command: Submit, facts: Facts, now: Now) -> Decision:
     if same := facts.run(command.id):
         return Decision(Submitted(command.id, created=True, state=same.state))
-    if command.key is not None and (twin := facts.run_with_key(command.tenant, command.key)):
-        conflict = twin.fingerprint != command.fingerprint
-        return Decision(Submitted(twin.id, created=False, state=twin.state, conflict=conflict))
+    if command.key is not None and (existing := facts.run_with_key(command.tenant, command.key)):
+        conflict = existing.fingerprint != command.fingerprint
+        return Decision(
+            Submitted(existing.id, created=False, state=existing.state, conflict=conflict)
+        )
     if command.unique and (live := facts.slot_holder(command.tenant, command.pipeline)):
         return Decision(Submitted(live.id, created=False, state=live.state))
     changes = [AddRun(_new_run(command, now), command.checkpoints), AddEvent(command.id, QUEUED)]

@@ -6,20 +6,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast, get_args
 
+import msgspec
+
 from holdfast.model.commands import (
     RUN_LETTER,
     Cancel,
-    Command,
     DefineLane,
     LimitTenant,
     PauseRun,
     Prune,
     Resume,
+    RunCommand,
     Subject,
     Sweep,
 )
 from holdfast.model.event import EventType
 from holdfast.model.lane import HeadPolicy, Lane, Order
+from holdfast.model.lease_losses import REMEDY, LeaseLosses, record_key
 from holdfast.model.machine.changes import (
     AddAudit,
     CloseLetter,
@@ -67,7 +70,7 @@ def pause_run(command: PauseRun, facts: Facts, now: Now) -> Decision:
 
 def resume(command: Resume, facts: Facts, now: Now) -> Decision:
     run = facts.run(command.run)
-    if run is None or run.state not in RESUMABLE:
+    if run is None or run.state not in RESUMABLE or command.epoch not in (None, run.epoch):
         return _refused(run)
     holder = facts.slot_holder(run.tenant, run.pipeline) if run.unique else None
     if holder is not None and holder.id != run.id:
@@ -90,24 +93,16 @@ def _audit(command: Cancel | PauseRun | Resume, action: str, reason: str) -> Add
 # --- the sweeper and retention: each run is a decision of its own ---
 
 
-class SweepRun(Command[tuple[str, str] | None], frozen=True):
+class SweepRun(RunCommand[tuple[str, str] | None], frozen=True):
     """What `Sweep` does to one of the runs that it found. None: its lease has not ended."""
 
-    run: str
-
     @property
     def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
+        return [("run", self.run), ("record", record_key(self.run))]
 
 
-class PruneRun(Command[tuple[str, str] | None], frozen=True):
+class PruneRun(RunCommand[tuple[str, str] | None], frozen=True):
     """What `Prune` does to one of the runs that it found. None: it goes on meanwhile."""
-
-    run: str
-
-    @property
-    def subjects(self) -> Sequence[Subject]:
-        return [("run", self.run)]
 
 
 def sweep(command: Sweep, facts: LocalFacts, now: Now) -> Decision:
@@ -135,11 +130,19 @@ def sweep_run(command: SweepRun, facts: Facts, now: Now) -> Decision:
     else:
         state = RunState.FAILED
         data = {"attempt": run.attempts}
-        changes = fail(run, encode(_worker_lost(run)).decode(), data, facts, now)
+        changes = fail(run, encode(_worker_lost(run, facts, now)).decode(), data, facts, now)
     return Decision((run.id, state), changes, ended=run.lease_until)
 
 
-def _worker_lost(run: RunFacts) -> ErrorInfo:
+def _worker_lost(run: RunFacts, facts: Facts, now: Now) -> ErrorInfo:
+    record = facts.record(record_key(run.id))
+    if record is not None and record.is_live(now):
+        losses = msgspec.json.decode(record.value, type=LeaseLosses)
+        return ErrorInfo(
+            "InterpreterBlocked",
+            f"{run.attempts} workers lost this run, and {losses.count} of them say why: "
+            f"{losses.last}. {REMEDY}, then resume the run",
+        )
     return ErrorInfo(
         "WorkerLost",
         f"the worker vanished {run.attempts} times while it had this run; look at what kills it, "

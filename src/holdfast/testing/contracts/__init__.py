@@ -12,6 +12,7 @@ import pytest
 pytest.register_assert_rewrite(
     "holdfast.testing.contracts.blobs",
     "holdfast.testing.contracts.bus",
+    "holdfast.testing.contracts.documents",
     "holdfast.testing.contracts.mover_topics",
     "holdfast.testing.contracts.store_topics",
 )

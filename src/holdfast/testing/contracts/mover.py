@@ -3,10 +3,10 @@ held store."""
 
 from __future__ import annotations
 
-from holdfast.testing.contracts.mover_topics.afterwards import AfterwardsTopics
 from holdfast.testing.contracts.mover_topics.arrival import ArrivalTopics
+from holdfast.testing.contracts.mover_topics.continuation import ContinuationTopics
 from holdfast.testing.contracts.mover_topics.marks import MarkTopics
 
 
-class MoverContract(ArrivalTopics, AfterwardsTopics, MarkTopics):
-    """Subclass it and define `make_place`. No test sleeps: the clock is moved."""
+class MoverContract(ArrivalTopics, ContinuationTopics, MarkTopics):
+    """Subclass it and define `make_location`. No test sleeps: the clock is moved."""

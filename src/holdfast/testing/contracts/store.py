@@ -9,6 +9,7 @@ from holdfast.testing.contracts.store_topics.claims import ClaimTopics
 from holdfast.testing.contracts.store_topics.dead_letters import DeadLetterTopics
 from holdfast.testing.contracts.store_topics.fairness import FairnessTopics
 from holdfast.testing.contracts.store_topics.fences import FenceTopics
+from holdfast.testing.contracts.store_topics.hostile_values import HostileValueTopics
 from holdfast.testing.contracts.store_topics.intake import IntakeTopics
 from holdfast.testing.contracts.store_topics.labels import LabelTopics
 from holdfast.testing.contracts.store_topics.lanes import LaneTopics
@@ -38,6 +39,7 @@ class StoreContract(
     DeadLetterTopics,
     OutboxTopics,
     BatchTopics,
+    HostileValueTopics,
     ReadTopics,
     NotificationTopics,
 ):

@@ -1,7 +1,7 @@
 """A fake language model: a local server that speaks the vendors' protocols, with faults on
 demand."""
 
-from holdfast.testing.fakellm.asked import Brain, Call
+from holdfast.testing.fakellm.brains import Fixed, Minimal
 from holdfast.testing.fakellm.faults import (
     KINDS,
     Fault,
@@ -13,7 +13,7 @@ from holdfast.testing.fakellm.faults import (
     never,
     when,
 )
-from holdfast.testing.fakellm.minimal import Fixed, Minimal
+from holdfast.testing.fakellm.protocol import Brain, Call
 from holdfast.testing.fakellm.server import DirectTransport, FakeLLM
 from holdfast.testing.fakellm.service import VENDORS
 

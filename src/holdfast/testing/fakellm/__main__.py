@@ -11,9 +11,9 @@ import asyncio
 import sys
 from importlib import import_module
 
-from holdfast.testing.fakellm.asked import Brain
+from holdfast.testing.fakellm.brains import Minimal
 from holdfast.testing.fakellm.faults import KINDS, by_chance
-from holdfast.testing.fakellm.minimal import Minimal
+from holdfast.testing.fakellm.protocol import Brain
 from holdfast.testing.fakellm.server import FakeLLM
 from holdfast.testing.fakellm.service import VENDORS
 
@@ -51,7 +51,8 @@ def brain(name: str) -> Brain:
 
 async def serve(options: argparse.Namespace) -> None:
     chances = {
-        kind: float(chance) for kind, _, chance in (each.partition("=") for each in options.fault)
+        kind: float(chance)
+        for kind, _, chance in (option.partition("=") for option in options.fault)
     }
     fake = FakeLLM(
         brain(options.brain),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any
 
-from holdfast.testing.fakellm.asked import Asked, Said, need, only
+from holdfast.testing.fakellm.protocol import Answer, ReceivedQuestion, need, only
 from holdfast.testing.fakellm.schemas import check_strict
 
 ERRORS = {
@@ -21,7 +21,7 @@ ERRORS = {
 }
 
 
-class AnthropicSpeaker:
+class AnthropicProtocol:
     """`lacks` names what this server refuses: `temperature`, `tool_choice`."""
 
     name = "anthropic"
@@ -36,7 +36,7 @@ class AnthropicSpeaker:
     def key(self, headers: Mapping[str, str]) -> str:
         return headers.get("x-api-key", "")
 
-    def read(self, path: str, headers: Mapping[str, str], data: Any) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], data: Any) -> ReceivedQuestion:
         need(
             headers.get("anthropic-version") == "2023-06-01",
             "anthropic-version: header is required",
@@ -53,7 +53,7 @@ class AnthropicSpeaker:
             "`temperature` is deprecated for this model.",
         )
         name, schema = self._tool(data)
-        return Asked(
+        return ReceivedQuestion(
             name,
             _system(data.get("system")),
             _turns(data.get("messages")),
@@ -62,26 +62,26 @@ class AnthropicSpeaker:
             limit,
         )
 
-    def reply(self, asked: Asked, said: Said) -> Any:
-        if said.finish == "refusal":
+    def reply(self, question: ReceivedQuestion, answer: Answer) -> Any:
+        if answer.finish == "refusal":
             content: list[dict[str, Any]] = (
-                [{"type": "text", "text": said.text}] if said.text else []
+                [{"type": "text", "text": answer.text}] if answer.text else []
             )
         else:
-            content = [_block(asked, said)]
+            content = [_block(question, answer)]
         stops = {"stop": "tool_use", "length": "max_tokens", "refusal": "refusal"}
         return {
             "id": "msg_fake",
             "type": "message",
             "role": "assistant",
-            "model": asked.model,
+            "model": question.model,
             "content": content,
-            "stop_reason": stops[said.finish],
+            "stop_reason": stops[answer.finish],
             "usage": {
-                "input_tokens": said.input_tokens - said.cached_tokens - said.written_tokens,
-                "cache_read_input_tokens": said.cached_tokens,
-                "cache_creation_input_tokens": said.written_tokens,
-                "output_tokens": said.output_tokens,
+                "input_tokens": answer.input_tokens - answer.cached_tokens - answer.written_tokens,
+                "cache_read_input_tokens": answer.cached_tokens,
+                "cache_creation_input_tokens": answer.written_tokens,
+                "output_tokens": answer.output_tokens,
             },
         }
 
@@ -119,17 +119,17 @@ class AnthropicSpeaker:
         return tool["name"], tool["input_schema"]
 
 
-def _block(asked: Asked, said: Said) -> dict[str, Any]:
+def _block(question: ReceivedQuestion, answer: Answer) -> dict[str, Any]:
     """The use of the tool; text when the answer is not JSON, as a model that forgets the tool would
     give."""
     try:
-        value = json.loads(said.text)
+        value = json.loads(answer.text)
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
-        return {"type": "tool_use", "id": "toolu_fake", "name": asked.task, "input": value}
-    return {"type": "text", "text": said.text}
+        return {"type": "tool_use", "id": "toolu_fake", "name": question.task, "input": value}
+    return {"type": "text", "text": answer.text}
 
 
 def _system(blocks: Any) -> str:

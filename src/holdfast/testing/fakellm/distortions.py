@@ -29,18 +29,18 @@ def distort(kind: str, value: Any) -> str:
 
 def _wrong_types(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _wrong_types(each) for key, each in value.items()}
+        return {key: _wrong_types(member) for key, member in value.items()}
     return {"unexpected": True} if isinstance(value, str | list) else "many"
 
 
 def _extra_keys(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            **{key: _extra_keys(each) for key, each in value.items()},
+            **{key: _extra_keys(member) for key, member in value.items()},
             "confidence": 0.99,
             "__proto__": {"x": 1},
         }
-    return [_extra_keys(each) for each in value] if isinstance(value, list) else value
+    return [_extra_keys(member) for member in value] if isinstance(value, list) else value
 
 
 def _missing_keys(value: Any) -> Any:
@@ -50,11 +50,11 @@ def _missing_keys(value: Any) -> Any:
 def _foreign_ids(value: Any, about_ids: bool = False) -> Any:
     if isinstance(value, dict):
         return {
-            key: _foreign_ids(each, ABOUT_IDS.search(key) is not None)
-            for key, each in value.items()
+            key: _foreign_ids(member, ABOUT_IDS.search(key) is not None)
+            for key, member in value.items()
         }
     if isinstance(value, list):
-        return [_foreign_ids(each, about_ids) for each in value]
+        return [_foreign_ids(member, about_ids) for member in value]
     if about_ids and isinstance(value, str):
         return f"ghost-{value}"
     if about_ids and isinstance(value, int) and not isinstance(value, bool):
@@ -65,7 +65,7 @@ def _foreign_ids(value: Any, about_ids: bool = False) -> Any:
 def _in_lists(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any], Any]:
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: walk(each) for key, each in value.items()}
+            return {key: walk(member) for key, member in value.items()}
         return change(value) if isinstance(value, list) else value
 
     return walk
@@ -73,9 +73,9 @@ def _in_lists(change: Callable[[list[Any]], list[Any]]) -> Callable[[Any], Any]:
 
 def _markup(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _markup(each) for key, each in value.items()}
+        return {key: _markup(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [_markup(each) for each in value]
+        return [_markup(member) for member in value]
     return value + MARKUP if isinstance(value, str) else value
 
 

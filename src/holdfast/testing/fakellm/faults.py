@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.testing.fakellm.asked import Call
+from holdfast.testing.fakellm.protocol import Call
 
 REFUSALS = {
     "rate_limit": 429,
@@ -84,8 +84,8 @@ def never(call: Call) -> Fault | None:
 
 def in_turn(*faults: Fault | str | None) -> Plan:
     """The first call gets the first fault, and so on; those after the last go well."""
-    left = itertools.chain((_fault(each) for each in faults), itertools.repeat(None))
-    return lambda call: next(left)
+    plan = itertools.chain((_fault(fault) for fault in faults), itertools.repeat(None))
+    return lambda call: next(plan)
 
 
 def always(fault: Fault | str) -> Plan:
@@ -121,5 +121,5 @@ def by_chance(seed: int, **probabilities: float) -> Plan:
     return plan
 
 
-def _fault(each: Fault | str | None) -> Fault | None:
-    return Fault(each) if isinstance(each, str) else each
+def _fault(fault: Fault | str | None) -> Fault | None:
+    return Fault(fault) if isinstance(fault, str) else fault

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any
 
-from holdfast.testing.fakellm.asked import Asked, Said, need, only
+from holdfast.testing.fakellm.protocol import Answer, ReceivedQuestion, need, only
 from holdfast.testing.fakellm.schemas import check_openapi, check_strict
 
 PATH = re.compile(r"/google/v1beta/models/([^/:]+):generateContent")
@@ -20,7 +20,7 @@ STATUSES = {
 }
 
 
-class GoogleSpeaker:
+class GoogleProtocol:
     """`lacks` names what this server does not know: `responseJsonSchema`, `temperature`."""
 
     name = "google"
@@ -35,31 +35,33 @@ class GoogleSpeaker:
     def key(self, headers: Mapping[str, str]) -> str:
         return headers.get("x-goog-api-key", "")
 
-    def read(self, path: str, headers: Mapping[str, str], data: Any) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], data: Any) -> ReceivedQuestion:
         match = PATH.fullmatch(path)
         need(match, "a key in the URL ends up in logs: it belongs into the header")
         assert match is not None
         need(isinstance(data, dict), "Invalid JSON payload received.")
         only(data, "systemInstruction", "contents", "generationConfig")
-        task, schema, limit = self._wanted(data.get("generationConfig"))
+        task, schema, limit = self._generation_config(data.get("generationConfig"))
         system = _parts(data.get("systemInstruction"), "system_instruction")
-        return Asked(task or "", system, _turns(data.get("contents")), schema, match[1], limit)
+        return ReceivedQuestion(
+            task or "", system, _turns(data.get("contents")), schema, match[1], limit
+        )
 
-    def reply(self, asked: Asked, said: Said) -> Any:
+    def reply(self, question: ReceivedQuestion, answer: Answer) -> Any:
         usage = {
-            "promptTokenCount": said.input_tokens,
-            "candidatesTokenCount": said.output_tokens,
-            "cachedContentTokenCount": said.cached_tokens,
-            "totalTokenCount": said.input_tokens + said.output_tokens,
+            "promptTokenCount": answer.input_tokens,
+            "candidatesTokenCount": answer.output_tokens,
+            "cachedContentTokenCount": answer.cached_tokens,
+            "totalTokenCount": answer.input_tokens + answer.output_tokens,
         }
-        if said.finish == "refusal":
+        if answer.finish == "refusal":
             return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": usage}
         candidate = {
-            "content": {"role": "model", "parts": [{"text": said.text}]},
-            "finishReason": "MAX_TOKENS" if said.finish == "length" else "STOP",
+            "content": {"role": "model", "parts": [{"text": answer.text}]},
+            "finishReason": "MAX_TOKENS" if answer.finish == "length" else "STOP",
             "index": 0,
         }
-        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": asked.model}
+        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": question.model}
 
     def error(
         self, status: int, message: str, param: str, retry_after: float | None
@@ -74,7 +76,7 @@ class GoogleSpeaker:
             error["details"] = [{"@type": kind, "retryDelay": f"{retry_after:.3f}s"}]
         return {}, {"error": error}
 
-    def _wanted(self, config: Any) -> tuple[str | None, dict[str, Any], int]:
+    def _generation_config(self, config: Any) -> tuple[str | None, dict[str, Any], int]:
         """Task, schema and limit."""
         need(isinstance(config, dict), "generation_config: expected here")
         only(
@@ -124,9 +126,9 @@ def _parts(content: Any, where: str) -> str:
 def _turns(contents: Any) -> tuple[str, ...]:
     need(isinstance(contents, list) and contents, "contents: contents is not specified")
     roles = [content.get("role") for content in contents]
-    wanted = [("user", "model")[index % 2] for index in range(len(roles))]
+    expected = [("user", "model")[index % 2] for index in range(len(roles))]
     need(
-        roles == wanted and roles[-1] == "user",
+        roles == expected and roles[-1] == "user",
         "contents: roles must alternate between user and model",
     )
     return tuple(_parts(content, f"contents[{index}]") for index, content in enumerate(contents))

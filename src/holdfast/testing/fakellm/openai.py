@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping, Set
 from typing import Any
 
-from holdfast.testing.fakellm.asked import Asked, Rejected, Said, need, only, schema_in_words
+from holdfast.testing.fakellm.protocol import (
+    Answer,
+    ReceivedQuestion,
+    Rejected,
+    need,
+    only,
+    schema_in_words,
+)
 from holdfast.testing.fakellm.schemas import check_strict
 
 PARAMETERS = (
@@ -19,7 +26,7 @@ PARAMETERS = (
 )
 
 
-class OpenAISpeaker:
+class OpenAIProtocol:
     """`lacks` names what this server does not know: `json_schema`, `json_object`, `temperature`,
     `max_tokens`, …"""
 
@@ -36,7 +43,7 @@ class OpenAISpeaker:
         scheme, _, key = headers.get("authorization", "").partition(" ")
         return key if scheme == "Bearer" else ""
 
-    def read(self, path: str, headers: Mapping[str, str], data: Any) -> Asked:
+    def read(self, path: str, headers: Mapping[str, str], data: Any) -> ReceivedQuestion:
         need(isinstance(data, dict), "We could not parse the JSON body of your request.")
         only(data, *PARAMETERS)
         self._refuse_unknown(data)
@@ -48,31 +55,31 @@ class OpenAISpeaker:
         system, turns = _conversation(data.get("messages"))
         task, schema = self._format(data.get("response_format"), system, str(data["messages"]))
         need(data.get("temperature", 0) == 0, "temperature is not 0", "temperature")
-        return Asked(task, system, turns, schema, data["model"], _limit(data))
+        return ReceivedQuestion(task, system, turns, schema, data["model"], _limit(data))
 
-    def reply(self, asked: Asked, said: Said) -> Any:
-        refused = said.finish == "refusal"
+    def reply(self, question: ReceivedQuestion, answer: Answer) -> Any:
+        refused = answer.finish == "refusal"
         message = {
             "role": "assistant",
-            "content": None if refused else said.text,
-            "refusal": said.text if refused else None,
+            "content": None if refused else answer.text,
+            "refusal": answer.text if refused else None,
         }
         return {
             "id": "chatcmpl-fake",
             "object": "chat.completion",
-            "model": asked.model,
+            "model": question.model,
             "choices": [
                 {
                     "index": 0,
                     "message": message,
-                    "finish_reason": "length" if said.finish == "length" else "stop",
+                    "finish_reason": "length" if answer.finish == "length" else "stop",
                 }
             ],
             "usage": {
-                "prompt_tokens": said.input_tokens,
-                "completion_tokens": said.output_tokens,
-                "total_tokens": said.input_tokens + said.output_tokens,
-                "prompt_tokens_details": {"cached_tokens": said.cached_tokens},
+                "prompt_tokens": answer.input_tokens,
+                "completion_tokens": answer.output_tokens,
+                "total_tokens": answer.input_tokens + answer.output_tokens,
+                "prompt_tokens_details": {"cached_tokens": answer.cached_tokens},
             },
         }
 
@@ -124,25 +131,25 @@ class OpenAISpeaker:
         return schema.get("title", ""), schema
 
 
-def _strict_format(wanted: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    only(wanted, "type", "json_schema")
-    given = wanted.get("json_schema")
+def _strict_format(response_format: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    only(response_format, "type", "json_schema")
+    json_schema = response_format.get("json_schema")
     need(
-        isinstance(given, dict),
+        isinstance(json_schema, dict),
         "Missing required parameter: 'response_format.json_schema'.",
         "response_format",
     )
-    assert isinstance(given, dict)
-    only(given, "name", "strict", "schema", "description")
-    name = given.get("name")
+    assert isinstance(json_schema, dict)
+    only(json_schema, "name", "strict", "schema", "description")
+    name = json_schema.get("name")
     need(
         isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name),
         "Invalid 'response_format.json_schema.name'",
         "response_format",
     )
-    need(given.get("strict") is True, "strict is not true", "response_format")
-    check_strict(given.get("schema"), f"response_format '{name}'")
-    return str(name), given["schema"]
+    need(json_schema.get("strict") is True, "strict is not true", "response_format")
+    check_strict(json_schema.get("schema"), f"response_format '{name}'")
+    return str(name), json_schema["schema"]
 
 
 def _conversation(messages: Any) -> tuple[str, tuple[str, ...]]:
@@ -160,16 +167,16 @@ def _conversation(messages: Any) -> tuple[str, tuple[str, ...]]:
             "messages",
         )
     roles = [message["role"] for message in messages]
-    wanted = ["system", *(("user", "assistant")[index % 2] for index in range(len(roles) - 1))]
-    need(roles == wanted and roles[-1] == "user", f"Invalid roles: {roles}", "messages")
+    expected = ["system", *(("user", "assistant")[index % 2] for index in range(len(roles) - 1))]
+    need(roles == expected and roles[-1] == "user", f"Invalid roles: {roles}", "messages")
     return messages[0]["content"], tuple(message["content"] for message in messages[1:])
 
 
 def _limit(data: dict[str, Any]) -> int:
-    given = [data[name] for name in ("max_tokens", "max_completion_tokens") if name in data]
+    limits = [data[name] for name in ("max_tokens", "max_completion_tokens") if name in data]
     need(
-        len(given) == 1,
+        len(limits) == 1,
         "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
     )
-    need(isinstance(given[0], int) and given[0] > 0, "Invalid 'max_tokens'", "max_tokens")
-    return given[0]
+    need(isinstance(limits[0], int) and limits[0] > 0, "Invalid 'max_tokens'", "max_tokens")
+    return limits[0]

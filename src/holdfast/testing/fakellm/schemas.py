@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.testing.fakellm.asked import need
+from holdfast.testing.fakellm.protocol import need
 
 STRICT = {
     "type",
@@ -61,13 +61,13 @@ def _strict(node: Any, where: str, path: tuple[str, ...], budget: list[int]) -> 
         _closed(node, problem, where)
         budget[0] -= len(node["properties"])
         need(budget[0] >= 0, f"{problem}more than {MAX_PROPERTIES} properties", where)
-        for name, each in node["properties"].items():
-            _strict(each, where, (*path, "properties", name), budget)
+        for name, child in node["properties"].items():
+            _strict(child, where, (*path, "properties", name), budget)
     if node.get("type") == "array":
         need("items" in node, f"{problem}array schema missing items", where)
         _strict(node["items"], where, (*path, "items"), budget)
-    for index, each in enumerate(node.get("anyOf", [])):
-        _strict(each, where, (*path, f"anyOf[{index}]"), budget)
+    for index, child in enumerate(node.get("anyOf", [])):
+        _strict(child, where, (*path, f"anyOf[{index}]"), budget)
 
 
 def _closed(node: dict[str, Any], problem: str, where: str) -> None:
@@ -90,22 +90,22 @@ def _closed(node: dict[str, Any], problem: str, where: str) -> None:
 
 
 def _openapi(node: Any, where: str, path: tuple[str, ...]) -> None:
-    place = ".".join((where, *path))
-    need(isinstance(node, dict), f"Invalid value at '{place}'", where)
+    location = ".".join((where, *path))
+    need(isinstance(node, dict), f"Invalid value at '{location}'", where)
     for keyword in node:
         need(
             keyword in OPENAPI,
-            f"Unknown name \"{keyword}\" at '{place}': Cannot find field.",
+            f"Unknown name \"{keyword}\" at '{location}': Cannot find field.",
             where,
         )
     need(
         "anyOf" in node or node.get("type") in TYPES - {"null"},
-        f"Proto field is not set: '{place}.type'",
+        f"Proto field is not set: '{location}.type'",
         where,
     )
-    for name, each in node.get("properties", {}).items():
-        _openapi(each, where, (*path, "properties", name))
+    for name, child in node.get("properties", {}).items():
+        _openapi(child, where, (*path, "properties", name))
     if "items" in node:
         _openapi(node["items"], where, (*path, "items"))
-    for index, each in enumerate(node.get("anyOf", [])):
-        _openapi(each, where, (*path, f"any_of[{index}]"))
+    for index, child in enumerate(node.get("anyOf", [])):
+        _openapi(child, where, (*path, f"any_of[{index}]"))

@@ -19,9 +19,9 @@ from urllib.parse import quote, urlsplit
 
 from holdfast.adapters.llm.transport import CutShort, HttpResponse
 from holdfast.errors import Transient
-from holdfast.testing.fakellm.asked import Brain, Response
 from holdfast.testing.fakellm.faults import Fault
 from holdfast.testing.fakellm.http import HttpRequest, NotHttp, read_request, render
+from holdfast.testing.fakellm.protocol import Brain, Response
 from holdfast.testing.fakellm.service import Service
 
 KEY_VARIABLE = "HOLDFAST_FAKE_LLM_KEY"
@@ -61,7 +61,7 @@ class FakeLLM(Service):
 
     def url(self, vendor: str = "") -> str:
         """The base URL for a vendor; without one, the server's own."""
-        return f"http://{self._host}:{self._port}{self.speaker(vendor).base if vendor else ''}"
+        return f"http://{self._host}:{self._port}{self.protocol(vendor).base if vendor else ''}"
 
     def address(self, vendor: str = "openai", model: str = "fake-1", **parameters: object) -> str:
         """What to put into `HOLDFAST_LLM`."""

@@ -11,13 +11,21 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from holdfast.testing.fakellm.anthropic import AnthropicSpeaker
-from holdfast.testing.fakellm.asked import Asked, Brain, Call, Rejected, Response, Said, Speaker
+from holdfast.testing.fakellm.anthropic import AnthropicProtocol
 from holdfast.testing.fakellm.distortions import SORRY, distort
 from holdfast.testing.fakellm.faults import REFUSALS, Fault, Plan, never
-from holdfast.testing.fakellm.google import GoogleSpeaker
+from holdfast.testing.fakellm.google import GoogleProtocol
 from holdfast.testing.fakellm.limits import RateLimit
-from holdfast.testing.fakellm.openai import OpenAISpeaker
+from holdfast.testing.fakellm.openai import OpenAIProtocol
+from holdfast.testing.fakellm.protocol import (
+    Answer,
+    Brain,
+    Call,
+    ReceivedQuestion,
+    Rejected,
+    Response,
+    VendorSide,
+)
 
 CACHEABLE = 1024
 """Tokens: shorter prefixes are not cached by the vendors."""
@@ -54,18 +62,18 @@ class Service:
         self._jitter = jitter
         self._random = random.Random(seed)
         self._limit = RateLimit(per_second) if per_second else None
-        self._speakers: tuple[Speaker, ...] = (
-            OpenAISpeaker(frozenset(lacks)),
-            AnthropicSpeaker(frozenset(lacks)),
-            GoogleSpeaker(frozenset(lacks)),
+        self._protocols: tuple[VendorSide, ...] = (
+            OpenAIProtocol(frozenset(lacks)),
+            AnthropicProtocol(frozenset(lacks)),
+            GoogleProtocol(frozenset(lacks)),
         )
         self._prefixes: set[tuple[str, str]] = set()
         self._kept: dict[str, str] = {}
         """Instructions, each once: thousands of calls share them."""
         self._tries: Counter[tuple[str, str, str]] = Counter()
 
-    def speaker(self, vendor: str) -> Speaker:
-        return next(speaker for speaker in self._speakers if speaker.name == vendor)
+    def protocol(self, vendor: str) -> VendorSide:
+        return next(protocol for protocol in self._protocols if protocol.name == vendor)
 
     def stats(self) -> dict[str, Any]:
         """What `GET /stats` tells."""
@@ -96,50 +104,54 @@ class Service:
     async def _respond(
         self, path: str, headers: Mapping[str, str], body: bytes
     ) -> Response | Fault:
-        speaker = next((each for each in self._speakers if each.claims(path)), None)
-        if speaker is None:
+        protocol = next(
+            (candidate for candidate in self._protocols if candidate.claims(path)), None
+        )
+        if protocol is None:
             return Response(404, {"content-type": "text/html"}, b"<html><h1>Not Found</h1></html>")
         try:
-            asked = self._admit(speaker, path, headers, body)
+            question = self._admit(protocol, path, headers, body)
         except Rejected as error:
-            return _error(speaker, error.status, str(error), error.param)
-        call = self._remember(speaker, asked)
+            return _error(protocol, error.status, str(error), error.param)
+        call = self._remember(protocol, question)
         wait = self._limit.refused(asyncio.get_running_loop().time()) if self._limit else None
         if wait is not None:
             call.status, call.fault = 429, "limit"
-            return _error(speaker, 429, "Rate limit reached", retry_after=wait)
+            return _error(protocol, 429, "Rate limit reached", retry_after=wait)
         fault = self.faults(call)
         call.fault = fault.kind if fault else ""
-        await self._think(fault)
-        return self._outcome(speaker, asked, call, fault)
+        await self._delay(fault)
+        return self._outcome(protocol, question, call, fault)
 
-    def _admit(self, speaker: Speaker, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
-        if self._key is not None and not hmac.compare_digest(speaker.key(headers), self._key):
+    def _admit(
+        self, protocol: VendorSide, path: str, headers: Mapping[str, str], body: bytes
+    ) -> ReceivedQuestion:
+        if self._key is not None and not hmac.compare_digest(protocol.key(headers), self._key):
             # Vendors repeat the key in what they say: clients must not pass that on.
-            raise Rejected(f"Incorrect API key provided: {speaker.key(headers)}.", status=401)
+            raise Rejected(f"Incorrect API key provided: {protocol.key(headers)}.", status=401)
         if not headers.get("content-type", "").startswith("application/json"):
             raise Rejected("the content type is not application/json", status=415)
         try:
             data = json.loads(body)
         except ValueError:
             data = None
-        return speaker.read(path, headers, data)
+        return protocol.read(path, headers, data)
 
-    def _remember(self, speaker: Speaker, asked: Asked) -> Call:
-        self._tries[speaker.name, asked.task, asked.text] += 1
+    def _remember(self, protocol: VendorSide, question: ReceivedQuestion) -> Call:
+        self._tries[protocol.name, question.task, question.text] += 1
         call = Call(
             len(self.calls),
-            speaker.name,
-            asked.task,
-            self._kept.setdefault(asked.system, asked.system),
-            asked.text,
-            len(asked.turns),
-            self._tries[speaker.name, asked.task, asked.text],
+            protocol.name,
+            question.task,
+            self._kept.setdefault(question.system, question.system),
+            question.text,
+            len(question.turns),
+            self._tries[protocol.name, question.task, question.text],
         )
         self.calls.append(call)
         return call
 
-    async def _think(self, fault: Fault | None) -> None:
+    async def _delay(self, fault: Fault | None) -> None:
         seconds = self._latency + self._jitter * self._random.random()
         if fault is not None and fault.kind == "slow":
             seconds += fault.seconds or 1.0
@@ -151,52 +163,58 @@ class Service:
     # --- what comes out ---------------------------------------------------------------------------
 
     def _outcome(
-        self, speaker: Speaker, asked: Asked, call: Call, fault: Fault | None
+        self, protocol: VendorSide, question: ReceivedQuestion, call: Call, fault: Fault | None
     ) -> Response | Fault:
         kind = fault.kind if fault else ""
         if fault is not None and kind in ("reset", "silence"):
             return fault
         if fault is not None and kind in REFUSALS:
             call.status = REFUSALS[kind]
-            return _error(speaker, call.status, _excuse(kind, self._key), retry_after=fault.seconds)
+            return _error(
+                protocol, call.status, _excuse(kind, self._key), retry_after=fault.seconds
+            )
         try:
-            said = self._said(asked, kind)
+            answer = self._answer(question, kind)
         except Exception as error:
             self.errors.append(error)
             call.status = 500
-            return _error(speaker, 500, f"the brain failed: {error!r}")
+            return _error(protocol, 500, f"the brain failed: {error!r}")
         call.status, call.input_tokens, call.output_tokens = (
             200,
-            said.input_tokens,
-            said.output_tokens,
+            answer.input_tokens,
+            answer.output_tokens,
         )
-        return _body(speaker, asked, said, kind)
+        return _body(protocol, question, answer, kind)
 
-    def _said(self, asked: Asked, kind: str) -> Said:
-        value = self.brain.answer(asked.task, asked.system, asked.text, asked.schema)
+    def _answer(self, question: ReceivedQuestion, kind: str) -> Answer:
+        value = self.brain.answer(question.task, question.system, question.text, question.schema)
         text = distort(kind, value)
-        used = sum(map(_tokens, (asked.system, *asked.turns, json.dumps(asked.schema))))
-        cached, written = self._cache(asked)
+        used = sum(map(_tokens, (question.system, *question.turns, json.dumps(question.schema))))
+        cached, written = self._cache(question)
         finish = {"refusal": "refusal", "truncated": "length"}.get(kind, "stop")
-        if finish == "stop" and kind not in ("many", "nested") and _tokens(text) > asked.max_output:
-            text, finish = text[: 4 * asked.max_output], "length"
-        return Said(text, finish, used, _tokens(text), cached, written)
+        if (
+            finish == "stop"
+            and kind not in ("many", "nested")
+            and _tokens(text) > question.max_output
+        ):
+            text, finish = text[: 4 * question.max_output], "length"
+        return Answer(text, finish, used, _tokens(text), cached, written)
 
-    def _cache(self, asked: Asked) -> tuple[int, int]:
+    def _cache(self, question: ReceivedQuestion) -> tuple[int, int]:
         """Tokens read from and written to the cache of prefixes."""
-        size = _tokens(asked.system)
+        size = _tokens(question.system)
         if size < CACHEABLE:
             return 0, 0
-        place = (asked.model, asked.system)
-        if place in self._prefixes:
+        prefix = (question.model, question.system)
+        if prefix in self._prefixes:
             return size, 0
-        self._prefixes.add(place)
+        self._prefixes.add(prefix)
         return 0, size
 
 
-def _body(speaker: Speaker, asked: Asked, said: Said, kind: str) -> Response:
+def _body(protocol: VendorSide, question: ReceivedQuestion, answer: Answer, kind: str) -> Response:
     """The response that carries an answer, whole or not."""
-    body = json.dumps(speaker.reply(asked, said)).encode()
+    body = json.dumps(protocol.reply(question, answer)).encode()
     match kind:
         case "cut":
             return Response(200, dict(JSON), body, cut=len(body) // 2)
@@ -214,8 +232,8 @@ def _body(speaker: Speaker, asked: Asked, said: Said, kind: str) -> Response:
             return Response(200, dict(JSON), b'{"object": "nothing"}')
         case "no_usage":
             data = {
-                name: each
-                for name, each in json.loads(body).items()
+                name: value
+                for name, value in json.loads(body).items()
                 if not name.startswith("usage")
             }
             return Response(200, dict(JSON), json.dumps(data).encode())
@@ -227,14 +245,14 @@ def _body(speaker: Speaker, asked: Asked, said: Said, kind: str) -> Response:
 
 
 def _error(
-    speaker: Speaker,
+    protocol: VendorSide,
     status: int,
     message: str,
     param: str = "",
     *,
     retry_after: float | None = None,
 ) -> Response:
-    headers, data = speaker.error(status, message, param, retry_after)
+    headers, data = protocol.error(status, message, param, retry_after)
     return Response(status, {**JSON, **headers}, json.dumps(data).encode())
 
 

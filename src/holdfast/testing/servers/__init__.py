@@ -20,15 +20,15 @@ def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
     """Of the folder that `variable` names, of the folder `inside` a wheel, or of the system: the
     first that has it."""
     folders = _folders(package, inside, variable)
-    found = next(
+    path = next(
         (str(folder / name) for folder in folders if (folder / name).is_file()), None
     ) or shutil.which(name)
-    if found is None:
+    if path is None:
         wanted = package.replace("_", "-")
         raise NoSuchProgram(
             f"no {name}: install the wheel {wanted}, or name its folder in {variable}"
         )
-    return found
+    return path
 
 
 def _folders(package: str, inside: str, variable: str) -> list[Path]:

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from holdfast.testing.servers import find_program
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 PROCESSES = Path("/proc/self")
 
 
@@ -25,25 +25,25 @@ class PostgresServer:
     def __init__(self, *settings: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
         self.data = self.folder / "data"
-        given = (
+        defaults = (
             "listen_addresses=",
             f"unix_socket_directories={self.folder}",
             "port=5432",
             "shared_buffers=32MB",
         )
-        self._settings = dict(setting.split("=", 1) for setting in (*given, *settings))
+        self._settings = dict(setting.split("=", 1) for setting in (*defaults, *settings))
         self._user = unprivileged_user()
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, schema: str = "", **parameters: str) -> str:
-        given = {
+        query = {
             "host": str(self.folder),
             "port": self.setting("port"),
             "schema": schema,
             **parameters,
         }
         return "postgresql://postgres@/postgres?" + urlencode(
-            {k: v for k, v in given.items() if v}, quote_via=quote
+            {k: v for k, v in query.items() if v}, quote_via=quote
         )
 
     def setting(self, name: str) -> str:
@@ -82,7 +82,7 @@ class PostgresServer:
         """At once and without writing anything on the way out; connections are told."""
         assert self._process is not None
         self._process.send_signal(signal.SIGQUIT)
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT)
 
     def kill(self) -> None:
         """SIGKILL to all of its processes; where they can't be listed, `stop`."""
@@ -99,7 +99,7 @@ class PostgresServer:
         return None
 
     def _wait_until_it_is_ready(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while process.poll() is None and time.monotonic() < deadline:
             if self._status() == (str(process.pid), "ready"):
                 return
@@ -123,7 +123,7 @@ class PostgresServer:
 
     def execute(self, sql: str, schema: str = "public") -> str:
         """What psql says."""
-        where = [
+        connection = [
             "-h",
             str(self.folder),
             "-p",
@@ -133,9 +133,9 @@ class PostgresServer:
             "-d",
             "postgres",
         ]
-        how = ["-AtqX", "-v", "ON_ERROR_STOP=1"]
+        options = ["-AtqX", "-v", "ON_ERROR_STOP=1"]
         return self._run(
-            "psql", *where, *how, "-c", f'SET search_path TO "{schema}"', "-c", sql
+            "psql", *connection, *options, "-c", f'SET search_path TO "{schema}"', "-c", sql
         ).strip()
 
     def _run(self, program: str, *arguments: str) -> str:

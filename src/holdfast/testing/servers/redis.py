@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.testing.servers import find_program
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 class RedisServer:
@@ -27,10 +27,10 @@ class RedisServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, prefix: str = "", **parameters: str) -> str:
-        given = "&".join(
+        query = "&".join(
             f"{name}={value}" for name, value in {"prefix": prefix, **parameters}.items() if value
         )
-        return f"redis://127.0.0.1:{self.port}/0" + (f"?{given}" if given else "")
+        return f"redis://127.0.0.1:{self.port}/0" + (f"?{query}" if query else "")
 
     @property
     def pid(self) -> int:
@@ -81,7 +81,7 @@ class RedisServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), 1.0) as connection:

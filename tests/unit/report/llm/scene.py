@@ -99,6 +99,9 @@ class PaperContext:
     async def step(self, name: str, fn: Any, *args: Any, key: object = None) -> Any:
         return await fn(*args, ctx=self.item())
 
+    async def secret(self, *names: str, configured: str | None = None) -> str | None:
+        return configured
+
 
 @dataclass
 class Scene:

@@ -33,7 +33,9 @@ class Echo:
         self.gate = asyncio.Event()
         self.gate.set()
         self.cancelled = 0
-        self._answer = answer or (lambda identities: [f"answer to {each}" for each in identities])
+        self._answer = answer or (
+            lambda identities: [f"answer to {identity}" for identity in identities]
+        )
 
     async def recall(self, batch_key: Any, item: BatchItem, ctx: Any) -> str | None:
         await asyncio.sleep(0)
@@ -66,7 +68,7 @@ def item(identity: object, tokens: int = 10, affinity: str = "", alone: bool = F
 def asking(
     batcher: Any, items: Sequence[BatchItem], batch_key: str = "key"
 ) -> list[asyncio.Task[Any]]:
-    return [asyncio.ensure_future(batcher.ask(batch_key, each, PaperContext())) for each in items]
+    return [asyncio.ensure_future(batcher.ask(batch_key, item, PaperContext())) for item in items]
 
 
 def packing(
@@ -141,9 +143,9 @@ def test_different_piles_share_no_call():
     async def play() -> Echo:
         echo = Echo()
         batcher = Batcher(echo, SIZE, 64)
-        one = asking(batcher, [item(number) for number in range(3)], "one")
+        first = asking(batcher, [item(number) for number in range(3)], "one")
         other = asking(batcher, [item(number) for number in range(3)], "other")
-        await asyncio.gather(*one, *other)
+        await asyncio.gather(*first, *other)
         return echo
 
     assert [len(call) for call in asyncio.run(play()).calls] == [3, 3]
@@ -201,14 +203,16 @@ def test_a_look_up_that_fails_is_its_callers_affair_alone():
 
 
 def test_what_an_answer_passes_over_is_asked_once_more_alone():
-    echo = Echo(lambda asked: [None if each == "3" and len(asked) > 1 else each for each in asked])
+    echo = Echo(
+        lambda asked: [None if entry == "3" and len(asked) > 1 else entry for entry in asked]
+    )
     answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers == [str(number) for number in range(10)]
     assert [len(call) for call in echo.calls] == [10, 1]
 
 
 def test_what_is_passed_over_twice_has_no_answer():
-    echo = Echo(lambda asked: [None if each == "3" else each for each in asked])
+    echo = Echo(lambda asked: [None if entry == "3" else entry for entry in asked])
     answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers[3] is None
     assert [len(call) for call in echo.calls] == [10, 1]
@@ -302,7 +306,10 @@ def test_what_a_call_costs_is_divided_among_those_in_it():
         contexts = [PaperContext() for _ in range(7)]
         items = [item(number, tokens=10 * (number + 1)) for number in range(7)]
         await asyncio.gather(
-            *(batcher.ask("key", each, ctx) for each, ctx in zip(items, contexts, strict=True))  # type: ignore[arg-type]
+            *(
+                batcher.ask("key", context, ctx)
+                for context, ctx in zip(items, contexts, strict=True)
+            )  # type: ignore[arg-type]
         )
         return contexts
 

@@ -47,19 +47,19 @@ def comments(texts: list[str], **more: Any) -> dict[str, Any]:
     ],
 )
 def test_answers_fit_and_are_the_same_every_time(task: str, payload: Any, shape: Any):
-    one = ask(ReportBrain(), task, payload, shape, taxonomy_block(TOPICS))
+    first = ask(ReportBrain(), task, payload, shape, taxonomy_block(TOPICS))
     other = ask(ReportBrain(), task, payload, shape, taxonomy_block(TOPICS))
-    assert one == other
-    shape.model_validate(one)
+    assert first == other
+    shape.model_validate(first)
 
 
 def test_what_is_said_about_a_comment_depends_on_nothing_but_the_comment():
     all_ = ask(ReportBrain(), "extraction", comments(TEXTS, subtopics=["t1.1"]), ExtractionAnswer)[
         "comments"
     ]
-    for number, each in enumerate(TEXTS[:10]):
+    for number, entry in enumerate(TEXTS[:10]):
         alone = ask(
-            ReportBrain(), "extraction", comments([each], subtopics=["t1.1"]), ExtractionAnswer
+            ReportBrain(), "extraction", comments([entry], subtopics=["t1.1"]), ExtractionAnswer
         )["comments"]
         assert alone[0]["claims"] == all_[number]["claims"]
 

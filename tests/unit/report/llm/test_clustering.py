@@ -14,25 +14,29 @@ from holdfast.apps.report.model.taxonomy import OTHER, Clustering
 from holdfast.apps.report.testing.brain import ReportBrain
 from holdfast.apps.report.testing.hostile_brain import HostileBrain
 from holdfast.apps.report.testing.injections import injections
+from holdfast.ports.language_model import Malformed
 from holdfast.testing.fakellm import Minimal, when
 
 SOME = comments(120)
 
 
-def places(found: Clustering) -> dict[str, tuple[str, ...]]:
+def places(clustering: Clustering) -> dict[str, tuple[str, ...]]:
     of: dict[str, tuple[str, ...]] = {}
-    for placement in found.placements:
+    for placement in clustering.placements:
         of[placement.comment] = (*of.get(placement.comment, ()), placement.subtopic)
     return of
 
 
-def named(found: Clustering) -> dict[str, tuple[str, ...]]:
+def named(clustering: Clustering) -> dict[str, tuple[str, ...]]:
     """Where each comment is, by names."""
     names = {
-        one.id: f"{topic.name}/{one.name}" for topic in found.topics for one in topic.subtopics
+        subtopic.id: f"{topic.name}/{subtopic.name}"
+        for topic in clustering.topics
+        for subtopic in topic.subtopics
     }
     return {
-        each: tuple(names.get(one, one) for one in where) for each, where in places(found).items()
+        item: tuple(names.get(subtopic, subtopic) for subtopic in where)
+        for item, where in places(clustering).items()
     }
 
 
@@ -49,24 +53,25 @@ class Forgetful(ReportBrain):
     """Passes over comments about parks, and invents ids for those about buses."""
 
     def assignment(self, data: Any, system: str) -> Any:
-        texts = {each["id"]: each["text"] for each in data["comments"]}
+        texts = {comment["id"]: comment["text"] for comment in data["comments"]}
         honest = super().assignment(data, system)["comments"]
-        kept = [each for each in honest if "parks" not in texts[each["id"]]]
-        for each in kept:
-            if "buses" in texts[each["id"]]:
-                each["subtopics"] = ["t77.1", "HACKED", ""]
-        twice = [{"id": each["id"], "subtopics": ["t1.1"]} for each in kept]
+        kept = [comment for comment in honest if "parks" not in texts[comment["id"]]]
+        for answer in kept:
+            if "buses" in texts[answer["id"]]:
+                answer["subtopics"] = ["t77.1", "HACKED", ""]
+        twice = [{"id": comment["id"], "subtopics": ["t1.1"]} for comment in kept]
         return {"comments": [*kept, {"id": "999", "subtopics": ["t1.1"]}, *twice]}
 
 
 def test_every_comment_is_placed_in_subtopics_that_exist():
-    found, _ = clustered()
-    known = {one.id for topic in found.topics for one in topic.subtopics} | {OTHER}
-    assert set(places(found)) == {each.id for each in SOME}
-    assert {one.subtopic for one in found.placements} <= known
-    assert all(1 <= len(where) <= 3 for where in places(found).values())
+    clustering, _ = clustered()
+    known = {subtopic.id for topic in clustering.topics for subtopic in topic.subtopics} | {OTHER}
+    assert set(places(clustering)) == {source.id for source in SOME}
+    assert {subtopic.subtopic for subtopic in clustering.placements} <= known
+    assert all(1 <= len(where) <= 3 for where in places(clustering).values())
     assert all(
-        (one.start, one.end) == (0, len(SOME[int(one.comment)].text)) for one in found.placements
+        (subtopic.start, subtopic.end) == (0, len(SOME[int(subtopic.comment)].text))
+        for subtopic in clustering.placements
     )
 
 
@@ -76,17 +81,17 @@ def test_forty_comments_share_a_call():
 
 
 def test_a_large_set_is_read_in_samples_that_are_merged():
-    found, asked = clustered([comment(each.id, each.text * 6) for each in comments(200)])
+    clustering, asked = clustered([comment(source.id, source.text * 6) for source in comments(200)])
     assert asked["clustering"] == 2
     assert asked["merging"] == 1
-    assert len(found.topics) > 2
+    assert len(clustering.topics) > 2
 
 
 def test_the_order_of_the_comments_does_not_matter():
-    one, _ = clustered(SOME)
+    first, _ = clustered(SOME)
     other, _ = clustered(SOME[::-1])
-    assert one.topics == other.topics
-    assert places(one) == places(other)
+    assert first.topics == other.topics
+    assert places(first) == places(other)
 
 
 def test_given_topics_and_their_number_are_honoured():
@@ -95,19 +100,19 @@ def test_given_topics_and_their_number_are_honoured():
         topics=4,
         given=(GivenTopic("Buses", subtopics=("Fares", "Buses")), GivenTopic("Ghosts")),
     )
-    found, _ = clustered(brief=brief)
-    assert [topic.name for topic in found.topics][:2] == ["Buses", "Ghosts"]
-    assert [one.name for one in found.topics[0].subtopics] == ["Fares", "Buses"]
-    assert len(found.topics) == 4
+    clustering, _ = clustered(brief=brief)
+    assert [topic.name for topic in clustering.topics][:2] == ["Buses", "Ghosts"]
+    assert [buse.name for buse in clustering.topics[0].subtopics] == ["Fares", "Buses"]
+    assert len(clustering.topics) == 4
 
 
 def test_what_the_model_passes_over_or_makes_up_is_asked_once_more_and_is_then_other():
-    found, asked = clustered(brain=Forgetful())
-    lost = [each.id for each in SOME if "parks" in each.text or "buses" in each.text]
-    assert all(places(found)[each] == (OTHER,) for each in lost)
+    clustering, asked = clustered(brain=Forgetful())
+    lost = [source.id for source in SOME if "parks" in source.text or "buses" in source.text]
+    assert all(places(clustering)[source] == (OTHER,) for source in lost)
     assert asked["assignment"] >= 3 + len(lost)
-    kept = [each.id for each in SOME if "taxes" in each.text]
-    assert any(places(found)[each] != (OTHER,) for each in kept)
+    kept = [source.id for source in SOME if "taxes" in source.text]
+    assert any(places(clustering)[source] != (OTHER,) for source in kept)
 
 
 def test_too_many_in_other_lead_to_more_topics():
@@ -115,19 +120,19 @@ def test_too_many_in_other_lead_to_more_topics():
         def clustering(self, data: Any, system: str) -> Any:
             return {"topics": super().clustering(data, system)["topics"][:1]}
 
-    found, asked = clustered(brain=Narrow())
+    clustering, asked = clustered(brain=Narrow())
     assert asked["extending"] == 1
-    assert len(found.topics) == 3
-    assert [topic.id for topic in found.topics] == ["t1", "t2", "t3"]
-    assert sum(where == (OTHER,) for where in places(found).values()) < 100
+    assert len(clustering.topics) == 3
+    assert [topic.id for topic in clustering.topics] == ["t1", "t2", "t3"]
+    assert sum(where == (OTHER,) for where in places(clustering).values()) < 100
 
 
 def test_the_same_text_is_asked_about_once():
-    found, asked = clustered(
+    clustering, asked = clustered(
         [comment(str(number), SOME[number % 40].text) for number in range(200)]
     )
     assert asked["assignment"] == 1
-    assert len(places(found)) == 200
+    assert len(places(clustering)) == 200
 
 
 def refusing(word: str, task: str) -> Any:
@@ -139,21 +144,21 @@ def test_a_sample_that_is_refused_is_read_in_parts():
     async def story(scene: Scene) -> Any:
         return await scene.analyst.cluster(SOME, BRIEF, scene.ctx), scene.asked()
 
-    found, asked = play(story, faults=refusing("(no. 77)", "clustering"))
-    assert len(found.topics) > 2
+    clustering, asked = play(story, faults=refusing("(no. 77)", "clustering"))
+    assert len(clustering.topics) > 2
     assert 5 < asked["clustering"] < 20
-    assert set(places(found)) == {each.id for each in SOME}
+    assert set(places(clustering)) == {source.id for source in SOME}
 
 
 def test_proposals_that_nobody_merges_are_put_together_by_name():
     async def story(scene: Scene) -> Any:
         return await scene.analyst.cluster(
-            [comment(each.id, each.text * 6) for each in comments(200)], BRIEF, scene.ctx
+            [comment(source.id, source.text * 6) for source in comments(200)], BRIEF, scene.ctx
         )
 
     faults = when(lambda call: call.task in ("merging", "extending"), "refusal")
-    found = play(story, faults=faults)
-    names = [topic.name for topic in found.topics]
+    clustering = play(story, faults=faults)
+    names = [topic.name for topic in clustering.topics]
     assert len(names) == len(set(names)) > 2
 
 
@@ -162,15 +167,13 @@ def test_a_comment_that_is_refused_is_placed_in_other_and_disturbs_nobody():
         return await scene.analyst.cluster(SOME, BRIEF, scene.ctx)
 
     plain, _ = clustered()
-    found = play(story, faults=refusing("(no. 77)", "assignment"))
-    assert places(found) == {**places(plain), "77": (OTHER,)}
+    clustering = play(story, faults=refusing("(no. 77)", "assignment"))
+    assert places(clustering) == {**places(plain), "77": (OTHER,)}
 
 
-def test_a_model_without_any_idea_is_asked_about_no_comment():
-    found, asked = clustered(brain=Minimal())
-    assert found.topics == ()
-    assert asked == {"clustering": 1, "extending": 1}
-    assert set(places(found).values()) == {(OTHER,)}
+def test_an_answer_without_topics_is_a_failure():
+    with pytest.raises(Malformed, match="there is no topic in the answer"):
+        clustered(brain=Minimal())
 
 
 def test_no_comments_are_no_topics():
@@ -190,9 +193,9 @@ def again(second: Any, brief: Brief = BRIEF, later: Brief = BRIEF, tenant: str =
         before = len(scene.fake.calls)
         model = scene.another_model()
         analyst = LLMAnalyst(model)
-        found = await analyst.cluster(second, later, PaperContext(tenant=tenant, run="run-2"))
+        clustering = await analyst.cluster(second, later, PaperContext(tenant=tenant, run="run-2"))
         await model.aclose()
-        return first, found, scene.asked(before)
+        return first, clustering, scene.asked(before)
 
     return play(story)
 
@@ -214,8 +217,8 @@ def test_thirty_seven_new_comments_are_one_call_and_the_topics_stay():
 
 def test_new_rows_and_speakers_with_the_same_words_are_not_new():
     same = [
-        replace(each, id=f"x{each.id}", row=each.row + 7, speaker="somebody")
-        for each in comments(200)
+        replace(comment, id=f"x{comment.id}", row=comment.row + 7, speaker="somebody")
+        for comment in comments(200)
     ]
     _, second, asked = again(same)
     assert asked == {}
@@ -262,8 +265,8 @@ def test_the_newest_fitting_report_wins():
         for number in (200, 215, 230):
             await scene.analyst.cluster(comments(number), BRIEF, PaperContext(run=f"run-{number}"))
         before = len(scene.fake.calls)
-        found = await scene.analyst.cluster(comments(240), BRIEF, PaperContext(run="run-240"))
-        return found, scene.asked(before)
+        clustering = await scene.analyst.cluster(comments(240), BRIEF, PaperContext(run="run-240"))
+        return clustering, scene.asked(before)
 
     found, asked = play(story)
     assert "230 of these 240" in found.notes[0]
@@ -305,9 +308,9 @@ def test_a_damaged_memory_is_passed_over():
         before = len(scene.fake.calls)
         model = scene.another_model()
         analyst = LLMAnalyst(model)
-        found = await analyst.cluster(SOME, BRIEF, scene.ctx)
+        clustering = await analyst.cluster(SOME, BRIEF, scene.ctx)
         await model.aclose()
-        return found, scene.asked(before)
+        return clustering, scene.asked(before)
 
     found, asked = play(story)
     assert asked == {"clustering": 1, "assignment": 3}
@@ -320,10 +323,10 @@ def test_a_damaged_memory_is_passed_over():
 def test_two_hundred_injections_change_neither_the_topics_nor_anybody_elses_place():
     hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
     honest, _ = clustered(SOME, brain=HostileBrain())
-    found, asked = clustered([*SOME, *hostile], brain=HostileBrain())
-    assert found.topics == honest.topics
+    clustering, asked = clustered([*SOME, *hostile], brain=HostileBrain())
+    assert clustering.topics == honest.topics
     assert {
-        each: where for each, where in named(found).items() if not each.startswith("h")
+        item: where for item, where in named(clustering).items() if not item.startswith("h")
     } == named(honest)
-    assert {each.id for each in hostile} <= set(places(found))
+    assert {item.id for item in hostile} <= set(places(clustering))
     assert asked["assignment"] == 3 + len(hostile)

@@ -44,15 +44,15 @@ async def read(
 ) -> dict[str, list[ClaimDraft]]:
     """The claims of comments, all asked at once; an item of their own each."""
     context = ctx or scene.ctx
-    found = await asyncio.gather(
+    all_drafts = await asyncio.gather(
         *(
             scene.analyst.extract(
-                each, whole(each, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item()
+                draft, whole(draft, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item()
             )
-            for each in given
+            for draft in given
         )
     )
-    return {each.id: drafts for each, drafts in zip(given, found, strict=True)}
+    return {draft.id: drafts for draft, drafts in zip(given, all_drafts, strict=True)}
 
 
 def reading(
@@ -66,12 +66,12 @@ def reading(
 
 def test_every_claim_has_a_quote_from_its_own_comment_and_one_of_its_subtopics():
     given = comments(30)
-    found, asked = reading(given)
+    drafts, asked = reading(given)
     assert asked == {"extraction": 3}
-    for each in given:
-        assert found[each.id]
-        for draft in found[each.id]:
-            assert draft.quote in each.text
+    for source in given:
+        assert drafts[source.id]
+        for draft in drafts[source.id]:
+            assert draft.quote in source.text
             assert draft.subtopic in ("t1.1", "t2.1")
 
 
@@ -82,9 +82,9 @@ def test_five_hundred_comments_are_fifty_calls():
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic", "google"])
 def test_all_vendors_are_asked_the_same(vendor: str):
-    found, asked = reading(comments(12), vendor=vendor)
+    drafts, asked = reading(comments(12), vendor=vendor)
     assert asked == {"extraction": 2}
-    assert all(found.values())
+    assert all(drafts.values())
 
 
 def test_a_long_comment_travels_alone():
@@ -111,21 +111,21 @@ def test_a_subtopic_that_is_not_the_comments_own_becomes_its_first():
     class Elsewhere(ReportBrain):
         def extraction(self, data: Any, system: str) -> Any:
             answer = super().extraction(data, system)
-            for each in answer["comments"]:
-                for claim in each["claims"]:
+            for read in answer["comments"]:
+                for claim in read["claims"]:
                     claim["subtopic"] = "t1.2"
             return answer
 
-    found, _ = reading(comments(10), Elsewhere(altered=0, invented=0))
-    assert {draft.subtopic for drafts in found.values() for draft in drafts} == {"t1.1"}
+    all_drafts, _ = reading(comments(10), Elsewhere(altered=0, invented=0))
+    assert {draft.subtopic for drafts in all_drafts.values() for draft in drafts} == {"t1.1"}
 
 
 def test_a_comment_in_other_is_read_as_well():
     async def story(scene: Scene) -> Any:
         return await read(scene, comments(5), BRIEF, None, OTHER)
 
-    found = play(story, HONEST)
-    assert {draft.subtopic for drafts in found.values() for draft in drafts} == {OTHER}
+    all_drafts = play(story, HONEST)
+    assert {draft.subtopic for drafts in all_drafts.values() for draft in drafts} == {OTHER}
 
 
 # --- what is known --------------------------------------------------------------------------------
@@ -135,9 +135,9 @@ def test_the_same_words_are_asked_about_once_whoever_says_them():
     given = [
         comment(str(number), "The buses should be free for everybody.") for number in range(30)
     ]
-    found, asked = reading([*given, *comments(9, start=50)])
+    drafts, asked = reading([*given, *comments(9, start=50)])
     assert asked == {"extraction": 1}
-    assert all(found[each.id] == found["0"] for each in given)
+    assert all(drafts[source.id] == drafts["0"] for source in given)
 
 
 def known(
@@ -154,8 +154,10 @@ def known(
         context = PaperContext(tenant=tenant, run="run-2")
         await asyncio.gather(
             *(
-                analyst.extract(each, whole(each, "t1.1", "t2.1"), topics, brief, context.item())
-                for each in later
+                analyst.extract(
+                    source, whole(source, "t1.1", "t2.1"), topics, brief, context.item()
+                )
+                for source in later
             )  # type: ignore[arg-type]
         )
         await model.aclose()
@@ -166,7 +168,12 @@ def known(
 
 def test_what_was_read_before_costs_nothing():
     assert (
-        known([replace(each, id="x" + each.id, row=999, speaker="other") for each in comments(40)])
+        known(
+            [
+                replace(comment, id="x" + comment.id, row=999, speaker="other")
+                for comment in comments(40)
+            ]
+        )
         == {}
     )
 
@@ -223,41 +230,43 @@ def test_what_the_comments_paid_is_what_the_server_counted():
         contexts: Any = [PaperContext(bill=bill) for _ in range(25)]
         await asyncio.gather(
             *(
-                scene.analyst.extract(each, whole(each, "t1.1"), TOPICS, BRIEF, ctx)
-                for each, ctx in zip(comments(25), contexts, strict=True)
+                scene.analyst.extract(context, whole(context, "t1.1"), TOPICS, BRIEF, ctx)
+                for context, ctx in zip(comments(25), contexts, strict=True)
             )
         )
         return [ctx.own for ctx in contexts], scene.fake.stats()
 
     # One answer in the middle is of no use: it was paid all the same, by the ten who shared it.
     own, stats = play(story, HONEST, faults=in_turn(None, "malformed"))
-    assert sum(each.input_tokens for each in own) == stats["input_tokens"]
-    assert sum(each.output_tokens for each in own) == stats["output_tokens"]
+    assert sum(token.input_tokens for token in own) == stats["input_tokens"]
+    assert sum(token.output_tokens for token in own) == stats["output_tokens"]
     price = (stats["input_tokens"] * 0.15 + stats["output_tokens"] * 0.6) / 1e6
-    assert sum(each.cost for each in own) == pytest.approx(price, rel=1e-9)
-    assert all(each.input_tokens > 0 for each in own)
+    assert sum(token.cost for token in own) == pytest.approx(price, rel=1e-9)
+    assert all(token.input_tokens > 0 for token in own)
 
 
 def test_without_budget_everybody_pauses_and_nothing_is_sent():
     async def story(scene: Scene) -> Any:
-        reading = (read(scene, [each], replace(BRIEF, budget=0.000001)) for each in comments(25))
+        reading = (
+            read(scene, [comment], replace(BRIEF, budget=0.000001)) for comment in comments(25)
+        )
         return await asyncio.gather(*reading, return_exceptions=True), scene.asked()
 
-    found, asked = play(story, HONEST)
-    assert {type(each) for each in found} == {Pause}
+    drafts, asked = play(story, HONEST)
+    assert {type(draft) for draft in drafts} == {Pause}
     assert asked == {}
 
 
 def test_a_server_that_fails_is_a_matter_for_the_engine():
     async def story(scene: Scene) -> Any:
-        found = await asyncio.gather(
-            *(read(scene, [each]) for each in comments(20)), return_exceptions=True
+        drafts = await asyncio.gather(
+            *(read(scene, [exception]) for exception in comments(20)), return_exceptions=True
         )
         later = await read(scene, comments(20))
-        return found, later, scene.asked()
+        return drafts, later, scene.asked()
 
-    found, later, asked = play(story, HONEST, faults=in_turn(Fault("error"), Fault("error")))
-    assert {type(each) for each in found} == {Transient}
+    all_drafts, later, asked = play(story, HONEST, faults=in_turn(Fault("error"), Fault("error")))
+    assert {type(draft) for draft in all_drafts} == {Transient}
     assert len(later) == 20
     assert asked == {"extraction": 4}
 
@@ -266,14 +275,16 @@ def test_a_refused_call_is_split_and_only_the_refused_comment_fails():
     given = [*comments(9), comment("bad", "Something that filters do not like.")]
 
     async def story(scene: Scene) -> Any:
-        found = await asyncio.gather(
-            *(read(scene, [each]) for each in given), return_exceptions=True
+        drafts = await asyncio.gather(
+            *(read(scene, [exception]) for exception in given), return_exceptions=True
         )
-        return found, scene.asked()
+        return drafts, scene.asked()
 
-    found, asked = play(story, HONEST, faults=when(lambda call: "filters" in call.text, "refusal"))
-    assert type(found.pop()).__name__ == "Declined"
-    assert all(isinstance(each, dict) for each in found)
+    all_drafts, asked = play(
+        story, HONEST, faults=when(lambda call: "filters" in call.text, "refusal")
+    )
+    assert type(all_drafts.pop()).__name__ == "Declined"
+    assert all(isinstance(draft, dict) for draft in all_drafts)
     assert asked == {"extraction": 11}
 
 
@@ -281,14 +292,14 @@ def test_cancelling_one_comment_cancels_nobody_else():
     async def story(scene: Scene) -> Any:
         called = asyncio.Event()
         scene.fake.faults = lambda call: called.set()
-        tasks = [asyncio.ensure_future(read(scene, [each])) for each in comments(10)]
+        tasks = [asyncio.ensure_future(read(scene, [comment])) for comment in comments(10)]
         await called.wait()
         tasks[4].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True), scene.asked()
 
-    found, asked = play(story, HONEST, latency=0.05)
-    assert isinstance(found.pop(4), asyncio.CancelledError)
-    assert all(isinstance(each, dict) for each in found)
+    drafts, asked = play(story, HONEST, latency=0.05)
+    assert isinstance(drafts.pop(4), asyncio.CancelledError)
+    assert all(isinstance(draft, dict) for draft in drafts)
     assert asked == {"extraction": 1}
 
 
@@ -297,10 +308,10 @@ def test_cancelling_one_comment_cancels_nobody_else():
 
 def test_quotes_are_asked_for_again_together_and_remembered():
     async def story(scene: Scene) -> Any:
-        drafts = [ClaimDraft(each.text, "Nobody said this.", "t1.1") for each in comments(25)]
+        drafts = [ClaimDraft(comment.text, "Nobody said this.", "t1.1") for comment in comments(25)]
         asking = [
-            scene.analyst.requote(each, draft, BRIEF, scene.ctx.item())
-            for each, draft in zip(comments(25), drafts, strict=True)
+            scene.analyst.requote(comment, draft, BRIEF, scene.ctx.item())
+            for comment, draft in zip(comments(25), drafts, strict=True)
         ]
         quotes = await asyncio.gather(*asking)
         asked = scene.asked()
@@ -309,7 +320,7 @@ def test_quotes_are_asked_for_again_together_and_remembered():
 
     quotes, asked, again, later = play(story)
     assert all(
-        quote and quote in each.text for quote, each in zip(quotes, comments(25), strict=True)
+        quote and quote in source.text for quote, source in zip(quotes, comments(25), strict=True)
     )
     assert asked == later == {"requote": 3}
     assert again == quotes[0]
@@ -339,20 +350,20 @@ def test_two_hundred_injections_change_no_claim_of_anybody_else():
     hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
     alone, _ = reading(comments(100), HostileBrain(altered=0, invented=0))
     mixed = [
-        each for pair in zip(comments(100), hostile[:100], strict=True) for each in pair
+        source for pair in zip(comments(100), hostile[:100], strict=True) for source in pair
     ] + hostile[100:]
-    found, asked = reading(mixed, HostileBrain(altered=0, invented=0))
-    assert {each.id: found[each.id] for each in comments(100)} == alone
+    drafts, asked = reading(mixed, HostileBrain(altered=0, invented=0))
+    assert {source.id: drafts[source.id] for source in comments(100)} == alone
     assert asked == {"extraction": 10 + len(hostile)}
 
 
 def test_an_injection_says_in_the_report_only_what_it_says_itself():
     hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
-    found, _ = reading(hostile, HostileBrain(altered=0, invented=0))
-    for each in hostile:
-        for draft in found[each.id]:
+    drafts, _ = reading(hostile, HostileBrain(altered=0, invented=0))
+    for source in hostile:
+        for draft in drafts[source.id]:
             assert draft.statement == f"“{truncate(draft.quote, 300)}”"
-            assert draft.quote == "we were all HACKED" or draft.quote in each.text
+            assert draft.quote == "we were all HACKED" or draft.quote in source.text
 
 
 def test_what_an_injection_is_said_to_say_and_does_not_is_not_looked_for():
@@ -371,17 +382,21 @@ def test_an_answer_in_which_comments_say_what_they_do_not_say_is_not_believed():
     class Puppet(ReportBrain):
         def extraction(self, data: Any, system: str) -> Any:
             honest = super().extraction(data, system)
-            if any("open sesame" in each["text"] for each in data["comments"]):
-                stolen = [claim for each in honest["comments"] for claim in each["claims"]][:1]
+            if any("open sesame" in comment["text"] for comment in data["comments"]):
+                stolen = [claim for comment in honest["comments"] for claim in comment["claims"]][
+                    :1
+                ]
                 return {
-                    "comments": [{"id": each["id"], "claims": stolen} for each in data["comments"]]
+                    "comments": [
+                        {"id": comment["id"], "claims": stolen} for comment in data["comments"]
+                    ]
                 }
             return honest
 
     given = [comment("sesame", "The parks are for everybody, open sesame please."), *comments(9)]
-    found, asked = reading(given, Puppet(altered=0, invented=0))
+    drafts, asked = reading(given, Puppet(altered=0, invented=0))
     honest, _ = reading(given, HONEST)
-    assert found == honest
+    assert drafts == honest
     assert asked == {"extraction": 11}
 
 

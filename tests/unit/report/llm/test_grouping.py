@@ -33,7 +33,7 @@ def members(groups: list[ProposedGroup]) -> list[str]:
 
 
 def people(statement: str, number: int) -> list[QuotedClaim]:
-    return [claim(statement, f"{statement} {each}") for each in range(number)]
+    return [claim(statement, f"{statement} {member}") for member in range(number)]
 
 
 def test_claims_of_the_same_words_share_a_group():
@@ -44,7 +44,7 @@ def test_claims_of_the_same_words_share_a_group():
     ]
     groups, asked = grouped(claims, ReportBrain())
     assert asked == {"dedup": 1}
-    assert members(groups) == sorted(each.id for each in claims)
+    assert members(groups) == sorted(member.id for member in claims)
     free = next(group for group in groups if claims[2].id in group.members)
     assert free == ProposedGroup("Parks need trees", (claims[2].id,))
 
@@ -66,7 +66,7 @@ def test_most_typical_claims_come_first():
 def test_five_hundred_claims_are_all_in_exactly_one_group():
     claims = [claim(text(number % 250), str(number)) for number in range(500)]
     groups, asked = grouped(claims)
-    assert members(groups) == sorted(each.id for each in claims)
+    assert members(groups) == sorted(member.id for member in claims)
     assert len(groups) == 250
     assert 5 <= asked["dedup"] <= 30
 
@@ -102,7 +102,7 @@ def test_what_was_grouped_before_costs_nothing_whoever_said_it():
         claims = [claim(text(number), str(number)) for number in range(90)]
         await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx)
         before = len(scene.fake.calls)
-        others = [claim(each.statement, "other " + each.speaker) for each in reversed(claims)]
+        others = [claim(other.statement, "other " + other.speaker) for other in reversed(claims)]
         groups = await scene.analyst.group(SUBTOPIC, others, BRIEF, PaperContext(run="run-2"))
         same = scene.asked(before)
         more = [*claims, claim("The kites over the harbour are lovely", "new")]
@@ -111,7 +111,7 @@ def test_what_was_grouped_before_costs_nothing_whoever_said_it():
 
     groups, others, same, one_more, all_ = play(story)
     assert same == {}
-    assert members(groups) == sorted(each.id for each in others)
+    assert members(groups) == sorted(other.id for other in others)
     assert one_more["dedup"] < all_["dedup"] - one_more["dedup"]
 
 
@@ -164,7 +164,7 @@ def test_claims_that_are_refused_together_are_compared_in_parts():
         return await scene.analyst.group(SUBTOPIC, twice, BRIEF, scene.ctx), twice
 
     groups, claims = play(story, faults=when(lambda call: "(no. 7)" in call.text, "refusal"))
-    assert members(groups) == sorted(each.id for each in claims)
+    assert members(groups) == sorted(member.id for member in claims)
     assert len(groups) <= 41
 
 
@@ -177,7 +177,7 @@ def test_a_group_of_one_keeps_its_own_words():
 def test_parts_cover_everything_once_and_an_addition_changes_few():
     bundles = [Bundle(text(number), (str(number),)) for number in range(1000)]
     parts = list(_parts(_ordered(bundles, 0)))
-    assert [each for part in parts for each in part] == _ordered(bundles, 0)
+    assert [bundle for part in parts for bundle in part] == _ordered(bundles, 0)
     assert all(len(part) <= MOST for part in parts)
     more = list(_parts(_ordered([*bundles, Bundle("Kites over the harbour", ("new",))], 0)))
     changed = [part for part in more if part not in parts]
@@ -192,4 +192,4 @@ def test_injections_join_no_group_and_spoil_none():
     assert groups[: len(alone)] == alone
     assert asked == {"dedup": 1}
     assert all(len(group.members) == 1 for group in groups[len(alone) :])
-    assert members(groups) == sorted(each.id for each in [*honest, *hostile])
+    assert members(groups) == sorted(member.id for member in [*honest, *hostile])

@@ -27,19 +27,25 @@ def shape(name: str, *subtopics: str, description: str = "About it.") -> TopicAn
         {
             "name": name,
             "description": description,
-            "subtopics": [{"name": each, "description": f"About {each}."} for each in subtopics],
+            "subtopics": [
+                {"name": subtopic, "description": f"About {subtopic}."} for subtopic in subtopics
+            ],
         }
     )
 
 
 def names(topics) -> dict[str, list[str]]:
-    return {topic.name: [one.name for one in topic.subtopics] for topic in topics}
+    return {topic.name: [entry.name for entry in topic.subtopics] for topic in topics}
 
 
 def test_ids_are_ours():
     topics = make_taxonomy([shape("Buses", "Fares", "Times"), shape("Parks", "Trees")], Brief())
     assert [topic.id for topic in topics] == ["t1", "t2"]
-    assert [one.id for topic in topics for one in topic.subtopics] == ["t1.1", "t1.2", "t2.1"]
+    assert [subtopic.id for topic in topics for subtopic in topic.subtopics] == [
+        "t1.1",
+        "t1.2",
+        "t2.1",
+    ]
 
 
 def test_names_and_descriptions_are_not_longer_than_agreed():
@@ -109,7 +115,7 @@ def test_more_topics_leave_those_there_are_as_they_are():
         "Parks": ["Trees", "Dogs"],
         "Noise": ["Nights"],
     }
-    assert [one.id for topic in grown for one in topic.subtopics] == [
+    assert [subtopic.id for topic in grown for subtopic in topic.subtopics] == [
         "t1.1",
         "t1.2",
         "t2.1",
@@ -162,9 +168,9 @@ def test_a_large_set_is_sampled_by_content_and_fits():
 
 def test_every_part_of_the_file_has_its_say():
     texts = [text(number) * 4 for number in range(20_000)]
-    chosen = {one for batch in sample_batches(texts) for one in batch}
+    chosen = {entry for batch in sample_batches(texts) for entry in batch}
     quarters = [
-        sum(one in chosen for one in texts[start : start + 5000])
+        sum(entry in chosen for entry in texts[start : start + 5000])
         for start in range(0, 20_000, 5000)
     ]
     assert max(quarters) < 1.5 * min(quarters)
@@ -172,11 +178,11 @@ def test_every_part_of_the_file_has_its_say():
 
 def test_a_few_more_comments_hardly_change_a_sample():
     texts = [text(number) * 4 for number in range(20_000)]
-    before = {one for batch in sample_batches(texts) for one in batch}
+    before = {entry for batch in sample_batches(texts) for entry in batch}
     after = {
-        one
+        entry
         for batch in sample_batches(texts + [text(number) * 4 for number in range(20_000, 20_037)])
-        for one in batch
+        for entry in batch
     }
     assert len(before & after) > 0.98 * len(before)
 
@@ -192,7 +198,7 @@ def test_unless_there_is_nobody_else():
 
 def test_one_long_comment_is_not_everything():
     batches = sample_batches([*(text(number) for number in range(20)), "long " * 20_000])
-    assert max(len(one) for batch in batches for one in batch) <= 1_500
+    assert max(len(entry) for batch in batches for entry in batch) <= 1_500
 
 
 def test_no_comments_are_no_samples():

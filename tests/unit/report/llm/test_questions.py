@@ -24,12 +24,12 @@ def test_every_prompt_has_words(name: str):
 
 def test_all_prompts_are_told_and_the_customised_ones_marked():
     used = {
-        one.name: one
-        for one in prompts_used(Brief(prompts={"dedup": "Merge like mad.", "crux": "  "}))
+        prompt.name: prompt
+        for prompt in prompts_used(Brief(prompts={"dedup": "Merge like mad.", "crux": "  "}))
     }
     assert set(used) == {*PROMPTS, *OURS}
     assert used["dedup"].text == "Merge like mad."
-    assert [name for name, one in used.items() if one.customised] == ["dedup"]
+    assert [name for name, prompt in used.items() if prompt.customised] == ["dedup"]
 
 
 def test_a_replacement_takes_the_place_of_a_prompt_and_of_no_other():

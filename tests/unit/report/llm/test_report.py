@@ -26,6 +26,10 @@ from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.llm.cost_estimate import Estimate, estimate
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.outputs.json_document import from_json
+from holdfast.apps.report.outputs.markdown import markdown
+from holdfast.apps.report.outputs.validation import problems
+from holdfast.apps.report.page.render import render_page
 from holdfast.apps.report.testing.brain import ReportBrain
 from holdfast.apps.report.testing.hostile_brain import HostileBrain
 from holdfast.apps.report.testing.injections import injections
@@ -59,7 +63,7 @@ class Office:
     async def start(self, given: Sequence[Comment], **options: Any) -> Any:
         self.number += 1
         rows = tuple(
-            {"id": each.id, "comment": each.text, "interview": each.speaker} for each in given
+            {"id": entry.id, "comment": entry.text, "interview": entry.speaker} for entry in given
         )
         request = ReportRequest(
             rows=rows,
@@ -93,15 +97,15 @@ def at_work(story: Any, brain: Any = None, **options: Any) -> Any:
 
 def claims_of(made: dict[str, Any]) -> dict[str, list[Any]]:
     """What each comment is quoted with: topic, subtopic, statement, words."""
-    found: dict[str, list[Any]] = {each["id"]: [] for each in made["comments"]}
+    by_comment: dict[str, list[Any]] = {comment["id"]: [] for comment in made["comments"]}
     for topic in made["topics"]:
         for subtopic in topic["subtopics"]:
             for claim in subtopic["claims"]:
                 for quote in claim["quotes"]:
-                    found[quote["comment"]].append(
+                    by_comment[quote["comment"]].append(
                         (topic["name"], subtopic["name"], quote["statement"], quote["text"])
                     )
-    return {each: sorted(quotes) for each, quotes in found.items()}
+    return {comment: sorted(quotes) for comment, quotes in by_comment.items()}
 
 
 def price(stats: dict[str, Any]) -> float:
@@ -132,7 +136,7 @@ def report_of_the_sample() -> Any:
 
 def test_a_report_of_the_sample_is_complete_and_quotes_letter_for_letter():
     made, asked, _, _ = report_of_the_sample()
-    texts = {each["id"]: each["text"] for each in made["comments"]}
+    texts = {comment["id"]: comment["text"] for comment in made["comments"]}
     quotes = [
         quote
         for topic in made["topics"]
@@ -226,7 +230,7 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
     result, asked, read = asyncio.run(story())
     assert result.comments == 200
     times = Counter(
-        each["text"] for text in read for each in json.loads(text.splitlines()[1])["comments"]
+        comment["text"] for text in read for comment in json.loads(text.splitlines()[1])["comments"]
     )
     assert len(times) == 200
     assert sum(times.values()) <= 200 + 4 * 10
@@ -237,7 +241,7 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
 def test_two_hundred_injections_change_nothing_but_their_own_rows():
     hostile = [comment(str(5000 + number), text) for number, text in enumerate(injections())]
     mixed = [
-        each for pair in zip(comments(150), hostile[:150], strict=True) for each in pair
+        finding for pair in zip(comments(150), hostile[:150], strict=True) for finding in pair
     ] + hostile[150:]
 
     async def story(office: Office) -> Any:
@@ -252,23 +256,26 @@ def test_two_hundred_injections_change_nothing_but_their_own_rows():
     made = at_work(story, HostileBrain())
     own = claims_of(made)
     assert len(made["comments"]) == 150 + len(hostile)
-    assert {each.id: own[each.id] for each in comments(150)} == claims_of(honest)
+    assert {finding.id: own[finding.id] for finding in comments(150)} == claims_of(honest)
     told = {topic["id"]: topic for topic in made["topics"]}
     for topic in honest["topics"]:
         assert told[topic["id"]]["name"] == topic["name"]
-        assert [each["text"] for each in told[topic["id"]]["summary"]] == [
-            each["text"] for each in topic["summary"]
+        assert [finding["text"] for finding in told[topic["id"]]["summary"]] == [
+            finding["text"] for finding in topic["summary"]
         ]
-    assert [each["text"] for each in made["findings"]] == [
-        each["text"] for each in honest["findings"]
+    assert [finding["text"] for finding in made["findings"]] == [
+        finding["text"] for finding in honest["findings"]
     ]
-    assert [(each["statement"], each["agree"], each["disagree"]) for each in made["cruxes"]] == [
-        (each["statement"], each["agree"], each["disagree"]) for each in honest["cruxes"]
+    assert [
+        (finding["statement"], finding["agree"], finding["disagree"]) for finding in made["cruxes"]
+    ] == [
+        (finding["statement"], finding["agree"], finding["disagree"])
+        for finding in honest["cruxes"]
     ]
-    hacked = {quote for each in hostile for quote in own[each.id]}
-    words = {each.id: each.text for each in hostile}
+    hacked = {quote for finding in hostile for quote in own[finding.id]}
+    words = {finding.id: finding.text for finding in hostile}
     assert hacked
-    assert all(quote[3] in words[each.id] for each in hostile for quote in own[each.id])
+    assert all(quote[3] in words[finding.id] for finding in hostile for quote in own[finding.id])
 
 
 def test_comments_in_chinese_become_a_report():
@@ -326,9 +333,9 @@ def test_hostile_answers_never_reach_the_report(fault: str):
     made, _ = at_work(story, faults=by_chance(1, **{fault: 0.2}))
     assert len(made["comments"]) == 30
     assert not made["method"]["failed"]
-    texts = {each["id"]: each["text"] for each in made["comments"]}
-    for each, quotes in claims_of(made).items():
-        assert all(text in texts[each] for _, _, _, text in quotes)
+    texts = {comment["id"]: comment["text"] for comment in made["comments"]}
+    for comment_id, quotes in claims_of(made).items():
+        assert all(text in texts[comment_id] for _, _, _, text in quotes)
     shown = json.dumps([made["topics"], made["findings"], made["cruxes"]])
     assert "evil.example" not in shown
     assert "<script" not in shown
@@ -379,3 +386,71 @@ def test_an_estimate_knows_no_price_that_nobody_knows():
     assert told.cost is None
     assert told.input_tokens > 0
     assert nothing.comments == 0
+
+
+def test_where_a_second_model_disagrees_the_report_says_what_to_read():
+    async def story(office: Office) -> Any:
+        return await office.make(comments(12), reviewer="openai:second")
+
+    made, asked = at_work(story, Disagreeing())
+    assert made["reviewer"] == "openai:second"
+    assert (asked["review_names"], asked["review_findings"]) == (1, 1)
+    named = {topic["id"]: topic["name"] for topic in made["topics"]}
+    names = [remark for remark in made["remarks"] if remark["kind"] == "name"]
+    assert [(remark["about"], remark["text"]) for remark in names] == [("t1", named["t1"])]
+    assert any(remark["kind"] == "finding" for remark in made["remarks"])
+    assert all(remark["cites"] for remark in made["remarks"])
+    document = from_json(json.dumps(made).encode())
+    assert problems(document) == []
+    assert "openai:second disagrees here; a person should read:" in markdown(document)
+    assert 'id="second-opinion"' in render_page(document)
+
+
+class Disagreeing(ReportBrain):
+    """Objects to the first name and the first finding."""
+
+    def review_names(self, data: Any, system: str) -> Any:
+        return {"groups": [self.objection(entry, "fits", entry["id"] == "t1")
+                           for entry in data["groups"]]}  # fmt: skip
+
+    def review_findings(self, data: Any, system: str) -> Any:
+        return {"findings": [self.objection(entry, "holds", entry["id"] == "1")
+                             for entry in data["findings"]]}  # fmt: skip
+
+    def objection(self, entry: Any, verdict: str, objects: bool) -> Any:
+        numbers = [entry["claims"][0]["number"]] if objects else []
+        why = "It says more than people said." if objects else ""
+        return {"id": entry["id"], "claims": numbers, "why": why, verdict: not objects}
+
+
+def test_every_question_has_topics_of_its_own():
+    questions = ("What is good here?", "What should change?")
+
+    async def story(office: Office) -> Any:
+        rows = tuple({questions[0]: one.text, questions[1]: other.text}
+                     for one, other in zip(comments(10), comments(10, 40), strict=True))  # fmt: skip
+        before = len(office.scene.fake.calls)
+        run = await office._app.submit(report, ReportRequest(rows=rows, model="openai:fake-1"))
+        data = await office.scene.blobs.get((await run.result()).files["report.json"])
+        return json.loads(data or b""), office.scene.fake.calls[before:]
+
+    made, calls = at_work(story)
+    asked = [call.system for call in calls if call.task == "clustering"]
+    assert [[question in text for question in questions] for text in asked] == [
+        [True, False],
+        [False, True],
+    ]
+    sections = [topic["question"] for topic in made["topics"] if topic["id"] != "other"]
+    assert set(sections) == set(questions)
+    assert sections == sorted(sections, key=questions.index)
+    belongs = {each["id"]: each["question"] for each in made["comments"]}
+    for topic in made["topics"]:
+        for subtopic in topic["subtopics"]:
+            for claim in subtopic["claims"]:
+                assert {belongs[quote["comment"]] for quote in claim["quotes"]} == {
+                    topic["question"]
+                }
+    document = from_json(json.dumps(made).encode())
+    assert problems(document) == []
+    assert all(f"## *{question}*" in markdown(document) for question in questions)
+    assert render_page(document).count('class="asked"') == 2

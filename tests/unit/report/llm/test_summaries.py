@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, group, play, text
 
+from holdfast.apps.report.model.opinion import MarkedGroup, VotedStatement, VoteEvidence
+from holdfast.apps.report.model.stance import Stance, VoteTally
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.testing.hostile_brain import HostileBrain
 from holdfast.apps.report.testing.injections import injections
@@ -31,8 +34,8 @@ def summarised(groups: Any = GROUPS, brain: Any = None, **options: Any) -> list[
 
 def crux(brain: Any = None, groups: Any = GROUPS, **options: Any) -> Any:
     async def story(scene: Scene) -> Any:
-        found = await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
-        return found, [call.text for call in scene.fake.calls]
+        crux_draft = await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
+        return crux_draft, [call.text for call in scene.fake.calls]
 
     return play(story, brain, **options)
 
@@ -43,9 +46,9 @@ def said(*sentences: tuple[str, list[int]]) -> Any:
 
 def test_every_sentence_cites_the_groups_it_rests_on():
     sentences = summarised()
-    ids = {each.id for each in GROUPS}
+    ids = {group.id for group in GROUPS}
     assert sentences
-    assert all(each.cites and set(each.cites) <= ids for each in sentences)
+    assert all(group.cites and set(group.cites) <= ids for group in sentences)
 
 
 def test_numbers_that_were_not_given_are_not_cited():
@@ -95,22 +98,24 @@ def test_names_of_speakers_are_never_told():
         await scene.analyst.summarise(TOPICS[0], groups, BRIEF, scene.ctx)
         await scene.analyst.overview(TOPICS, [], {"t1": groups}, BRIEF, scene.ctx)
         await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
-        await scene.analyst.group(SUBTOPIC, [each.members[0] for each in groups], BRIEF, scene.ctx)
+        await scene.analyst.group(
+            SUBTOPIC, [entry.members[0] for entry in groups], BRIEF, scene.ctx
+        )
         return [call.system + call.text for call in scene.fake.calls]
 
     told = play(story)
     assert len(told) == 4
-    assert not any("Zebulon" in each or "Quirinus" in each for each in told)
+    assert not any("Zebulon" in element or "Quirinus" in element for element in told)
 
 
 def test_the_same_groups_are_summarised_once():
     async def story(scene: Scene) -> Any:
-        one = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
+        first = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
         other = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, PaperContext(run="run-2"))
-        return one, other, scene.asked()
+        return first, other, scene.asked()
 
-    one, other, asked = play(story)
-    assert one == other
+    with_names, other, asked = play(story)
+    assert with_names == other
     assert asked == {"summaries": 1}
 
 
@@ -137,16 +142,36 @@ def test_a_topic_of_nothing_has_no_summary():
 def overview(groups: Any, brain: Any = None) -> tuple[list[Sentence], str]:
     async def story(scene: Scene) -> Any:
         summaries = [TopicSummary("t1", (Sentence("Buses are discussed.", (GROUPS[0].id,)),))]
-        found = await scene.analyst.overview(TOPICS, summaries, groups, BRIEF, scene.ctx)
-        return found, scene.fake.calls[0].text if scene.fake.calls else ""
+        overview_text = await scene.analyst.overview(TOPICS, summaries, groups, BRIEF, scene.ctx)
+        return overview_text, scene.fake.calls[0].text if scene.fake.calls else ""
 
     return play(story, brain)
 
 
+def test_what_people_voted_for_is_laid_before_the_model():
+    voted = replace(group("Parks need trees", "fay"), votes=VoteTally(90, 5, 5))
+    statement = VotedStatement(
+        voted.statement, voted.id, VoteTally(90, 5, 5), (VoteTally(60, 2, 1), VoteTally(30, 3, 4))
+    )
+    groups = tuple(MarkedGroup(id, people, ()) for id, people in (("A", 63), ("B", 37)))
+    evidence = VoteEvidence(100, 100, groups, ((statement, Stance.AGREE),), (), ())
+
+    async def story(scene: Scene) -> Any:
+        await scene.analyst.overview(TOPICS, [], {"t2": [voted]}, BRIEF, scene.ctx, evidence)
+        return scene.fake.calls[0].text
+
+    told = json.loads(play(story).split("<data>")[1].split("</data>")[0])
+    assert told["topics"][1]["claims"][0]["votes"] == {"agree": 90, "disagree": 5, "pass": 5}
+    (shared,) = told["opinions"]["shared"]
+    assert (shared["claim"], shared["stance"]) == (1, "agree")
+    assert shared["groups"]["A"] == {"agree": 60, "disagree": 2, "pass": 1}
+    assert told["opinions"]["groups"][1] == {"group": "B", "people": 37, "marked_by": []}
+
+
 def test_findings_cite_groups_of_all_topics():
     parks = [group("Parks need trees", "fay", "gus")]
-    found, told = overview({"t1": GROUPS, "t2": parks})
-    cited = {each for sentence in found for each in sentence.cites}
+    overview_text, told = overview({"t1": GROUPS, "t2": parks})
+    cited = {cite for sentence in overview_text for cite in sentence.cites}
     assert parks[0].id in cited
     assert GROUPS[0].id in cited
     assert "Buses are discussed." in told
@@ -175,20 +200,20 @@ CRUX = {
 
 
 def test_speakers_are_numbers_to_the_model_and_names_to_us():
-    found, told = crux(Fixed(crux=CRUX))
-    assert found.agree == ("ann", "bob", "cat")
-    assert found.disagree == ("dan", "eve")
-    assert found.cites == (GROUPS[0].id, GROUPS[1].id)
+    crux_draft, told = crux(Fixed(crux=CRUX))
+    assert crux_draft.agree == ("ann", "bob", "cat")
+    assert crux_draft.disagree == ("dan", "eve")
+    assert crux_draft.cites == (GROUPS[0].id, GROUPS[1].id)
     assert '{"number":1,"claims":[1,3]}' in told[0]
 
 
 def test_who_is_on_both_sides_is_on_none_and_strangers_are_nobody():
-    found, _ = crux(
+    crux_draft, _ = crux(
         Fixed(crux={**CRUX, "agree": [1, 2, 2, 99, 0], "disagree": [2, 4, 6], "claims": [2, 7]})
     )
-    assert found.agree == ("ann",)
-    assert found.disagree == ("dan",)
-    assert found.cites == (GROUPS[1].id,)
+    assert crux_draft.agree == ("ann",)
+    assert crux_draft.disagree == ("dan",)
+    assert crux_draft.cites == (GROUPS[1].id,)
 
 
 @pytest.mark.parametrize(
@@ -208,21 +233,21 @@ def test_a_short_explanation_is_sent_back():
             self.times = getattr(self, "times", 0) + 1
             return {**CRUX, "explanation": "Because."} if self.times == 1 else CRUX
 
-    found, told = crux(Terse())
+    crux_draft, told = crux(Terse())
     assert len(told) == 2
-    assert 30 <= len(found.explanation) <= 500
+    assert 30 <= len(crux_draft.explanation) <= 500
 
 
 def test_a_long_explanation_is_shortened():
-    found, _ = crux(
+    crux_draft, _ = crux(
         Fixed(crux={**CRUX, "explanation": "Some want this and others want that. " * 30})
     )
-    assert 30 <= len(found.explanation) <= 500
+    assert 30 <= len(crux_draft.explanation) <= 500
 
 
 def test_many_speakers_and_claims_are_bounded():
     groups = [
-        group(text(number), *(f"s{number}-{each}" for each in range(5))) for number in range(100)
+        group(text(number), *(f"s{number}-{entry}" for entry in range(5))) for number in range(100)
     ]
     _, told = crux(groups=groups)
     assert told[0].count('"statement":') == 60
@@ -230,8 +255,8 @@ def test_many_speakers_and_claims_are_bounded():
 
 
 def test_answers_that_have_to_be_repaired_are_repaired():
-    found, told = crux(Fixed(crux=CRUX), faults=in_turn("fenced", "truncated"))
-    assert found is not None
+    crux_draft, told = crux(Fixed(crux=CRUX), faults=in_turn("fenced", "truncated"))
+    assert crux_draft is not None
     assert len(told) in (1, 2)
 
 

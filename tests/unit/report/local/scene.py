@@ -126,9 +126,9 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
     grouped: dict[str, list[ClaimGroup]] = {}
     for subtopic in sorted({claim.subtopic for claim in made}):
         inside = [claim for claim in made if claim.subtopic == subtopic]
-        found = await analyst.group(Subtopic(subtopic, subtopic), inside, brief, context)
+        groups = await analyst.group(Subtopic(subtopic, subtopic), inside, brief, context)
         grouped[subtopic] = sorted(
-            (_group(g, subtopic, by_id) for g in found), key=lambda g: -len(g.speakers)
+            (_group(g, subtopic, by_id) for g in groups), key=lambda g: -len(g.speakers)
         )
     of_topic = {
         t.id: sorted(
@@ -181,15 +181,15 @@ def real(name: str) -> list[Comment]:
     path = DATA / FILES[name]
     if not path.exists():
         pytest.skip(f"the real files are not here: {path.resolve()}")
-    found = []
+    analyses = []
     with path.open(newline="", encoding="utf-8-sig") as file:
         for at, row in enumerate(csv.DictReader(file)):
             text = row.get("comment-body") or row.get("comment") or ""
             if any(map(str.isalnum, text)) and row.get("moderated") != "-1":
                 speaker = row.get("author-id") or row.get("interview") or f"Anonymous {at}"
-                found.append(
+                analyses.append(
                     Comment(
                         row.get("comment-id") or row.get("id") or str(at), at + 1, text, speaker
                     )
                 )
-    return found
+    return analyses

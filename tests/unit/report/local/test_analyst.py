@@ -15,20 +15,21 @@ from tests.unit.report.local.test_topics import TOWN
 from holdfast.apps.report.local.analyst import LocalAnalyst
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft
+from holdfast.apps.report.model.crux import Basis
 from holdfast.apps.report.model.taxonomy import Placement
 
 CONTEXT: Any = Progress()
 
 
-def told(found: Analysis) -> str:
+def told(analysis: Analysis) -> str:
     return repr(
         (
-            found.clustering,
-            found.claims,
-            found.groups,
-            found.summaries,
-            found.findings,
-            found.cruxes,
+            analysis.clustering,
+            analysis.claims,
+            analysis.groups,
+            analysis.summaries,
+            analysis.findings,
+            analysis.cruxes,
         )
     )
 
@@ -61,13 +62,13 @@ def test_another_process_with_another_hash_seed_gives_the_same_answers():
 def test_calls_that_overlap_give_the_same_answers_as_one_by_one():
     async def both() -> tuple[str, str]:
         analyst = LocalAnalyst()
-        one, two = await asyncio.gather(
+        first, second = await asyncio.gather(
             *(analyst.cluster(TOWN, Brief(), CONTEXT) for _ in range(2))
         )
-        return repr(one), repr(two)
+        return repr(first), repr(second)
 
-    one, two = asyncio.run(both())
-    assert one == two == repr(analyse(TOWN).clustering)
+    left, two = asyncio.run(both())
+    assert left == two == repr(analyse(TOWN).clustering)
 
 
 def test_it_is_local_and_says_only_what_people_said():
@@ -77,10 +78,18 @@ def test_it_is_local_and_says_only_what_people_said():
 
 
 @pytest.mark.parametrize(("language", "count"), [("en", 3), ("de", 4), ("zh-TW", 4), ("xx", 4)])
-def test_its_limits_are_told_in_plain_words(language, count):
-    notes = LocalAnalyst().notes(language)
+@pytest.mark.parametrize("basis", [Basis.VOTES, Basis.TENSION])
+def test_its_limits_are_told_in_plain_words(language, count, basis):
+    notes = LocalAnalyst().notes(language, {basis})
     assert len(notes) == count
     assert all(len(note) > 20 for note in notes)
+
+
+def test_words_are_not_blamed_for_what_people_voted():
+    (about_words,) = set(LocalAnalyst().notes("en", {Basis.TENSION})) - set(
+        LocalAnalyst().notes("en", {Basis.VOTES})
+    )
+    assert "words alone" in about_words
 
 
 def test_a_quote_is_cut_from_the_comment_and_the_statement_is_tidied():

@@ -20,8 +20,10 @@ def clouds(
     return unit_length(points.astype(np.float32)), labels
 
 
-def purity(found: np.ndarray, real: np.ndarray) -> float:
-    return sum(np.bincount(real[found == label]).max() for label in np.unique(found)) / len(real)
+def purity(clusters: np.ndarray, real: np.ndarray) -> float:
+    return sum(np.bincount(real[clusters == label]).max() for label in np.unique(clusters)) / len(
+        real
+    )
 
 
 def test_clouds_are_found():
@@ -62,9 +64,9 @@ def test_rows_that_are_all_alike_are_one_topic():
 def test_what_resembles_nothing_is_apart():
     points, _ = clouds([60, 60], spread=0.1)
     points[0] = unit_length(np.eye(24, dtype=np.float32)[20:21])[0]
-    found = isolated_rows(points, np.arange(len(points)))
-    assert found[0]
-    assert found.sum() <= 0.12 * len(points)
+    isolated = isolated_rows(points, np.arange(len(points)))
+    assert isolated[0]
+    assert isolated.sum() <= 0.12 * len(points)
 
 
 def test_small_clusters_keep_clouds_together(monkeypatch: pytest.MonkeyPatch):

@@ -89,29 +89,29 @@ Tackle football should not be a school activity. | Tackle football should not be
 
 def pairs(text: str) -> list[tuple[str, str]]:
     return [
-        (one.strip(), other.strip())
-        for one, other in (line.split("|") for line in text.strip().split("\n"))
+        (first.strip(), second.strip())
+        for first, second in (line.split("|") for line in text.strip().split("\n"))
     ]
 
 
 def grouped(*statements: str) -> list[set[str]]:
     made = claims(*statements)
     said = {claim.id: claim.statement for claim in made}
-    return [{said[member] for member in each.members} for each in group(made)]
+    return [{said[member] for member in entry.members} for entry in group(made)]
 
 
-@pytest.mark.parametrize(("one", "other"), pairs(OPPOSITES))
-def test_opposites_are_told_apart_both_ways_and_never_merge(one, other):
-    assert opposed(polarity(one), polarity(other))
-    assert opposed(polarity(other), polarity(one))
-    assert len(grouped(one, other)) == 2
-    assert len(grouped(other, one, other, one)) == 2
+@pytest.mark.parametrize(("first", "second"), pairs(OPPOSITES))
+def test_opposites_differ_both_ways_and_never_merge(first, second):
+    assert opposed(polarity(first), polarity(second))
+    assert opposed(polarity(second), polarity(first))
+    assert len(grouped(first, second)) == 2
+    assert len(grouped(second, first, second, first)) == 2
 
 
-@pytest.mark.parametrize(("one", "other"), pairs(SAME))
-def test_the_same_thought_merges(one, other):
-    assert not opposed(polarity(one), polarity(other))
-    assert len(grouped(one, other, "The library closes far too soon on Sundays.")) == 2
+@pytest.mark.parametrize(("first", "second"), pairs(SAME))
+def test_the_same_thought_merges(first, second):
+    assert not opposed(polarity(first), polarity(second))
+    assert len(grouped(first, second, "The library closes far too soon on Sundays.")) == 2
 
 
 def test_identical_texts_always_merge_whatever_they_say():
@@ -131,8 +131,8 @@ def test_marks_and_capitals_do_not_matter():
 
 def test_every_claim_is_in_exactly_one_group():
     made = claims(*(statement for pair in pairs(OPPOSITES) + pairs(SAME) for statement in pair))
-    found = [member for each in group(made) for member in each.members]
-    assert sorted(found) == sorted(claim.id for claim in made)
+    members = [member for entry in group(made) for member in entry.members]
+    assert sorted(members) == sorted(claim.id for claim in made)
 
 
 def test_the_statement_of_a_group_is_its_first_members():
@@ -143,12 +143,12 @@ def test_the_statement_of_a_group_is_its_first_members():
         "We need more buses",
     )
     said = {claim.id: claim.statement for claim in made}
-    assert all(each.statement == said[each.members[0]] for each in group(made))
+    assert all(member.statement == said[member.members[0]] for member in group(made))
 
 
 def test_the_largest_group_comes_first():
     assert [
-        len(each.members) for each in group(claims("Trees.", "Buses!", "Trees", "trees", "Roads"))
+        len(road.members) for road in group(claims("Trees.", "Buses!", "Trees", "trees", "Roads"))
     ] == [3, 1, 1]
 
 

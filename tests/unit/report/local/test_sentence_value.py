@@ -2,7 +2,12 @@
 
 import pytest
 
-from holdfast.apps.report.local.sentence_value import claim_score, is_filler
+from holdfast.apps.report.local.sentence_value import (
+    claim_score,
+    is_filler,
+    is_sentence,
+    stands_alone,
+)
 
 NOTHING = """Hello.|Thank you!|yes|No.|Ok|I agree|Yes I agree|maybe|idk|I don't get it|Really?|test 24234234|test aisdfj
 asdfasdf|iausdhfiuhsdf|dfsfdsgsdfgdfs dfg dfsg sdfgsdfg|test October 17
@@ -15,7 +20,7 @@ NFL is dangerous|Черепахи очень милые|tarvitsemme lisää puit
 
 
 def lines(text: str) -> list[str]:
-    return [each for line in text.split("\n") for each in line.split("|")]
+    return [entry for line in text.split("\n") for entry in line.split("|")]
 
 
 @pytest.mark.parametrize("text", lines(NOTHING))
@@ -32,3 +37,54 @@ def test_an_opinion_weighs_more_than_a_tale_or_a_question():
     opinion = "We need more counsellors because the schools can't cope."
     assert claim_score(opinion) > claim_score("When I was a boy he said he was there, you know.")
     assert claim_score(opinion) > claim_score("Where are all the counsellors in our schools?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ownership of technology that they've never been given.",
+        "Where to go when I need to go places. Right. It was a community.",
+        "I know somebody who did it, so I.",
+        "Technology is a challenge, I, it is hard.",
+        "Most of the wor worst things happen in the dark.",
+        "because nobody asked us.",
+        "The same issue is going on in.",
+    ],
+)
+def test_speech_that_breaks_off_is_no_sentence(text):
+    assert not is_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We have to free our minds.",
+        "Prison is not their home.",
+        "The smoke and mirrors need to stop.",
+        "計程車司機的素質不佳。",
+    ],
+)
+def test_whole_spoken_sentences_are_sentences(text):
+    assert is_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I played football in high school.",
+        "We didn't get that type of help that we needed.",
+        "I agree. The small business will need to make poverty fashionable.",
+        "Football will get past this, whatever happens.",
+        "Our children, our parents, our democracy, and everything else.",
+    ],
+)
+def test_what_needs_its_surroundings_describes_nothing(text):
+    assert not stands_alone(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Health care should be available to all.", "We need to get the money out of politics."],
+)
+def test_a_statement_that_stands_alone(text):
+    assert stands_alone(text)

@@ -97,9 +97,9 @@ def test_a_text_without_a_word_has_no_sentence(text):
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=600) | st.text("ab. ,!?\n-我。，é1)", max_size=600))
 def test_spans_are_in_order_never_overlap_and_keep_every_word(text):
-    found = spans(text)
-    assert all(start < end for start, end in found)
-    assert all(one[1] <= other[0] for one, other in pairwise(found))
-    inside = {at for start, end in found for at in range(start, end)}
+    sentence_spans = spans(text)
+    assert all(start < end for start, end in sentence_spans)
+    assert all(span[1] <= other[0] for span, other in pairwise(sentence_spans))
+    inside = {at for start, end in sentence_spans for at in range(start, end)}
     lost = "".join(character for at, character in enumerate(text) if at not in inside)
     assert not any(character.isalpha() and character.isascii() for character in lost)

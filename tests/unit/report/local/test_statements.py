@@ -51,3 +51,8 @@ def test_what_is_too_long_ends_with_a_clause_or_a_word():
         == "We should plant trees …"
     )
     assert shortened("a" * 50, 20) == "a" * 20 + "…"
+
+
+def test_a_minus_before_a_figure_belongs_to_it():
+    assert as_statement("-2 degrees is too cold") == "-2 degrees is too cold"
+    assert as_statement("- the pool is too cold") == "The pool is too cold"

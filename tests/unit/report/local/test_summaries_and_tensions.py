@@ -108,7 +108,7 @@ def test_every_phrase_of_every_language_can_be_filled_in():
 
 
 def test_two_opposite_claims_are_a_possible_tension():
-    found = tension(
+    crux_draft = tension(
         groups(
             "Guns should be banned.",
             "Guns should not be banned.",
@@ -117,13 +117,13 @@ def test_two_opposite_claims_are_a_possible_tension():
         ),
         "en",
     )
-    assert found is not None
-    assert found.basis is Basis.TENSION
-    assert found.statement == "Guns should not be banned."
-    assert "Guns should be banned." in found.explanation
-    assert (len(found.agree), len(found.disagree)) == (3, 2)
-    assert not set(found.agree) & set(found.disagree)
-    assert len(found.cites) == 2
+    assert crux_draft is not None
+    assert crux_draft.basis is Basis.TENSION
+    assert crux_draft.statement == "Guns should not be banned."
+    assert "Guns should be banned." in crux_draft.explanation
+    assert (len(crux_draft.agree), len(crux_draft.disagree)) == (3, 2)
+    assert not set(crux_draft.agree) & set(crux_draft.disagree)
+    assert len(crux_draft.cites) == 2
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,15 @@ def test_other_differences_are_no_tension(statements):
 
 
 def test_somebody_who_says_both_is_on_neither_side():
-    one, other = groups("Guns should be banned.", "Guns should not be banned.")
-    both = [one, type(other)(other.id, other.subtopic, other.statement, one.members)]
+    first, second = groups("Guns should be banned.", "Guns should not be banned.")
+    both = [first, type(second)(second.id, second.subtopic, second.statement, first.members)]
     assert tension(both, "en") is None
+
+
+def test_what_more_people_say_comes_before_what_is_better_said():
+    better, more = groups(
+        "The tool should be used because it is important and fair",
+        "It makes the process of consultation quicker",
+        people=(2, 3),
+    )
+    assert leading_groups([better, more], 1, "Tool") == [more]

@@ -59,81 +59,81 @@ HOSTILE = comments(
 
 
 def test_topics_of_a_town_are_found_and_named():
-    found = analyse(TOWN).clustering
-    names = " ".join(topic.name for topic in found.topics).casefold()
-    assert 2 <= len(found.topics) <= 5
+    clustering = analyse(TOWN).clustering
+    names = " ".join(topic.name for topic in clustering.topics).casefold()
+    assert 2 <= len(clustering.topics) <= 5
     assert "bus" in names
     assert "school" in names or "teacher" in names
     assert "rent" in names or "flat" in names or "housing" in names
 
 
 def test_ids_follow_size_and_every_topic_has_a_subtopic():
-    found = analyse(TOWN).clustering
-    assert [topic.id for topic in found.topics] == [
-        f"t{at}" for at in range(1, len(found.topics) + 1)
+    clustering = analyse(TOWN).clustering
+    assert [topic.id for topic in clustering.topics] == [
+        f"t{at}" for at in range(1, len(clustering.topics) + 1)
     ]
-    for topic in found.topics:
-        assert [each.id for each in topic.subtopics] == [
+    for topic in clustering.topics:
+        assert [subtopic.id for subtopic in topic.subtopics] == [
             f"{topic.id}.{at}" for at in range(1, len(topic.subtopics) + 1)
         ]
         assert topic.name
         assert topic.description
-        assert len({each.name for each in topic.subtopics}) == len(topic.subtopics)
+        assert len({subtopic.name for subtopic in topic.subtopics}) == len(topic.subtopics)
 
 
 @pytest.mark.parametrize(
     "given", [TOWN, HOSTILE, comments(), *(TOWN[:n] for n in (1, 2, 3, 9, 13))], ids=len
 )
 def test_every_comment_is_placed_and_every_span_is_in_it(given):
-    found = analyse(given)
-    known = {sub.id for topic in found.clustering.topics for sub in topic.subtopics} | {OTHER}
+    analysis = analyse(given)
+    known = {sub.id for topic in analysis.clustering.topics for sub in topic.subtopics} | {OTHER}
     text = {comment.id: comment.text for comment in given}
-    assert {placement.comment for placement in found.clustering.placements} == set(text)
-    for placement in found.clustering.placements:
+    assert {placement.comment for placement in analysis.clustering.placements} == set(text)
+    for placement in analysis.clustering.placements:
         assert placement.subtopic in known
         assert 0 <= placement.start < placement.end <= len(text[placement.comment])
-    for draft in (draft for drafts in found.drafts.values() for draft in drafts):
+    for draft in (draft for drafts in analysis.drafts.values() for draft in drafts):
         assert draft.statement.strip()
     assert all(
-        text[claim.comment][claim.start : claim.end] == claim.quote for claim in found.claims
+        text[claim.comment][claim.start : claim.end] == claim.quote for claim in analysis.claims
     )
 
 
 @pytest.mark.parametrize("given", [TOWN, HOSTILE], ids=["town", "hostile"])
 def test_the_map_has_every_comment_once_inside_the_frame(given):
-    found = analyse(given).clustering.map
-    assert [each for each, _, _ in found] == [comment.id for comment in given]
-    assert all(0 <= x <= 1 and 0 <= y <= 1 for _, x, y in found)
+    layout = analyse(given).clustering.map
+    assert [entry for entry, _, _ in layout] == [comment.id for comment in given]
+    assert all(0 <= x <= 1 and 0 <= y <= 1 for _, x, y in layout)
 
 
 def test_a_few_comments_are_one_topic_and_the_reader_is_told():
-    found = analyse(TOWN[:5]).clustering
-    assert len(found.topics) == 1
-    assert any("5 comments" in note for note in found.notes)
+    clustering = analyse(TOWN[:5]).clustering
+    assert len(clustering.topics) == 1
+    assert any("5 comments" in note for note in clustering.notes)
 
 
 def test_one_comment_is_a_report():
-    found = analyse(TOWN[:1])
-    assert len(found.clustering.topics) == 1
-    assert found.findings
+    analysis = analyse(TOWN[:1])
+    assert len(analysis.clustering.topics) == 1
+    assert analysis.findings
 
 
 def test_what_says_nothing_makes_no_claim_and_is_placed_as_a_whole():
-    found = analyse(TOWN)
+    analysis = analyse(TOWN)
     for comment in TOWN[-2:]:
-        assert found.drafts[comment.id] == []
+        assert analysis.drafts[comment.id] == []
         assert [
             (p.subtopic, p.start, p.end)
-            for p in found.clustering.placements
+            for p in analysis.clustering.placements
             if p.comment == comment.id
         ] == [(OTHER, 0, len(comment.text))]
 
 
 def test_only_greetings_are_no_topic():
-    found = analyse(comments("Hello!", "Thank you", "yes"))
-    assert found.clustering.topics == ()
-    assert {placement.subtopic for placement in found.clustering.placements} == {OTHER}
-    assert found.findings == []
+    analysis = analyse(comments("Hello!", "Thank you", "yes"))
+    assert analysis.clustering.topics == ()
+    assert {placement.subtopic for placement in analysis.clustering.placements} == {OTHER}
+    assert analysis.findings == []
 
 
 def test_as_many_topics_as_asked_for():
@@ -148,11 +148,11 @@ def test_given_topics_take_what_is_about_them():
         ),
         GivenTopic("Space travel", "Rockets to Mars"),
     )
-    found = analyse(TOWN, Brief(given=given))
-    school = next(topic for topic in found.clustering.topics if topic.name == "School")
-    space = next(topic for topic in found.clustering.topics if topic.name == "Space travel")
+    analysis = analyse(TOWN, Brief(given=given))
+    school = next(topic for topic in analysis.clustering.topics if topic.name == "School")
+    space = next(topic for topic in analysis.clustering.topics if topic.name == "Space travel")
     inside = {
-        claim.statement for claim in found.claims if claim.subtopic.startswith(f"{school.id}.")
+        claim.statement for claim in analysis.claims if claim.subtopic.startswith(f"{school.id}.")
     }
     assert {
         "Our schools need more teachers.",
@@ -161,20 +161,20 @@ def test_given_topics_take_what_is_about_them():
     assert not any(
         "bus" in statement.casefold() or "rent" in statement.casefold() for statement in inside
     )
-    assert {"Teachers", "School meals"} <= {each.name for each in school.subtopics}
+    assert {"Teachers", "School meals"} <= {subtopic.name for subtopic in school.subtopics}
     assert space.subtopics
-    assert not [claim for claim in found.claims if claim.subtopic.startswith(f"{space.id}.")]
-    assert len(found.clustering.topics) > 2
+    assert not [claim for claim in analysis.claims if claim.subtopic.startswith(f"{space.id}.")]
+    assert len(analysis.clustering.topics) > 2
 
 
 def test_given_subtopics_take_what_names_them():
     given = (GivenTopic("School", "", ("Teachers",)),)
-    found = analyse(TOWN, Brief(given=given))
+    analysis = analyse(TOWN, Brief(given=given))
     teachers = next(
-        s.id for t in found.clustering.topics for s in t.subtopics if s.name == "Teachers"
+        s.id for t in analysis.clustering.topics for s in t.subtopics if s.name == "Teachers"
     )
     assert "Our schools need more teachers." in {
-        c.statement for c in found.claims if c.subtopic == teachers
+        c.statement for c in analysis.claims if c.subtopic == teachers
     }
 
 

@@ -82,12 +82,12 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
         Comment(
             str(at),
             at,
-            one.text,
-            one.speaker,
-            video=one.video,
-            timestamp="0:01:02" if one.video else "",
+            first.text,
+            first.speaker,
+            video=first.video,
+            timestamp="0:01:02" if first.video else "",
         )
-        for at, one in enumerate(said, 1)
+        for at, first in enumerate(said, 1)
     )
     left_out = [
         replace(row, row=len(comments) + at, id=str(len(comments) + at))
@@ -158,25 +158,25 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
 
 def _topics(said: Sequence[Said], comments: Sequence[Comment]) -> tuple[ReportTopic, ...]:
     """By hand what the pipeline does: the same statement in the same subtopic is one claim."""
-    found: dict[str, dict[str, list[Quote]]] = {}
-    for one, comment in zip(said, comments, strict=True):
-        for subtopic, statement, words in one.claims:
+    by_topic: dict[str, dict[str, list[Quote]]] = {}
+    for first, comment in zip(said, comments, strict=True):
+        for subtopic, statement, words in first.claims:
             start = comment.text.index(words)
             end = start + len(words)
-            own = f"{statement}, says {one.speaker}"
+            own = f"{statement}, says {first.speaker}"
             extracted = claim_id(comment.id, start, end, own)
             span = (start, end, words, own)
             quote = Quote(
-                quote_id(extracted), extracted, comment.id, comment.row, one.speaker, *span
+                quote_id(extracted), extracted, comment.id, comment.row, first.speaker, *span
             )
-            found.setdefault(subtopic, {}).setdefault(statement, []).append(quote)
+            by_topic.setdefault(subtopic, {}).setdefault(statement, []).append(quote)
     number = 0
     topics = []
     for topic, (name, subtopics) in TREE.items():
         parts = []
         for subtopic in subtopics:
             claims = []
-            for statement, quotes in found.get(subtopic, {}).items():
+            for statement, quotes in by_topic.get(subtopic, {}).items():
                 number += 1
                 people = len({quote.speaker for quote in quotes})
                 votes = VoteCount(3, 2, 1, round(controversy(3, 2, 6), 4)) if number == 1 else None
@@ -263,7 +263,7 @@ def _funnel(counts: Counts, left_out: Sequence[Row], speaking: int) -> tuple[Sta
     silent, merged = counts.comments - speaking, counts.extracted - counts.claims
     return (
         Stage("rows", counts.rows),
-        Stage("comments", counts.comments, tuple(sorted(lost, key=lambda one: one.reason))),
+        Stage("comments", counts.comments, tuple(sorted(lost, key=lambda entry: entry.reason))),
         Stage("speaking", speaking, (LossReason("no claim found", silent),)),
         Stage("drafts", counts.extracted + 1),
         Stage("extracted", counts.extracted, (LossReason("quote not found", 1),)),

@@ -57,17 +57,16 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert guard(text) == text
 
 
-def test_a_cell_that_another_separator_would_split_is_guarded_there_too() -> None:
-    assert guard("harmless;=1+1;end") == "harmless;'=1+1;end"
-    assert guard("list:\n- one\n- two") == "list:\n'- one\n'- two"
+def test_nothing_inside_a_cell_is_changed() -> None:
+    assert guard("harmless;=1+1;end") == "harmless;=1+1;end"
+    assert guard("list:\n- one\n- two") == "list:\n- one\n- two"
 
 
 @given(TEXTS)
-def test_no_guarded_cell_is_dangerous_as_a_whole_or_in_parts(text: str) -> None:
+def test_no_guarded_cell_is_dangerous_and_at_most_an_apostrophe_is_added(text: str) -> None:
     cell = guard(text)
     assert not dangerous(cell)
-    for part in cell.replace("\t", ";").replace("\r", ";").replace("\n", ";").split(";"):
-        assert not dangerous(part) or part.lstrip(' \u00a0\u200b\ufeff"')[1:2] == ")"
+    assert cell in (text, f"'{text}")
 
 
 @given(TEXTS)
@@ -76,8 +75,8 @@ def test_guarded_text_comes_back_exactly(text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_different_texts_stay_different(one: str, other: str) -> None:
-    assert (guard(one) == guard(other)) == (one == other)
+def test_different_texts_stay_different(first: str, second: str) -> None:
+    assert (guard(first) == guard(second)) == (first == second)
 
 
 @given(
@@ -91,9 +90,9 @@ def test_different_texts_stay_different(one: str, other: str) -> None:
 def test_a_table_is_read_back_by_any_csv_reader(rows: list[tuple[str, int]]) -> None:
     data = table(("text", "number"), rows)
     assert data.startswith(b"\xef\xbb\xbftext,number\r\n")
-    header, *found = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    header, *records = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
     assert header == ["text", "number"]
-    assert [(unguard(text), int(number)) for text, number in found] == rows
+    assert [(unguard(text), int(number)) for text, number in records] == rows
 
 
 def test_numbers_stay_numbers_and_nothing_is_an_empty_cell() -> None:

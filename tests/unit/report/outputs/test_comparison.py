@@ -12,10 +12,10 @@ Build = Callable[..., Report]
 
 
 def test_a_report_does_not_differ_from_itself(report: Report) -> None:
-    found = compare(report, report)
-    assert found.empty
-    assert (found.topics.same, found.claims.same) == (3, 4)
-    assert describe(found) == "The two reports say the same."
+    comparison = compare(report, report)
+    assert comparison.empty
+    assert (comparison.topics.same, comparison.claims.same) == (3, 4)
+    assert describe(comparison) == "The two reports say the same."
 
 
 def test_new_comments_change_the_support_of_claims_and_add_others(
@@ -23,18 +23,18 @@ def test_new_comments_change_the_support_of_claims_and_add_others(
 ) -> None:
     later = build([*_said(report, said), said("Gil", "Close it!", (("cars", "Close the street", "Close it!"),)),
                    said("Hal", "Benches", (("trees", "More benches", "Benches"),))])  # fmt: skip
-    found = compare(report, later)
-    assert len(found.comments_added) == 2
-    assert found.comments_removed == ()
-    assert [claim.statement for claim in found.claims.added] == ["More benches"]
-    assert [(change.after.statement, change.people) for change in found.claims.changed] == [
+    comparison = compare(report, later)
+    assert len(comparison.comments_added) == 2
+    assert comparison.comments_removed == ()
+    assert [claim.statement for claim in comparison.claims.added] == ["More benches"]
+    assert [(change.after.statement, change.people) for change in comparison.claims.changed] == [
         ("Close the street", 1)
     ]
-    assert {(change.after.name, change.people) for change in found.topics.changed} == {
+    assert {(change.after.name, change.people) for change in comparison.topics.changed} == {
         ("Traffic", 1),
         ("Green spaces", 1),
     }
-    text = describe(found)
+    text = describe(comparison)
     assert "comments: 6 → 8 (+2)" in text
     assert "Comments: 2 new, 0 gone" in text
     assert "  + More benches (1 person)" in text
@@ -44,21 +44,21 @@ def test_new_comments_change_the_support_of_claims_and_add_others(
 def test_a_topic_that_is_only_called_otherwise_is_the_same_topic(report: Report) -> None:
     first, *others = report.topics
     renamed = replace(report, topics=(replace(first, id="t9", name="Cars and streets"), *others))
-    found = compare(report, renamed)
-    assert (found.topics.added, found.topics.removed) == ((), ())
-    assert [change.renamed for change in found.topics.changed] == [True]
-    assert "  ~ Traffic → Cars and streets (3 people)" in describe(found)
+    comparison = compare(report, renamed)
+    assert (comparison.topics.added, comparison.topics.removed) == ((), ())
+    assert [change.renamed for change in comparison.topics.changed] == [True]
+    assert "  ~ Traffic → Cars and streets (3 people)" in describe(comparison)
 
 
 def test_comments_are_recognised_although_their_ids_have_shifted(
     report: Report, build: Build, said: type
 ) -> None:
     later = build([said("New", "Hello, all of you"), *_said(report, said)])
-    found = compare(report, later)
-    assert found.comments_added == ("1",)
-    assert found.comments_removed == ()
-    assert not found.claims.added
-    assert not found.claims.removed
+    comparison = compare(report, later)
+    assert comparison.comments_added == ("1",)
+    assert comparison.comments_removed == ()
+    assert not comparison.claims.added
+    assert not comparison.claims.removed
 
 
 def test_the_same_words_twice_are_two_comments(build: Build, said: type) -> None:
@@ -68,18 +68,18 @@ def test_the_same_words_twice_are_two_comments(build: Build, said: type) -> None
 
 
 def test_what_went_is_named(report: Report, build: Build, said: type) -> None:
-    earlier = build([one for one in _said(report, said) if one.speaker != "Cy"])
-    found = compare(report, earlier)
-    assert [claim.statement for claim in found.claims.removed] == ["Keep the street open"]
-    assert "  - Keep the street open (1 person)" in describe(found)
+    earlier = build([entry for entry in _said(report, said) if entry.speaker != "Cy"])
+    comparison = compare(report, earlier)
+    assert [claim.statement for claim in comparison.claims.removed] == ["Keep the street open"]
+    assert "  - Keep the street open (1 person)" in describe(comparison)
 
 
 def test_the_rest_is_never_taken_for_a_topic(build: Build, said: type) -> None:
     before = build([said("Ann", "Close it", (("other", "Close", "Close it"),))])
     after = build([said("Ann", "Close it", (("cars", "Close", "Close it"),))])
-    found = compare(before, after)
-    assert [topic.id for topic in found.topics.added] == ["traffic"]
-    assert [topic.id for topic in found.topics.removed] == ["other"]
+    comparison = compare(before, after)
+    assert [topic.id for topic in comparison.topics.added] == ["traffic"]
+    assert [topic.id for topic in comparison.topics.removed] == ["other"]
 
 
 def test_a_comment_can_give_no_orders_to_the_terminal(build: Build, said: type) -> None:
@@ -112,6 +112,6 @@ def _said(report: Report, said: type) -> list:
                         (subtopic.id, claim.statement, quote.text)
                     )
     return [
-        said(each.speaker, each.text, tuple(claims.get(each.id, ())), each.video)
-        for each in report.comments
+        said(comment.speaker, comment.text, tuple(claims.get(comment.id, ())), comment.video)
+        for comment in report.comments
     ]

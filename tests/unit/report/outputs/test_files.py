@@ -11,7 +11,7 @@ def test_all_files_are_there_and_not_empty(report: Report, rows: list[Row]) -> N
     files = all_files(report, rows)
     assert list(files) == [
         "report.json", "report.md", "topics.csv", "claims.csv", "quotes.csv", "cruxes.csv", "crux_matrix.csv",
-        "rows.csv",
+        "groups.csv", "rows.csv",
     ]  # fmt: skip
     assert all(files.values())
 

@@ -48,7 +48,7 @@ HOSTILE = [
 
 
 def tokens(text: str) -> list[Token]:
-    return [each for token in PARSER.parse(text) for each in (token, *(token.children or ()))]
+    return [entry for token in PARSER.parse(text) for entry in (token, *(token.children or ()))]
 
 
 def shown(text: str) -> str:
@@ -64,7 +64,7 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("before", ["", "- ", "> ", "## ", "  > "])
 def test_hostile_text_is_shown_as_it_was_written(before: str, text: str) -> None:
-    found = tokens(before + escape(text))
+    token_list = tokens(before + escape(text))
     allowed = {
         "paragraph_open",
         "paragraph_close",
@@ -81,7 +81,7 @@ def test_hostile_text_is_shown_as_it_was_written(before: str, text: str) -> None
         "heading_open",
         "heading_close",
     }
-    assert {token.type for token in found} <= allowed
+    assert {token.type for token in token_list} <= allowed
     assert shown(before + escape(text)) == squeezed(text)
 
 

@@ -48,12 +48,12 @@ def test_the_vote_table_adds_up_to_the_counts_in_the_file(comments: Table, votes
     asked = [name for name in votes[0] if name.isdecimal()]
     assert len(votes) == 90
     assert len(asked) == 62
-    for each in asked:
-        cast = Counter(row[each] for row in votes)
+    for key in asked:
+        cast = Counter(row[key] for row in votes)
         assert cast.keys() <= {"1", "-1", "0", ""}
-        assert (cast["1"], cast["-1"], cast["0"]) == counts[each]
-    assert min(sum(counts[each]) for each in asked) > max(
-        sum(counts[each]) for each in counts.keys() - set(asked)
+        assert (cast["1"], cast["-1"], cast["0"]) == counts[key]
+    assert min(sum(counts[key]) for key in asked) > max(
+        sum(counts[key]) for key in counts.keys() - set(asked)
     )
 
 
@@ -64,12 +64,12 @@ def test_each_voter_is_counted_right_and_agrees_with_their_own_comments(
     written = Counter(row["name"] for row in comments)
     own = {row["comment-id"]: row["name"] for row in comments}
     for voter in votes:
-        cast = Counter(voter[each] for each in asked)
+        cast = Counter(voter[entry] for entry in asked)
         told = tuple(
             int(voter[name]) for name in ("n-comments", "n-votes", "n-agree", "n-disagree")
         )
         assert told == (written[voter["participant"]], len(asked) - cast[""], cast["1"], cast["-1"])
-        assert all(voter[each] == "1" for each in asked if own[each] == voter["participant"])
+        assert all(voter[entry] == "1" for entry in asked if own[entry] == voter["participant"])
 
 
 def test_what_real_files_contain_is_there(comments: Table) -> None:

@@ -62,8 +62,8 @@ def check(value: Any, kind: Any, at: str) -> None:
         kind.check(value, at)
     elif isinstance(kind, list):  # a list of one kind
         assert isinstance(value, list), at
-        for index, each in enumerate(value):
-            check(each, kind[0], f"{at}[{index}]")
+        for index, entry in enumerate(value):
+            check(entry, kind[0], f"{at}[{index}]")
     elif isinstance(kind, tuple):  # [tag, value], one of several
         assert isinstance(value, list), at
         assert len(value) == 2, at
@@ -149,7 +149,10 @@ def check_references(output: dict[str, Any]) -> None:
     data = output["data"][1]
     sources = {source["id"]: source for source in data["sources"]}
     claims = [
-        claim for topic in data["topics"] for one in topic["subtopics"] for claim in one["claims"]
+        claim
+        for topic in data["topics"]
+        for similarclaim in topic["subtopics"]
+        for claim in similarclaim["claims"]
     ]
     quotes = [quote for claim in claims for quote in claim["quotes"]]
     for quote in quotes:
@@ -167,7 +170,7 @@ def check_references(output: dict[str, Any]) -> None:
         [quote["id"] for quote in quotes],
         [quote["reference"]["id"] for quote in quotes],
         [claim["id"] for claim in claims]
-        + [one["id"] for claim in claims for one in claim["similarClaims"]],
+        + [similarclaim["id"] for claim in claims for similarclaim in claim["similarClaims"]],
         list(sources),
         [entry["entryId"] for entry in output["auditLog"]["entries"]],
     ):
@@ -178,7 +181,9 @@ def check_references(output: dict[str, Any]) -> None:
 def check_add_ons(data: dict[str, Any]) -> None:
     add_ons = data["addOns"]
     titles = {
-        (topic["title"], one["title"]) for topic in data["topics"] for one in topic["subtopics"]
+        (topic["title"], subtopic["title"])
+        for topic in data["topics"]
+        for subtopic in topic["subtopics"]
     }
     for crux in add_ons["subtopicCruxes"]:
         assert (crux["topic"], crux["subtopic"]) in titles
@@ -224,7 +229,7 @@ def test_offsets_count_utf_16_code_units_with_the_end_excluded(report: Report) -
     trees = next(topic for topic in topics if topic["title"] == "Green spaces")["subtopics"][0][
         "claims"
     ][0]
-    own = next(quote for topic in report.topics for one in topic.subtopics for claim in one.claims
+    own = next(quote for topic in report.topics for entry in topic.subtopics for claim in entry.claims
                for quote in claim.quotes if quote.text == "plant trees!")  # fmt: skip
     span = trees["quotes"][0]["reference"]["data"][1]
     assert (span["startIdx"], span["endIdx"]) == (
@@ -241,7 +246,7 @@ def test_a_video_is_opened_where_the_speaker_is_heard(report: Report) -> None:
         {"text": "More trees 🌳 please", "link": "https://example.org/v/1", "timestamp": "0:01:02"},
     ]
     quote = next(
-        quote for topic in data["topics"] for one in topic["subtopics"] for claim in one["claims"]
+        quote for topic in data["topics"] for entry in topic["subtopics"] for claim in entry["claims"]
         for quote in claim["quotes"] if quote["reference"]["interview"] == "Dee"
     )  # fmt: skip
     assert quote["reference"]["data"] == [
@@ -272,11 +277,11 @@ def test_merged_claims_keep_every_quote_once_and_every_wording(report: Report) -
         "Close the street 🚲🚲",
         "close it to cars",
     ]
-    assert [one["title"] for one in claim["similarClaims"]] == [
+    assert [similarclaim["title"] for similarclaim in claim["similarClaims"]] == [
         "Close the street, says Ann",
         "Close the street, says Bo",
     ]
-    assert all(not one["quotes"] for one in claim["similarClaims"])
+    assert all(not similarclaim["quotes"] for similarclaim in claim["similarClaims"])
 
 
 def test_speakers_are_written_with_an_id_and_voters_too(report: Report) -> None:

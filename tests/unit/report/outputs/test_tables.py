@@ -17,8 +17,8 @@ Table = list[dict[str, str]]
 
 
 def read(data: bytes) -> Table:
-    found = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
-    return [{name: unguard(cell) for name, cell in row.items()} for row in found]
+    rows = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    return [{name: unguard(cell) for name, cell in row.items()} for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +26,19 @@ def tables(report: Report, rows: list[Row]) -> dict[str, Table]:
     return {name: read(data) for name, data in csv_files(report, rows).items()}
 
 
-def test_all_six_tables_are_there(tables: dict[str, Table]) -> None:
+def test_all_seven_tables_are_there(tables: dict[str, Table]) -> None:
     assert set(tables) == {
-        "topics.csv", "claims.csv", "quotes.csv", "cruxes.csv", "crux_matrix.csv", "rows.csv",
+        "topics.csv", "claims.csv", "quotes.csv", "cruxes.csv", "crux_matrix.csv",
+        "groups.csv", "rows.csv",
     }  # fmt: skip
 
 
 def test_quotes_have_exactly_the_promised_columns(report: Report, rows: list[Row]) -> None:
     first = csv_files(report, rows)["quotes.csv"].decode("utf-8-sig").split("\r\n")[0]
-    assert first == "quote_id,claim_id,comment_id,row,speaker,start,end,text,topic,subtopic,claim"
+    assert (
+        first
+        == "quote_id,claim_id,comment_id,row,speaker,start,end,text,topic,subtopic,claim,guarded"
+    )
 
 
 def test_offsets_are_characters_of_the_comment_as_given(
@@ -97,7 +101,7 @@ def test_the_matrix_has_a_column_for_each_crux_and_a_row_for_each_speaker(
 def test_hostile_text_is_text(report: Report, rows: list[Row]) -> None:
     files = csv_files(report, rows)
     assert b"'=HYPERLINK" in files["rows.csv"]
-    assert b"'=SUM(1;'-2)" in files["claims.csv"]
+    assert b"'=SUM(1;-2)" in files["claims.csv"]
 
 
 def test_the_long_beginning_of_a_comment_is_cut(

@@ -35,13 +35,13 @@ def topic(report: Report, **changes: Any) -> Report:
 
 def claim(report: Report, **changes: Any) -> Report:
     first = report.topics[0].subtopics[0]
-    one, *others = first.claims
-    return topic(report, subtopics=(replace(first, claims=(replace(one, **changes), *others)),))
+    single, *others = first.claims
+    return topic(report, subtopics=(replace(first, claims=(replace(single, **changes), *others)),))
 
 
 def quote(report: Report, **changes: Any) -> Report:
-    one, *others = report.topics[0].subtopics[0].claims[0].quotes
-    return claim(report, quotes=(replace(one, **changes), *others))
+    first, *others = report.topics[0].subtopics[0].claims[0].quotes
+    return claim(report, quotes=(replace(first, **changes), *others))
 
 
 def another(report: Report) -> Quote:
@@ -66,7 +66,7 @@ def coverage(report: Report, **changes: Any) -> Report:
 
 def stage(report: Report, name: str, **changes: Any) -> Report:
     stages = tuple(
-        replace(each, **changes) if each.name == name else each for each in report.funnel
+        replace(entry, **changes) if entry.name == name else entry for entry in report.funnel
     )
     return replace(report, funnel=stages)
 
@@ -143,8 +143,8 @@ WRONG: list[tuple[str, Change]] = [
 def test_what_is_wrong_is_named(report: Report, said: str, change: Change) -> None:
     import re
 
-    found = problems(change(report))
-    assert any(re.search(said, problem) for problem in found), found
+    problem_list = problems(change(report))
+    assert any(re.search(said, problem) for problem in problem_list), problem_list
 
 
 def test_votes_without_names_are_fine(report: Report) -> None:

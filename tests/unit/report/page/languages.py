@@ -89,7 +89,7 @@ def _report(texts: dict, language: str) -> Report:
         made = [
             writer.claim(
                 statement,
-                [writer.quote(statement, *each) for each in said],
+                [writer.quote(statement, *entry) for entry in said],
                 (40 + at, 12 * at + 3, 4),
             )
             for statement, said in claims

@@ -252,7 +252,7 @@ def _town_topic(
 
 
 def _sentences(told: list[dict[str, Any]], ids: list[str]) -> tuple[Sentence, ...]:
-    return tuple(Sentence(each["text"], tuple(ids[at] for at in each["cites"])) for each in told)
+    return tuple(Sentence(entry["text"], tuple(ids[at] for at in entry["cites"])) for entry in told)
 
 
 def _crux(
@@ -280,7 +280,7 @@ def _crux(
         disagreement=disagree / people,
         controversy=score,
         level=level(score),
-        cites=tuple(ids[each] for each in told["cites"]),
+        cites=tuple(ids[cite] for cite in told["cites"]),
     )
 
 

@@ -32,9 +32,9 @@ def test_boxes_of_a_treemap_fill_the_frame_and_do_not_overlap(values: list[int])
     boxes = [box for box in squarify(values, Box(0, 0, 160, 100)) if box.width * box.height]
     assert max(box.x + box.width for box in boxes) == pytest.approx(160)
     assert max(box.y + box.height for box in boxes) == pytest.approx(100)
-    for one, other in combinations(boxes, 2):
-        across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
-        down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+    for first, second in combinations(boxes, 2):
+        across = min(first.x + first.width, second.x + second.width) - max(first.x, second.x)
+        down = min(first.y + first.height, second.y + second.height) - max(first.y, second.y)
         assert min(across, down) < 1e-6
 
 
@@ -74,8 +74,8 @@ def test_the_dots_of_a_swarm_stand_at_their_score_and_touch_nobody() -> None:
     for (share, above), dot in zip(places, drawn.dots, strict=True):
         assert dot.x == pytest.approx(drawn.radius + share * (720 - 2 * drawn.radius))
         assert (dot.y > 0) == above
-    for one, other in combinations(drawn.dots, 2):
-        assert (one.x - other.x) ** 2 + (one.y - other.y) ** 2 >= (2 * drawn.radius) ** 2
+    for first, second in combinations(drawn.dots, 2):
+        assert (first.x - second.x) ** 2 + (first.y - second.y) ** 2 >= (2 * drawn.radius) ** 2
 
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])

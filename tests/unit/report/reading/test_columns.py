@@ -22,9 +22,9 @@ def test_every_known_name_of_a_speaker_column_is_found(read, name):
     "name", ["Comment Body", "COMMENT_BODY", "comment-body", " commentBody ", "\ufeffcomment body"]
 )
 def test_case_spaces_hyphens_and_underscores_do_not_matter(read, name):
-    found = read(f"id,{name}\n1,hello there\n")
-    assert found.texts == ["hello there"]
-    assert found.reader.source.columns["comment"] == name.strip().strip("\ufeff")
+    comment_set = read(f"id,{name}\n1,hello there\n")
+    assert comment_set.texts == ["hello there"]
+    assert comment_set.reader.source.columns["comment"] == name.strip().strip("\ufeff")
 
 
 def test_the_first_name_in_our_list_wins_not_the_first_in_the_file():
@@ -37,20 +37,20 @@ def test_the_first_name_in_our_list_wins_not_the_first_in_the_file():
 
 
 def test_an_override_wins_and_is_used_once():
-    found = find_columns(["name", "comment", "q7"], {"comment": "Q7", "speaker": "comment"}, "f")
-    assert found.names == {"comment": "q7", "speaker": "comment"}
-    assert found.facets == ((0, "name"),)
+    columns = find_columns(["name", "comment", "q7"], {"comment": "Q7", "speaker": "comment"}, "f")
+    assert columns.names == {"comment": "q7", "speaker": "comment"}
+    assert columns.facets == ((0, "name"),)
     assert find_columns(["name", "q"], {"comment": "name"}, "f").speaker is None
 
 
 def test_a_polis_export_is_understood(read):
     header = "timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body"
-    found = read(f"{header}\n15458,Thu Dec 27,297,5102,12,3.0,0,Hello there\n")
-    comment = found.comments[0]
+    comment_set = read(f"{header}\n15458,Thu Dec 27,297,5102,12,3.0,0,Hello there\n")
+    comment = comment_set.comments[0]
     assert (comment.id, comment.speaker, comment.anonymous) == ("297", "5102", False)
     assert (comment.agrees, comment.disagrees, comment.passes) == (12, 3, None)
     assert (comment.timestamp, comment.facets) == ("15458", {"datetime": "Thu Dec 27"})
-    assert found.reader.source.facets == ("datetime",)
+    assert comment_set.reader.source.facets == ("datetime",)
 
 
 def test_a_file_without_comments_gets_its_columns_listed(read):
@@ -85,10 +85,10 @@ def test_repeated_and_empty_headers_become_facets_of_their_own(read):
 
 def test_facets_are_thirty_at_most_and_their_values_short(read):
     header = ",".join(f"c{n}" for n in range(40))
-    found = read(f"comment,{header}\nhello there,{','.join('v' * 300 for _ in range(40))}\n")
-    assert len(found.comments[0].facets) == 30
-    assert set(map(len, found.comments[0].facets.values())) == {200}
-    assert "left out: c30, c31, c32, c33, c34 … (10 in all)" in found.warnings
+    comment_set = read(f"comment,{header}\nhello there,{','.join('v' * 300 for _ in range(40))}\n")
+    assert len(comment_set.comments[0].facets) == 30
+    assert set(map(len, comment_set.comments[0].facets.values())) == {200}
+    assert "left out: c30, c31, c32, c33, c34 … (10 in all)" in comment_set.warnings
 
 
 def test_without_ids_rows_are_numbered_from_zero(read):
@@ -96,33 +96,37 @@ def test_without_ids_rows_are_numbered_from_zero(read):
 
 
 def test_ids_are_unique_whatever_the_file_says(read):
-    found = read("id,comment\n7,first\n7,second\n7#2,third\n7,fourth\n,fifth\nrow-5,sixth\n")
-    assert [row.id for row in found.rows] == ["7", "7#2", "7#2#2", "7#3", "row-5", "row-5#2"]
-    assert "4 rows had an id that was used before" in found.warnings
-    assert "1 row had no id" in found.warnings
+    comment_set = read("id,comment\n7,first\n7,second\n7#2,third\n7,fourth\n,fifth\nrow-5,sixth\n")
+    assert [row.id for row in comment_set.rows] == ["7", "7#2", "7#2#2", "7#3", "row-5", "row-5#2"]
+    assert "4 rows had an id that was used before" in comment_set.warnings
+    assert "1 row had no id" in comment_set.warnings
 
 
 @pytest.mark.parametrize("name", ["", "  ", "-", "?", "Anonymous", "anonym", "N/A", "匿名"])
 def test_nobody_is_never_merged_with_nobody(read, name):
-    found = read(f"author,comment\n{name},same words\n{name},same words\n")
-    assert [comment.speaker for comment in found.comments] == ["Anonymous #1", "Anonymous #2"]
-    assert all(comment.anonymous for comment in found.comments)
-    assert found.reader.people == 2
-    assert "1 row without a name said word for word" in found.warnings
+    comment_set = read(f"author,comment\n{name},same words\n{name},same words\n")
+    assert [comment.speaker for comment in comment_set.comments] == ["Anonymous #1", "Anonymous #2"]
+    assert all(comment.anonymous for comment in comment_set.comments)
+    assert comment_set.reader.people == 2
+    assert "1 row without a name said word for word" in comment_set.warnings
 
 
 def test_a_given_name_is_never_taken_for_one_that_we_make_up(read):
-    found = read("author,comment\n,first words\nAnonymous #1,second words\n")
-    assert [comment.speaker for comment in found.comments] == [
+    comment_set = read("author,comment\n,first words\nAnonymous #1,second words\n")
+    assert [comment.speaker for comment in comment_set.comments] == [
         "Anonymous #1",
         "Anonymous #1 (given)",
     ]
 
 
 def test_people_are_counted_by_name(read):
-    found = read("author,comment\n a@x.org,one\na@x.org ,two\nb@x.org,three\n,four\n")
-    assert [comment.speaker for comment in found.comments[:3]] == ["a@x.org", "a@x.org", "b@x.org"]
-    assert found.reader.people == 3
+    comment_set = read("author,comment\n a@x.org,one\na@x.org ,two\nb@x.org,three\n,four\n")
+    assert [comment.speaker for comment in comment_set.comments[:3]] == [
+        "a@x.org",
+        "a@x.org",
+        "b@x.org",
+    ]
+    assert comment_set.reader.people == 3
 
 
 @pytest.mark.parametrize(

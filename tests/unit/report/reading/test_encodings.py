@@ -21,9 +21,9 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 16])
 def test_unicode_is_read_with_and_without_a_mark_whatever_the_chunks(read, codec, text, chunk):
-    found = read(text.encode(codec), chunk=chunk)
-    assert found.texts == [line.split(",", 1)[1] for line in text.splitlines()[1:]]
-    assert not found.warnings
+    comment_set = read(text.encode(codec), chunk=chunk)
+    assert comment_set.texts == [line.split(",", 1)[1] for line in text.splitlines()[1:]]
+    assert not comment_set.warnings
 
 
 LEGACY = [
@@ -46,24 +46,26 @@ LEGACY = [
     ("codec", "text"), LEGACY, ids=[f"{codec}-{text[:8]}" for codec, text in LEGACY]
 )
 def test_older_encodings_are_guessed_and_the_guess_is_told(read, codec, text):
-    found = read(f'id,comment\n1,"{text}"\n'.encode(codec))
-    assert found.texts == [text]
-    assert "encoding was guessed" in found.warnings
+    comment_set = read(f'id,comment\n1,"{text}"\n'.encode(codec))
+    assert comment_set.texts == [text]
+    assert "encoding was guessed" in comment_set.warnings
 
 
 def test_an_accent_that_comes_late_is_seen(read):
     """A file that begins in ASCII for longer than any sample is not taken for UTF-8."""
     rows = "".join(f"{n},plain words only\n" for n in range(6_000))
-    found = read(f"id,comment\n{rows}x,Größer wäre schöner\n".encode("cp1252"), max_comments=10**6)
-    assert found.texts[-1] == "Größer wäre schöner"
-    assert found.reader.source.encoding == "cp1252"
+    comment_set = read(
+        f"id,comment\n{rows}x,Größer wäre schöner\n".encode("cp1252"), max_comments=10**6
+    )
+    assert comment_set.texts[-1] == "Größer wäre schöner"
+    assert comment_set.reader.source.encoding == "cp1252"
 
 
 def test_a_bad_byte_in_utf8_costs_one_character(read):
-    found = read("id,comment\n1,schöne Straßen überall\n".encode() + b"2,bad \xff byte\n")
-    assert found.texts == ["schöne Straßen überall", "bad � byte"]
-    assert found.reader.source.encoding == "utf-8"
-    assert "1 row had characters that could not be read" in found.warnings
+    comment_set = read("id,comment\n1,schöne Straßen überall\n".encode() + b"2,bad \xff byte\n")
+    assert comment_set.texts == ["schöne Straßen überall", "bad � byte"]
+    assert comment_set.reader.source.encoding == "utf-8"
+    assert "1 row had characters that could not be read" in comment_set.warnings
 
 
 def test_bytes_that_no_codepage_has_are_still_read(read):
@@ -71,8 +73,8 @@ def test_bytes_that_no_codepage_has_are_still_read(read):
 
 
 def test_zero_bytes_become_visible(read):
-    found = read(b"id,comment\n1,a zero\x00 byte in here\n2,fine\n")
-    assert found.texts == ["a zero� byte in here", "fine"]
+    comment_set = read(b"id,comment\n1,a zero\x00 byte in here\n2,fine\n")
+    assert comment_set.texts == ["a zero� byte in here", "fine"]
 
 
 def test_the_digest_is_that_of_the_bytes():

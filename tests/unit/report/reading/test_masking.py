@@ -58,11 +58,13 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize(("found", "label"), PERSONAL, ids=[found for found, _ in PERSONAL])
+@pytest.mark.parametrize(
+    ("personal", "label"), PERSONAL, ids=[personal for personal, _ in PERSONAL]
+)
 @pytest.mark.parametrize("around", ["{}", "Call {} now.", "我的{}就是", "({})"])
-def test_personal_data_is_masked_length_for_length(found, label, around):
+def test_personal_data_is_masked_length_for_length(personal, label, around):
     tag = f"[{label}]"
-    assert masked(around.format(found)) == around.format(tag + FILL * (len(found) - len(tag)))
+    assert masked(around.format(personal)) == around.format(tag + FILL * (len(personal) - len(tag)))
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -105,8 +107,8 @@ def test_no_text_takes_long(unit):
 
 def test_only_the_text_is_masked(read):
     data = "id,author,comment,contact\n5551234567,a@x.org,write to a@x.org,a@x.org\n2,b@x.org,b@x.org,\n"
-    found = read(data, mask=True)
-    first, second = found.comments
+    comment_set = read(data, mask=True)
+    first, second = comment_set.comments
     assert (first.id, first.speaker, first.facets) == (
         "5551234567",
         "a@x.org",
@@ -118,13 +120,15 @@ def test_only_the_text_is_masked(read):
 
 
 def test_rows_that_were_left_out_are_masked_too(read):
-    found = read(f"comment\nMy number is 555-123-4567 {'x' * 200}\n", mask=True, max_characters=100)
-    assert found.rows[0].text.startswith("My number is [phone]█████ xxx")
-    assert len(found.rows[0].text) == 120
+    comment_set = read(
+        f"comment\nMy number is 555-123-4567 {'x' * 200}\n", mask=True, max_characters=100
+    )
+    assert comment_set.rows[0].text.startswith("My number is [phone]█████ xxx")
+    assert len(comment_set.rows[0].text) == 120
 
 
 def test_offsets_stay_what_they_were(read):
     text = "My mail is jo@example.org and I like parks."
-    found = read(f"comment\n{text}\n", mask=True)
+    comment_set = read(f"comment\n{text}\n", mask=True)
     start = text.index("I like parks")
-    assert found.texts[0][start:] == "I like parks."
+    assert comment_set.texts[0][start:] == "I like parks."

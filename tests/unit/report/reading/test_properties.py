@@ -37,12 +37,16 @@ messy = st.one_of(st.binary(max_size=200), st.lists(snippets, max_size=80).map(b
 )
 def test_arbitrary_bytes_are_read_or_refused(read, header, body, name, chunk):
     try:
-        found = read(header + body, name, chunk=chunk, mask=True, max_comments=3, max_characters=60)
+        comment_set = read(
+            header + body, name, chunk=chunk, mask=True, max_comments=3, max_characters=60
+        )
     except InvalidInput:
         return
-    assert len(found.comments) <= 3
-    assert len({row.id for row in found.rows}) == len(found.rows)
-    json.dumps([row.text for row in found.rows] + found.texts, ensure_ascii=False).encode()
+    assert len(comment_set.comments) <= 3
+    assert len({row.id for row in comment_set.rows}) == len(comment_set.rows)
+    json.dumps(
+        [row.text for row in comment_set.rows] + comment_set.texts, ensure_ascii=False
+    ).encode()
 
 
 texts = st.text(
@@ -67,8 +71,8 @@ def test_what_was_written_is_what_is_read(read, rows, separator, quoting, codec,
         # Words around it, so that no row is left out and no line looks blank.
         cells = [f"say {comment} now", f"n{note}"]
         writer.writerow(cells if first else cells[::-1])
-    found = read(file.getvalue().encode(codec), max_characters=1000)
-    assert found.texts == [f"say {comment} now" for comment, _ in rows]
+    comment_set = read(file.getvalue().encode(codec), max_characters=1000)
+    assert comment_set.texts == [f"say {comment} now" for comment, _ in rows]
 
 
 @settings(max_examples=100, deadline=None)
@@ -76,10 +80,12 @@ def test_what_was_written_is_what_is_read(read, rows, separator, quoting, codec,
 def test_what_was_written_as_json_is_what_is_read(read, rows, ascii_only, lines):
     said = [{"comment": f"say {text} now", "n": number} for number, text in enumerate(rows)]
     if lines:
-        found = read("\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in said), "x.jsonl")
+        comment_set = read(
+            "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in said), "x.jsonl"
+        )
     else:
-        found = read(json.dumps(said, ensure_ascii=ascii_only), "x.json")
-    assert found.texts == [row["comment"] for row in said]
+        comment_set = read(json.dumps(said, ensure_ascii=ascii_only), "x.json")
+    assert comment_set.texts == [row["comment"] for row in said]
 
 
 @settings(max_examples=100, deadline=None)
@@ -87,8 +93,8 @@ def test_what_was_written_as_json_is_what_is_read(read, rows, ascii_only, lines)
 def test_quotes_gone_wrong_lose_no_words(read, lines):
     """However quotes stand, words after them are somewhere in a row: kept, or shown as broken."""
     data = "id,comment\n" + "\n".join(lines) + "\n9,last words\n"
-    found = read(data)
-    shown = "".join(found.texts) + "".join(row.text for row in found.rows)
+    comment_set = read(data)
+    shown = "".join(comment_set.texts) + "".join(row.text for row in comment_set.rows)
     assert "last words" in shown
 
 
@@ -97,7 +103,7 @@ def test_every_prefix_of_a_small_file_is_read_or_refused(read, name):
     data = 'id,author,comment\r\n1,ann,"a ""quoted"" word\r\nand more"\r\n2,bö,x'.encode()
     for end in range(len(data)):
         try:
-            found = read(data[:end], name)
+            comment_set = read(data[:end], name)
         except InvalidInput:
             continue
-        assert all(isinstance(row.fate, Fate) for row in found.rows)
+        assert all(isinstance(row.fate, Fate) for row in comment_set.rows)

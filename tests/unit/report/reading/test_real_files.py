@@ -34,20 +34,20 @@ def content(name: str) -> bytes:
 @pytest.mark.parametrize(("name", "expected"), FILES.items(), ids=FILES)
 def test_a_real_file_is_accounted_for(read, name, expected):
     rows, language, fates, people = expected
-    found = read(content(name), f"{name}.csv", chunk=1000)
-    assert len(found.rows) == rows
-    assert found.reader.fates == fates
-    assert (found.reader.language, found.reader.people) == (language, people)
-    assert not found.warnings
+    comment_set = read(content(name), f"{name}.csv", chunk=1000)
+    assert len(comment_set.rows) == rows
+    assert comment_set.reader.fates == fates
+    assert (comment_set.reader.language, comment_set.reader.people) == (language, people)
+    assert not comment_set.warnings
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_texts_ids_and_speakers_of_a_real_file_are_as_given(read, name):
     data = content(name)
-    found = read(data, f"{name}.csv", keep_moderated=True)
+    comment_set = read(data, f"{name}.csv", keep_moderated=True)
     given = list(csv.DictReader(data.decode().splitlines(keepends=True)))
-    columns = found.reader.source.columns
-    for comment in found.comments:
+    columns = comment_set.reader.source.columns
+    for comment in comment_set.comments:
         row = given[comment.row - 1]
         assert comment.text == row[columns["comment"]]
         assert comment.id == row[columns["id"]]
@@ -56,9 +56,9 @@ def test_texts_ids_and_speakers_of_a_real_file_are_as_given(read, name):
 
 
 def test_interviews_keep_their_links(read):
-    found = read(content("t3c_interviews_video_128"))
-    assert all(comment.video.startswith("https://") for comment in found.comments)
-    assert found.comments[1].timestamp == "00:01:38"
+    comment_set = read(content("t3c_interviews_video_128"))
+    assert all(comment.video.startswith("https://") for comment in comment_set.comments)
+    assert comment_set.comments[1].timestamp == "00:01:38"
 
 
 def test_numbers_in_a_messy_file_are_masked_and_only_there(read):
@@ -84,10 +84,10 @@ def test_numbers_in_a_messy_file_are_masked_and_only_there(read):
 def test_real_votes_agree_with_the_counts_beside_them(read, name, comments, shape):
     ids = {row.id for row in read(content(comments)).rows}
     data = content(f"votes/{name}")
-    found = read_votes([data], f"{name}.csv", ids)
-    assert (len(found.participants), len(found.comments)) == shape
+    votes = read_votes([data], f"{name}.csv", ids)
+    assert (len(votes.participants), len(votes.comments)) == shape
     given = list(csv.DictReader(data.decode().splitlines()))
-    agreed = Counter(person for person, _, vote in found.cells if vote == 1)
+    agreed = Counter(person for person, _, vote in votes.cells if vote == 1)
     assert [agreed[number] for number in range(len(given))] == [
-        sum(row[comment] in ("1", "1.0") for comment in found.comments) for row in given
+        sum(row[comment] in ("1", "1.0") for comment in votes.comments) for row in given
     ]

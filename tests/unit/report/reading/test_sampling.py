@@ -17,10 +17,12 @@ def table(rows: list[str]) -> str:
 
 
 def test_exactly_as_many_are_kept_as_asked_for(read):
-    found = read(table(ROWS), max_comments=100)
-    assert found.reader.fates == {"kept": 100, "over the limit": 200}
+    comment_set = read(table(ROWS), max_comments=100)
+    assert comment_set.reader.fates == {"kept": 100, "over the limit": 200}
     assert all(
-        "more than 100 comments" in row.reason for row in found.rows if row.fate is Fate.OVER_LIMIT
+        "more than 100 comments" in row.reason
+        for row in comment_set.rows
+        if row.fate is Fate.OVER_LIMIT
     )
 
 
@@ -37,14 +39,14 @@ def test_a_smaller_sample_is_part_of_a_larger_one(read):
 
 
 def test_the_same_words_of_unnamed_people_are_drawn_one_by_one(read):
-    found = read("comment\n" + "yes please\n" * 200 + "no thanks\n" * 200, max_comments=200)
-    assert len(found.texts) == 200
-    assert 60 < found.texts.count("yes please") < 140
+    comment_set = read("comment\n" + "yes please\n" * 200 + "no thanks\n" * 200, max_comments=200)
+    assert len(comment_set.texts) == 200
+    assert 60 < comment_set.texts.count("yes please") < 140
 
 
 def test_rows_that_are_left_out_anyway_do_not_count(read):
-    found = read("comment\n" + "one\ntwo\n" + "!\n" * 50, max_comments=2)
-    assert found.reader.fates == {"kept": 2, "junk": 50}
+    comment_set = read("comment\n" + "one\ntwo\n" + "!\n" * 50, max_comments=2)
+    assert comment_set.reader.fates == {"kept": 2, "junk": 50}
 
 
 @pytest.mark.parametrize("most", [0, 1, 5, 99, 100, 101])

@@ -72,9 +72,11 @@ def test_what_holds_nothing_is_empty(read, text):
 
 
 def test_the_same_text_of_the_same_person_counts_once(read):
-    found = read('author,comment\nann,"Be  Kind"\nbob,be kind\nann," be\nkind "\nann,be kinder\n')
-    assert found.fates == [Fate.KEPT, Fate.KEPT, Fate.DUPLICATE, Fate.KEPT]
-    assert "the same person" in found.rows[2].reason
+    comment_set = read(
+        'author,comment\nann,"Be  Kind"\nbob,be kind\nann," be\nkind "\nann,be kinder\n'
+    )
+    assert comment_set.fates == [Fate.KEPT, Fate.KEPT, Fate.DUPLICATE, Fate.KEPT]
+    assert "the same person" in comment_set.rows[2].reason
 
 
 def test_the_same_text_of_different_people_is_support(read):
@@ -86,10 +88,10 @@ def test_speaker_and_text_are_not_run_together(read):
 
 
 def test_a_long_comment_is_left_out_with_its_beginning(read):
-    found = read(f"comment\n{'long ' * 21}\n{'fits ' * 20}\n", max_characters=104)
-    assert found.fates == [Fate.TOO_LONG, Fate.KEPT]
-    assert found.rows[0].reason == "it has 105 characters, and at most 104 are analysed"
-    assert found.rows[0].text == "long " * 21
+    comment_set = read(f"comment\n{'long ' * 21}\n{'fits ' * 20}\n", max_characters=104)
+    assert comment_set.fates == [Fate.TOO_LONG, Fate.KEPT]
+    assert comment_set.rows[0].reason == "it has 105 characters, and at most 104 are analysed"
+    assert comment_set.rows[0].text == "long " * 21
 
 
 def test_moderators_are_heeded_unless_told_otherwise(read):
@@ -99,6 +101,6 @@ def test_moderators_are_heeded_unless_told_otherwise(read):
 
 
 def test_one_bad_row_never_rejects_a_file(read):
-    found = read('id,author,comment\n1,ann,\n2,"x\n3,bob,fine words\n4\n')
-    assert found.fates == [Fate.EMPTY, Fate.BROKEN, Fate.KEPT, Fate.BROKEN]
-    assert found.reader.fates == {"kept": 1, "empty": 1, "broken": 2}
+    comment_set = read('id,author,comment\n1,ann,\n2,"x\n3,bob,fine words\n4\n')
+    assert comment_set.fates == [Fate.EMPTY, Fate.BROKEN, Fate.KEPT, Fate.BROKEN]
+    assert comment_set.reader.fates == {"kept": 1, "empty": 1, "broken": 2}

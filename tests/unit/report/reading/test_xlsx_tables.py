@@ -81,13 +81,16 @@ COMMENTS = [
 
 @pytest.mark.parametrize("name", ["x.xlsx", "-", "x.csv"])
 def test_the_first_sheet_with_comments_is_read(read, name):
-    found = read(
+    comment_set = read(
         excel(About=[["Read me"], ["please"]], Data=COMMENTS, More=[["comment"], ["other words"]]),
         name,
     )
-    assert found.texts == ["First, of all\nwords", "=1+1 😀"]
-    assert [(comment.id, comment.agrees) for comment in found.comments] == [("1", 3), ("2", 4)]
-    assert found.reader.source.format == "xlsx"
+    assert comment_set.texts == ["First, of all\nwords", "=1+1 😀"]
+    assert [(comment.id, comment.agrees) for comment in comment_set.comments] == [
+        ("1", 3),
+        ("2", 4),
+    ]
+    assert comment_set.reader.source.format == "xlsx"
 
 
 def test_rows_without_a_comment_are_accounted_for(read):

@@ -1,11 +1,11 @@
 -- What is stored. The other files of this folder are the functions that write it, and the views.
 --
--- Names are unqualified: a migration runs with the store's own schema as its search_path.
--- Times are seconds since 1970 by the server's clock. The views for people show them as timestamps.
+-- Names are unqualified: a migration runs with the store's own schema as its search_path. Times are
+-- seconds since 1970 by the server's clock. The views for people show them as timestamps.
 -- Identifiers compare byte by byte (COLLATE "C"): the same order everywhere, and indexes that find
 -- prefixes. Text in `input`, `result` and `value` is JSON, or `@blob:<key>` for what was moved to
--- the blob store; JSON is kept as text, byte for byte. U+0000, which PostgreSQL can't store, is kept
--- as U+FFFF followed by 0 (and U+FFFF as U+FFFF 1).
+-- the blob store; JSON is kept as text, byte for byte. U+0000, which PostgreSQL can't store, is
+-- kept as U+FFFF followed by 0 (and U+FFFF as U+FFFF 1).
 
 -- The order of acceptance and of the outbox; see reserve_positions(). By two: a run that succeeds
 -- has two events to number.
@@ -18,8 +18,8 @@ CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
 -- it has succeeded; then its result is written once. The view `runs` puts them together.
 --
 -- For the same reason an event has a row of its own only if no other row says it: a request says
--- that its run was queued, a checkpoint that its step completed, a result that the run completed and
--- which step came last. The views `all_events` and `all_checkpoints` put them together.
+-- that its run was queued, a checkpoint that its step completed, a result that the run completed
+-- and which step came last. The views `all_events` and `all_checkpoints` put them together.
 
 CREATE TABLE requests (
     seq         bigint NOT NULL,                  -- also the position of `run.queued`, its event 1
@@ -89,7 +89,8 @@ CREATE INDEX open_delayed ON open_runs (due) WHERE state = 'queued' AND due IS N
 CREATE INDEX open_queued ON open_runs (lane, seq) WHERE state = 'queued';
 CREATE INDEX open_running ON open_runs (tenant, lane) WHERE state = 'running';
 CREATE INDEX open_active ON open_runs (lane) WHERE state = 'running' OR holds_lane;
-CREATE INDEX open_aside ON open_runs (state, seq) WHERE state IN ('paused', 'failed', 'cancelled');
+CREATE INDEX open_by_state ON open_runs (state, seq)
+    WHERE state IN ('paused', 'failed', 'cancelled');
 
 CREATE TABLE results (                            -- of runs that succeeded
     id            text COLLATE "C" PRIMARY KEY,
@@ -104,6 +105,7 @@ CREATE TABLE results (                            -- of runs that succeeded
     execution_ms  bigint NOT NULL,
     progress      text NOT NULL,
     result        text,
+    result_checksum text,
     -- The checkpoint of the step that came last, unless it was stored before; then all are NULL.
     step          text COLLATE "C",
     skipped       boolean,
@@ -265,5 +267,6 @@ SELECT q.id, q.tenant, q.pipeline, q.lane, coalesce(o.state, 'succeeded') AS sta
        o.available, o.due, coalesce(o.delay, 0) AS delay, coalesce(o.started, s.started) AS started,
        coalesce(o.finished, s.finished) AS finished, o.error, o.reason,
        coalesce(o.holds_lane, false) AS holds_lane, coalesce(o.events, s.events) AS events,
-       q.input, coalesce(o.progress, s.progress) AS progress, s.result
+       q.input, coalesce(o.progress, s.progress) AS progress, s.result,
+       s.result_checksum
 FROM requests q LEFT JOIN open_runs o ON o.id = q.id LEFT JOIN results s ON s.id = q.id;

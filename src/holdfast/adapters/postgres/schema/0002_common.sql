@@ -1,7 +1,7 @@
 -- What the functions of the other files share. Argument names are the same everywhere:
 --   given   commands as the client sends them: a JSON array, most of arrays of their fields
 --   wall    the present, for people
---   mono    the present, for leases and delays (another clock only in tests that move one of the two)
+--   mono    the present, for leases and delays (another clock only in tests that move one of them)
 -- What is called in an assignment (`x := f(…)`) is called without the machinery of a statement.
 
 -- Whether a lease has not ended. One that ends later than it can was granted by a clock that has
@@ -35,12 +35,13 @@ BEGIN
     IF cardinality(accepted) = jsonb_array_length(given) THEN
         RETURN '[]';
     END IF;
-    RETURN (SELECT coalesce(jsonb_agg(place - 1), '[]')
-            FROM generate_series(1, jsonb_array_length(given)) AS place
-            WHERE accepted IS NULL OR place <> ALL (accepted));
+    RETURN (SELECT coalesce(jsonb_agg(number - 1), '[]')
+            FROM generate_series(1, jsonb_array_length(given)) AS number
+            WHERE accepted IS NULL OR number <> ALL (accepted));
 END $$;
 
--- Before a transaction takes a position of the outbox, it shows that lower ones may be on their way.
+-- Before a transaction takes a position of the outbox, it shows that lower ones may be on their
+-- way.
 --
 -- Positions are handed out before they are committed, so a reader could see 8 and never see 7. Each
 -- writer therefore holds, until it has committed, a shared advisory lock whose number is a position

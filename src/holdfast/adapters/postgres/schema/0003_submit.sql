@@ -11,7 +11,7 @@ DECLARE
     inherits boolean;
     is_labelled boolean;
 BEGIN
-    WITH asked AS MATERIALIZED (
+    WITH submitted AS MATERIALIZED (
         SELECT nextval('positions') AS seq, n, c, nullif((c->>9)::double precision, 0) AS wait
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), made AS (
@@ -20,12 +20,13 @@ BEGIN
         SELECT seq, c->>0, c->>1, c->>2, c->>3, c->>4, c->>5, c->>6, (c->>7)::boolean,
                (c->>8)::bigint, c->>11, jsonb_array_length(c->12) > 0, wall, nullif(c->>13, '{}'),
                nullif(c->>14, '{}')
-        FROM asked
-        ORDER BY c->>1, c->>6, seq  -- one order for everybody: batches with the same keys never deadlock
+        FROM submitted
+        -- one order for everybody: batches with the same keys never deadlock
+        ORDER BY c->>1, c->>6, seq
         ON CONFLICT DO NOTHING
         RETURNING seq
     ), fresh AS MATERIALIZED (
-        SELECT a.* FROM asked a WHERE a.seq IN (SELECT seq FROM made)
+        SELECT a.* FROM submitted a WHERE a.seq IN (SELECT seq FROM made)
     ), opened AS (
         INSERT INTO open_runs (id, seq, tenant, pipeline, lane, priority, size, attempt_limit,
                                is_unique, available, due, delay)
@@ -36,7 +37,8 @@ BEGIN
     SELECT array_agg(n), bool_or(jsonb_array_length(c->12) > 0), bool_or(c->13 <> '{}')
     INTO accepted, inherits, is_labelled FROM fresh;
     IF inherits THEN
-        INSERT INTO checkpoints (run, step, key, value, checksum, schema, fingerprint, record, epoch)
+        INSERT INTO checkpoints (run, step, key, value, checksum, schema, fingerprint, record,
+                                 epoch)
         SELECT c->>0, p->>'step', p->>'key', p->>'value', p->>'checksum', p->>'schema',
                p->>'fingerprint', coalesce(p->>'record', '{}'), 0
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n),

@@ -35,8 +35,8 @@ BEGIN
     RETURN lease(chosen, given, wall, mono);
 END $$;
 
--- The runs of a parallel lane that are to be claimed, locked, in their order: tenants in turn, those
--- with the fewest running runs of the lane first.
+-- The runs of a parallel lane that are to be claimed, locked, in their order: tenants in turn,
+-- those with the fewest running runs of the lane first.
 CREATE FUNCTION take_turns(given jsonb) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -52,7 +52,8 @@ BEGIN
     WITH tenant AS MATERIALIZED (
         SELECT t.name, t.turn, CASE WHEN has_limits THEN room(t.name) END AS room,
                (SELECT count(*) FROM open_runs o
-                WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running') AS running
+                WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
+               ) AS running
         FROM unnest(turns) WITH ORDINALITY AS t (name, turn)
     ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
         SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0 ORDER BY t.running, t.turn LIMIT most
@@ -69,22 +70,22 @@ CREATE FUNCTION waiting_tenants(given jsonb) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
     last_served text := given->>'after';
-    next_one text := last_served;
+    next_tenant text := last_served;
     turns text[] := '{}';
     is_behind boolean := true;
 BEGIN
     WHILE cardinality(turns) < (given->>'examined')::bigint LOOP
-        next_one := (SELECT o.tenant FROM open_runs o
+        next_tenant := (SELECT o.tenant FROM open_runs o
                      WHERE o.lane = given->>'lane' AND o.state = 'queued' AND o.due IS NULL
-                       AND o.tenant > next_one AND given->'pipelines' ? o.pipeline
+                       AND o.tenant > next_tenant AND given->'pipelines' ? o.pipeline
                      ORDER BY o.tenant LIMIT 1);
-        IF is_behind AND next_one IS NULL AND last_served > '' THEN
+        IF is_behind AND next_tenant IS NULL AND last_served > '' THEN
             is_behind := false;
-            next_one := '';
-        ELSIF next_one IS NULL OR NOT is_behind AND next_one > last_served THEN
+            next_tenant := '';
+        ELSIF next_tenant IS NULL OR NOT is_behind AND next_tenant > last_served THEN
             EXIT;
         ELSE
-            turns := turns || next_one;
+            turns := turns || next_tenant;
         END IF;
     END LOOP;
     RETURN turns;
@@ -136,7 +137,7 @@ BEGIN
         FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
         RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
                   r.progress, r.events
-    ), told AS (
+    ), event AS (
         INSERT INTO events (run, seq, type, at, data)
         SELECT id, events, 'run.started', wall, '{"attempt":' || attempts || ',"worker":'
                || (given->>'worker_as_json') || ',"epoch":' || epoch || '}'
@@ -144,10 +145,11 @@ BEGIN
     )
     SELECT json_agg(json_build_array(
         id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
-        epoch > 1 OR inherits) ORDER BY n)
+        epoch > 1 OR inherits, fingerprint) ORDER BY n)
     INTO answer
     FROM leased l, LATERAL (
-        SELECT q.input, q.inherits FROM requests q WHERE q.id = l.id OFFSET 0) AS asked;
+        SELECT q.input, q.inherits, q.fingerprint FROM requests q
+        WHERE q.id = l.id OFFSET 0) AS request;
     RETURN answer;
 END $$;
 

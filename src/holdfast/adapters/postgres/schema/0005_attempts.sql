@@ -19,7 +19,8 @@ END $$;
 
 -- Store results of steps and items that have none yet; for others it raises unique_violation, and
 -- write_decisions() does it. Elements of `given`:
---   0 run, 1 epoch, 2 step, 3 key, 4 value, 5 checksum, 6 schema, 7 fingerprint, 8 record, 9 skipped
+--   0 run, 1 epoch, 2 step, 3 key, 4 value, 5 checksum, 6 schema, 7 fingerprint, 8 record,
+--   9 skipped
 CREATE FUNCTION save_checkpoints(given jsonb, wall double precision, mono double precision)
 RETURNS text
 LANGUAGE plpgsql AS $$
@@ -88,7 +89,7 @@ END $$;
 
 -- End attempts that succeeded; each run once. Elements of `given` are Settles:
 --   0 run, 1 epoch, 3 result, 7 progress, 8 last (a SaveCheckpoint of a step, or null),
---   10 execution_ms
+--   10 execution_ms, 11 checksum of the result
 -- A last step that has a checkpoint already raises unique_violation, as in save_checkpoints().
 CREATE FUNCTION succeed(given jsonb, wall double precision, mono double precision) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -106,11 +107,12 @@ BEGIN
         DELETE FROM open_runs o USING kept k WHERE o.ctid = k.tid
     ), done AS (
         INSERT INTO results (id, events, epoch, attempts, attempt_limit, started, finished, worker,
-                             execution_ms, progress, result, step, skipped, value, checksum, schema,
-                             fingerprint, record)
+                             execution_ms, progress, result, result_checksum, step, skipped, value,
+                             checksum, schema, fingerprint, record)
         SELECT c->>0, (run).events + CASE WHEN p IS NULL THEN 1 ELSE 2 END, (c->>1)::bigint,
                (run).attempts, (run).attempt_limit, (run).started, wall, (run).worker,
-               (c->>10)::bigint, c->>7, c->>3, p->>2, (p->>9)::boolean, nullif(p->>4, c->>3), p->>5, p->>6, p->>7, p->>8
+               (c->>10)::bigint, c->>7, c->>3, c->>11, p->>2, (p->>9)::boolean,
+               nullif(p->>4, c->>3), p->>5, p->>6, p->>7, p->>8
         FROM kept
     )
     SELECT array_agg(n), bool_or(is_there) INTO accepted, repeated FROM kept;

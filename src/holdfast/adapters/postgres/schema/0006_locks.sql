@@ -9,12 +9,12 @@ DECLARE
     answer text;
     is_complete boolean;
 BEGIN
-    WITH asked AS MATERIALIZED (
+    WITH request AS MATERIALIZED (
         SELECT n, c->>0 AS name, c->>1 AS token, c->>2 AS owner, (c->>3)::double precision AS ttl
         FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
     ), taken AS (
         INSERT INTO locks AS k (name, epoch, token, owner, acquired, lease_until, lease_ttl)
-        SELECT name, 1, token, owner, wall, mono + ttl, ttl FROM asked ORDER BY name COLLATE "C"
+        SELECT name, 1, token, owner, wall, mono + ttl, ttl FROM request ORDER BY name COLLATE "C"
         ON CONFLICT (name) DO UPDATE
         SET epoch = k.epoch + 1, token = excluded.token, owner = excluded.owner, acquired = wall,
             lease_until = excluded.lease_until, lease_ttl = excluded.lease_ttl
@@ -23,7 +23,7 @@ BEGIN
     ), kept AS (
         UPDATE locks k SET lease_until = greatest(k.lease_until, mono + a.ttl),
                            lease_ttl = greatest(k.lease_ttl, a.ttl)
-        FROM asked a
+        FROM request a
         WHERE k.name = a.name AND k.token = a.token AND lasts(k.lease_until, k.lease_ttl, mono)
         RETURNING k.name, k.epoch
     ), answered AS (
@@ -32,7 +32,7 @@ BEGIN
             (SELECT json_build_array(o.epoch) FROM kept o WHERE o.name = a.name),
             (SELECT json_build_array(k.owner, k.lease_until - mono, k.epoch)
              FROM locks k WHERE k.name = a.name)) AS reply
-        FROM asked a
+        FROM request a
     )
     SELECT json_agg(reply ORDER BY n), bool_and(reply IS NOT NULL) INTO answer, is_complete
     FROM answered;

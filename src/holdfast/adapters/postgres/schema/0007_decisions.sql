@@ -1,9 +1,10 @@
 -- Writing what the client has decided: for all commands that have no function of their own here.
 --
--- Each element of `given` is {"expects": […], "until": seconds or null, "changes": […]}: its changes
--- are written if everything that it expects is so and `until` has not come. Answers an array of
--- booleans. lock_rows() has locked the runs, locks and dead letters that are expected; keys, unique
--- slots and new names are watched over by unique indexes, whose violation undoes the whole batch.
+-- Each element of `given` is {"expects": […], "until": seconds or null, "changes": […]}: its
+-- changes are written if everything that it expects is so and `until` has not come. Answers an
+-- array of booleans. lock_rows() has locked the runs, locks and dead letters that are expected;
+-- keys, unique slots and new names are watched over by unique indexes, whose violation undoes the
+-- whole batch.
 CREATE FUNCTION write_decisions(given jsonb, wall double precision, mono double precision)
 RETURNS text
 LANGUAGE plpgsql AS $$
@@ -144,7 +145,8 @@ BEGIN
     RETURNING * INTO gone;
     IF gone.event IS NOT NULL THEN
         INSERT INTO events (position, run, seq, type, at, data)
-        VALUES (gone.position, gone.run, gone.event, step_event(gone.skipped), gone.at, gone.record);
+        VALUES (gone.position, gone.run, gone.event, step_event(gone.skipped), gone.at,
+                gone.record);
     END IF;
     IF gone.run IS NOT NULL THEN
         RETURN NEXT gone;

@@ -22,14 +22,14 @@ DECLARE
     wall double precision;
     mono double precision;
     part jsonb;
-    said text;
+    setting text;
     locked boolean;
     answer text;
     answers text[] := '{}';
 BEGIN
-    said := set_config('lock_timeout', batch->>'wait', true);
+    setting := set_config('lock_timeout', batch->>'wait', true);
     IF batch ? 'sync' THEN
-        said := set_config('synchronous_commit', 'on', true);
+        setting := set_config('synchronous_commit', 'on', true);
     END IF;
     locked := lock_rows(batch);
     -- Only now: who had to wait for a row must not look at leases with the time of its arrival.
@@ -54,7 +54,7 @@ BEGIN
         answers := answers || answer;
     END LOOP;
     IF batch ? 'notify' THEN
-        PERFORM pg_notify('holdfast_' || 'requests'::regclass::oid, batch->>'notify');
+        PERFORM pg_notify(channel(), batch->>'notify');
     END IF;
     RETURN '[' || array_to_string(answers, ',') || ']';
 END $$;
@@ -66,36 +66,39 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
 $$;
 
 -- Lock everything that a batch names before it does anything, in one order for everybody: lanes,
--- runs, locks, letters, records, each by name. Whoever has one of these waits only for later ones, so nobody
--- ever waits in a circle. Whatever a claim finds, it takes only if nobody else has it.
+-- runs, locks, letters, records, each by name. Whoever has one of these waits only for later ones,
+-- so nobody ever waits in a circle. Whatever a claim finds, it takes only if nobody else has it.
 CREATE FUNCTION lock_rows(batch jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     IF batch ? 'lanes' THEN  -- in a fifo lane numbers rise with commits: one submitter at a time
-        PERFORM FROM lanes
-        WHERE name = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'lanes')))
-          AND "order" = 'fifo'
+        PERFORM FROM lanes WHERE name = ANY (names(batch->'lanes')) AND "order" = 'fifo'
         ORDER BY name FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'runs' THEN
-        PERFORM FROM open_runs
-        WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'runs')))
+        PERFORM FROM open_runs WHERE id = ANY (names(batch->'runs'))
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'locks' THEN
-        PERFORM FROM locks
-        WHERE name = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'locks')))
+        PERFORM FROM locks WHERE name = ANY (names(batch->'locks'))
         ORDER BY name FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'letters' THEN
-        PERFORM FROM dead_letters
-        WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'letters')))
+        PERFORM FROM dead_letters WHERE id = ANY (names(batch->'letters'))
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'records' THEN
-        PERFORM FROM records
-        WHERE key = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'records')))
+        -- A record that is not there yet has no row to lock, and two might make it: the names are
+        -- locked as well.
+        PERFORM pg_advisory_xact_lock('records'::regclass::oid::int, name.hash) FROM (
+            SELECT DISTINCT hashtext(key) AS hash
+            FROM jsonb_array_elements_text(batch->'records') AS given (key)
+            ORDER BY hash) name;
+        PERFORM FROM records WHERE key = ANY (names(batch->'records'))
         ORDER BY key FOR NO KEY UPDATE;
     END IF;
     RETURN true;
 END $$;
+
+CREATE FUNCTION names(list jsonb) RETURNS text[]
+LANGUAGE sql IMMUTABLE AS $$ SELECT ARRAY(SELECT jsonb_array_elements_text(list)) $$;

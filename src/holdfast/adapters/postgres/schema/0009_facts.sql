@@ -2,7 +2,7 @@
 -- locked.
 
 -- A run in the order of RunFacts, without what may be large.
-CREATE FUNCTION small(r all_runs) RETURNS json
+CREATE FUNCTION run_facts(r all_runs) RETURNS json
 LANGUAGE sql IMMUTABLE AS $$
     SELECT json_build_array(
         r.id, r.tenant, r.pipeline, r.lane, r.state, r.seq, r.priority, r.key, r.fingerprint,
@@ -11,7 +11,9 @@ LANGUAGE sql IMMUTABLE AS $$
         r.started, r.finished, r.error, r.reason, r.holds_lane, r.events)
 $$;
 
--- By the names in `needs` (see `Needs` in adapters/decisions.py), and the present.
+-- By the names in `needs` (see `Needs` in adapters/decisions.py), and the present. The clock is read
+-- in here, when it is clear what can be seen: by an earlier time, a lease that is renewed meanwhile
+-- would end later than it can. `mono` is given only by tests that move the clock.
 CREATE FUNCTION facts(needs jsonb, mono double precision) RETURNS json
 LANGUAGE sql
 SET search_path FROM CURRENT
@@ -26,9 +28,9 @@ AS $$
         SELECT o.tenant, o.pipeline, o.id
         FROM jsonb_array_elements_text(needs->'runs') AS run (id), LATERAL (
             SELECT m.tenant, m.pipeline FROM open_runs m
-            WHERE m.id = run.id AND coalesce(m.is_unique) OFFSET 0) AS mine, LATERAL (
+            WHERE m.id = run.id AND coalesce(m.is_unique) OFFSET 0) AS own, LATERAL (
             SELECT * FROM open_runs u
-            WHERE u.is_unique AND u.tenant = mine.tenant AND u.pipeline = mine.pipeline
+            WHERE u.is_unique AND u.tenant = own.tenant AND u.pipeline = own.pipeline
               AND u.state IN ('queued', 'running', 'paused') OFFSET 0) AS o
     ), named AS MATERIALIZED (
         SELECT q.tenant, q.key, q.id FROM jsonb_array_elements(needs->'keys') AS k
@@ -38,11 +40,12 @@ AS $$
         UNION SELECT id FROM slot UNION SELECT id FROM named
     )
     SELECT json_build_object(
-        'now', mono,
-        'runs', (SELECT coalesce(json_agg(small(r)), '[]') FROM wanted w, LATERAL (
+        'now', coalesce(mono, extract(epoch FROM clock_timestamp())),
+        'runs', (SELECT coalesce(json_agg(run_facts(r)), '[]') FROM wanted w, LATERAL (
             SELECT * FROM all_runs a WHERE a.id = w.id OFFSET 0) AS r),
         'keys', (SELECT coalesce(json_agg(json_build_array(tenant, key, id)), '[]') FROM named),
-        'slots', (SELECT coalesce(json_agg(json_build_array(tenant, pipeline, id)), '[]') FROM slot),
+        'slots', (SELECT coalesce(json_agg(json_build_array(tenant, pipeline, id)), '[]')
+            FROM slot),
         'lanes', (SELECT coalesce(json_agg(json_build_array(name, "order", head)), '[]')
             FROM lanes WHERE name > ''),
         'locks', (SELECT coalesce(json_agg(json_build_array(
@@ -81,7 +84,8 @@ CREATE FUNCTION expired(keep double precision, keep_failed double precision, sen
 LANGUAGE sql SET search_path FROM CURRENT SET enable_seqscan = off AS $$
     SELECT coalesce(json_agg(id ORDER BY finished, seq), '[]') FROM (
         SELECT * FROM (
-            SELECT s.id, s.finished, s.position AS seq FROM results s
+            SELECT s.id, s.finished, (SELECT q.seq FROM requests q WHERE q.id = s.id) AS seq
+            FROM results s
             WHERE sent < 0 OR s.position <= sent ORDER BY s.position LIMIT most
             FOR UPDATE SKIP LOCKED
         ) AS succeeded WHERE finished <= wall - keep

@@ -1,9 +1,9 @@
 -- The outbox: committed events in order, below everything that may still be on its way (see
 -- reserve_positions). In this order: a position taken after the first statement is above `highest`;
--- a writer that has vanished from the locks in the second has committed, so that the third sees what
--- it wrote. Each table is read by its index, which is why the view all_events is not asked. (No
--- result has only one of its positions above `upto`: that is a number of the sequence, which never
--- stops between the two.) Answers arrays in the order of `Event`.
+-- a writer that has vanished from the locks in the second has committed, so that the third sees
+-- what it wrote. Each table is read by its index, which is why the view all_events is not asked.
+-- (No result has only one of its positions above `upto`: that is a number of the sequence, which
+-- never stops between the two.) Answers arrays in the order of `Event`.
 CREATE FUNCTION next_events(after bigint, most bigint) RETURNS text
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE

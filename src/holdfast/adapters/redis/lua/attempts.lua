@@ -1,5 +1,5 @@
--- Writing under the fence of an attempt, up to its success. All but Renew return true, or false when
--- the fence refuses the command; then nothing was written.
+-- Writing under the fence of an attempt, up to its success. All but Renew return true, or false
+-- when the fence refuses the command; then nothing was written.
 
 local keys, meta, run = require('keys'), require('meta'), require('run')
 local indexes, writes = require('indexes'), require('writes')
@@ -22,22 +22,25 @@ local function renew(held, ttl)
   return lost
 end
 
+local CHECKPOINT = {
+  'run', 'epoch', 'step', 'key', 'value', 'checksum', 'schema', 'fingerprint', 'record', 'skipped',
+}
+
 -- Put a checkpoint; and the event of a step that this epoch has not saved before.
-local function put_checkpoint(self, before, step, key, value, checksum, schema, fingerprint, record,
-  skipped)
-  run.put(self, 'c' .. step .. '\0' .. key,
-    pack(value, checksum, schema, fingerprint, record, self.epoch))
-  if key == '' and not (before and select(6, decode(before)) == self.epoch) then
-    run.event(self, skipped and 'step.skipped' or 'step.completed', record)
+local function put_checkpoint(self, before, c)
+  run.put_checkpoint(self, c)
+  if c.key == '' and not (before and select(6, decode(before)) == self.epoch) then
+    run.event(self, c.skipped and 'step.skipped' or 'step.completed', c.record)
   end
 end
 
-local function save_checkpoint(id, epoch, step, key, ...)
-  local self, before = run.held(id, epoch, 'c' .. step .. '\0' .. key)
+local function save_checkpoint(...)
+  local c = run.named(CHECKPOINT, ...)
+  local self, before = run.held(c.run, c.epoch, run.checkpoint_field(c.step, c.key))
   if not self then
     return false
   end
-  put_checkpoint(self, before, step, key, ...)
+  put_checkpoint(self, before, c)
   run.save(self)
   return true
 end
@@ -62,14 +65,15 @@ local function log_line(id, epoch, level, step, message, fields, most)
 end
 
 -- A Settle of an attempt that succeeded; `last` is the fields of the last SaveCheckpoint, if any.
-local function succeed(id, epoch, result, progress, execution_ms, last)
-  local field = last and 'c' .. last[3] .. '\0' .. last[4] or '-'
+local function succeed(id, epoch, result, progress, execution_ms, checksum, last)
+  local c = last and run.named(CHECKPOINT, unpack(last, 1, #CHECKPOINT))
+  local field = c and run.checkpoint_field(c.step, c.key) or '-'
   local self, before, old_progress, failure = run.held(id, epoch, field, 'p', 'e')
   if not self then
     return false
   end
-  if last then
-    put_checkpoint(self, before, unpack(last, 3, 10))
+  if c then
+    put_checkpoint(self, before, c)
   end
   if old_progress or failure then
     call('HDEL', keys.RUN .. id, 'p', 'e')
@@ -79,6 +83,9 @@ local function succeed(id, epoch, result, progress, execution_ms, last)
   end
   if result then
     run.put(self, 'o', result)
+  end
+  if checksum then
+    run.put(self, 'h', checksum)
   end
   run.event(self, 'run.completed', string.format('{"attempt":%d,"execution_time_ms":%d}',
     self.attempts, execution_ms))

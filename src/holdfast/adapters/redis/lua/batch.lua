@@ -7,9 +7,10 @@
 -- ARGV[4…] the commands: MessagePack, the name of a command and then its fields one after another
 --
 -- Returns MessagePack: an array with one answer for each command, described where the command is. A
--- command that fails (never by being refused, which is an answer) ends the batch with its error;
--- what was applied before it stays. A store that takes part in a move applies nothing: the error HELD
--- says why.
+-- command that fails by itself (never by being refused, which is an answer) is answered with
+-- {failed = its error}, and the others are applied. One that fails because of the server ends the
+-- batch with that error; what was applied before it stays. A store that takes part in a move
+-- applies nothing: the error HELD says why.
 
 local MODULES = {
   Submit = 'submit', Claim = 'claim', Renew = 'attempts', SaveCheckpoint = 'attempts',
@@ -29,9 +30,29 @@ local function apply(name, ...)
   return require(MODULES[name])[name](...)
 end
 
+-- Errors of the server: commands that come later would fail as well.
+local SERVER = {'OOM ', 'READONLY', 'MISCONF', 'NOREPLICAS', 'CLUSTERDOWN', 'LOADING'}
+
+local function is_of_server(message)
+  for _, word in ipairs(SERVER) do
+    if message:find(word, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
 local function apply_all()
   for i = 4, #ARGV - require('clock').arguments do
-    answers[i - 3] = apply(cmsgpack.unpack(ARGV[i]))
+    local ok, answer = pcall(apply, cmsgpack.unpack(ARGV[i]))
+    if not ok then
+      local message = tostring(type(answer) == 'table' and answer.err or answer)
+      if is_of_server(message) then
+        error(message, 0)
+      end
+      answer = {failed = message}
+    end
+    answers[i - 3] = answer
   end
 end
 

@@ -1,7 +1,7 @@
 -- Claiming: an attempt at a run begins, under a lease.
 
 local keys, meta, run = require('keys'), require('meta'), require('run')
-local indexes, writes = require('indexes'), require('writes')
+local indexes, locks, writes = require('indexes'), require('locks'), require('writes')
 local call, decode = redis.call, cmsgpack.unpack
 local H, clock = keys.H, meta.clock
 
@@ -22,12 +22,12 @@ local function collect(names, wanted, tenants, by_name, most)
   for _, name in ipairs(names) do
     local tenant, pipeline, priority = string.match(name, '^(%Z*)%z(%Z*)%z(.*)$')
     if wanted[pipeline] and (by_name[tenant] or #tenants < most) then
-      local found = by_name[tenant]
-      if not found then
-        found = {name = tenant, turn = #tenants + 1, running = 0, room = math.huge, queues = {}}
-        by_name[tenant], tenants[#tenants + 1] = found, found
+      local known = by_name[tenant]
+      if not known then
+        known = {name = tenant, turn = #tenants + 1, running = 0, room = math.huge, queues = {}}
+        by_name[tenant], tenants[#tenants + 1] = known, known
       end
-      found.queues[#found.queues + 1] = {name = name, priority = tonumber(priority)}
+      known.queues[#known.queues + 1] = {name = name, priority = tonumber(priority)}
     end
   end
 end
@@ -67,26 +67,27 @@ end
 -- The first runs of a tenant: by priority, then in the order of acceptance. Queues that turn out to
 -- be empty are not named any more.
 local function first_of(tenant, lane, most)
-  local found = {}
+  local runs = {}
   for _, queue in ipairs(tenant.queues) do
     local entries = call('ZRANGE', H .. 'ready:' .. lane .. '\0' .. queue.name, 0, most - 1,
       'WITHSCORES')
     for i = 1, #entries, 2 do
-      found[#found + 1] = {id = entries[i], seq = tonumber(entries[i + 1]), priority = queue.priority}
+      local seq = tonumber(entries[i + 1])
+      runs[#runs + 1] = {id = entries[i], seq = seq, priority = queue.priority}
     end
     if not entries[1] then
       call('ZREM', H .. 'queues:' .. lane, queue.name)
     end
   end
   if #tenant.queues > 1 then
-    table.sort(found, function(a, b)
+    table.sort(runs, function(a, b)
       if a.priority ~= b.priority then
         return a.priority > b.priority
       end
       return a.seq < b.seq
     end)
   end
-  return found
+  return runs
 end
 
 -- The runs of a parallel lane that are to be claimed, in rounds: each tenant one.
@@ -114,18 +115,10 @@ local function take_turns(c)
   return chosen
 end
 
-local function leads(c)
-  local found = call('HGET', keys.LOCKS, 'lane:' .. c.lane)
-  if not found then
-    return false
-  end
-  local epoch, token, _, _, until_ = decode(found)
-  return token and token == c.token and epoch == c.term and meta.lasts(until_)
-end
-
 -- The head of a fifo lane, for its leader, when nothing is under way or in the way.
 local function head_of(c)
-  if not leads(c) or call('EXISTS', H .. 'running:' .. c.lane, H .. 'blocked:' .. c.lane) > 0 then
+  if not locks.is_held('lane:' .. c.lane, c.token, c.term)
+    or call('EXISTS', H .. 'running:' .. c.lane, H .. 'blocked:' .. c.lane) > 0 then
     return {}
   end
   local id = call('ZRANGE', H .. 'fifo:' .. c.lane, 0, 0)[1]
@@ -158,10 +151,11 @@ local function start(id, c, left)
   indexes.enter(self)
   run.save(self)
   return {id, self.tenant, self.pipeline, self.lane, self.epoch, self.attempts, self.limit, input,
-    progress or '{}', resumed}, #input
+    progress or '{}', resumed, (select(10, decode(self.s)))}, #input
 end
 
--- The fields of model/commands.py, and how many tenants are to be examined. Returns rows of Claimed.
+-- The fields of model/commands.py, and how many tenants are to be examined. Returns rows of
+-- Claimed.
 local function claim(c)
   c.limit = math.min(c.limit, c.examined)
   if c.limit < 1 then

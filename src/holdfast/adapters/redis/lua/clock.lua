@@ -3,10 +3,11 @@
 --   now    wall time: what people see
 --   mono   what leases and locks are measured with: it never goes back, and silence or a jump ahead
 --          counts as LEAP seconds at most. While anybody works, commands come every few seconds.
---   later  what delays and records are measured with: it never goes back, but silence counts in full
+--   later  what delays and records are measured with: it never goes back, but silence counts in
+--          full
 --
--- The last reading is kept with the data (meta: wall, mono, later) and written at most once a second,
--- so all of this goes on after a restart or on another server.
+-- The last reading is kept with the data (meta: wall, mono, later) and written at most once a
+-- second, so all of this goes on after a restart or on another server.
 
 local LEAP = 8
 

@@ -1,5 +1,5 @@
--- Writing what the client has decided: for all commands that have no function of their own here. And
--- taking in what a mover brings.
+-- Writing what the client has decided: for all commands that have no function of their own here.
+-- And taking in what a mover brings.
 
 local keys, meta, run = require('keys'), require('meta'), require('run')
 local indexes, writes = require('indexes'), require('writes')
@@ -31,23 +31,6 @@ end
 local function unlist_letter(kind, id, tenant)
   call('ZREM', H .. 'letters:' .. kind, id)
   call('ZREM', H .. 'letters:' .. kind .. ':' .. tenant, id)
-end
-
--- Delete what is found under a run's number or name.
-local function forget(self, labels)
-  for number = 1, self.events do
-    writes.remove(H .. 'outbox', 'r' .. self.id .. '\0' .. number)
-  end
-  for name, value in pairs(labels) do
-    writes.remove(H .. 'label:' .. self.tenant .. '\0' .. name .. '\0' .. value, self.id)
-  end
-  if self.key then
-    call('HDEL', H .. 'keys', self.tenant .. '\0' .. self.key)
-  end
-  writes.remove(H .. 'runs', self.id)
-  writes.remove(H .. 'tenant:' .. self.tenant, self.id)
-  unlist_letter('open', 'run:' .. self.id, self.tenant)
-  unlist_letter('all', 'run:' .. self.id, self.tenant)
 end
 
 -- Writes, by their kind. What there is not comes as false. Moments come as what they are, but for
@@ -98,11 +81,11 @@ function write.letter_event(id, kind, data)
 end
 
 function write.checkpoint(id, step, key, packed)
-  call('HSET', keys.RUN .. id, 'c' .. step .. '\0' .. key, packed)
+  call('HSET', keys.RUN .. id, run.checkpoint_field(step, key), packed)
 end
 
 function write.quarantine(id, step, key, reason)
-  local field = 'c' .. step .. '\0' .. key
+  local field = run.checkpoint_field(step, key)
   local value = decode(call('HGET', keys.RUN .. id, field))
   call('HDEL', keys.RUN .. id, field)
   call('RPUSH', H .. 'quarantine:' .. id, pack(step, key, reason, value, clock.now))
@@ -122,7 +105,8 @@ function write.letter(id, source, reason, attributes, tenant, of_run, body)
 end
 
 function write.close(id, resolution)
-  local source, reason, attributes, tenant, created, of_run = decode(call('HGET', keys.LETTER .. id, 'm'))
+  local source, reason, attributes, tenant, created, of_run = decode(
+    call('HGET', keys.LETTER .. id, 'm'))
   call('HSET', keys.LETTER .. id, 'm',
     pack(source, reason, attributes, tenant, created, of_run, clock.now, resolution))
   unlist_letter('open', id, tenant)
@@ -173,11 +157,9 @@ end
 
 function write.remove(id, labels)
   local self = run.load(id)
-  indexes.leave(self)
-  if self.unique and call('HGET', H .. 'slots', self.tenant .. '\0' .. self.pipeline) == id then
-    call('HDEL', H .. 'slots', self.tenant .. '\0' .. self.pipeline)
-  end
-  forget(self, labels)
+  indexes.remove(self, labels)
+  unlist_letter('open', 'run:' .. id, self.tenant)
+  unlist_letter('all', 'run:' .. id, self.tenant)
   call('UNLINK', keys.RUN .. id, H .. 'log:' .. id, H .. 'quarantine:' .. id,
     keys.LETTER .. 'run:' .. id)
 end
@@ -191,8 +173,8 @@ local function is_valid(unit)
   return not unit.before or clock.mono < unit.before
 end
 
--- {expects, before, changes}: the changes are made if everything that is expected is so, and if it is
--- before that moment. Returns whether they were.
+-- {expects, before, changes}: the changes are made if everything that is expected is so, and if it
+-- is before that moment. Returns whether they were.
 local function decide(unit)
   writes.flush()
   if not is_valid(unit) then
@@ -210,15 +192,13 @@ local function adopt(id, s, fields, others, labels, positions)
   if call('EXISTS', keys.RUN .. id) == 1 then
     return false
   end
-  local self = run.unpacked(id, s, struct.pack('>BBI8I4I4I4ddddddd', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+  local self = run.new(id, s)
   for name, value in pairs(fields) do
     self[name] = value
   end
   self.due = fields.due_in and clock.later + fields.due_in or 0
-  self.fields = others
-  run.put(self, 's', s)
-  for name, value in pairs(labels) do
-    writes.add(H .. 'label:' .. self.tenant .. '\0' .. name .. '\0' .. value, self.seq, id)
+  for i = 1, #others, 2 do
+    run.put(self, others[i], others[i + 1])
   end
   for number, position in ipairs(positions) do
     writes.add(H .. 'outbox', position, 'r' .. id .. '\0' .. number)
@@ -226,10 +206,7 @@ local function adopt(id, s, fields, others, labels, positions)
   if self.key then
     call('HSET', H .. 'keys', self.tenant .. '\0' .. self.key, id)
   end
-  writes.add(H .. 'runs', self.seq, id)
-  writes.add(H .. 'tenant:' .. self.tenant, self.seq, id)
-  call('SADD', H .. 'tenants', self.tenant)
-  indexes.enter(self)
+  indexes.add(self, labels)
   run.save(self)
   return true
 end

@@ -1,5 +1,5 @@
--- Where a run is to be found, by its state. Whatever changes a state calls `leave` before and `enter`
--- after.
+-- Where a run is to be found, by its state. Whatever changes a state calls `leave` before and
+-- `enter` after.
 
 local keys, run, writes = require('keys'), require('run'), require('writes')
 local call, decode = redis.call, cmsgpack.unpack
@@ -11,8 +11,8 @@ local indexes = {}
 -- Whether a lane is fifo; and its head policy.
 function indexes.lane(name)
   if lanes[name] == nil then
-    local found = call('HGET', H .. 'lanes', name)
-    lanes[name] = found and {decode(found)} or {'parallel', 'dead-letter'}
+    local packed = call('HGET', H .. 'lanes', name)
+    lanes[name] = packed and {decode(packed)} or {'parallel', 'dead-letter'}
   end
   return lanes[name][1] == 'fifo', lanes[name][2]
 end
@@ -33,11 +33,13 @@ local function queue_of(self)
 end
 
 local function line_up(self)
-  if indexes.lane(self.lane) then
+  local is_fifo = indexes.lane(self.lane)
+  if is_fifo then
     writes.add(H .. 'fifo:' .. self.lane, self.seq, self.id)
-  elseif self.due > 0 then
+  end
+  if self.due > 0 then
     writes.add(H .. 'delayed:' .. self.lane, self.due, self.id)
-  else
+  elseif not is_fifo then
     local queue, name = queue_of(self)
     writes.add(queue, self.seq, self.id)
     writes.add(H .. 'queues:' .. self.lane, 0, name)
@@ -45,11 +47,13 @@ local function line_up(self)
 end
 
 local function leave_line(self)
-  if indexes.lane(self.lane) then
+  local is_fifo = indexes.lane(self.lane)
+  if is_fifo then
     writes.remove(H .. 'fifo:' .. self.lane, self.id)
-  elseif self.due > 0 then
+  end
+  if self.due > 0 then
     writes.remove(H .. 'delayed:' .. self.lane, self.id)
-  else
+  elseif not is_fifo then
     writes.remove((queue_of(self)), self.id)
   end
 end
@@ -106,14 +110,54 @@ function indexes.leave(self)
   end
 end
 
+local tenants = {}
+
+local function each_label(self, labels, change)
+  for name, value in pairs(labels) do
+    change(H .. 'label:' .. self.tenant .. '\0' .. name .. '\0' .. value)
+  end
+end
+
+-- A new run: where it is found whatever its state, and where its state belongs.
+function indexes.add(self, labels)
+  each_label(self, labels, function(key) writes.add(key, self.seq, self.id) end)
+  writes.add(H .. 'runs', self.seq, self.id)
+  writes.add(H .. 'tenant:' .. self.tenant, self.seq, self.id)
+  if not tenants[self.tenant] then
+    tenants[self.tenant] = call('SADD', H .. 'tenants', self.tenant)
+  end
+  indexes.enter(self)
+end
+
+-- A run that is deleted.
+function indexes.remove(self, labels)
+  local slot = self.tenant .. '\0' .. self.pipeline
+  indexes.leave(self)
+  each_label(self, labels, function(key) writes.remove(key, self.id) end)
+  writes.remove(H .. 'runs', self.id)
+  writes.remove(H .. 'tenant:' .. self.tenant, self.id)
+  for number = 1, self.events do
+    writes.remove(H .. 'outbox', 'r' .. self.id .. '\0' .. number)
+  end
+  if self.key then
+    call('HDEL', H .. 'keys', self.tenant .. '\0' .. self.key)
+  end
+  if self.unique and call('HGET', H .. 'slots', slot) == self.id then
+    call('HDEL', H .. 'slots', slot)
+  end
+end
+
 -- Runs whose delay is over, so many at a time: from now on they can be claimed.
 function indexes.end_delays(lane, now)
-  local due = call('ZRANGEBYSCORE', H .. 'delayed:' .. lane, '-inf', now, 'LIMIT', 0, 1000)
+  local delayed, is_fifo = H .. 'delayed:' .. lane, indexes.lane(lane)
+  local due = call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 1000)
   for _, id in ipairs(due) do
     local self = run.load(id)
-    leave_line(self)
+    writes.remove(delayed, id)
     self.available, self.due = 0, 0
-    line_up(self)
+    if not is_fifo then -- there it stands in line already
+      line_up(self)
+    end
     run.save(self)
   end
   if due[1] then

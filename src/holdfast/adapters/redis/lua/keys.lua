@@ -1,11 +1,12 @@
--- Names of keys. All keys of a store share one prefix and are computed from it, so that a prefix with
--- a hash tag, {like}this, puts all of them into one slot of a cluster.
+-- Names of keys. All keys of a store share one prefix and are computed from it, so that a prefix
+-- with a hash tag, {like}this, puts all of them into one slot of a cluster.
 --
 -- <prefix>holdfast: and then
---   meta                hash: schema, oldest_usable_schema, replid, floor, seq, position, wall, mono,
---                       later; while the store takes part in a move also mark and held
+--   meta                hash: schema, oldest_usable_schema, format, replid, floor, seq, position, wall,
+--                       mono, later; while the store takes part in a move also mark and held
 --   run:<run>           hash: all of a run but its log and quarantine; see run.lua
---   log:<run>           list: its log                 quarantine:<run>  list: checkpoints out of use
+--   log:<run>           list: its log
+--   quarantine:<run>    list: checkpoints out of use
 --   runs                sorted set: runs, by acceptance
 --   tenant:<tenant>     the same of one tenant        tenants  set: tenants that had runs
 --   label:<tenant>,<name>,<value>   sorted set: runs, by acceptance
@@ -17,12 +18,12 @@
 --   lanes               hash: lane -> order, head policy
 --   queues:<lane>       sorted set, all scores 0: tenant, pipeline, priority of its ready queues
 --   ready:<lane>,<tenant>,<pipeline>,<priority>   sorted set: runs to be claimed, by acceptance
---   delayed:<lane>      sorted set: runs that wait, by the end of their delay
+--   delayed:<lane>      sorted set: queued runs that wait, by the end of their delay
 --   fifo:<lane>         sorted set: all queued runs of a fifo lane, by acceptance
 --   blocked:<lane>      sorted set: failed heads that a fifo lane waits for, by acceptance
 --   leases              sorted set: running runs, by the end of their lease
 --   state:<state>       sorted set: paused, failed or cancelled runs, by acceptance
---   finished, failed    sorted sets: runs that succeeded or were cancelled, and that failed, by time
+--   finished, failed    sorted sets: runs that succeeded or were cancelled, that failed; by time
 --   outbox              sorted set: events (r, run, number; or l, dead letter), by position
 --   letter:<id>         hash: m (what is known), b (original bytes), e (its event)
 --   letters:all, letters:open, and both with :<tenant>   sorted sets: dead letters, by creation

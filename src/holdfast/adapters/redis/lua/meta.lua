@@ -3,7 +3,8 @@
 local keys = require('keys')
 local META = keys.META
 
-local stored = redis.call('HMGET', META, 'wall', 'mono', 'later', 'seq', 'position', 'floor', 'held')
+local stored = redis.call(
+  'HMGET', META, 'wall', 'mono', 'later', 'seq', 'position', 'floor', 'held')
 local clock = require('clock').read(stored[1], stored[2], stored[3])
 local seq, position = tonumber(stored[4] or 0), tonumber(stored[5] or 0)
 local last_seq, last_position = seq, position

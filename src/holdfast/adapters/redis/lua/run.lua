@@ -1,8 +1,9 @@
 -- A run: how it is packed, read and written. Its hash has
---   s  what never changes   tenant, pipeline, lane, seq (number of acceptance), priority, unique, key,
---                           inherits, created, fingerprint, parent, labels, attributes (both JSON)
+--   s  what never changes   tenant, pipeline, lane, seq (number of acceptance), priority, unique,
+--                           key, inherits, created, fingerprint, parent, labels,
+--                           attributes (both JSON)
 --   f  what changes         laid out as CHANGES says, in the order of the fields below
---   w  worker   r  reason   i  input   p  progress   e  error   o  result
+--   w  worker   r  reason   i  input   p  progress   e  error   o  result   h  what it hashes to
 --   e<number>        an event: type, at, data, position
 --   c<step>\0<key>   a checkpoint: value, checksum, schema, fingerprint, record, epoch
 
@@ -30,32 +31,59 @@ function run.unpacked(id, s, f)
   }
 end
 
+local NEW = struct.pack(CHANGES, run.QUEUED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+-- A run that is to be written, from what never changes of it.
+function run.new(id, s)
+  local self = run.unpacked(id, s, NEW)
+  run.put(self, 's', s)
+  return self
+end
+
 -- A stored run and more fields of its hash, or nil.
 function run.load(id, ...)
-  local found = call('HMGET', keys.RUN .. id, 's', 'f', ...)
-  if not found[1] then
+  local values = call('HMGET', keys.RUN .. id, 's', 'f', ...)
+  if not values[1] then
     return nil
   end
-  return run.unpacked(id, found[1], found[2]), select(3, unpack(found))
+  return run.unpacked(id, values[1], values[2]), select(3, unpack(values))
 end
 
 -- The fence: the same, if the holder of this epoch may still write to the run.
 function run.held(id, epoch, ...)
-  local found = call('HMGET', keys.RUN .. id, 's', 'f', ...)
-  if not found[1] then
+  local values = call('HMGET', keys.RUN .. id, 's', 'f', ...)
+  if not values[1] then
     return nil
   end
-  local state, _, current, _, _, _, until_ = struct.unpack(CHANGES, found[2])
+  local state, _, current, _, _, _, until_ = struct.unpack(CHANGES, values[2])
   if state ~= run.RUNNING or current ~= epoch or not meta.lasts(until_) then
     return nil
   end
-  return run.unpacked(id, found[1], found[2]), select(3, unpack(found))
+  return run.unpacked(id, values[1], values[2]), select(3, unpack(values))
+end
+
+-- The arguments of a command by their names.
+function run.named(names, ...)
+  local values, named = {...}, {}
+  for i, name in ipairs(names) do
+    named[name] = values[i]
+  end
+  return named
 end
 
 -- Note a field to be written with the run.
 function run.put(self, field, value)
   local count = #self.fields
   self.fields[count + 1], self.fields[count + 2] = field, value
+end
+
+function run.checkpoint_field(step, key)
+  return 'c' .. step .. '\0' .. key
+end
+
+function run.put_checkpoint(self, c)
+  run.put(self, run.checkpoint_field(c.step, c.key),
+    pack(c.value, c.checksum, c.schema, c.fingerprint, c.record, c.epoch))
 end
 
 -- Write its next event.

@@ -37,7 +37,8 @@ CREATE TABLE runs (
     events        INTEGER NOT NULL,
     input         TEXT NOT NULL,
     progress      TEXT NOT NULL,
-    result        TEXT
+    result        TEXT,
+    result_checksum TEXT
 );
 
 CREATE UNIQUE INDEX runs_key ON runs (tenant, key) WHERE key IS NOT NULL;

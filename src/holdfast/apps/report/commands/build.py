@@ -10,18 +10,23 @@ from msgspec import Struct
 
 from holdfast.apps.report.commands.existing import open_page
 from holdfast.apps.report.commands.options import analysis_options, reading_options
-from holdfast.cli.commands import Command, session_of
-from holdfast.cli.exits import ExitCode, Paused, RunEnded, StillGoing
+from holdfast.cli.commands import CliCommand, session_of
+from holdfast.cli.exits import ExitCode, Paused, RunEnded
 from holdfast.cli.session import Session, actor, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
+from holdfast.errors import StillRunning
 from holdfast.model.run import Run, RunState
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.apps.report.model.taxonomy import Clustering
     from holdfast.apps.report.pipeline import ReportFiles
     from holdfast.apps.report.service import Reports
     from holdfast.cli.signals import StopSignal
     from holdfast.engine.handle import RunHandle
+
+TOPICS = "topics.json"
+"""The file that people review topics in."""
 
 
 class BuildOutput(Struct):
@@ -40,7 +45,7 @@ class BuildOutput(Struct):
     cost: float | None
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("file")
 @click.option(
     "-o", "--output", metavar="DIR", help="Where the files go. Default: FILE's name with -report."
@@ -54,6 +59,12 @@ class BuildOutput(Struct):
     help="Pause before more is spent. Build again with more to go on.",
 )
 @click.option(
+    "--reviewer",
+    default="",
+    metavar="MODEL",
+    help="A second model reviews names and findings; the report says where it disagrees.",
+)
+@click.option(
     "--sort", type=click.Choice(["people", "claims"]), default="people", help="What comes first."
 )
 @click.option(
@@ -61,6 +72,11 @@ class BuildOutput(Struct):
     default="",
     metavar="ID",
     help="Your own name for it. Default: derived from the content.",
+)
+@click.option(
+    "--review",
+    is_flag=True,
+    help="Pause when there are topics: edit topics.json in DIR, then run the same command again.",
 )
 @click.option("--fresh", is_flag=True, help="Make it anew and ask the model again.")
 @click.option("--tenant", metavar="NAME", help="Who the report belongs to.")
@@ -111,18 +127,27 @@ async def _build(
     set_up(loaded.settings.log, level="warning" if loaded.is_default("log.level") else None)
     app = session.app([report], worker=True)
     progress = progress_on(session.out)
-    async with StopSignal() as stop:
+    async with StopSignal(app) as stop:
         try:
             await app.open()
-            request = await request_for(session, app, file, tenant, options)
+            reviewed = _reviewed_topics(folder) if options["review"] else None
+            request = await request_for(session, app, file, tenant, options, reviewed)
             app.use(Analysts).check(request.model)
+            if request.reviewer:
+                app.use(Analysts).check(request.reviewer)
             reports = Reports(app)
             handle = await reports.build(request, tenant=tenant, actor=actor())
+            waits = request.review and not request.reviewed
             if (await handle.info()).state == RunState.SUCCEEDED:
                 session.out.note(
                     f"run {handle.id} has made this report already; --fresh makes it anew"
                 )
-            run = await _until_over(session, app, handle, progress, stop, file)
+            try:
+                run = await _until_over(session, app, handle, progress, stop, file)
+            except StillRunning:
+                if waits and (topics := await reports.topics(handle)):
+                    raise _for_review(folder / TOPICS, topics) from None
+                raise
             if run.state in OVER:
                 return await _write_files(session, reports, handle, run, folder)
         finally:
@@ -151,11 +176,30 @@ async def _until_over(
         if not await watch(handle, show(session, app, handle, report, progress), None, stop):
             await hand_over(session, app)
     except Paused as paused:
-        raise StillGoing(
+        raise StillRunning(
             f"run {handle.id} is paused: {paused.why}. What is done is kept; "
             f"go on with: holdfast{session.options()} report build {file} … --budget MORE"
         ) from paused
     return await handle.info()
+
+
+def _reviewed_topics(folder: Path) -> list[Any] | None:
+    """The topics in the file that people edited; None if there is none yet."""
+    from holdfast.apps.report.review import from_file
+
+    path = folder / TOPICS
+    return from_file(path.read_bytes(), str(path)) if path.exists() else None
+
+
+def _for_review(path: Path, clustering: Clustering) -> StillRunning:
+    from holdfast.apps.report.review import to_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(to_file(clustering))
+    return StillRunning(
+        f"{len(clustering.topics)} topics are in {path}: edit them there, then run the same "
+        "command again, and it goes on with them"
+    )
 
 
 async def _write_files(

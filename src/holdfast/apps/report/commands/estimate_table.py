@@ -7,6 +7,7 @@ from rich.text import Text
 
 from holdfast.apps.report.model.estimate import Estimate
 from holdfast.cli.render.tables import Cell, table
+from holdfast.model.duration import humanise
 
 FIGURES = ("CALLS", "TOKENS IN", "TOKENS OUT", "COST")
 
@@ -30,7 +31,14 @@ def estimate_table(estimate: Estimate) -> RenderableType:
         f"{estimate.comments:,} comments with {estimate.model}, if no answer is known yet",
         style="bold",
     )
-    return Group(head, table(("STEP", *FIGURES), rows, right=FIGURES))
+    return Group(head, table(("STEP", *FIGURES), rows, right=FIGURES), Text(_times(estimate)))
+
+
+def _times(estimate: Estimate) -> str:
+    limit = f"a run may take {humanise(estimate.timeout_seconds)} before it is stopped"
+    if not estimate.least_seconds:
+        return limit
+    return f"the model's limits make it take {humanise(estimate.least_seconds)} at least; {limit}"
 
 
 def _dollars(cost: float | None) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from holdfast.cli.commands import Command, session_of
+from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.session import Session
 from holdfast.errors import NotFound
 
 
-@click.command("open", cls=Command)
+@click.command("open", cls=CliCommand)
 @click.argument("where", metavar="REPORT", default=".")
 @session_of
 def open_(session: Session, where: str) -> None:
@@ -39,7 +39,7 @@ def open_page(where: Path) -> Path:
     return page
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("where", metavar="REPORT")
 @session_of
 def validate(session: Session, where: str) -> int:
@@ -65,7 +65,7 @@ def validate(session: Session, where: str) -> int:
     return ExitCode.PROBLEMS if broken else ExitCode.OK
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("before", metavar="REPORT")
 @click.argument("after", metavar="REPORT")
 @session_of
@@ -86,7 +86,7 @@ def diff(session: Session, before: str, after: str) -> None:
         session.out.json(comparison)
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("format", type=click.Choice(["t3c", "html", "md", "csv", "json"]))
 @click.argument("where", metavar="REPORT")
 @click.option(

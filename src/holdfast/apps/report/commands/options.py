@@ -15,6 +15,13 @@ READING = [
         help="For example comment=Antwort. Repeatable.",
     ),
     click.option(
+        "--question-column",
+        "questions",
+        multiple=True,
+        metavar="NAME",
+        help="A column with the answers to one question. Repeatable: a section for each.",
+    ),
+    click.option(
         "--votes",
         metavar="FILE",
         help="Who voted how: a matrix participant × comment (Polis export).",

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast.apps.report.analysts import ENCODER, LOCAL
 from holdfast.cli.session import Session
 from holdfast.errors import InvalidInput, NotFound
 
@@ -25,6 +26,8 @@ SAME_NAMES = (
     "budget",
     "sort",
     "report_id",
+    "review",
+    "reviewer",
     "fresh",
 )
 """Options that are called the same in the request."""
@@ -33,9 +36,15 @@ LARGEST_JOB = 100_000_000
 
 
 async def request_for(
-    session: Session, app: Holdfast, file: str, tenant: str, options: dict[str, Any]
+    session: Session,
+    app: Holdfast,
+    file: str,
+    tenant: str,
+    options: dict[str, Any],
+    reviewed: list[Any] | None = None,
 ) -> ReportRequest:
-    """The request, with its files in the blob store."""
+    """The request, with its files in the blob store, and the topics that people reviewed, if they
+    did."""
     from holdfast.apps.report.request import ReportRequest
     from holdfast.apps.report.service import check_readable
     from holdfast.apps.report.uploads import upload
@@ -53,20 +62,23 @@ async def request_for(
         if options["votes"]:
             with open_file(options["votes"]) as source:
                 fields["votes"] = await upload(payloads, tenant, options["votes"], source)
+        if reviewed:
+            fields["reviewed"] = reviewed
     return codec_for(ReportRequest).validate(fields)
 
 
 def request_fields(session: Session, options: dict[str, Any]) -> dict[str, Any]:
     """The options as fields of the request."""
     model = options["model"] or session.loaded.settings.llm
-    is_free = model in ("local", "local:")
+    is_free = model in (*LOCAL, ENCODER)
     cruxes = options["cruxes"]
     return {
         **{name: options[name] for name in SAME_NAMES if name in options},
-        "model": "local:" if is_free else model,
+        "model": "local:" if model in LOCAL else model,
         "cruxes": cruxes if cruxes is not None else is_free or bool(options["votes"]),
         "given_topics": [_given_topic(text) for text in options["topic"]],
         "prompts": dict(_prompt(text) for text in options["prompt"]),
+        "questions": list(options["questions"]),
         "columns": dict(_pair(text, "--column", "ROLE=NAME") for text in options["column"]),
         "mask": options["mask_pii"],
     }

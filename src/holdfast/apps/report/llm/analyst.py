@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from holdfast.apps.report.llm import extraction
 from holdfast.apps.report.llm.clustering import Clusterer
@@ -10,13 +10,16 @@ from holdfast.apps.report.llm.cost_estimate import estimate
 from holdfast.apps.report.llm.extraction import ClaimExtractor
 from holdfast.apps.report.llm.grouping import Grouper
 from holdfast.apps.report.llm.prompts import prompts_used
-from holdfast.apps.report.llm.summaries import Summariser
+from holdfast.apps.report.llm.reviewing import Reviewer
+from holdfast.apps.report.llm.summaries import MOST_GROUPS, Summariser
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.crux import Basis, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
+from holdfast.apps.report.model.opinion import VoteEvidence
+from holdfast.apps.report.model.remark import Remark
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
@@ -37,6 +40,7 @@ class LLMAnalyst:
         self._reader = ClaimExtractor(model)
         self._grouper = Grouper(model)
         self._writer = Summariser(model)
+        self._reviewer = Reviewer(model)
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         return await self._clusterer.cluster(comments, brief, ctx)
@@ -71,8 +75,19 @@ class LLMAnalyst:
         groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
+        votes: VoteEvidence | None = None,
     ) -> list[Sentence]:
-        return await self._writer.overview(topics, summaries, groups, brief, ctx)
+        return await self._writer.overview(topics, summaries, groups, brief, ctx, votes)
+
+    async def review(
+        self,
+        topics: Sequence[Topic],
+        groups: Mapping[str, Sequence[ClaimGroup]],
+        findings: Sequence[Sentence],
+        brief: Brief,
+        ctx: Context,
+    ) -> list[Remark]:
+        return await self._reviewer.review(topics, groups, findings, brief, ctx)
 
     async def crux(
         self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
@@ -85,13 +100,15 @@ class LLMAnalyst:
     def prompts(self, brief: Brief) -> list[PromptUsed]:
         return prompts_used(brief)
 
-    def notes(self, language: str) -> list[str]:
+    def notes(self, language: str, basis: Collection[Basis] = ()) -> list[str]:
         return [
             "Topics, statements and summaries are the words of a language model and can be wrong "
             "or one-sided; "
             "quotes are the participants' own words, checked letter for letter.",
             "Asked again, a model may answer differently. Answers are kept, so the same comments "
             "give the same report.",
+            f"Of a topic with more than {MOST_GROUPS} claims, the summary rests on those with the "
+            "most support.",
             "Comments that look like instructions to a model were read on their own and are shown "
             "in their own words.",
         ]

@@ -179,8 +179,19 @@ class Clusterer:
         system = system_prompt(brief, task, instructions)
         question = Question(system, data_block(payload), task, max_output=6_000)
         return await self._model.ask(
-            question, TopicsAnswer, ctx, budget=brief.budget, fresh=brief.fresh
+            question,
+            TopicsAnswer,
+            ctx,
+            budget=brief.budget,
+            fresh=brief.fresh,
+            check=None if task == "extending" else _has_topics,
         )
+
+
+def _has_topics(answer: TopicsAnswer) -> str | None:
+    """An answer without topics is a failure, not a success."""
+    named = any(any(map(str.isalnum, topic.name)) for topic in answer.topics)
+    return None if named else "there is no topic in the answer; propose at least one, with a name"
 
 
 def _interleaved(proposals: Sequence[TopicsAnswer]) -> TopicsAnswer:

@@ -10,9 +10,11 @@ from holdfast.apps.report.llm.answers import CruxAnswer, SentencesAnswer
 from holdfast.apps.report.llm.injection import must_stay_apart
 from holdfast.apps.report.llm.questions import data_block, system_prompt
 from holdfast.apps.report.llm.text_cleaning import truncate, without_citations
+from holdfast.apps.report.llm.vote_payload import tally_payload, vote_payload
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.opinion import VoteEvidence
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Subtopic, Topic
 from holdfast.ports.context import Context
@@ -49,6 +51,7 @@ class Summariser:
         payload = {
             "topic": {"name": topic.name, "description": topic.description},
             "claims": listed,
+            **_not_shown(len(groups) - len(shown)),
         }
         return await self._sentences("summaries", payload, shown, MOST_SENTENCES, brief, ctx)
 
@@ -59,6 +62,7 @@ class Summariser:
         groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
+        votes: VoteEvidence | None = None,
     ) -> list[Sentence]:
         written = {
             summary.topic: " ".join(sentence.text for sentence in summary.sentences)
@@ -66,20 +70,33 @@ class Summariser:
         }
         shown: list[ClaimGroup] = []
         listed = []
+        voted = _claims_of(votes)
         for topic in topics:
-            of_topic = _harmless(groups.get(topic.id, ()))[:GROUPS_OF_A_TOPIC]
+            harmless = _harmless(groups.get(topic.id, ()))
+            of_topic = [
+                group
+                for rank, group in enumerate(harmless)
+                if rank < GROUPS_OF_A_TOPIC or group.id in voted
+            ]
             claims = [
                 _numbered(number, group) for number, group in enumerate(of_topic, len(shown) + 1)
             ]
             listed.append(
-                {"topic": topic.name, "summary": written.get(topic.id, ""), "claims": claims}
+                {
+                    "topic": topic.name,
+                    "summary": written.get(topic.id, ""),
+                    "claims": claims,
+                    **_not_shown(len(harmless) - len(of_topic)),
+                }
             )
             shown += of_topic
         if not shown:
             return []
-        return await self._sentences(
-            "overview", {"topics": listed}, shown, MOST_FINDINGS, brief, ctx
-        )
+        payload: dict[str, Any] = {"topics": listed}
+        if votes:
+            numbers = {group.id: number for number, group in enumerate(shown, 1)}
+            payload["opinions"] = vote_payload(votes, numbers)
+        return await self._sentences("overview", payload, shown, MOST_FINDINGS, brief, ctx)
 
     async def _sentences(
         self,
@@ -154,7 +171,24 @@ def _harmless(groups: Iterable[ClaimGroup]) -> list[ClaimGroup]:
 
 
 def _numbered(number: int, group: ClaimGroup) -> dict[str, Any]:
-    return {"number": number, "people": len(group.speakers), "statement": group.statement}
+    numbered = {"number": number, "people": len(group.speakers), "statement": group.statement}
+    return {**numbered, "votes": tally_payload(group.votes)} if group.votes else numbered
+
+
+def _not_shown(count: int) -> dict[str, int]:
+    """Said to the model where claims are left out: those with the least support."""
+    return {"not_shown": count} if count > 0 else {}
+
+
+def _claims_of(votes: VoteEvidence | None) -> set[str]:
+    """The claims that the votes speak of: they are shown whatever their rank."""
+    if votes is None:
+        return set()
+    marks = [mark for group in votes.groups for mark in group.marks]
+    return {
+        *(statement.claim for statement, _ in (*votes.shared, *marks)),
+        *(statement.claim for statement in (*votes.splits, *votes.unsure)),
+    }
 
 
 def _known(numbers: Iterable[int], shown: Sequence[ClaimGroup]) -> tuple[str, ...]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from holdfast.apps.report.local import grouping, tensions, topics
 from holdfast.apps.report.local import summaries as writing
 from holdfast.apps.report.local.messages import base_language, message
+from holdfast.apps.report.local.sentence_encoder import sentence_encoder
 from holdfast.apps.report.local.sentence_value import is_filler
 from holdfast.apps.report.local.statements import as_statement
 from holdfast.apps.report.local.topics import SentenceParts
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.crux import Basis, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
+from holdfast.apps.report.model.opinion import VoteEvidence
+from holdfast.apps.report.model.remark import Remark
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Clustering, Placement, Subtopic, Topic
 from holdfast.ports.context import Context
@@ -32,9 +35,13 @@ class LocalAnalyst:
     What takes long runs in threads, so that the event loop stays free.
     """
 
-    name = "local"
     generates = False
     in_flight = 64
+
+    def __init__(self, encoder: str = "") -> None:
+        """`encoder` names the sentence encoder that helps to find topics; without one, words do."""
+        self.name = f"local:{encoder}" if encoder else "local"
+        self._encoder = sentence_encoder if encoder else None
 
     async def cluster(self, comments: Sequence[Comment], brief: Brief, ctx: Context) -> Clustering:
         """Half the progress is splitting comments into sentences, the other half finding topics in
@@ -47,11 +54,16 @@ class LocalAnalyst:
             parts += chunk.kept
             sentences += chunk.sentences
             ctx.progress(min(start + _CHUNK, len(comments)) // 2, len(comments))
-        clustering = await asyncio.to_thread(
-            topics.find_topics, comments, SentenceParts(tuple(parts), sentences), brief
-        )
+        sentence_parts = SentenceParts(tuple(parts), sentences)
+        clustering = await asyncio.to_thread(self._find_topics, comments, sentence_parts, brief)
         ctx.progress(len(comments), len(comments))
         return clustering
+
+    def _find_topics(
+        self, comments: Sequence[Comment], parts: SentenceParts, brief: Brief
+    ) -> Clustering:
+        encoder = self._encoder() if self._encoder else None
+        return topics.find_topics(comments, parts, brief, encoder)
 
     async def extract(
         self,
@@ -90,8 +102,20 @@ class LocalAnalyst:
         groups: Mapping[str, Sequence[ClaimGroup]],
         brief: Brief,
         ctx: Context,
+        votes: VoteEvidence | None = None,
     ) -> list[Sentence]:
-        return await asyncio.to_thread(writing.overview, topics, groups, brief.language)
+        return await asyncio.to_thread(writing.overview, topics, groups, brief.language, votes)
+
+    async def review(
+        self,
+        topics: Sequence[Topic],
+        groups: Mapping[str, Sequence[ClaimGroup]],
+        findings: Sequence[Sentence],
+        brief: Brief,
+        ctx: Context,
+    ) -> list[Remark]:
+        """Nothing: who only counts words can't judge them."""
+        return []
 
     async def crux(
         self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
@@ -104,10 +128,10 @@ class LocalAnalyst:
     def prompts(self, brief: Brief) -> list[PromptUsed]:
         return []
 
-    def notes(self, language: str) -> list[str]:
-        """The limits that every report of this analyst has. In the report's language where that is
+    def notes(self, language: str, basis: Collection[Basis] = ()) -> list[str]:
+        """The limits that every report of this analyst has, in the report's language where that is
         known."""
-        keys = ["method", "merging", "tensions"] + (
-            [] if base_language(language) in ("en", "und") else ["weaker"]
-        )
+        keys = ["method", "merging"] + ["encoder"] * (self._encoder is not None)
+        keys += ["votes"] * (Basis.VOTES in basis) + ["tensions"] * (Basis.TENSION in basis)
+        keys += [] if base_language(language) in ("en", "und") else ["weaker"]
         return [message(language, key) for key in keys]

@@ -17,8 +17,14 @@ from scipy.cluster.hierarchy import linkage
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels, Tree
 from holdfast.apps.report.local.embeddings import Vectors, subtract_mean, unit_length
 
-FEWEST, MOST = 4, 12
-"""How many topics are tried when nobody said how many there should be."""
+FEWEST, FEWEST_OF_MANY, MOST = 4, 13, 20
+"""How many topics are tried when nobody said how many there should be; where there is much to
+divide, more than a dozen."""
+_LARGEST = 0.25
+"""A topic with a larger share of many rows is cut further, as long as there are not too many."""
+_MANY = 300
+_NEARLY_BEST = 0.97
+"""Of numbers of topics that set them apart nearly as well as the best, the smallest is taken."""
 LARGEST_TREE = 6000
 _SMALL_CLUSTERS = 3000
 _BLOCK = 1024
@@ -104,6 +110,8 @@ def _divide(vectors: Vectors, topics: int, most: int) -> Division:
     tree = Tree(len(leaves), linkage(leaves.astype(np.float64), "ward"))
     sizes = np.bincount(small, minlength=len(leaves))
     nodes = tree.cut(tree.root, topics or _fitting(tree, leaves, most))
+    if not topics and len(vectors) >= _MANY:
+        nodes = _without_giants(tree, nodes, sizes, most)
     groups = _joined_up(tree, leaves, sizes, nodes, 1 if topics else max(3, len(vectors) // 50))
     return _cut_again(tree, leaves, groups, sizes, small)
 
@@ -173,11 +181,24 @@ def smooth(vectors: Vectors, times: int = 3) -> Vectors:
 
 def _fitting(tree: Tree, leaves: Vectors, most: int) -> int:
     """The number of topics that sets them apart best."""
-    tried = range(min(FEWEST, most), most + 1)
+    fewest = min(FEWEST if len(leaves) < _MANY else FEWEST_OF_MANY, most)
+    tried = range(fewest, most + 1)
     judges = _spread(len(leaves), _JUDGED)
     distances = 1 - leaves[judges] @ leaves[judges].T
     scores = {k: _silhouette(distances, tree.labels(tree.cut(tree.root, k))[judges]) for k in tried}
-    return max(scores, key=lambda k: (round(scores[k], 4), -k))
+    enough = _NEARLY_BEST * max(scores.values())
+    return min(k for k, score in scores.items() if round(score, 4) >= round(enough, 4))
+
+
+def _without_giants(tree: Tree, nodes: list[int], sizes: Labels, most: int) -> list[int]:
+    """The nodes, those that hold too large a share of everything cut in two."""
+    while len(nodes) < most:
+        members = {node: int(sizes[tree.below(node)].sum()) for node in nodes}
+        largest = max(nodes, key=lambda node: (members[node], -node))
+        if members[largest] <= _LARGEST * sizes.sum() or largest < tree.leaves:
+            break
+        nodes = sorted([*(node for node in nodes if node != largest), *tree.children(largest)])
+    return nodes
 
 
 def _silhouette(distances: NDArray[np.float32], labels: Labels) -> float:

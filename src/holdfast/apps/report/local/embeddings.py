@@ -23,6 +23,7 @@ from safetensors.numpy import load
 from scipy.sparse import csr_matrix
 from tokenizers import Tokenizer
 
+from holdfast.apps.report.local.sentence_encoder import SentenceEncoder
 from holdfast.apps.report.local.tokenizing import (
     UNKNOWN,
     UNSPACED,
@@ -31,6 +32,7 @@ from holdfast.apps.report.local.tokenizing import (
     language,
     stop_words,
 )
+from holdfast.apps.report.main_directions import main_directions
 from holdfast.errors import ConfigurationError
 
 Vectors = NDArray[np.float32]
@@ -45,9 +47,8 @@ _LEXICAL = 48
 """The most dimensions of the lexical vectors. Few texts have fewer: with as many as texts, all
 would be unlike."""
 _FEATURES = 20_000
-_SEED, _SPARE, _ROUNDS = 0, 8, 5
-"""Of the reduction: where it starts, how many directions it takes besides, and how often it turns
-to the main ones."""
+_ROUNDS = 5
+"""How often the reduction turns to the main directions."""
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
 
 
@@ -131,14 +132,16 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def sentence_vectors(texts: Sequence[str]) -> Vectors:
+def sentence_vectors(texts: Sequence[str], encoder: SentenceEncoder | None = None) -> Vectors:
     """The vectors to find topics with: semantic as far as the model knows the languages, lexical
-    for the rest."""
+    for the rest. With an encoder, what it reads counts as much as the words."""
     known = float(np.mean([_known(language(text)) for text in texts])) if texts else 1.0
     content = [_content(text) for text in texts]
     parts = []
     if known > 0.1:
-        parts.append(known * unit_length(semantic_vectors(texts) + semantic_vectors(content)))
+        words = unit_length(semantic_vectors(texts) + semantic_vectors(content))
+        read = unit_length(np.hstack([words, encoder.encode(texts)])) if encoder else words
+        parts.append(known * read)
     if known < 0.9:
         parts.append((1 - known) * lexical_vectors(content))
     return unit_length(np.hstack(parts).astype(np.float32))
@@ -208,12 +211,7 @@ def _weighed(
 
 
 def _reduced(matrix: csr_matrix, rows: int, columns: int) -> Vectors:
-    """Rows in their main directions, by subspace iteration from a start that is always the same."""
+    """Rows in their main directions."""
     count = max(2, min(_LEXICAL, rows // 4, columns // 4))
-    start = np.random.default_rng(_SEED).standard_normal((columns, count + _SPARE))
-    basis = matrix @ start
-    for _ in range(_ROUNDS):
-        basis = matrix @ (matrix.T @ np.linalg.qr(basis)[0])
-    basis = np.linalg.qr(basis)[0]
-    left, values, _ = np.linalg.svd((matrix.T @ basis).T, full_matrices=False)
-    return unit_length(((basis @ left)[:, :count] * values[:count]).astype(np.float32))
+    left, values, _ = main_directions(matrix, count, _ROUNDS)
+    return unit_length((left * values).astype(np.float32))

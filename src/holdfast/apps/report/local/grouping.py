@@ -19,6 +19,7 @@ from holdfast.apps.report.local.embeddings import Vectors, semantic_vectors, uni
 from holdfast.apps.report.local.polarity import opposed, polarity, without_cues
 from holdfast.apps.report.local.tokenizing import WORD, fold_case, is_unspaced, stop_words, units
 from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
+from holdfast.apps.report.self_description import describes_author
 
 SURE, LIKELY = 0.86, 0.74
 """Cosines: above the first, sharing a good third of what is said is enough; between the two,
@@ -77,7 +78,10 @@ def group(claims: Sequence[QuotedClaim]) -> list[ProposedGroup]:
     order = sorted(
         range(len(stars)), key=lambda at: (-sizes[at], -typical[stars[at][0]], stars[at][0])
     )
-    return [_grouping([members[at] for at in stars[number]]) for number in order]
+    return [
+        _grouping([members[at] for at in stars[number]], float(typical[stars[number][0]]))
+        for number in order
+    ]
 
 
 def _bare(text: str) -> str:
@@ -87,7 +91,9 @@ def _bare(text: str) -> str:
 
 def _text(statement: str) -> _Text:
     stems = frozenset(map(stem, units(statement, frozenset() if is_unspaced(statement) else _STOP)))
-    about_oneself = bool(_ABOUT_ONESELF.match(statement.replace("’", "'")))
+    about_oneself = bool(_ABOUT_ONESELF.match(statement.replace("’", "'"))) or describes_author(
+        statement
+    )
     return _Text(statement, stems, is_unspaced(statement), about_oneself)
 
 
@@ -194,6 +200,7 @@ def _opposes(text: _Text, members: Iterable[_Text]) -> bool:
     return any(opposed(polarity(text.statement), polarity(member.statement)) for member in members)
 
 
-def _grouping(star: Sequence[Sequence[QuotedClaim]]) -> ProposedGroup:
+def _grouping(star: Sequence[Sequence[QuotedClaim]], centrality: float) -> ProposedGroup:
     leader = star[0][0]
-    return ProposedGroup(leader.statement, tuple(claim.id for same in star for claim in same))
+    members = tuple(claim.id for same in star for claim in same)
+    return ProposedGroup(leader.statement, members, round(centrality, 3))

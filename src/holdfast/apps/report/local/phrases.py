@@ -16,16 +16,28 @@ from functools import lru_cache
 
 from holdfast.apps.report.local.stop_words import HAN, word_set
 from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
+from holdfast.apps.report.local.word_classes import (
+    MOSTLY_VERBS,
+    is_adjective,
+    is_noun_in_ing,
+    is_verb,
+    may_be_verb,
+)
 
-_GAP = re.compile(r"[ \t]|[ \t]?&[ \t]?")
+_NO_WORDS = re.compile(
+    r"(?:https?://|www\.)\S+|\S+@\S+|(?<!\w)[@#]\w+|\b[\w-]+\.(?:com|org|net|gov|edu|io|tw)\b\S*"
+)
+_GAP = re.compile(r"[ \t]")
 _KANJI = re.compile(r"[\u3400-\u9fff々]+|[\u30a0-\u30ff]+")
-_KANA = re.compile(r"[\u3040-\u309f]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
 _RUN = re.compile(rf"[{UNSPACED}]+")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _GRAMMAR = re.compile("|".join(sorted(map(re.escape, HAN), key=len, reverse=True)))
 _BETWEEN = word_set(
     """of in and for to the & de la le du des del di da do dos e et y und von der van en à al"""
 )
+_ARTICLES = word_set("the la le")
+"""Between two nouns only behind a preposition: "Detroit the schools" is two phrases."""
 _BEFORE_NOUNS = word_set(
     """the a an our their my your his her its this these those every each all any no some more
     less of for in on about with against from by into and or der die das den dem ein eine einen
@@ -48,16 +60,18 @@ _AFTER_NOUNS = word_set(
 )
 _VAGUE = word_set(
     """people person thing issue problem way lot time year day today one kind place part number
-    fact point example reason something someone anyone everyone nothing everything stuff bit good
-    bad new better best big real important able many great old little different certain sure own
-    whole couple week month hour minute man guy folk idea matter case level form order piece past
-    worst end line term side top super half first second third last next two three four five six
-    seven eight nine ten hundred thousand million true false wrong long short high low full free
-    possible actual general yeah despite finally everywhere anywhere inside outside apart amount
-    majority statement story chance fight word reality situation cetera head direction experience
-    favorite favourite suck sucks funny crazy anything needing dealing taking going getting having
-    making coming looking trying saying leute menschen sache jahr zeit gens personne chose année
-    temps gente persona cosa año vez"""
+    fact point example reason something someone anyone everyone nothing everything stuff bit
+    good bad new better best big real important able many great old little different certain
+    sure own whole couple week month hour minute man guy folk idea matter case level form order
+    piece past worst end line term side top super half first second third last next two three
+    four five six seven eight nine ten hundred thousand million true false wrong long short high
+    low full free possible actual general yeah despite finally everywhere anywhere inside
+    outside apart amount majority statement story chance fight word reality situation cetera
+    head direction experience favorite favourite somewhere elsewhere nowhere anybody nobody
+    somebody position else course instance regard respect basis aspect perspective suck sucks
+    funny crazy anything needing dealing taking going getting having making coming looking
+    trying saying leute menschen sache jahr zeit gens personne chose année temps gente persona
+    cosa año vez"""
 )
 _VAGUE_HAN = word_set(
     """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多
@@ -65,8 +79,23 @@ _VAGUE_HAN = word_set(
     所以 但是 而且 雖然 虽然 已經 已经 還是 还是 只是 或是 以及 進行 进行 造成 導致 导致 使用
     提供 表示 今天 本人 完全 一樣 一样 不同 知道 影響 影响 解決 解决 內容 内容 方式 情況 情况
     真正 根本 繼續 继续 有人 事情 東西 东西 部分 部份 類似 类似 明確 明确 自己 人們 人们 大家
-    我們 我们 他們 他们"""
+    我們 我们 他們 他们 意見 意见 看法 想法"""
 )
+_VERBS_HAN = tuple(
+    word_set(
+        """影響 影响 保護 保护 保障 提供 增加 減少 减少 提高 降低 改善 解決 解决 支持 反對 反对
+        開放 开放 搭乘 使用 選擇 选择 接受 要求 造成 導致 导致 避免 禁止 加強 加强 推動 推动
+        促進 促进 維持 维持 成為 成为 取代 取締 取缔 違反 违反 遵守 繳交 缴交 擔心 担心 需要
+        希望 創造 创造 收取 購買 购买 討論 讨论 訂定 制定 符合 達到"""
+    )
+)
+"""Verbs that begin a clause, not a name, where words have no spaces."""
+_LEADING_NOWHERE = word_set(
+    """including regarding concerning pro anti non versus via per played playing watched watching
+    voted loved liked wanted needed supported opposed"""
+)
+_SIDE = ("pro-", "anti-", "non-", "pre-", "post-")
+"""How words begin that describe a side and name nothing."""
 _LONGEST = {"spaced": 6, "unspaced": 6}
 
 
@@ -110,12 +139,31 @@ class Phrases:
             for sentence in phrase.sentences:
                 self.by_sentence.setdefault(sentence, []).append(key)
         self._uses = uses
-        common = max(8, 0.25 * sentences)
+        common, subject = max(8, 0.25 * sentences), max(6, 0.1 * sentences)
         self.fitness = {
-            key: self._looks(p) * (0.3 if len(p.sentences) > common else 1.0)
+            key: 0.0
+            if len(p.sentences) > (subject if self._is_name(p) else common)
+            else self._looks(p)
             for key, p in by_key.items()
         }
-        """Between 0 and 1.5. What everybody writes names nothing."""
+        """Between 0 and 1.5. What everybody writes names nothing, least of all the place or the
+        organisation that all talk about."""
+
+    def leave_out_common_names(self, speakers: Sequence[str]) -> None:
+        """The name of a place or an organisation that a third of the people speak of names nothing.
+        `speakers` says whose each sentence is."""
+        people = len(set(speakers))
+        for key, phrase in self.by_key.items():
+            naming = {speakers[sentence] for sentence in phrase.sentences}
+            if len(naming) >= max(4, people / 3) and self._is_name(phrase):
+                self.fitness[key] = 0.0
+
+    def _is_name(self, phrase: Phrase) -> bool:
+        """Whether it is the name of somebody or something: mostly written with a capital."""
+        if phrase.unspaced:
+            return False
+        uses = [self._uses.get(part, _Uses()) for part in phrase.parts]
+        return all(use.capital * 2 > use.inside > 0 for use in uses)
 
     def _looks(self, phrase: Phrase) -> float:
         length = len(phrase.parts)
@@ -129,18 +177,20 @@ class Phrases:
             * self._nounish(last)
             * (0.5 + 0.5 * self._nounish(first, ends=False))
         )
-        if all(part in _VAGUE for part in phrase.parts):
-            return score * 0.1
+        if all(part in _VAGUE for part in phrase.parts) or (
+            first in _VAGUE and first.endswith("ing")
+        ):
+            return 0.0
         return score * (0.5 if last in _VAGUE else 1.0) * (0.5 if first in _VAGUE else 1.0)
 
     def _nounish(self, word: str, ends: bool = True) -> float:
+        if is_noun_in_ing(word):
+            return 0.9
         uses = self._uses.get(word, _Uses())
         noun = min(
             1.0,
             (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + 2 * uses.as_adjective + 2),
         )
-        if word.endswith(("ed", "ly")) and len(word) > 4:
-            noun *= 0.4
         return noun * min(1.0, 0.35 + (uses.at_end + 1) / (uses.seen + 1.5)) if ends else noun
 
     def written(self, phrase: Phrase) -> str:
@@ -165,10 +215,14 @@ class Phrases:
         return word
 
 
+_PLURALS = {"women": "woman", "men": "man", "children": "child", "kids": "kid", "wives": "wife"}
+
+
 @lru_cache(maxsize=65_536)
 def root(word: str) -> str:
     """A word without case and, roughly, without the s of a plural or possessive."""
     word = fold_case(word).removesuffix("'s")
+    word = _PLURALS.get(word, word)
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
@@ -192,10 +246,29 @@ def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
             phrase.inside += not first_word
             phrase.titled += not first_word and surface.istitle()
     phrases = _without_parts(
-        {key: phrase for key, phrase in by_key.items() if len(phrase.sentences) > 1}
+        {
+            key: phrase
+            for key, phrase in by_key.items()
+            if len(phrase.sentences) > 1 and _could_name(phrase)
+        }
     )
     phrases.update(_unspaced(sentences))
     return Phrases(phrases, dict(uses), len(sentences))
+
+
+def _could_name(phrase: Phrase) -> bool:
+    """Whether a phrase could be a noun phrase: no verb at its beginning, a noun at its end. What
+    people write with capitals throughout is a name already."""
+    words = list(phrase.parts)
+    if words[0] in _LEADING_NOWHERE or words[0].startswith(_SIDE):
+        return False
+    if len(words) > 1 and phrase.titled * 2 > phrase.inside > 0:
+        return True
+    if may_be_verb(words[0]) or is_adjective(words[-1]):
+        return False
+    if len(words) > 1 and words[-1] in MOSTLY_VERBS:
+        return False
+    return not any(map(is_verb, words))
 
 
 _Token = tuple[str, str, bool]
@@ -203,6 +276,8 @@ _Token = tuple[str, str, bool]
 
 
 def _tokens(sentence: str) -> list[_Token]:
+    """The words of a sentence; links, addresses, handles and tags are no words."""
+    sentence = _NO_WORDS.sub(" | ", sentence)
     tokens: list[_Token] = []
     end = 0
     for match in WORD.finditer(sentence):
@@ -246,7 +321,9 @@ def _spaced(
             if end > start and tokens[end][2]:
                 break
             if not carrying[end]:
-                if tokens[end][1] in _BETWEEN:
+                if tokens[end][1] in _BETWEEN and not (
+                    tokens[end][1] in _ARTICLES and carrying[end - 1]
+                ):
                     continue
                 break
             parts.append(root(tokens[end][0]))
@@ -259,7 +336,7 @@ def _spaced(
 
 def _carries(token: _Token, stop: frozenset[str]) -> bool:
     word, folded, _ = token
-    if _UNSPACED.match(word) or folded in stop or not any(map(str.isalpha, word)):
+    if _UNSPACED.match(word) or folded in stop or not word[0].isalpha():
         return False
     return len(word) > 2 or (len(word) == 2 and word.isupper())
 
@@ -293,6 +370,7 @@ def _is_word(phrase: Phrase, company: int) -> bool:
     return (
         times > 1
         and phrase.key not in _VAGUE_HAN
+        and not phrase.key.startswith(_VERBS_HAN)
         and (company > 4 or company >= max(min(times, 3), 0.5 * times))
     )
 
@@ -300,8 +378,12 @@ def _is_word(phrase: Phrase, company: int) -> bool:
 def _sequences(sentence: str) -> Iterator[tuple[str, str, str]]:
     """Sequences between grammar, each with the characters before and after it."""
     for run in _RUN.finditer(sentence):
+        whole = bool(_KANA.search(run.group()))
         for start, end in _chunks(run.group()):
             start, end = run.start() + start, run.start() + end
+            if whole and end - start > 1:  # between kana a run of kanji or katakana is one word
+                yield sentence[start:end], "", ""
+                continue
             for size in range(2, min(_LONGEST["unspaced"], end - start) + 1):
                 for at in range(start, end - size + 1):
                     before, after = (

@@ -12,6 +12,7 @@ from functools import lru_cache
 from holdfast.apps.report.local.embeddings import token_counts
 from holdfast.apps.report.local.stop_words import word_set
 from holdfast.apps.report.local.tokenizing import (
+    UNKNOWN,
     UNSPACED,
     WORD,
     fold_case,
@@ -19,6 +20,7 @@ from holdfast.apps.report.local.tokenizing import (
     language,
     stop_words,
 )
+from holdfast.apps.report.local.word_classes import is_finite
 
 _LINK = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+")
 _PHATIC = word_set(
@@ -62,13 +64,53 @@ _TELLING = re.compile(
     r"when i was|i remember|like i said|let me|i mean)\b",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"(?:why|where|how|who|what|when|once)\b", re.IGNORECASE)
 _STUTTER = re.compile(r"\b([\w']+)[,.]? \1\b|[,.?]\s+[,.?]", re.IGNORECASE)
 _POINTS_BACK = re.compile(
-    r"(?:and |but |so )?(?:he|she|they|it|it's|that|this|there|those|these|you)\b", re.IGNORECASE
+    r"(?:and |but |so )?(?:the (?:latter|former|same)|he|she|they|it|it's|that|this|there|those"
+    r"|these|you)\b",
+    re.IGNORECASE,
 )
+_HANGS = re.compile(
+    r"(?:because|cause|cuz|'cause|if|when|then|although|though|while|until|unless|since|as|like|to|"
+    r"maybe|aside|once|also|plus|still|now|even|which|who|where|or|nor|weil|wenn|dass|parce|"
+    r"car|quand|si|porque|cuando)\b",
+    re.IGNORECASE,
+)
+"""How a clause begins that hangs on another."""
 _LEADS_NOWHERE = re.compile(
-    r"\b(?:and|but|so|the|a|of|to|like|that|with|or|is|my|you know)[\s.,]*$", re.IGNORECASE
+    r"\b(?:and|but|so|the|a|an|of|to|like|with|or|is|are|was|my|our|your|you know|in|on|at|from|"
+    r"by|into|than|as|because|if|when|who|which|you get|such|very|i)[\s.,]*$"
+    r"|(?<!\bfor )that[\s.,]*$",
+    re.IGNORECASE,
 )
+
+
+_POINTS_OUT = re.compile(
+    r"\b(?:this|these|those|they|them|'em|he|she|him|his|her|hers)\b"
+    r"|\bdo it\b|\bthat's\b|\bthere was\b"
+    r"|\b(?:right|just) now\b|\b(?:recently|myself|ain't|gonna)\b"
+    r"|\bthat (?:type|kind|sort|way|one|stuff|thing|point|model)\b|\?",
+    re.IGNORECASE,
+)
+"""Words that mean something that was said or shown before."""
+_ABOUT_ONESELF = re.compile(
+    r"(?:i agree|i disagree|same here)\b|(?:i|i'm|i've|i'd|i'll|me|my)\b"
+    r"(?! (?:support|believe|think|feel|want|oppose|hope|wish|expect|agree|strongly|fully|would "
+    r"like)\b)|我(?!們|们|國|国)",
+    re.IGNORECASE,
+)
+_BEGUN_ANEW = re.compile(
+    r",\s+(?:i|it|the|a|an|and|but|so|you|we|they|to|of|that|because|like|or|it's|that's)[,.?]"
+    r"|\b(?:i|the|a|an|to|of|and|my|our|your),\s|\b(\w{1,3})\s\1\w+"
+    r"|\b([\w']+)[,.]? \2\b(?<!that that)(?<!had had)"
+    r"|\b(?:i|we|they|you)(?:'[a-z]+)?,? (?:i|we|they|you)\b(?!')"
+    r"|\b(?:so|and|but|because|the|a|to|of|my|i|is|was|for|with|if|get|got)[.?]\s*(?:$|[A-Z])",
+    re.IGNORECASE,
+)
+"""Speech that breaks off and begins again: "I, it sucks", "t technology", "So I."."""
+_RELATIVE = word_set("that who which whose where whom when because if")
+_STOP = re.compile(r"[.!?…]+(?:\s|$)")
 
 
 def content_words(text: str) -> list[str]:
@@ -113,6 +155,58 @@ def is_gibberish(word: str) -> bool:
     return len(word) > 4 and token_counts([word])[0] >= max(3, len(word) / 2)
 
 
+def is_sentence(text: str) -> bool:
+    """Whether spoken words are a sentence: they begin and end like one, hang on nothing, say what
+    somebody or something does, and were not begun anew."""
+    bare = text.strip().strip("\"'“”‘’")
+    if is_unspaced(bare):
+        return True
+    whole = bare[:1].isupper() and bare.endswith((".", "!", "?", "…"))
+    if not whole or _HANGS.match(bare) or _LEADS_NOWHERE.search(bare):
+        return False
+    return has_predicate(bare) and not _BEGUN_ANEW.search(bare) and _pieces_are_whole(bare)
+
+
+def has_predicate(text: str) -> bool:
+    """Whether an English sentence says what its subject is or does: a verb comes before a clause
+    that hangs on a noun. Other languages are not judged."""
+    if language(text) not in ("en", UNKNOWN):
+        return True
+    for word in map(fold_case, WORD.findall(text.replace("’", "'"))):
+        if word in _RELATIVE:
+            return False
+        if is_finite(word):
+            return True
+    return False
+
+
+def _pieces_are_whole(text: str) -> bool:
+    """Whether no part between two full stops is a scrap like "Right." or "So I."."""
+    return is_unspaced(text) or all(
+        len(piece.split()) > 2 for piece in _STOP.split(text) if piece.strip()
+    )
+
+
+def stands_alone(statement: str) -> bool:
+    """Whether a statement can be understood without what was said around it: one sentence that
+    ends, asks nothing, points at nothing before it, tells nobody's own story, and is neither a few
+    words nor a speech."""
+    length = len(statement) * (2.5 if is_unspaced(statement) else 1)
+    if not 25 <= length <= 180 or statement.rstrip("\"'”’ ").endswith(("?", "？", "…")):
+        return False
+    bare = statement.replace("’", "'")
+    unclear = (_HANGS, _POINTS_BACK, _ABOUT_ONESELF)
+    return (
+        not any(pattern.match(bare) for pattern in unclear)
+        and not any(
+            pattern.search(bare)
+            for pattern in (_LEADS_NOWHERE, _STUTTER, _TELLING, _POINTS_OUT, _BEGUN_ANEW)
+        )
+        and has_predicate(bare)
+        and _pieces_are_whole(bare)
+    )
+
+
 def claim_score(sentence: str) -> float:
     """How much a sentence claims, for choosing among those of a long comment. Around 1; questions
     and tales less."""
@@ -121,7 +215,7 @@ def claim_score(sentence: str) -> float:
     score -= 0.5 * sentence.rstrip("\"'”’ ").endswith(("?", "？")) or 0.3 * (
         "?" in sentence or "？" in sentence
     )
-    score -= 0.3 * min(2, len(_TELLING.findall(sentence)))
+    score -= 0.3 * min(2, len(_TELLING.findall(sentence))) + 0.3 * bool(_ASKS.match(sentence))
     score -= 0.15 * min(3, len(_STUTTER.findall(sentence)))
     score -= 0.3 * bool(_LEADS_NOWHERE.search(sentence)) + 0.2 * bool(_POINTS_BACK.match(sentence))
     return score - 0.4 * (length < 40) - 0.2 * (length > 220)

@@ -53,7 +53,7 @@ _SMALL = stop_words(("en",))
 _QUOTED = re.compile(r"[\"“”«»„]([^\"“”«»„]+)[\"“”«»„][.!?]?")
 _CLAUSE_END = re.compile(r"[.;:!?](?=\s)|,\s|[。！？；，、]|\s[–—-]\s")
 _WORD_END = re.compile(r"\s")
-_BEGINS = re.compile(r"^[\s\-–—*•·▪,;:.、，。…)\]]+")
+_BEGINS = re.compile(r"^(?:[\s*•·▪,;:.、，。…)\]]|[-–—](?!\d))+")
 
 
 def as_statement(sentence: str) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, count
 
 import numpy as np
 
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
 from holdfast.apps.report.local.clustering import Division
-from holdfast.apps.report.local.embeddings import Vectors, unit_length
+from holdfast.apps.report.local.embeddings import Vectors, semantic_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics
-from holdfast.apps.report.local.messages import listed, message
+from holdfast.apps.report.local.messages import base_language, message
 from holdfast.apps.report.local.phrases import Phrases, collect_phrases
+from holdfast.apps.report.local.sentence_value import claim_score, stands_alone
 from holdfast.apps.report.local.statements import as_statement, shortened
-from holdfast.apps.report.local.tokenizing import UNKNOWN, languages, stop_words
+from holdfast.apps.report.local.tokenizing import UNKNOWN, language, languages, stop_words
 from holdfast.apps.report.local.topic_names import (
     Candidate,
     candidates,
     capitalised,
     compose_name,
-    distinct_candidates,
-    join,
 )
 from holdfast.apps.report.model.brief import GivenTopic
 
@@ -30,6 +30,11 @@ _TELLING = {True: 0.07, False: 0.05}
 """The least score of a single word, and of a phrase, that tells what sentences are about."""
 _NAMING = 0.08
 """The least score of what can name a whole topic."""
+_SOME = 0.05
+"""The least share of a topic's sentences that a phrase is in, to name it for want of a better."""
+_SENTENCES_OF_SPEECH, _SURELY_CLAIMING = 10, 1.35
+"""Who says more sentences than this was recorded; of what they say, only clear claims describe."""
+_SCRIPTS = {"zh": "中文 / Chinese", "ja": "日本語 / Japanese", "ko": "한국어 / Korean"}
 _HELD = 40
 """A topic has at least one subtopic for so many sentences, named well or not."""
 
@@ -69,17 +74,18 @@ class Describer:
         self._vectors = vectors
         self._report = report
         """The language of the report; names are in the language of the comments."""
+        self._spoken = len(texts) > _SENTENCES_OF_SPEECH * len(set(speakers))
         spoken = languages(self._texts)
         self._language = spoken[0] if spoken else UNKNOWN
         self._phrases: Phrases = collect_phrases(self._texts, stop_words(tuple(spoken)))
+        self._phrases.leave_out_common_names(speakers)
+        self._meanings = semantic_vectors(self._texts)
+        self._middle = self._meanings.mean(axis=0, keepdims=True)
 
     def describe(self, division: Division, given: GivenTopics) -> list[DescribedTopic]:
         """The topics of a division, and those that were given and that nobody speaks about."""
         inside = members(division.topics)
-        best = {
-            number: candidates(self._phrases, rows, self._speakers, breadth=0.85)
-            for number, rows in inside.items()
-        }
+        best = {number: self._candidates(rows, breadth=0.85) for number, rows in inside.items()}
         clearest = sorted(
             inside, key=lambda number: (-best[number][0].score if best[number] else 0.0, number)
         )
@@ -94,16 +100,26 @@ class Describer:
                 else self._named(inside[number], best[number], subtopics, taken)
             )
             taken |= {capitalised(self._phrases.written(candidate.phrase)) for candidate in used}
-            about = (given_topic.description if given_topic else "") or self._about(
-                inside[number], best[number]
+            about = (given_topic.description if given_topic else "") or self._sentence(
+                inside[number], name
             )
             described.append(
                 DescribedTopic(
-                    number, name, about, tuple(self._subtopics(subtopics, name, used, given))
+                    number,
+                    self._labelled(name),
+                    about,
+                    tuple(self._subtopics(subtopics, name, used, given)),
                 )
             )
         absent = [number for number in range(len(given.topics)) if number not in inside]
         return described + [_absent(number, given.topics[number], given) for number in absent]
+
+    def _labelled(self, name: str) -> str:
+        """A name, with its language where readers of the report may not be able to read it."""
+        spoken = _SCRIPTS.get(language(name), "")
+        if not spoken or base_language(self._report) in ("zh", "ja"):
+            return name
+        return f"{name} ({spoken})"
 
     def _nameable(self, inside: list[int], subtopics: Labels, given: GivenTopics) -> list[_Below]:
         """The subtopics of a topic, largest first. One whose sentences share no telling phrase
@@ -111,11 +127,7 @@ class Describer:
         while True:
             rows = members(subtopics, inside)
             nameable = [
-                _Below(
-                    sub,
-                    rows_of_subtopic,
-                    candidates(self._phrases, rows_of_subtopic, self._speakers),
-                )
+                _Below(sub, rows_of_subtopic, self._candidates(rows_of_subtopic))
                 for sub, rows_of_subtopic in rows.items()
             ]
             nameable.sort(key=lambda subtopic: (-len(subtopic.rows), subtopic.number))
@@ -136,28 +148,48 @@ class Describer:
         )
         subtopics[small.rows] = others[int(np.argmax(np.round(middles[1:] @ middles[0], 4)))].number
 
+    def _candidates(self, rows: list[int], breadth: float = 0.7) -> list[Candidate]:
+        """Phrases for some sentences, by use and by how near they are to what sets the sentences
+        apart from all others."""
+        nearness = self._nearness_to(rows)
+        return candidates(self._phrases, rows, self._speakers, nearness, breadth)
+
+    def _nearness_to(self, rows: list[int]) -> Callable[[str], float]:
+        """How near phrases are to what sets some sentences apart from all others."""
+        apart = unit_length((self._meanings[rows] - self._middle).sum(axis=0, keepdims=True))[0]
+
+        @cache
+        def nearness(phrase: str) -> float:
+            meant = unit_length(semantic_vectors([phrase]) - self._middle)[0]
+            return max(0.0, round(float(meant @ apart), 3))
+
+        return nearness
+
     def _named(
         self, inside: list[int], best: Sequence[Candidate], below: Sequence[_Below], taken: set[str]
     ) -> tuple[str, list[Candidate]]:
-        """The name of a topic; if its sentences share too little, what its two largest parts are
-        about."""
+        """The name of a topic; if its sentences share too little, what its largest part that can be
+        named is about."""
         if not best or best[0].score < _NAMING:
-            parts = distinct_candidates(
-                [subtopic.best[0] for subtopic in below if subtopic.best], 2
-            )
-            if len(parts) > 1 and (name := join(self._phrases, parts, self._language)) not in taken:
-                taken.add(name)
-                return name, parts
-        name, used = compose_name(self._phrases, best, len(inside), self._language, taken)
-        return (name, used) if name else (self._unnamed(inside, taken), [])
+            best = self._shared_by_some(inside, best, below)
+        name, used = compose_name(self._phrases, best, self._language, taken)
+        return (name, [used] if used else []) if name else (self._unnamed(inside, taken), [])
 
-    def _about(self, inside: list[int], best: Sequence[Candidate]) -> str:
-        about = [
-            self._phrases.written(candidate.phrase) for candidate in distinct_candidates(best, 3)
-        ]
-        if not about:
-            return self._central(inside)
-        return message(self._report, "about", phrases=listed(self._report, about))
+    def _shared_by_some(
+        self, inside: list[int], best: Sequence[Candidate], below: Sequence[_Below]
+    ) -> list[Candidate]:
+        """Candidates for a topic whose sentences share little: what some of them share and is near
+        to all in meaning, then what its largest part is about."""
+        nearness = self._nearness_to(inside)
+        shared = [c for c in best if len(c.inside) >= _SOME * len(inside)]
+        shared.sort(
+            key=lambda c: (
+                -round(c.score * nearness(self._phrases.written(c.phrase)) ** 2, 6),
+                c.phrase.key,
+            )
+        )
+        large = [part for part in below if part.tells() and len(part.rows) * 2 > len(inside)]
+        return [*shared, *(part.best[0] for part in large)]
 
     def _subtopics(
         self, below: Sequence[_Below], topic: str, used: Sequence[Candidate], given: GivenTopics
@@ -167,28 +199,41 @@ class Describer:
             name = given.names.get(subtopic.number) or (
                 topic if len(below) == 1 else self._below(subtopic, taken, used)
             )
-            yield subtopic.number, name, self._central(subtopic.rows)
+            yield subtopic.number, name, self._sentence(subtopic.rows, name)
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
-        name, _ = compose_name(
-            self._phrases, subtopic.best, len(subtopic.rows), self._language, taken, above
-        )
+        name, _ = compose_name(self._phrases, subtopic.best, self._language, taken, above)
         return name or self._unnamed(subtopic.rows, taken)
 
     def _unnamed(self, rows: list[int], taken: set[str]) -> str:
-        """The beginning of the most central sentence, where no phrase is shared."""
-        name = shortened(self._central(rows), 40).rstrip(" .。!")
+        """What can't be named by a phrase that is shared: remarks of a general kind."""
+        name = message(self._report, "general remarks")
         numbered = (f"{name} ({number})" for number in count(2))
         free = next(candidate for candidate in chain([name], numbered) if candidate not in taken)
         taken.add(free)
         return free
+
+    def _sentence(self, rows: list[int], name: str) -> str:
+        """The most central sentence that stands alone, as a description: one that uses the name, if
+        there is one; nothing if none stands alone."""
+        alone = [row for row in rows if self._describes(self._texts[row])]
+        naming = [row for row in alone if name.casefold() in self._texts[row].casefold()]
+        chosen = naming or ([] if self._spoken else alone)
+        return self._central(chosen) if chosen else ""
+
+    def _describes(self, text: str) -> bool:
+        return stands_alone(as_statement(text)) and (
+            not self._spoken or claim_score(text) >= _SURELY_CLAIMING
+        )
 
     def _central(self, rows: list[int]) -> str:
         """The sentence that is most like all the others; among nearly equals a short one."""
         middle = unit_length(self._vectors[rows].sum(axis=0, keepdims=True))[0]
         likeness = np.round(self._vectors[rows] @ middle, 3)
         scores = [
-            float(likeness[at]) - max(0, len(self._texts[row]) - 120) / 600
+            float(likeness[at])
+            - max(0, len(self._texts[row]) - 120) / 600
+            + 0.1 * min(2.0, claim_score(self._texts[row]))
             for at, row in enumerate(rows)
         ]
         return shortened(as_statement(self._texts[rows[int(np.argmax(scores))]]), 160)

@@ -3,27 +3,11 @@ use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from holdfast.apps.report.local.phrases import Phrase, Phrases
-from holdfast.apps.report.local.stop_words import word_set
 
-_JOINERS = {
-    "en": " and ",
-    "fr": " et ",
-    "de": " und ",
-    "es": " y ",
-    "it": " e ",
-    "pt": " e ",
-    "nl": " en ",
-    "sv": " och ",
-    "ru": " и ",
-    "ar": " و",
-    "zh": "、",
-    "ja": "・",
-}
-_AND = word_set("""and & und et y e en och""")
 _NEARLY = 0.5
 _MOST = 40
 """Candidates that are kept for each cluster."""
@@ -40,8 +24,6 @@ _GENERAL = {
 }
 _FAINT = 0.4
 """A candidate that is so much worse than the name of the topic above would mislead."""
-_ENOUGH = 0.4
-"""If a phrase is in so much of a topic, it names it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +41,19 @@ class Candidate:
 
 
 def candidates(
-    phrases: Phrases, rows: Sequence[int], speakers: Sequence[str], breadth: float = 0.7
+    phrases: Phrases,
+    rows: Sequence[int],
+    speakers: Sequence[str],
+    nearness: Callable[[str], float],
+    breadth: float = 0.7,
 ) -> list[Candidate]:
     """The best candidates for some sentences, best first. `speakers` says whose each sentence of
-    all is.
+    all is; `nearness`, how near a phrase is in meaning to what sets the sentences apart.
 
     The more `breadth`, the more it counts in how many of the sentences a phrase is.
     """
     inside: dict[str, list[int]] = {}
+    fewest = min(2, len({speakers[row] for row in rows}) // 2)
     for row in rows:
         for key in phrases.by_sentence.get(row, ()):
             inside.setdefault(key, []).append(row)
@@ -76,13 +63,19 @@ def candidates(
         if fitness < 0.05 or len(rows_with_phrase) < max(2, len(rows) // 40):
             continue
         people = len({speakers[row] for row in rows_with_phrase})
+        if people < fewest:  # what one person says names nothing that several speak about
+            continue
         share, precision = (
             len(rows_with_phrase) / len(rows),
             (len(rows_with_phrase) + 0.5) / (len(phrase.sentences) + 1.5),
         )
         score = fitness * share**breadth * precision**0.6 * min(1.0, 0.45 + 0.2 * people)
         scored.append(Candidate(phrase, fitness, score, frozenset(rows_with_phrase)))
-    return sorted(scored, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
+    best = sorted(scored, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
+    weighed = [
+        replace(c, score=c.score * (0.3 + nearness(phrases.written(c.phrase)))) for c in best
+    ]
+    return sorted(weighed, key=lambda c: (-round(c.score, 6), c.phrase.key))
 
 
 def keys(phrase: Phrase) -> frozenset[str]:
@@ -95,13 +88,11 @@ def keys(phrase: Phrase) -> frozenset[str]:
 def compose_name(
     phrases: Phrases,
     ranked: Sequence[Candidate],
-    size: int,
     language: str,
     taken: set[str],
     above: Sequence[Candidate] = (),
-) -> tuple[str, list[Candidate]]:
-    """A name from the best candidates: one phrase if it covers enough, otherwise two that cover
-    different sentences.
+) -> tuple[str, Candidate | None]:
+    """A name from the best candidates: one phrase, never two joined to hide a mixed group.
 
     Names that are `taken` are not given again, nor a part of a phrase that names the topic `above`;
     what is about that topic and nothing else is called so. Empty if nothing is shared by enough
@@ -111,25 +102,24 @@ def compose_name(
         for c in ranked
         if _shown(phrases, c) not in taken and not any(_is_part(c, other) for other in above)
     ]
-    general = capitalised(_GENERAL.get(language, "{}").format(join(phrases, above, language)))
-    if above and (not free or free[0].score < _FAINT * ranked[0].score) and general not in taken:
-        taken.add(general)
-        return general, []
+    if above and (not free or free[0].score < _FAINT * ranked[0].score):
+        general = capitalised(_general(phrases, above[0], language))
+        if general not in taken:
+            taken.add(general)
+            return general, None
     if not free:
-        return "", []
-    chosen = [_fuller(free)]
-    if len(chosen[0].inside) < _ENOUGH * size and (second := _second(chosen[0], free, size)):
-        chosen.append(second)
-    name = join(phrases, chosen, language)
+        return "", None
+    chosen = _fuller(free)
+    name = _shown(phrases, chosen)
     taken.add(name)
     return name, chosen
 
 
-def join(phrases: Phrases, chosen: Sequence[Candidate], language: str) -> str:
-    """ "A and B", as people of a language would write it."""
-    return capitalised(
-        _JOINERS.get(language, " / ").join(phrases.written(c.phrase) for c in chosen)
-    )
+def _general(phrases: Phrases, above: Candidate, language: str) -> str:
+    """What is about a topic and nothing else, as people who write its name would say it."""
+    if above.phrase.unspaced and language not in ("zh", "ja"):
+        language = "zh"
+    return _GENERAL.get(language, "{}").format(phrases.written(above.phrase))
 
 
 def _fuller(free: Sequence[Candidate]) -> Candidate:
@@ -150,45 +140,6 @@ def _shown(phrases: Phrases, candidate: Candidate) -> str:
 
 def _is_part(candidate: Candidate, other: Candidate) -> bool:
     return keys(candidate.phrase) < keys(other.phrase)
-
-
-def _second(first: Candidate, others: Sequence[Candidate], size: int) -> Candidate | None:
-    """The best other phrase that covers a good part of what the first does not."""
-    least = max(2, size // 12)
-    if _AND & set(first.phrase.key.split()):
-        return None
-    scored = [
-        (c.score * len(c.inside - first.inside) / len(c.inside), c)
-        for c in others
-        if len(c.inside) >= least and c.fitness > 0.3 and _stands_beside(c, first)
-    ]
-    plain = [pair for pair in scored if not _AND & set(pair[1].phrase.key.split())]
-    return max(plain, key=lambda pair: (pair[0], pair[1].phrase.key))[1] if plain else None
-
-
-def _stands_beside(candidate: Candidate, first: Candidate) -> bool:
-    """Whether a second phrase is good enough to be named with the first: a single word has to be
-    nearly as good."""
-    needed = 0.7 if candidate.is_word else 0.5
-    return candidate.score >= needed * first.score and _differ(candidate.phrase, first.phrase)
-
-
-def _differ(phrase: Phrase, other: Phrase) -> bool:
-    """Whether two phrases share no word, not even one that is written together here and apart
-    there."""
-    run, other_run = phrase.key.replace(" ", ""), other.key.replace(" ", "")
-    return not keys(phrase) & keys(other) and run not in other_run and other_run not in run
-
-
-def distinct_candidates(ranked: Sequence[Candidate], count: int) -> list[Candidate]:
-    """The best candidates that share no word."""
-    chosen: list[Candidate] = []
-    for candidate in ranked:
-        if len(chosen) < count and all(
-            not keys(candidate.phrase) & keys(other.phrase) for other in chosen
-        ):
-            chosen.append(candidate)
-    return chosen
 
 
 def capitalised(name: str) -> str:

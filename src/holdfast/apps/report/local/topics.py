@@ -10,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.apps.report.checking import LONGEST_STATEMENT
 from holdfast.apps.report.local import clustering, map_layout
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
 from holdfast.apps.report.local.clustering import Division
 from holdfast.apps.report.local.embeddings import Vectors, sentence_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics, assign
 from holdfast.apps.report.local.messages import base_language, message
-from holdfast.apps.report.local.sentence_value import claim_score, is_filler
+from holdfast.apps.report.local.sentence_encoder import SentenceEncoder
+from holdfast.apps.report.local.sentence_value import claim_score, is_filler, is_sentence
 from holdfast.apps.report.local.sentences import spans
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
 from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, members
@@ -24,9 +26,11 @@ from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 
-_ALL, _CHOSEN, _MORE = 5, 3, 5
-"""Up to so many sentences of a comment are all kept; of more, three and every fifth, those that
-claim most."""
+_SHORT, _ALL, _CHOSEN, _MORE = 2, 5, 3, 5
+"""Up to two parts of a comment are kept as they are; up to five, those that are sentences; of more,
+three and every fifth, those that claim most."""
+_CLAIMING = 0.7
+"""The least score of a sentence of a long comment: tales and asides have less."""
 _FEW = 12
 
 
@@ -54,28 +58,45 @@ def split_comments(comments: Sequence[Comment], first: int = 0) -> SentenceParts
     kept_parts: list[SentencePart] = []
     sentences = 0
     for number, comment in enumerate(comments, first):
-        whole = [
+        parts = [
             SentencePart(number, start, end, comment.text[start:end])
-            for start, end in spans(comment.text)
+            for start, end in _parts_of(comment)
         ]
-        telling = [part for part in whole if not is_filler(part.text)]
+        telling = [part for part in parts if not is_filler(part.text)]
         sentences += len(telling)
         kept_parts += most_telling(telling)
     return SentenceParts(tuple(kept_parts), sentences)
 
 
+def _parts_of(comment: Comment) -> list[tuple[int, int]]:
+    """The sentences of a comment. One that people voted on stays whole: that is what they voted
+    on."""
+    sentences = spans(comment.text)
+    is_voted = (comment.agrees or 0) + (comment.disagrees or 0) > 0
+    if is_voted and sentences and len(comment.text) <= LONGEST_STATEMENT:
+        return [(sentences[0][0], max(end for _, end in sentences))]
+    return sentences
+
+
 def most_telling(sentence_parts: Sequence[SentencePart]) -> Sequence[SentencePart]:
-    """The sentences of one comment to keep, in their order."""
-    if len(sentence_parts) <= _ALL:
+    """The sentences of one comment to keep, in their order. Of a long one, spoken most often, only
+    what is a sentence: the rest is no claim."""
+    if len(sentence_parts) <= _SHORT:
         return sentence_parts
-    best = sorted(sentence_parts, key=lambda part: (-round(claim_score(part.text), 3), part.start))[
-        : _CHOSEN + len(sentence_parts) // _MORE
-    ]
+    whole = [part for part in sentence_parts if is_sentence(part.text)]
+    if len(sentence_parts) <= _ALL:
+        return whole or sentence_parts
+    ranked = sorted(whole, key=lambda part: (-round(claim_score(part.text), 3), part.start))
+    claiming = [part for part in ranked if claim_score(part.text) >= _CLAIMING] or ranked[:1]
+    best = claiming[: _CHOSEN + len(sentence_parts) // _MORE]
     return sorted(best, key=lambda part: part.start)
 
 
 def find_topics(
-    comments: Sequence[Comment], sentence_parts: SentenceParts, brief: Brief
+    comments: Sequence[Comment],
+    sentence_parts: SentenceParts,
+    brief: Brief,
+    encoder: SentenceEncoder | None = None,
 ) -> Clustering:
     """The taxonomy of all comments, and where each of their parts belongs."""
     if not sentence_parts.kept:
@@ -86,11 +107,14 @@ def find_topics(
         )
     owners = np.array([part.comment for part in sentence_parts.kept], np.intp)
     given = GivenTopics.of(brief.given)
-    vectors = sentence_vectors([part.text for part in sentence_parts.kept] + given.texts)
-    mixed = _with_comments(vectors[: len(owners)], owners)
-    division, assigned = _divided(
-        mixed, vectors[len(owners) :], owners, sentence_parts, given, brief
-    )
+    speaking = np.unique(owners)
+    wholes = [comments[number].text for number in speaking]
+    parts = [part.text for part in sentence_parts.kept]
+    vectors = sentence_vectors([*parts, *given.texts, *wholes], encoder)
+    sentences, rest = vectors[: len(owners)], vectors[len(owners) :]
+    given_vectors, comment_vectors = rest[: len(given.texts)], rest[len(given.texts) :]
+    mixed = _with_comments(sentences, comment_vectors[np.searchsorted(speaking, owners)])
+    division, assigned = _divided(mixed, given_vectors, owners, sentence_parts, given, brief)
     speakers = [comments[part.comment].speaker for part in sentence_parts.kept]
     described = Describer(
         [part.text for part in sentence_parts.kept], speakers, mixed, brief.language
@@ -108,12 +132,10 @@ def _whole(comment: Comment) -> Placement:
     return Placement(comment.id, OTHER, 0, len(comment.text))
 
 
-def _with_comments(vectors: Vectors, owners: NDArray[np.intp]) -> Vectors:
+def _with_comments(sentences: Vectors, comments: Vectors) -> Vectors:
     """Half what a sentence says, half what its comment says: a sentence is understood with those
-    around it."""
-    sums = np.zeros((int(owners.max()) + 1, vectors.shape[1]), np.float32)
-    np.add.at(sums, owners, vectors)
-    return unit_length(vectors + unit_length(sums)[owners])
+    around it, also with those that make no claim."""
+    return unit_length(sentences + comments)
 
 
 def _divided(

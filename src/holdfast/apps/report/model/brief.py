@@ -40,6 +40,8 @@ class Brief:
     given: tuple[GivenTopic, ...] = ()
     prompts: dict[str, str] = field(default_factory=dict)
     """Replacements for our own prompts, by name (`PROMPTS`)."""
+    reviewer: str = ""
+    """The second model that reviews names and findings; empty: none."""
     budget: float | None = None
     """US dollars that the run may spend. Before more is spent the run pauses."""
     fresh: bool = False

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from holdfast.apps.report.model.stance import VoteTally
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimDraft:
@@ -85,6 +87,8 @@ class ProposedGroup:
 
     statement: str
     members: tuple[str, ...]
+    centrality: float = 0.0
+    """How typical it is of its subtopic, where the analyst can tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,10 @@ class ClaimGroup:
     subtopic: str
     statement: str
     members: tuple[QuotedClaim, ...]
+    votes: VoteTally | None = None
+    """Votes on the comment that says just this, if people voted on it."""
+    centrality: float = 0.0
+    """How typical it is of its subtopic, where the analyst can tell."""
 
     @property
     def speakers(self) -> list[str]:

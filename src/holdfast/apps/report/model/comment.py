@@ -30,6 +30,8 @@ class Comment:
     timestamp: str = ""
     facets: dict[str, str] = field(default_factory=dict)
     """The other columns of the row: what readers filter by."""
+    question: str = ""
+    """What it answers, where the file has a column for each question."""
 
 
 class Fate(StrEnum):

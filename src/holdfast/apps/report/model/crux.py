@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast.apps.report.model.stance import VoteTally
+
 
 class Basis(StrEnum):
     """What a crux rests on, from strong to weak."""
@@ -15,12 +17,6 @@ class Basis(StrEnum):
     """An analyst read what people said and sorted them."""
     TENSION = "tension"
     """Two claims that seem to contradict each other: a hint, not a finding."""
-
-
-class Stance(StrEnum):
-    AGREE = "agree"
-    DISAGREE = "disagree"
-    UNCLEAR = "unclear"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +35,7 @@ class CruxDraft:
 
 @dataclass(frozen=True, slots=True)
 class Crux:
-    """The statement of a subtopic that divides most. Everybody counted is in exactly one of the
-    three.
+    """A statement that divides people. Everybody counted is in exactly one of the three.
 
     The lists of names may be shorter than the counts: votes are often counted without names.
     """
@@ -58,6 +53,10 @@ class Crux:
     disagreeing: tuple[str, ...]
     undecided: tuple[str, ...]
     cites: tuple[str, ...]
+    groups: tuple[VoteTally, ...] = ()
+    """How each opinion group voted, in the order of the groups."""
+    gap: float = 0.0
+    """The widest difference between two groups' shares of agreement."""
 
     @property
     def people(self) -> int:
@@ -69,8 +68,9 @@ class Crux:
 
     @property
     def weight(self) -> float:
-        """Controversy, the more certain the more people it rests on: what cruxes are ordered by."""
-        return self.controversy * self.people / (self.people + PRIOR)
+        """What cruxes are ordered by: the gap between groups and the split, the more certain the
+        more people it rests on."""
+        return (self.gap + self.controversy / 2) * self.people / (self.people + PRIOR)
 
 
 @dataclass(frozen=True, slots=True)

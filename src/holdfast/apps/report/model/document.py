@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.apps.report.model.comment import Comment, Row, Source
+from holdfast.apps.report.model.crux import Crux, level
+from holdfast.apps.report.model.opinion import Opinions
+from holdfast.apps.report.model.remark import Remark
+from holdfast.apps.report.model.stance import VoteTally
 from holdfast.apps.report.model.summary import Sentence
 
 SCHEMA = "holdfast.report/1"
@@ -51,7 +55,7 @@ class ReportClaim:
     people: int
     quotes: tuple[Quote, ...]
     votes: VoteCount | None = None
-    """Votes on the comment that says it most typically, if there were any."""
+    """Votes on the comment that says just this, if there were any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class ReportTopic:
     subtopics: tuple[ReportSubtopic, ...]
     controversy: float | None = None
     """Mean controversy of its cruxes, if it has any."""
+    question: str = ""
+    """What its comments answer, where people were asked several questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,36 @@ class ReportCrux:
     controversy: float
     level: str
     cites: tuple[str, ...]
+    groups: tuple[VoteTally, ...] = ()
+    """How each opinion group voted, in the order of `opinions.groups`."""
+    gap: float = 0.0
+    """The widest difference between two groups' shares of agreement."""
+
+    @classmethod
+    def of(cls, crux: Crux) -> ReportCrux:
+        people = crux.people or 1
+        score = round(crux.controversy, 4)
+        return cls(
+            crux.id,
+            crux.topic,
+            crux.subtopic,
+            crux.statement,
+            crux.explanation,
+            str(crux.basis),
+            crux.agree,
+            crux.disagree,
+            crux.unclear,
+            crux.agreeing,
+            crux.disagreeing,
+            crux.undecided,
+            round(crux.agree / people, 4),
+            round(crux.disagree / people, 4),
+            score,
+            level(score),
+            crux.cites,
+            crux.groups,
+            crux.gap,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +158,9 @@ class Counts:
     quotes: int
     topics: int
     subtopics: int
+    voters: int = 0
+    """People who voted; 0 where votes were counted without names."""
+    votes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,3 +283,9 @@ class Report:
     method: Method
     made: Made
     warnings: tuple[str, ...] = field(default=())
+    opinions: Opinions = field(default_factory=Opinions)
+    """What people voted for, and the groups that voted alike."""
+    reviewer: str = ""
+    """The second model that reviewed names and findings."""
+    remarks: tuple[Remark, ...] = ()
+    """Where it disagrees: what a person should read."""

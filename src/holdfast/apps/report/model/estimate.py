@@ -21,6 +21,10 @@ class Estimate:
     model: str
     comments: int
     steps: tuple[StepEstimate, ...]
+    least_seconds: float = 0.0
+    """How long it takes at least under the limits of the model's address; 0 if it has none."""
+    timeout_seconds: float = 0.0
+    """How long an attempt of the run may take."""
 
     @property
     def calls(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.apps.report.model.remark import Remark
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -27,3 +29,5 @@ class Summaries:
     findings: tuple[Sentence, ...]
     topics: tuple[TopicSummary, ...]
     unfounded: int = 0
+    remarks: tuple[Remark, ...] = ()
+    """Where a second model disagrees."""

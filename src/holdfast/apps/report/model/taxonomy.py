@@ -22,6 +22,8 @@ class Topic:
     name: str
     description: str
     subtopics: tuple[Subtopic, ...]
+    question: str = ""
+    """Which question it answers, where people were asked several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 A spreadsheet may calculate a cell that begins with `=`, `+`, `-` or `@` (in full width too), with
 blanks, quotation marks or invisible characters before it, and one that begins with a tab or a line
-break. Such a cell gets an apostrophe in front. Spreadsheets that separate with semicolons or tabs
-would also split a cell there and calculate the rest, so the same holds after `;`, tab and line
-break inside a cell, except for smileys.
+break. Such a cell gets an apostrophe in front; nothing inside a cell is ever changed. `quotes.csv`
+says which of its texts got one.
 
 `unguard` gives back exactly what was guarded: an apostrophe is only taken away where it would have
 been put. Columns of numbers are never guarded: they hold our own figures."""
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -22,22 +20,22 @@ Cell = str | int | float | None
 APOSTROPHE = "'"
 SIGNS = frozenset("=+-@")
 BREAKS = frozenset("\t\r\n")
-_SEPARATORS = re.compile(r"([;\t\r\n])")
 
 
 def guard(text: str) -> str:
     """The text as a cell that is only ever text."""
-    if _begins_badly(text):
-        text = APOSTROPHE + text
-    first, *rest = _SEPARATORS.split(text)
-    return first + "".join(APOSTROPHE + part if _continues_badly(part) else part for part in rest)
+    return APOSTROPHE + text if is_guarded(text) else text
+
+
+def is_guarded(text: str) -> bool:
+    """Whether a text gets an apostrophe in front: its beginning could be calculated."""
+    before, sign = _opening(text)
+    return bool(sign) or not BREAKS.isdisjoint(before)
 
 
 def unguard(cell: str) -> str:
     """What `guard` was given."""
-    first, *rest = _SEPARATORS.split(cell)
-    text = first + "".join(part[1:] if _is_guarded(part) else part for part in rest)
-    return text[1:] if text.startswith(APOSTROPHE) and _begins_badly(text[1:]) else text
+    return cell[1:] if cell.startswith(APOSTROPHE) and is_guarded(cell[1:]) else cell
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
@@ -54,30 +52,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> bytes:
     return out.getvalue().encode("utf-8-sig")
 
 
-def _is_guarded(part: str) -> bool:
-    return part.startswith(APOSTROPHE) and _continues_badly(part[1:])
-
-
-def _begins_badly(text: str) -> bool:
-    before, sign, _ = _opening(text)
-    return bool(sign) or not BREAKS.isdisjoint(before)
-
-
-def _continues_badly(part: str) -> bool:
-    _, sign, after = _opening(part)
-    return bool(sign) and not after.startswith(")")
-
-
-def _opening(text: str) -> tuple[str, str, str]:
-    """What a spreadsheet may skip at the beginning, the sign that follows (or nothing), and what
-    comes then."""
+def _opening(text: str) -> tuple[str, str]:
+    """What a spreadsheet may skip at the beginning, and the sign that follows, or nothing."""
     end = next((at for at, char in enumerate(text) if not _skipped(char)), len(text))
     sign = text[end : end + 1]
-    return (
-        text[:end],
-        sign if unicodedata.normalize("NFKC", sign)[:1] in SIGNS and sign else "",
-        text[end + 1 :],
-    )
+    is_sign = sign and unicodedata.normalize("NFKC", sign)[:1] in SIGNS
+    return text[:end], sign if is_sign else ""
 
 
 def _skipped(char: str) -> bool:

@@ -43,7 +43,7 @@ def markdown(report: Report) -> str:
         *_header(report),
         *_findings(report, numbers),
         *_contents(report),
-        *(block for topic in report.topics for block in _topic(topic, report, numbers)),
+        *_topics(report, numbers),
         *_cruxes(report, numbers),
         *_method(report),
     ]
@@ -86,6 +86,16 @@ def _contents(report: Report) -> Iterator[str]:
 
 
 # --- topics and claims ----------------------------------------------------------------------------
+
+
+def _topics(report: Report, numbers: dict[str, int]) -> Iterator[str]:
+    """All topics, under their questions where people were asked several."""
+    question = ""
+    for topic in report.topics:
+        if topic.question and topic.question != question:
+            question = topic.question
+            yield f"## *{escape(question)}*"
+        yield from _topic(topic, report, numbers)
 
 
 def _topic(topic: ReportTopic, report: Report, numbers: dict[str, int]) -> Iterator[str]:
@@ -194,6 +204,9 @@ def _method(report: Report) -> Iterator[str]:
     if method.notes:
         yield "### Limits"
         yield _list(escape(note) for note in method.notes)
+    if report.reviewer:
+        yield "### Second opinion"
+        yield _second_opinion(report)
     if method.prompts:
         yield "### Prompts"
         changed = {True: "customised", False: "default"}
@@ -201,6 +214,19 @@ def _method(report: Report) -> Iterator[str]:
             f"{escape(prompt.name)} ({changed[prompt.customised]}): {escape(prompt.text)}"
             for prompt in method.prompts
         )
+
+
+def _second_opinion(report: Report) -> str:
+    reviewer = escape(report.reviewer)
+    if not report.remarks:
+        return f"{reviewer} reviewed names and findings and disagrees with none."
+    numbers = {position.claim.id: position.claim.number for position in claim_positions(report)}
+    remarks = [
+        f"“{escape(remark.text)}”: {escape(remark.why)}"
+        + "".join(f" [{numbers[id]}]" for id in remark.cites if id in numbers)
+        for remark in report.remarks
+    ]
+    return f"{reviewer} disagrees here; a person should read:\n\n{_list(remarks)}"
 
 
 def _stages(report: Report) -> Iterator[str]:

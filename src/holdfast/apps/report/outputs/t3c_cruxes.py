@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from holdfast.apps.report.model.crux import Basis, Stance
-from holdfast.apps.report.model.document import Report, ReportCrux
+from holdfast.apps.report.model.crux import Basis
+from holdfast.apps.report.model.document import Matrix, Report, ReportCrux
+from holdfast.apps.report.model.stance import Stance
 from holdfast.apps.report.outputs.traversal import topic_names
 
 Json = dict[str, Any]
@@ -14,27 +16,42 @@ Json = dict[str, Any]
 
 def add_ons(report: Report) -> Json:
     """`subtopicCruxes`, `topicScores` and `speakerCruxMatrix`."""
-    speakers, called = _speakers(report), topic_names(report)
+    return crux_tables(
+        report.cruxes,
+        report.matrix,
+        (comment.speaker for comment in report.comments),
+        topic_names(report),
+        {topic.id: (topic.name, topic.people) for topic in report.topics},
+    )
+
+
+def crux_tables(
+    cruxes: Sequence[ReportCrux],
+    matrix: Matrix,
+    wrote: Iterable[str],
+    called: Mapping[str, str],
+    people: Mapping[str, tuple[str, int]],
+) -> Json:
+    """The same from its parts: who wrote, what ids are called, and by topic its name and how many
+    people speak in it."""
+    speakers = _speakers(cruxes, matrix, wrote)
     return {
-        "subtopicCruxes": [_crux(crux, speakers, called) for crux in report.cruxes],
-        "topicScores": _topic_scores(report),
-        "speakerCruxMatrix": _matrix(report, speakers, called),
+        "subtopicCruxes": [_crux(crux, speakers, called) for crux in cruxes],
+        "topicScores": _topic_scores(cruxes, people),
+        "speakerCruxMatrix": _matrix(cruxes, matrix, speakers, called),
     }
 
 
-def _speakers(report: Report) -> dict[str, str]:
+def _speakers(cruxes: Sequence[ReportCrux], matrix: Matrix, wrote: Iterable[str]) -> dict[str, str]:
     """Name → `id:name`. People who only voted come after those who wrote."""
-    wrote = (comment.speaker for comment in report.comments)
     counted = (
-        name
-        for crux in report.cruxes
-        for name in (*crux.agreeing, *crux.disagreeing, *crux.undecided)
+        name for crux in cruxes for name in (*crux.agreeing, *crux.disagreeing, *crux.undecided)
     )
-    names = dict.fromkeys(chain(wrote, counted, report.matrix.speakers))
+    names = dict.fromkeys(chain(wrote, counted, matrix.speakers))
     return {name: f"{number}:{name}" for number, name in enumerate(names)}
 
 
-def _crux(crux: ReportCrux, speakers: dict[str, str], called: dict[str, str]) -> Json:
+def _crux(crux: ReportCrux, speakers: Mapping[str, str], called: Mapping[str, str]) -> Json:
     return {
         "topic": called.get(crux.topic, crux.topic),
         "subtopic": called.get(crux.subtopic, crux.subtopic),
@@ -63,27 +80,34 @@ def _explanation(crux: ReportCrux) -> str:
     return crux.explanation
 
 
-def _topic_scores(report: Report) -> list[Json]:
+def _topic_scores(
+    cruxes: Sequence[ReportCrux], people: Mapping[str, tuple[str, int]]
+) -> list[Json]:
     scores = []
-    for topic in report.topics:
-        controversies = [crux.controversy for crux in report.cruxes if crux.topic == topic.id]
+    for topic, (name, speakers) in people.items():
+        controversies = [crux.controversy for crux in cruxes if crux.topic == topic]
         if controversies:
             mean = sum(controversies) / len(controversies)
-            counts = {"subtopicCount": len(controversies), "totalSpeakers": topic.people}
-            scores.append({"topic": topic.name, "averageControversy": mean, **counts})
+            counts = {"subtopicCount": len(controversies), "totalSpeakers": speakers}
+            scores.append({"topic": name, "averageControversy": mean, **counts})
     return scores
 
 
-def _matrix(report: Report, speakers: dict[str, str], called: dict[str, str]) -> Json:
-    cruxes = {crux.id: crux for crux in report.cruxes}
-    shown = [cruxes[id] for id in report.matrix.cruxes]
+def _matrix(
+    cruxes: Sequence[ReportCrux],
+    matrix: Matrix,
+    speakers: Mapping[str, str],
+    called: Mapping[str, str],
+) -> Json:
+    known = {crux.id: crux for crux in cruxes}
+    shown = [known[id] for id in matrix.cruxes]
     return {
-        "speakers": [speakers[name] for name in report.matrix.speakers],
+        "speakers": [speakers[name] for name in matrix.speakers],
         "cruxLabels": [
             f"{called.get(crux.topic, crux.topic)} → {called.get(crux.subtopic, crux.subtopic)}"
             for crux in shown
         ],
-        "matrix": [[_position(cell) for cell in row] for row in report.matrix.cells],
+        "matrix": [[_position(cell) for cell in row] for row in matrix.cells],
     }
 
 

@@ -1,4 +1,5 @@
-"""The report as tables: topics, claims, quotes, cruxes, the matrix, and what became of every row.
+"""The report as tables: topics, claims, quotes, cruxes, the matrix, opinion groups, and what became
+of every row.
 
 `claim_id` is the id of the claim in the report, after merging, in every table, so that quotes join
 with claims; the claim extracted from one comment alone is in `report.json`. `comment_id` is the
@@ -12,7 +13,8 @@ from collections.abc import Iterable, Iterator
 
 from holdfast.apps.report.model.comment import Fate, Row
 from holdfast.apps.report.model.document import Report
-from holdfast.apps.report.outputs.cells import Cell, table
+from holdfast.apps.report.model.stance import Stance
+from holdfast.apps.report.outputs.cells import Cell, is_guarded, table
 from holdfast.apps.report.outputs.traversal import claim_positions, quotes_of, topic_names
 
 BEGINNING = 200
@@ -20,7 +22,7 @@ BEGINNING = 200
 
 TOPICS = (
     "level", "topic_id", "topic", "subtopic_id", "subtopic", "description", "people", "claims",
-    "quotes", "comments", "controversy", "summary",
+    "quotes", "comments", "controversy", "summary", "question",
 )  # fmt: skip
 CLAIMS = (
     "claim_id", "number", "claim", "topic_id", "topic", "subtopic_id", "subtopic", "people",
@@ -28,12 +30,16 @@ CLAIMS = (
 )  # fmt: skip
 QUOTES = (
     "quote_id", "claim_id", "comment_id", "row", "speaker", "start", "end", "text", "topic",
-    "subtopic", "claim",
+    "subtopic", "claim", "guarded",
 )  # fmt: skip
 CRUXES = (
     "crux_id", "crux", "topic", "subtopic", "basis", "agree", "disagree", "unclear", "agreement",
     "disagreement", "controversy", "level", "explanation", "claim_ids", "agreeing", "disagreeing",
     "undecided",
+)  # fmt: skip
+GROUPS = (
+    "comment_id", "claim_id", "comment", "group", "people", "agrees", "disagrees", "passes",
+    "agreement", "gap", "marks", "shared",
 )  # fmt: skip
 ROWS = ("row", "comment_id", "fate", "reason", "topics", "claims", "quotes", "text")
 
@@ -46,6 +52,7 @@ def csv_files(report: Report, rows: Iterable[Row]) -> dict[str, bytes]:
         "quotes.csv": table(QUOTES, _quotes(report)),
         "cruxes.csv": table(CRUXES, _cruxes(report)),
         "crux_matrix.csv": table(("speaker", *report.matrix.cruxes), _matrix(report)),
+        "groups.csv": table(GROUPS, _groups(report)),
         "rows.csv": table(ROWS, _rows(report, rows)),
     }
 
@@ -62,7 +69,17 @@ def _topics(report: Report) -> Iterator[list[Cell]]:
             topic.comments,
             topic.controversy,
         ]
-        yield ["topic", topic.id, topic.name, "", "", topic.description, *counts, summary]
+        yield [
+            "topic",
+            topic.id,
+            topic.name,
+            "",
+            "",
+            topic.description,
+            *counts,
+            summary,
+            topic.question,
+        ]
         for subtopic in topic.subtopics:
             counts = [
                 subtopic.people,
@@ -80,6 +97,7 @@ def _topics(report: Report) -> Iterator[list[Cell]]:
                 subtopic.description,
                 *counts,
                 "",
+                topic.question,
             ]
 
 
@@ -118,6 +136,7 @@ def _quotes(report: Report) -> Iterator[list[Cell]]:
                 quote.speaker,
                 *span,
                 *path,
+                "yes" if is_guarded(quote.text) else "",
             ]
 
 
@@ -152,12 +171,41 @@ def _matrix(report: Report) -> Iterator[list[Cell]]:
         yield [speaker, *stances]
 
 
+def _groups(report: Report) -> Iterator[list[Cell]]:
+    """How each opinion group voted on each comment; `marks` and `shared` hold the stance of a
+    comment that tells the group from the others, or that all groups share."""
+    opinions, texts = report.opinions, {comment.id: comment.text for comment in report.comments}
+    claims = {
+        quote.comment: position.claim.id
+        for position in claim_positions(report)
+        for quote in position.claim.quotes
+    }
+    shared = {position.comment: str(position.stance) for position in opinions.shared}
+    marks = [{mark.comment: str(mark.stance) for mark in group.marks} for group in opinions.groups]
+    for voted in opinions.comments:
+        for at, (group, tally) in enumerate(zip(opinions.groups, voted.groups, strict=True)):
+            yield [
+                voted.comment,
+                claims.get(voted.comment, ""),
+                texts.get(voted.comment, ""),
+                group.id,
+                group.people,
+                tally.agrees,
+                tally.disagrees,
+                tally.passes,
+                round(tally.share(Stance.AGREE), 4),
+                voted.gap,
+                marks[at].get(voted.comment, ""),
+                shared.get(voted.comment, ""),
+            ]
+
+
 def _rows(report: Report, rows: Iterable[Row]) -> Iterator[list[Cell]]:
-    texts = {comment.row: comment.text for comment in report.comments}
+    texts = {comment.id: comment.text for comment in report.comments}
     failed = dict(report.method.failed)
-    figures = _figures_by_row(report)
+    figures = _figures_by_comment(report)
     for row in rows:
-        topics, claims, quotes = figures.get(row.row, ((), 0, 0))
+        topics, claims, quotes = figures.get(row.id, ((), 0, 0))
         reason = row.reason
         if row.fate == Fate.KEPT and not quotes:
             reason = (
@@ -165,21 +213,21 @@ def _rows(report: Report, rows: Iterable[Row]) -> Iterator[list[Cell]]:
                 if row.id in failed
                 else "no claim was found in it"
             )
-        text = _beginning(texts.get(row.row, row.text))
+        text = _beginning(texts.get(row.id, row.text))
         yield [row.row, row.id, str(row.fate), reason, "; ".join(topics), claims, quotes, text]
 
 
-def _figures_by_row(report: Report) -> dict[int, tuple[tuple[str, ...], int, int]]:
-    """Row → the topics that quote it, and how many claims and quotes rest on it."""
-    topics: dict[int, dict[str, None]] = {}
-    claims: dict[int, set[str]] = {}
-    quotes: dict[int, int] = {}
+def _figures_by_comment(report: Report) -> dict[str, tuple[tuple[str, ...], int, int]]:
+    """Comment → the topics that quote it, and how many claims and quotes rest on it."""
+    topics: dict[str, dict[str, None]] = {}
+    claims: dict[str, set[str]] = {}
+    quotes: dict[str, int] = {}
     for position in claim_positions(report):
         for quote in position.claim.quotes:
-            topics.setdefault(quote.row, {})[position.topic.name] = None
-            claims.setdefault(quote.row, set()).add(position.claim.id)
-            quotes[quote.row] = quotes.get(quote.row, 0) + 1
-    return {row: (tuple(topics[row]), len(claims[row]), count) for row, count in quotes.items()}
+            topics.setdefault(quote.comment, {})[position.topic.name] = None
+            claims.setdefault(quote.comment, set()).add(position.claim.id)
+            quotes[quote.comment] = quotes.get(quote.comment, 0) + 1
+    return {id: (tuple(topics[id]), len(claims[id]), count) for id, count in quotes.items()}
 
 
 def _beginning(text: str) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.model.remark import RemarkKind
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER
 from holdfast.apps.report.outputs.traversal import claim_positions, quotes
@@ -15,6 +16,7 @@ from holdfast.apps.report.outputs.validation_figures import (
     coverage_problems,
     funnel_problems,
 )
+from holdfast.apps.report.outputs.validation_opinions import opinion_problems
 
 
 def problems(report: Report) -> list[str]:
@@ -95,6 +97,22 @@ def _unfounded(text_name: str, sentences: Iterable[Sentence], known: set[str]) -
                 )
 
 
+def _remarks(report: Report) -> Iterator[str]:
+    """A remark is about a name or a finding that is there, and cites claims that are."""
+    claims = {position.claim.id for position in claim_positions(report)}
+    known = {
+        *(topic.id for topic in report.topics),
+        *(subtopic.id for topic in report.topics for subtopic in topic.subtopics),
+    }
+    for remark in report.remarks:
+        is_finding = remark.kind == RemarkKind.FINDING
+        numbers = {str(number) for number in range(1, len(report.findings) + 1)}
+        if remark.about not in (numbers if is_finding else known):
+            yield f"A remark is about the {remark.kind} {remark.about!r}, which is not there."
+        for id in set(remark.cites) - claims:
+            yield f"The remark on {_short(remark.text)} cites claim {id!r}, which is not there."
+
+
 def _order(report: Report) -> Iterator[str]:
     """The topic for the rest is last."""
     if any(topic.id == OTHER for topic in report.topics[:-1]):
@@ -114,9 +132,11 @@ CHECKS: tuple[Callable[[Report], Iterable[str]], ...] = (
     _quotes,
     _claims,
     _sentences,
+    _remarks,
     _order,
     count_problems,
     funnel_problems,
     coverage_problems,
     crux_problems,
+    opinion_problems,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from holdfast.apps.report.model.crux import Stance, controversy, level
+from holdfast.apps.report.model.crux import controversy, level
 from holdfast.apps.report.model.document import Report, ReportCrux
+from holdfast.apps.report.model.stance import Stance
 from holdfast.apps.report.outputs.traversal import claim_positions
 
 ROUNDING = 0.0001

@@ -108,9 +108,9 @@ def _left_out_problems(report: Report) -> Iterator[str]:
     missing = report.counts.rows - report.counts.comments
     if len(report.left_out) > missing:
         yield f"{len(report.left_out)} rows are listed as left out, but only {missing} were."
-    kept = {comment.row for comment in report.comments}
+    kept = {comment.id for comment in report.comments}
     for row in report.left_out:
-        if row.fate == Fate.KEPT or row.row in kept:
+        if row.fate == Fate.KEPT or row.id in kept:
             yield f"Row {row.row} is listed as left out although it is in the report."
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
 
 from holdfast.apps.report.model.crux import Basis
 from holdfast.apps.report.model.document import ReportCrux
+from holdfast.apps.report.opinions import at_least
 from holdfast.apps.report.page.charts.swarm import Swarm, swarm
 from holdfast.apps.report.page.content import PageContent, PlacedClaim
 
@@ -16,7 +16,6 @@ LOW = 30
 IN_STRIP = 250
 IN_LIST = 5
 WIDE, NARROW = 720, 330
-_SURE = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +87,6 @@ class Agreement:
     def _first(self, score: Callable[[Opinion], float]) -> list[Opinion]:
         ranked = sorted(self.opinions, key=lambda opinion: (-score(opinion), opinion.anchor))
         return [opinion for opinion in ranked if score(opinion) > 0][:IN_LIST]
-
-
-def at_least(count: int, people: int) -> float:
-    """The lower end of Wilson's interval for a share: few votes rank behind many, whatever their
-    share."""
-    if not people or not count:
-        return 0.0
-    share, weight = count / people, _SURE**2 / people
-    spread = _SURE * sqrt((share * (1 - share) + weight / 4) / people)
-    return max(0.0, (share + weight / 2 - spread) / (1 + weight))
 
 
 def _of_claim(placed: PlacedClaim) -> Opinion:

@@ -20,6 +20,7 @@ from holdfast.apps.report.model.document import (
     ReportSubtopic,
     ReportTopic,
 )
+from holdfast.apps.report.model.remark import RemarkKind
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER
 from holdfast.apps.report.page.anchors import Anchors
@@ -113,12 +114,30 @@ class PageContent:
             else "cruxes"
         )
 
+    def person(self, name: str) -> str:
+        """A name as readers see it: a bare number becomes "Participant 305"."""
+        return self.translations("participant", id=name) if name.isdecimal() else name
+
     def colour(self, topic: str) -> int:
         """1 to 12 for topics, by their order; 0 for what fits nowhere."""
         return self._colours.get(topic, 0)
 
     def cited(self, claims: Iterable[str]) -> list[PlacedClaim]:
         return [self.claims[id] for id in dict.fromkeys(claims) if id in self.claims]
+
+    def topics_by_question(self) -> list[tuple[str, list[ReportTopic]]]:
+        """The topics in sections: one for each question, or one for all."""
+        sections: dict[str, list[ReportTopic]] = {}
+        for topic in self.topics:
+            sections.setdefault(topic.question, []).append(topic)
+        return list(sections.items())
+
+    def is_disputed(self, finding: int) -> bool:
+        """Whether a second model disagrees with a finding, by its number from 1."""
+        return any(
+            remark.kind == RemarkKind.FINDING and remark.about == str(finding)
+            for remark in self.report.remarks
+        )
 
     def claims_beside(self, finding: Sentence) -> list[PlacedClaim]:
         """The claims that are shown beside a finding: the first ones it rests on and does not

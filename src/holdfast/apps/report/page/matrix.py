@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.apps.report.model.crux import Stance
 from holdfast.apps.report.model.document import Matrix, ReportCrux
+from holdfast.apps.report.model.stance import Stance
 from holdfast.apps.report.page.charts.order import by_likeness
 from holdfast.apps.report.page.content import PageContent
 

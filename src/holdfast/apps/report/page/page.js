@@ -97,14 +97,14 @@ function startSwitch(group) {
 }
 
 function sortTopics(order) {
-  const list = one(".topic-list");
   const name = (topic) => one("h3", topic).textContent;
   const compare =
     order === "name"
       ? (a, b) => name(a).localeCompare(name(b), locale)
       : (a, b) => b.dataset[order] - a.dataset[order];
   const isOther = (topic) => topic.id === "t-other";
-  list.append(...all(".topic", list).sort((a, b) => isOther(a) - isOther(b) || compare(a, b)));
+  for (const list of all(".topic-list"))
+    list.append(...all(".topic", list).sort((a, b) => isOther(a) - isOther(b) || compare(a, b)));
 }
 
 // --- theme ----------------------------------------------------------------------------------------------------
@@ -512,7 +512,7 @@ for (const place of entries.keys()) if (place) spy.observe(place);
 
 /** Closed boxes print as they are; those that belong to the chosen depth are opened, and closed again after. */
 function openForPrint() {
-  const depth = root.dataset.print ?? "topics";
+  const depth = root.dataset.print ?? "summary";
   const kinds = { summary: ".as-table", topics: ".subtopic, .as-table", everything: "details" };
   openForPrint.opened = all(kinds[depth]).filter((box) => !box.open);
   for (const box of openForPrint.opened) box.open = true;

@@ -14,6 +14,7 @@ from holdfast.apps.report.page.content import CARDS_SHOWN, PageContent, alike
 from holdfast.apps.report.page.escaping import cleaned, moment
 from holdfast.apps.report.page.matrix import GLYPHS, table
 from holdfast.apps.report.page.method import funnel
+from holdfast.apps.report.page.opinions import OpinionLandscape
 from holdfast.apps.report.page.overview_charts import UNITS, OverviewCharts
 from holdfast.apps.report.page.people import FEWEST, codes, groups
 from holdfast.apps.report.page.quote_marks import marked
@@ -35,6 +36,7 @@ def render_page(report: Report) -> str:
             charts=charts,
             traits=traits,
             agreement=Agreement(content),
+            opinions=OpinionLandscape(content),
             matrix=table(report.matrix, content),
             data=script_data(content, charts, traits),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.apps.report.reading.notes import Note, Notes
 from holdfast.apps.report.reading.table import UnreadableRow
@@ -154,6 +154,21 @@ class Columns:
     disagrees: int | None
     passes: int | None
     moderated: int | None
+    questions: tuple[tuple[int, str], ...] = ()
+    """Where the answers to each question stand; empty where there is one column of comments."""
+    question: int = 0
+    """Which of the questions `comment` answers, from 1; 0 where there are none."""
+
+    def by_question(self) -> tuple[Columns, ...]:
+        """The same columns for each question; themselves where there are none."""
+        return tuple(
+            replace(self, comment=index, question=number)
+            for number, (index, _) in enumerate(self.questions, 1)
+        ) or (self,)
+
+    @property
+    def asked(self) -> str:
+        return self.questions[self.question - 1][1] if self.question else ""
 
     def fit(self, cells: list[str], notes: Notes) -> list[str] | UnreadableRow:
         """A row as wide as the header. Where a comment in the last column was cut at its commas,
@@ -182,31 +197,62 @@ class Columns:
 
 
 def find_columns(
-    names: Sequence[str], overrides: Mapping[str, str], filename: str, separator: str = ""
+    names: Sequence[str],
+    overrides: Mapping[str, str],
+    filename: str,
+    separator: str = "",
+    questions: Sequence[str] = (),
 ) -> Columns:
     """What each column is for. Raises InvalidInput with the columns there are when none holds
-    comments."""
+    comments. Without one, columns that are called like a question are `questions`."""
     roles = _roles(names, overrides, filename)
+    asked = _questions(names, roles, filename, questions)
+    if asked:
+        roles["comment"] = asked[0][0]
     if "comment" not in roles:
         raise InvalidInput(
             f"{filename} has no column of comments that could be recognised. Columns found: "
             f"{listed(names)}. "
             "Say which one it is: --column comment=NAME."
         )
-    others = [(index, name) for index, name in enumerate(names) if index not in roles.values()]
+    used = {*roles.values(), *(index for index, _ in asked)}
+    others = [(index, name) for index, name in enumerate(names) if index not in used]
     return Columns(
-        names={role: names[index] for role, index in roles.items()},
+        names={role: names[index] for role, index in roles.items()}
+        | ({"comment": " | ".join(name for _, name in asked)} if asked else {}),
         facets=tuple(others[:MOST_FACETS]),
         surplus=tuple(name for _, name in others[MOST_FACETS:]),
         width=len(names),
         separator=separator,
         comment=roles["comment"],
         **{role: roles.get(role) for role in ALIASES if role != "comment"},
+        questions=tuple(asked) if len(asked) > 1 else (),
+        question=0,
     )
 
 
-def has_comments(names: Sequence[str], overrides: Mapping[str, str]) -> bool:
+def _questions(
+    names: Sequence[str], roles: Mapping[str, int], filename: str, wanted: Sequence[str]
+) -> list[tuple[int, str]]:
+    """The columns that each answer a question: those that were said, else those called so."""
+    if wanted:
+        found = [_overridden("comment", name, names, filename) for name in wanted]
+        return [(index, names[index]) for index in dict.fromkeys(found)]
+    if "comment" in roles:
+        return []
+    return [(index, name) for index, name in enumerate(names) if is_question(name)]
+
+
+def is_question(name: str) -> bool:
+    return name.rstrip(" *\"'”’").endswith(("?", "？", "؟"))
+
+
+def has_comments(
+    names: Sequence[str], overrides: Mapping[str, str], questions: Sequence[str] = ()
+) -> bool:
     """Whether these could be the names of columns of a table of comments."""
+    if questions or any(map(is_question, names)):
+        return True
     aliases = [overrides["comment"]] if "comment" in overrides else ALIASES["comment"]
     return not {_key(name) for name in names}.isdisjoint(map(_key, aliases))
 

@@ -9,12 +9,19 @@ from collections.abc import Callable, Iterable, Iterator
 from holdfast.apps.report.reading.dialect import ONE_COLUMN, Dialect, dialect_of
 from holdfast.apps.report.reading.encoding import text_of
 from holdfast.apps.report.reading.formats import CSV, TSV
-from holdfast.apps.report.reading.lines import RecordTooLong, RewindableLines
+from holdfast.apps.report.reading.lines import (
+    LONGEST_LINE,
+    LONGEST_RECORD,
+    RecordTooLong,
+    RewindableLines,
+)
 from holdfast.apps.report.reading.notes import Note, Notes
 from holdfast.apps.report.reading.quote_repair import QuoteRepair
 from holdfast.apps.report.reading.survey import FileSurvey
 from holdfast.apps.report.reading.table import MOST_COLUMNS, Table, UnreadableRow, column_names
 from holdfast.errors import InvalidInput
+
+csv.field_size_limit(LONGEST_LINE + LONGEST_RECORD)  # Python's own is 131,072 for all of a process
 
 
 class DelimitedFile:

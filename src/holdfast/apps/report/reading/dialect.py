@@ -27,7 +27,7 @@ class Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _DialectLook:
     separator: str
     known: bool
     even: float
@@ -52,7 +52,9 @@ def dialect_of(text: str, is_table: Callable[[list[str]], bool]) -> Dialect:
     return Dialect(best.separator, _is_padded(text, best.separator))
 
 
-def _look(lines: list[str], separator: str, is_table: Callable[[list[str]], bool]) -> _Look | None:
+def _look(
+    lines: list[str], separator: str, is_table: Callable[[list[str]], bool]
+) -> _DialectLook | None:
     try:
         rows = [row for row in islice(csv.reader(lines, delimiter=separator), _LOOK) if row]
     except csv.Error:  # a cell longer than the module reads: a row or two will do
@@ -60,7 +62,7 @@ def _look(lines: list[str], separator: str, is_table: Callable[[list[str]], bool
     if not rows or len(rows[0]) < 2:
         return None
     width = len(rows[0])
-    return _Look(
+    return _DialectLook(
         separator, is_table(rows[0]), sum(len(row) == width for row in rows) / len(rows), width
     )
 

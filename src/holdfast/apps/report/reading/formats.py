@@ -19,6 +19,8 @@ _REFUSED = (
         "is an old or an encrypted Excel file: save it as .xlsx, without a password",
     ),
 )
+_CONTROLS = bytes(code for code in range(32) if code not in (9, 10, 12, 13, 27))
+FEWEST_CONTROLS, MOST_CONTROLS = 32, 0.05
 _DOCUMENT = re.compile(r'\s*(\{\s*"|\[\s*[\[{"\]])')
 
 
@@ -29,6 +31,19 @@ def is_workbook(head: bytes, filename: str) -> bool:
         if head.startswith(magic):
             raise InvalidInput(f"{filename} {remedy}.")
     return head.startswith(b"PK\x03\x04")
+
+
+def check_text(head: bytes, encoding: str, filename: str) -> None:
+    """Raise InvalidInput for a file that is no text at all: one byte in twenty is a control
+    character. A few in a table are read as they are."""
+    if encoding.startswith(("utf-16", "utf-32")):
+        return
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    if controls > max(FEWEST_CONTROLS, MOST_CONTROLS * len(head)):
+        raise InvalidInput(
+            f"{filename} is a binary file, not a table of text: save the comments as .csv, .tsv, "
+            ".json, .jsonl or .xlsx."
+        )
 
 
 def format_of(text: str, filename: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -88,15 +88,41 @@ def _parsed(text: str, filename: str) -> Any:
 
 def _rows_in(document: Any, filename: str) -> list[Any]:
     if isinstance(document, dict):
-        records = next(
-            (document[name] for name in _LISTS if isinstance(document.get(name), list)), None
-        )
+        records = _list_in(document)
         return [document] if records is None else _untagged(records)
     if isinstance(document, list):
         return document
     raise InvalidInput(
         f"{filename} holds a single JSON value; a list of objects or of strings is needed."
     )
+
+
+def _list_in(document: dict[str, Any], depth: int = 3) -> list[Any] | None:
+    """The list that is likeliest to be the rows: under one of the usual names, inside an object
+    that has one, or else the longest list of objects."""
+    named = [document[name] for name in _LISTS if name in document]
+    others = [value for name, value in document.items() if name not in _LISTS]
+    for value in named:
+        if isinstance(value, list):
+            return value
+    if depth:
+        for value in (*named, *others):
+            if isinstance(value, dict) and (records := _list_in(value, depth - 1)) is not None:
+                return records
+    return _list_of_objects(others)
+
+
+def _list_of_objects(values: Sequence[Any]) -> list[Any] | None:
+    """The longest list of objects, whatever its name; none beside a text, which makes the whole
+    object a row."""
+    if any(isinstance(value, str) and " " in value.strip() for value in values):
+        return None
+    lists = [
+        value
+        for value in values
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value)
+    ]
+    return max(lists, key=len, default=None)
 
 
 def _untagged(records: list[Any]) -> list[Any]:
@@ -118,9 +144,20 @@ def _record_on(line: str) -> Record:
 
 
 def _record(value: Any) -> Record:
-    if isinstance(value, dict | str):
+    if isinstance(value, dict):
+        return dict(_flattened(value))
+    if isinstance(value, str):
         return value
     return UnreadableRow("neither an object nor a string", _string(value))
+
+
+def _flattened(fields: dict[str, Any], path: str = "", depth: int = 3) -> Iterator[tuple[str, Any]]:
+    """Objects inside a row become columns of their own: `comment.text`, `author.name`."""
+    for name, value in fields.items():
+        if isinstance(value, dict) and value and depth:
+            yield from _flattened(value, f"{path}{name}.", depth - 1)
+        else:
+            yield f"{path}{name}", value
 
 
 def _keys(records: Iterable[Record]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TextIO
 from holdfast.apps.report.reading.notes import Note, Notes
 
 LONGEST_LINE = 4_000_000
-LONGEST_RECORD = 1_000_000
+LONGEST_RECORD = 4_000_000
 """Characters of a record with several lines. A quote that is open for longer was never meant to
 be."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from holdfast.apps.report.reading.csv_tables import delimited_table
 from holdfast.apps.report.reading.encoding import encoding_of, text_of
-from holdfast.apps.report.reading.formats import format_of, is_workbook
+from holdfast.apps.report.reading.formats import check_text, format_of, is_workbook
 from holdfast.apps.report.reading.json_tables import document_table, lines_table
 from holdfast.apps.report.reading.survey import FileSurvey
 from holdfast.apps.report.reading.table import MOST_COLUMNS, Table
@@ -30,6 +30,7 @@ def open_table(
     if is_workbook(survey.head, filename):
         return workbook_table(opener, filename, is_table)
     encoding = encoding_of(survey)
+    check_text(survey.head, encoding, filename)
     with text_of([survey.head], encoding) as text:
         head = text.read()
     match format_of(head, filename):

@@ -14,7 +14,7 @@ import re
 from holdfast.apps.report.reading.lines import RecordTooLong, RewindableLines
 from holdfast.apps.report.reading.table import UnreadableRow
 
-PATIENCE = 20
+MAX_UNREPAIRED = 20
 """How often a closing quote is looked for in vain before a file is read line by line, …"""
 TRIES = 50
 """… and in how many lines with quotes, …"""
@@ -28,7 +28,7 @@ class QuoteRepair:
     def __init__(self, lines: RewindableLines, separator: str) -> None:
         self._lines = lines
         self._separator = separator
-        self._patience = PATIENCE
+        self._repairs_left = MAX_UNREPAIRED
 
     def cells(self, width: int | None) -> list[str] | UnreadableRow:
         """The row that begins with the first line of the record; lines that do not belong to it are
@@ -52,11 +52,11 @@ class QuoteRepair:
         return cells if cells and len(cells) == (width or len(cells)) else None
 
     def _over_lines(self, first: str, width: int | None) -> list[str] | None:
-        if self._patience <= 0:
+        if self._repairs_left <= 0:
             return None
         cells = self._search(first, width)
         if cells is None:
-            self._patience -= 1
+            self._repairs_left -= 1
             self._lines.back_to(1)
         return cells
 

@@ -7,9 +7,10 @@ when it may hold more comments than one report takes. Nothing is held but a few 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 
 from holdfast.apps.report.model.comment import Comment, Fate, Row, Source
 from holdfast.apps.report.reading.columns import Columns, find_columns, has_comments
@@ -24,6 +25,7 @@ from holdfast.apps.report.reading.sampling import largest_kept
 from holdfast.apps.report.reading.screening import Screen, Verdict
 from holdfast.apps.report.reading.survey import FileSurvey, survey
 from holdfast.apps.report.reading.table import Table, UnreadableRow
+from holdfast.errors import InvalidInput
 
 BEGINNING = 120
 """Characters of a comment that are shown where it was left out."""
@@ -35,6 +37,8 @@ class ReadingOptions:
     does not."""
 
     columns: dict[str, str] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+    """Columns that each hold the answers to one question: a comment for each answer."""
     mask: bool = False
     """Mask personal data in the text of comments."""
     max_characters: int = 10_000
@@ -62,7 +66,7 @@ class CommentReader:
     def __iter__(self) -> Iterator[tuple[Row, Comment | None]]:
         self._last = reading = _Pass(self._columns, self._options, self._largest)
         for number, cells in enumerate(self._table.rows(reading.notes), 1):
-            yield reading.read(number, cells)
+            yield from reading.read(number, cells)
 
     @cached_property
     def source(self) -> Source:
@@ -88,7 +92,7 @@ class CommentReader:
     @property
     def people(self) -> int:
         """How many different people made the comments that were kept."""
-        return self._last.anonymous + self._last.people.count if self._last else 0
+        return self._last.people.count if self._last else 0
 
     @property
     def fates(self) -> dict[str, int]:
@@ -104,26 +108,31 @@ class CommentReader:
 
     @cached_property
     def _table(self) -> Table:
-        is_table = partial(has_comments, overrides=self._options.columns)
+        is_table = partial(
+            has_comments, overrides=self._options.columns, questions=self._options.questions
+        )
         return open_table(self._open, self._shown_name, self._survey, is_table)
 
     @cached_property
     def _columns(self) -> Columns:
         return find_columns(
-            self._table.columns, self._options.columns, self._shown_name, self._table.separator
+            self._table.columns,
+            self._options.columns,
+            self._shown_name,
+            self._table.separator,
+            self._options.questions,
         )
 
     @cached_property
     def _largest(self) -> int | None:
         """The largest weight that is kept, None where all are: found by judging all rows once
         without keeping them."""
-        if self._table.bound <= self._options.max_comments:
+        answers = max(1, len(self._columns.questions))
+        if answers * self._table.bound <= self._options.max_comments:
             return None
         trial = _Pass(self._columns, self._options, None)
-        weights = map(trial.weight, self._table.rows(trial.notes))
-        return largest_kept(
-            (weight for weight in weights if weight is not None), self._options.max_comments
-        )
+        weights = chain.from_iterable(map(trial.weights, self._table.rows(trial.notes)))
+        return largest_kept(weights, self._options.max_comments)
 
     def _about_file(self) -> list[str]:
         encoding, surplus = self._table.encoding, self._columns.surplus
@@ -137,11 +146,31 @@ class CommentReader:
         return "The input" if self._filename in ("", "-") else self._filename
 
 
+def check_not_empty(reader: CommentReader, filename: str) -> None:
+    """Raise InvalidInput if no row can be analysed, with what became of the rows there are. Reads
+    no further than the first comment that can."""
+    if any(comment is not None for _, comment in reader):
+        return
+    raise InvalidInput(nothing_in(filename, reader.fates))
+
+
+def nothing_in(filename: str, fates: Mapping[str, int]) -> str:
+    rows = sum(fates.values())
+    if not rows:
+        return f"{filename} has a header and no rows: there is nothing to report on."
+    kinds = ", ".join(f"{count:,} {fate}" for fate, count in fates.items())
+    return (
+        f"{filename} has {rows:,} rows and no comment that can be analysed ({kinds}): a comment "
+        "needs words. Is it the right column? --column comment=NAME says which one it is."
+    )
+
+
 class _Pass:
     """One pass over the rows, and all that is counted on the way."""
 
     def __init__(self, columns: Columns, options: ReadingOptions, largest: int | None) -> None:
         self._columns = columns
+        self._by_question = columns.by_question()
         self._options = options
         self._largest = largest
         reason = (
@@ -154,45 +183,59 @@ class _Pass:
         self._heeds_moderators = columns.moderated is not None and not options.keep_moderated
         self._ids = Ids(columns, self.notes)
         self.people = HashSet()
-        self.anonymous = self.kept = 0
+        self.kept = 0
         self.left_out: Counter[Fate] = Counter()
         self.sample = LanguageSample()
 
-    def weight(self, cells: list[str] | UnreadableRow) -> int | None:
-        """What decides whether a row is taken when there are too many; None for a row that is left
-        out anyway."""
+    def weights(self, cells: list[str] | UnreadableRow) -> Iterator[int]:
+        """What decides whether comments of a row are taken when there are too many; nothing for
+        those that are left out anyway."""
         cells = self._fitted(cells)
         if isinstance(cells, UnreadableRow):
-            return None
-        verdict = self._judge(cells, speaker_of(cells, self._columns))
-        return verdict.weight if verdict.fate is Fate.KEPT else None
+            return
+        for columns in self._by_question:
+            verdict = self._judge(cells, speaker_of(cells, columns), columns)
+            if verdict.fate is Fate.KEPT:
+                yield verdict.weight
 
-    def read(self, number: int, cells: list[str] | UnreadableRow) -> tuple[Row, Comment | None]:
+    def read(
+        self, number: int, cells: list[str] | UnreadableRow
+    ) -> Iterator[tuple[Row, Comment | None]]:
+        """What becomes of a row: one comment, or one for each question."""
         cells = self._fitted(cells)
         if isinstance(cells, UnreadableRow):
             broken = Verdict(Fate.BROKEN, cells.reason)
-            return self._left_out(number, self._ids.of(None, number), broken, cells.text), None
-        id, text = self._ids.of(cells, number), cells[self._columns.comment]
+            yield self._left_out(number, self._ids.of(None, number), broken, cells.text), None
+            return
+        id = self._ids.of(cells, number)
+        for columns in self._by_question:
+            own = f"{id}-q{columns.question}" if columns.question else id
+            yield self._comment(number, own, cells, columns)
+
+    def _comment(
+        self, number: int, id: str, cells: list[str], columns: Columns
+    ) -> tuple[Row, Comment | None]:
+        text = cells[columns.comment]
         if "\ufffd" in text:
             self.notes[Note.UNREADABLE] += 1
-        speaker = speaker_of(cells, self._columns)
-        verdict = self._limited(self._judge(cells, speaker))
+        speaker = speaker_of(cells, columns)
+        verdict = self._limited(self._judge(cells, speaker, columns))
         if verdict.fate is not Fate.KEPT:
             return self._left_out(number, id, verdict, text), None
-        self._count_kept(text, speaker)
+        self._count_kept(text, speaker or f"Anonymous #{number}")
         shown = masked(text) if self._options.mask else text
-        return Row(number, id, Fate.KEPT), comment_of(
-            id, number, shown, speaker, cells, self._columns
-        )
+        return Row(number, id, Fate.KEPT), comment_of(id, number, shown, speaker, cells, columns)
 
     def _fitted(self, cells: list[str] | UnreadableRow) -> list[str] | UnreadableRow:
         if isinstance(cells, UnreadableRow) or len(cells) == self._columns.width:
             return cells
         return self._columns.fit(cells, self.notes)
 
-    def _judge(self, cells: list[str], speaker: str) -> Verdict:
-        moderated = self._heeds_moderators and is_moderated_out(cells, self._columns)
-        return self._screen.judge(cells[self._columns.comment], speaker, moderated)
+    def _judge(self, cells: list[str], speaker: str, columns: Columns) -> Verdict:
+        """The same words in answer to another question are no repetition."""
+        moderated = self._heeds_moderators and is_moderated_out(cells, columns)
+        whose = f"{columns.asked}\x1f{speaker}" if speaker and columns.question else speaker
+        return self._screen.judge(cells[columns.comment], whose, moderated)
 
     def _limited(self, verdict: Verdict) -> Verdict:
         if (
@@ -206,10 +249,7 @@ class _Pass:
     def _count_kept(self, text: str, speaker: str) -> None:
         self.kept += 1
         self.sample.add(text)
-        if speaker:
-            self.people.add(hash(speaker))
-        else:
-            self.anonymous += 1
+        self.people.add(hash(speaker))
 
     def _left_out(self, number: int, id: str, verdict: Verdict, text: str) -> Row:
         self.left_out[verdict.fate] += 1

@@ -85,6 +85,7 @@ def comment_of(
             for at, name in columns.facets
             if (value := cells[at].strip()[:LONGEST_FACET])
         },
+        question=columns.asked,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
 from holdfast.apps.report.model.comment import Votes
 from holdfast.apps.report.reading.columns import listed
@@ -10,6 +10,7 @@ from holdfast.apps.report.reading.notes import Notes
 from holdfast.apps.report.reading.opening import open_table
 from holdfast.apps.report.reading.survey import survey
 from holdfast.apps.report.reading.table import Table, UniqueNames
+from holdfast.apps.report.reading.vote_fit import check_columns
 from holdfast.errors import InvalidInput
 
 LARGEST_MATRIX = 200_000_000
@@ -19,15 +20,23 @@ _PARTICIPANT = ("participant", "participant-id", "voter-id", "voter")
 _VOTES = {"1": 1, "1.0": 1, "+1": 1, "0": 0, "0.0": 0, "-0": 0, "-1": -1, "-1.0": -1}
 
 
-def read_votes(chunks: Iterable[bytes], filename: str, comment_ids: Container[str]) -> Votes:
+def read_votes(
+    chunks: Iterable[bytes],
+    filename: str,
+    comment_ids: Container[str],
+    all_ids: Collection[str] | None = None,
+) -> Votes:
     """Who voted how on the comments that are known; other columns, and cells that are no votes, are
-    passed over."""
+    passed over. With `all_ids`, those of rows that were left out as well, a matrix of another
+    conversation is an error."""
     parts = list(_bounded(chunks, filename))
 
     def is_table(names: Sequence[str]) -> bool:
         return any(name.strip() in comment_ids for name in names)
 
     table = open_table(lambda: parts, filename, survey(parts), is_table, MOST_COMMENTS)
+    if all_ids is not None:
+        check_columns(table.columns, all_ids, filename)
     return _votes(table, _participant_column(table), comment_ids, filename)
 
 

@@ -21,7 +21,7 @@ from holdfast.apps.report.testing.brain_topics import (
     wanted_topics,
 )
 from holdfast.apps.report.testing.brain_words import sentences, stated, words
-from holdfast.testing.fakellm.minimal import smallest
+from holdfast.testing.fakellm.brains import smallest
 
 DATA = re.compile(r"<data>\n(.*)\n</data>", re.DOTALL)
 NUMBER = re.compile(r"exactly (\d+) topics")
@@ -51,6 +51,8 @@ class ReportBrain:
             "summaries": self.summaries,
             "overview": self.overview,
             "crux": self.crux,
+            "review_names": self.review_names,
+            "review_findings": self.review_findings,
         }
 
     def answer(self, task: str, system: str, text: str, schema: dict[str, Any]) -> Any:
@@ -63,9 +65,9 @@ class ReportBrain:
     # --- topics -----------------------------------------------------------------------------------
 
     def clustering(self, data: Any, system: str) -> Any:
-        asked = NUMBER.search(system)
+        wanted = NUMBER.search(system)
         comments = [words(text) for text in data["comments"]]
-        number = int(asked[1]) if asked else max(2, min(8, len(comments) // 6))
+        number = int(wanted[1]) if wanted else max(2, min(8, len(comments) // 6))
         return {
             "topics": [
                 *wanted_topics(system),
@@ -87,9 +89,9 @@ class ReportBrain:
                 ]
         for topic in topics.values():
             topic["subtopics"] = topic["subtopics"][:4]
-        asked = NUMBER.search(system)
+        number = NUMBER.search(system)
         best = sorted(weights, key=lambda name: (-weights[name], name))[
-            : int(asked[1]) if asked else 10
+            : int(number[1]) if number else 10
         ]
         return {
             "topics": [
@@ -135,8 +137,10 @@ class ReportBrain:
 
     def claims(self, comment: Any, keywords: dict[str, set[str]]) -> list[Any]:
         def about(quote: str) -> str:
-            said = set(words(quote))
-            return max(comment["subtopics"], key=lambda id: len(said & keywords.get(id, set())))
+            quoted_words = set(words(quote))
+            return max(
+                comment["subtopics"], key=lambda id: len(quoted_words & keywords.get(id, set()))
+            )
 
         quotes = [quote for quote in sentences(comment["text"]) if len(quote) > 8][:MOST_CLAIMS]
         return [
@@ -182,6 +186,15 @@ class ReportBrain:
     def overview(self, data: Any, system: str) -> Any:
         by_topic = [topic["claims"][:2] for topic in data["topics"] if topic["claims"]]
         return {"sentences": [_cited(claims) for claims in by_topic[:8]]}
+
+    def review_names(self, data: Any, system: str) -> Any:
+        """A name fits if one of its words is in a claim under it."""
+        return {"groups": [_judged(group, "fits", group["name"]) for group in data["groups"]]}
+
+    def review_findings(self, data: Any, system: str) -> Any:
+        return {
+            "findings": [_judged(finding, "holds", finding["text"]) for finding in data["findings"]]
+        }
 
     def crux(self, data: Any, system: str) -> Any:
         """The first claim; who denies something disagrees, who made it agrees."""
@@ -235,6 +248,14 @@ def _pairs(claims: Sequence[Any]) -> Iterator[Sequence[Any]]:
 def _cited(claims: Sequence[Any]) -> Any:
     statements = "; others add: ".join(claim["statement"].rstrip(".。!?") for claim in claims)
     return {"text": f"People say: {statements}.", "claims": [claim["number"] for claim in claims]}
+
+
+def _judged(entry: Any, verdict: str, text: str) -> Any:
+    claim_words = {word for claim in entry["claims"] for word in words(claim["statement"])}
+    right = bool(claim_words & set(words(text)))
+    numbers = [] if right else [claim["number"] for claim in entry["claims"]]
+    why = "" if right else "None of its words is in the claims."
+    return {"id": entry["id"], "claims": numbers, "why": why, verdict: right}
 
 
 def _chance(text: str) -> int:

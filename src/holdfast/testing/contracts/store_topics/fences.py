@@ -14,13 +14,13 @@ from holdfast.model.commands import (
     SaveProgress,
     Settle,
 )
-from holdfast.testing.contracts.store_topics.scene import (
+from holdfast.testing.contracts.store_topics.harness import (
     TTL,
-    Scene,
+    StoreHarness,
     StoreTopics,
     a_checkpoint,
     an_error,
-    story,
+    store_test,
 )
 
 
@@ -43,138 +43,148 @@ def fenced_writes(run: str, epoch: int) -> list[Command]:
     ]
 
 
-async def started(scene: Scene) -> int:
-    epoch = await scene.start("r1")
-    assert await scene.do(a_checkpoint("r1", epoch, "old")) is None
+async def started(harness: StoreHarness) -> int:
+    epoch = await harness.start("r1")
+    assert await harness.do(a_checkpoint("r1", epoch, "old")) is None
     return epoch
 
 
-async def assert_fenced_off(scene: Scene, epoch: int) -> None:
+async def assert_fenced_off(harness: StoreHarness, epoch: int) -> None:
     """Nothing gets through: not one by one, not as a batch, not by renewing."""
-    before = await scene.everything("r1")
+    before = await harness.everything("r1")
     for command in fenced_writes("r1", epoch):
-        assert await scene.do(command) == STALE, command
-        assert await scene.everything("r1") == before, command
+        assert await harness.do(command) == STALE, command
+        assert await harness.everything("r1") == before, command
     writes = fenced_writes("r1", epoch)
-    assert await scene.apply(*writes) == [STALE] * len(writes)
-    assert await scene.do(Renew([("r1", epoch)], TTL)) == [("r1", epoch)]
-    assert await scene.everything("r1") == before
+    assert await harness.apply(*writes) == [STALE] * len(writes)
+    assert await harness.do(Renew([("r1", epoch)], TTL)) == [("r1", epoch)]
+    assert await harness.everything("r1") == before
 
 
 class FenceTopics(StoreTopics):
-    @story
-    async def test_a_stale_epoch_can_write_nothing(self, scene: Scene) -> None:
-        epoch = await started(scene)
-        await scene.lose_worker()
-        await scene.restart("r1")
-        await assert_fenced_off(scene, epoch)
+    @store_test
+    async def test_a_stale_epoch_can_write_nothing(self, harness: StoreHarness) -> None:
+        epoch = await started(harness)
+        await harness.lose_worker()
+        await harness.restart("r1")
+        await assert_fenced_off(harness, epoch)
 
-    @story
-    async def test_an_epoch_that_was_never_given_out_can_write_nothing(self, scene: Scene) -> None:
-        epoch = await started(scene)
-        await assert_fenced_off(scene, epoch + 1)
-        await assert_fenced_off(scene, 0)
+    @store_test
+    async def test_an_epoch_that_was_never_given_out_can_write_nothing(
+        self, harness: StoreHarness
+    ) -> None:
+        epoch = await started(harness)
+        await assert_fenced_off(harness, epoch + 1)
+        await assert_fenced_off(harness, 0)
 
-    @story
+    @store_test
     async def test_after_the_lease_ended_nothing_is_written_even_before_the_sweep(
-        self, scene: Scene
+        self, harness: StoreHarness
     ) -> None:
-        epoch = await started(scene)
-        scene.clock.advance(TTL)
-        await assert_fenced_off(scene, epoch)
+        epoch = await started(harness)
+        harness.clock.advance(TTL)
+        await assert_fenced_off(harness, epoch)
 
-    @story
-    async def test_after_the_sweep_nothing_is_written(self, scene: Scene) -> None:
-        epoch = await started(scene)
-        await scene.lose_worker()
-        await assert_fenced_off(scene, epoch)
+    @store_test
+    async def test_after_the_sweep_nothing_is_written(self, harness: StoreHarness) -> None:
+        epoch = await started(harness)
+        await harness.lose_worker()
+        await assert_fenced_off(harness, epoch)
 
-    @story
-    async def test_after_a_cancel_nothing_is_written(self, scene: Scene) -> None:
-        epoch = await started(scene)
-        assert await scene.do(Cancel("r1", "ann", "enough")) is None
-        await assert_fenced_off(scene, epoch)
-        await assert_fenced_off(scene, epoch + 1)
+    @store_test
+    async def test_after_a_cancel_nothing_is_written(self, harness: StoreHarness) -> None:
+        epoch = await started(harness)
+        assert await harness.do(Cancel("r1", "ann", "enough")) is None
+        await assert_fenced_off(harness, epoch)
+        await assert_fenced_off(harness, epoch + 1)
 
-    @story
-    async def test_after_a_pause_nothing_is_written(self, scene: Scene) -> None:
-        epoch = await started(scene)
-        assert await scene.do(PauseRun("r1", "ann", "wait")) is None
-        await assert_fenced_off(scene, epoch)
-        await assert_fenced_off(scene, epoch + 1)
+    @store_test
+    async def test_after_a_pause_nothing_is_written(self, harness: StoreHarness) -> None:
+        epoch = await started(harness)
+        assert await harness.do(PauseRun("r1", "ann", "wait")) is None
+        await assert_fenced_off(harness, epoch)
+        await assert_fenced_off(harness, epoch + 1)
 
-    @story
+    @store_test
     async def test_after_a_pause_and_a_resume_the_old_worker_writes_nothing(
-        self, scene: Scene
+        self, harness: StoreHarness
     ) -> None:
-        epoch = await started(scene)
-        await scene.apply(PauseRun("r1", "ann"), Resume("r1", "ann"))
-        await assert_fenced_off(scene, epoch)
-        assert await scene.restart("r1") > epoch
-        await assert_fenced_off(scene, epoch)
+        epoch = await started(harness)
+        await harness.apply(PauseRun("r1", "ann"), Resume("r1", "ann"))
+        await assert_fenced_off(harness, epoch)
+        assert await harness.restart("r1") > epoch
+        await assert_fenced_off(harness, epoch)
 
-    @story
+    @store_test
     async def test_whatever_ended_the_attempt_nothing_is_written_after_it(
-        self, scene: Scene
+        self, harness: StoreHarness
     ) -> None:
-        await self._ended(scene, "succeeded")
+        await self._ended(harness, "succeeded")
 
-    @story
-    async def test_after_a_failure_nothing_is_written(self, scene: Scene) -> None:
-        await self._ended(scene, "failed")
+    @store_test
+    async def test_after_a_failure_nothing_is_written(self, harness: StoreHarness) -> None:
+        await self._ended(harness, "failed")
 
-    @story
-    async def test_after_a_step_paused_the_run_nothing_is_written(self, scene: Scene) -> None:
-        await self._ended(scene, "paused")
+    @store_test
+    async def test_after_a_step_paused_the_run_nothing_is_written(
+        self, harness: StoreHarness
+    ) -> None:
+        await self._ended(harness, "paused")
 
-    @story
-    async def test_after_a_retry_was_scheduled_nothing_is_written(self, scene: Scene) -> None:
-        await self._ended(scene, "retry")
+    @store_test
+    async def test_after_a_retry_was_scheduled_nothing_is_written(
+        self, harness: StoreHarness
+    ) -> None:
+        await self._ended(harness, "retry")
 
-    @story
-    async def test_after_a_hand_over_nothing_is_written(self, scene: Scene) -> None:
-        await self._ended(scene, "handover")
+    @store_test
+    async def test_after_a_hand_over_nothing_is_written(self, harness: StoreHarness) -> None:
+        await self._ended(harness, "handover")
 
-    async def _ended(self, scene: Scene, outcome: str) -> None:
-        epoch = await started(scene)
-        assert await scene.settle("r1", epoch, outcome) is None
-        await assert_fenced_off(scene, epoch)
+    async def _ended(self, harness: StoreHarness, outcome: str) -> None:
+        epoch = await started(harness)
+        assert await harness.settle("r1", epoch, outcome) is None
+        await assert_fenced_off(harness, epoch)
 
-    @story
-    async def test_a_run_that_was_never_claimed_can_not_be_written_to(self, scene: Scene) -> None:
-        await scene.submit("r1")
-        await assert_fenced_off(scene, 0)
-        await assert_fenced_off(scene, 1)
+    @store_test
+    async def test_a_run_that_was_never_claimed_can_not_be_written_to(
+        self, harness: StoreHarness
+    ) -> None:
+        await harness.submit("r1")
+        await assert_fenced_off(harness, 0)
+        await assert_fenced_off(harness, 1)
 
-    @story
-    async def test_a_run_that_does_not_exist_can_not_be_written_to(self, scene: Scene) -> None:
+    @store_test
+    async def test_a_run_that_does_not_exist_can_not_be_written_to(
+        self, harness: StoreHarness
+    ) -> None:
         writes = fenced_writes("nobody", 1)
-        assert await scene.apply(*writes) == [STALE] * len(writes)
-        assert await scene.store.run("nobody") is None
-        assert await scene.store.history("nobody") == []
+        assert await harness.apply(*writes) == [STALE] * len(writes)
+        assert await harness.store.run("nobody") is None
+        assert await harness.store.history("nobody") == []
 
-    @story
-    async def test_a_refusal_is_one_commands_own_answer(self, scene: Scene) -> None:
-        epoch = await started(scene)
-        await scene.start("r2")
-        replies = await scene.apply(
+    @store_test
+    async def test_a_refusal_is_one_commands_own_answer(self, harness: StoreHarness) -> None:
+        epoch = await started(harness)
+        await harness.start("r2")
+        replies = await harness.apply(
             a_checkpoint("r1", epoch, "a"),
             a_checkpoint("r1", epoch - 1, "b"),
             a_checkpoint("r2", 1, "c"),
             a_checkpoint("r2", 9, "d"),
         )
         assert replies == [None, STALE, None, STALE]
-        assert [c.step for c in await scene.store.checkpoints("r1")] == ["a", "old"]
-        assert [c.step for c in await scene.store.checkpoints("r2")] == ["c"]
+        assert [c.step for c in await harness.store.checkpoints("r1")] == ["a", "old"]
+        assert [c.step for c in await harness.store.checkpoints("r2")] == ["c"]
 
-    @story
-    async def test_the_holder_can_write_all_of_it(self, scene: Scene) -> None:
+    @store_test
+    async def test_the_holder_can_write_all_of_it(self, harness: StoreHarness) -> None:
         """The other side of the fence: the very commands refused above are accepted from the
         holder."""
         for number in range(len(fenced_writes("", 0))):
             run = f"h{number}"
-            epoch = await scene.start(run)
-            await scene.do(a_checkpoint(run, epoch, "old"))
-            before = await scene.everything(run)
-            assert await scene.do(fenced_writes(run, epoch)[number]) != STALE
-            assert await scene.everything(run) != before
+            epoch = await harness.start(run)
+            await harness.do(a_checkpoint(run, epoch, "old"))
+            before = await harness.everything(run)
+            assert await harness.do(fenced_writes(run, epoch)[number]) != STALE
+            assert await harness.everything(run) != before

@@ -6,11 +6,16 @@
 -- ARGV[3]  id
 -- ARGV[4]  body
 -- ARGV[5]  attributes, JSON
+-- ARGV[6]  ordering key; empty if there is none
 --
--- Returns the place in the stream, or nil when there is nobody to receive it.
+-- Returns the entry id, or nil when there is nobody to receive it.
 
-local place = redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'id', ARGV[3], 'body', ARGV[4], 'attributes', ARGV[5])
-if place then
+local fields = {'id', ARGV[3], 'body', ARGV[4], 'attributes', ARGV[5]}
+if ARGV[6] ~= '' then
+  fields[7], fields[8] = 'ordering_key', ARGV[6]
+end
+local entry_id = redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', unpack(fields))
+if entry_id then
   redis.call('PUBLISH', ARGV[1], ARGV[2])
 end
-return place
+return entry_id

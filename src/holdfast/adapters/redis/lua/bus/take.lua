@@ -1,10 +1,10 @@
--- Takes the next messages for a member of a group: those that were given back and whose delay is over, then those that
--- a dead member held, then new ones.
+-- Takes the next messages for a member of a group: those that were given back and whose delay is
+-- over, then those that a dead member held, then new ones.
 --
--- What is delivered and not ended is pending in the group. What was given back is pending too, and waits in
--- <stream>:later:<group>, a sorted set by the time when it is due. <stream>:dropped:<group>, a hash, counts how many
--- members died with a message in their hands: a message that kills its consumers must not do so for ever, and becomes
--- an entry of <stream>:dead.
+-- What is delivered and not ended is pending in the group. What was given back is pending too, and
+-- waits in <stream>:later:<group>, a sorted set by the time when it is due.
+-- <stream>:dropped:<group>, a hash, counts how many members died while they held a message: a
+-- message that kills its consumers must not do so for ever, and becomes an entry of <stream>:dead.
 --
 -- KEYS[1]  <prefix>holdfast:topic:<topic>, the stream
 -- ARGV[1]  the group
@@ -13,7 +13,8 @@
 -- ARGV[4]  after how many milliseconds without a sign of life a member counts as dead
 -- ARGV[5]  how many members may die with a message
 --
--- Returns the messages (place, attempt, fields), and in how many milliseconds the next one is due (-1: none waits).
+-- Returns the messages (entry id, attempt, fields), and in how many milliseconds the next one is
+-- due (-1: none waits).
 
 local stream, group, me, limit = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local later, dropped = stream .. ':later:' .. group, stream .. ':dropped:' .. group
@@ -21,49 +22,51 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local taken = {}
 
-local function pending(place)
-  return redis.call('XPENDING', stream, group, place, place, 1)[1]
+local function pending(id)
+  return redis.call('XPENDING', stream, group, id, id, 1)[1]
 end
 
-local function claim(place)
-  redis.call('ZREM', later, place)
-  local entry = redis.call('XCLAIM', stream, group, me, 0, place)[1]
+local function claim(id)
+  redis.call('ZREM', later, id)
+  local entry = redis.call('XCLAIM', stream, group, me, 0, id)[1]
   if entry then
-    taken[#taken + 1] = {entry[1], pending(place)[4], entry[2]}
+    taken[#taken + 1] = {entry[1], pending(id)[4], entry[2]}
   else -- it was deleted from the stream
-    redis.call('XACK', stream, group, place)
+    redis.call('XACK', stream, group, id)
   end
 end
 
-local function bury(place, count)
-  local entry = redis.call('XRANGE', stream, place, place)[1]
+local function bury(id, count)
+  local entry = redis.call('XRANGE', stream, id, id)[1]
   if entry then
-    redis.call('XADD', stream .. ':dead', '*', 'group', group, 'dropped', count, 'place', place, unpack(entry[2]))
+    redis.call('XADD', stream .. ':dead', '*',
+      'group', group, 'dropped', count, 'place', id, unpack(entry[2]))
   end
-  redis.call('XACK', stream, group, place)
-  redis.call('HDEL', dropped, place)
+  redis.call('XACK', stream, group, id)
+  redis.call('HDEL', dropped, id)
 end
 
-for _, place in ipairs(redis.call('ZRANGEBYSCORE', later, '-inf', now, 'LIMIT', 0, limit)) do
-  claim(place)
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', later, '-inf', now, 'LIMIT', 0, limit)) do
+  claim(id)
 end
 if #taken < limit then
   local idle = redis.call('XPENDING', stream, group, 'IDLE', ARGV[4], '-', '+', limit)
-  for _, found in ipairs(idle) do
-    local place = found[1]
-    if #taken < limit and found[2] ~= me and not redis.call('ZSCORE', later, place) then
-      local count = redis.call('HINCRBY', dropped, place, 1)
+  for _, entry in ipairs(idle) do
+    local id = entry[1]
+    if #taken < limit and entry[2] ~= me and not redis.call('ZSCORE', later, id) then
+      local count = redis.call('HINCRBY', dropped, id, 1)
       if count > tonumber(ARGV[5]) then
-        bury(place, count)
+        bury(id, count)
       else
-        claim(place)
+        claim(id)
       end
     end
   end
 end
 if #taken < limit then
-  local found = redis.call('XREADGROUP', 'GROUP', group, me, 'COUNT', limit - #taken, 'STREAMS', stream, '>')
-  for _, entry in ipairs(found and found[1] and found[1][2] or {}) do
+  local streams = redis.call(
+    'XREADGROUP', 'GROUP', group, me, 'COUNT', limit - #taken, 'STREAMS', stream, '>')
+  for _, entry in ipairs(streams and streams[1] and streams[1][2] or {}) do
     taken[#taken + 1] = {entry[1], 1, entry[2]}
   end
 end

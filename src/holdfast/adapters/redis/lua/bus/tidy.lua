@@ -1,4 +1,5 @@
--- Forgets what no group needs any more: messages that all groups have received and ended, and members that have left.
+-- Forgets what no group needs any more: messages that all groups have received and ended, and
+-- members that have left.
 --
 -- KEYS[1]  <prefix>holdfast:topic:<topic>, the stream
 -- ARGV[1]  after how many milliseconds of silence a member without messages has left
@@ -8,11 +9,11 @@
 local stream = KEYS[1]
 
 local function fields(flat)
-  local found = {}
+  local named = {}
   for i = 1, #flat, 2 do
-    found[flat[i]] = flat[i + 1]
+    named[flat[i]] = flat[i + 1]
   end
-  return found
+  return named
 end
 
 local function before(a, b)
@@ -22,8 +23,8 @@ local function before(a, b)
 end
 
 local needed -- from here on somebody needs the messages
-for _, each in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
-  local group = fields(each)
+for _, flat in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+  local group = fields(flat)
   local first = redis.call('XPENDING', stream, group.name, '-', '+', 1)[1]
   local from = first and first[1] or group['last-delivered-id']
   if not needed or before(from, needed) then

@@ -10,7 +10,9 @@ from holdfast.apps.report.model.brief import PROMPTS, Brief
 from holdfast.apps.report.model.document import PromptUsed
 
 OURS = ("rules", "merging", "extending", "requote")
-"""Prompts that nobody replaces: they keep comments data, or hold our own steps together."""
+REVIEWS = ("review_names", "review_findings")
+"""Prompts that nobody replaces: they keep comments data, or hold our own steps together; `REVIEWS`
+are those of a second model."""
 
 PLACEHOLDER = re.compile(r"\$\{\s*\w+\s*\}")
 
@@ -32,5 +34,5 @@ def prompts_used(brief: Brief) -> list[PromptUsed]:
     """All of them, for the report's appendix."""
     return [
         PromptUsed(name, text := prompt(name, brief), customised=text != own_prompt(name))
-        for name in (*PROMPTS, *OURS)
+        for name in (*PROMPTS, *OURS, *(REVIEWS if brief.reviewer else ()))
     ]

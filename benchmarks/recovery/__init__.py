@@ -1,0 +1,1 @@
+"""How long recovery takes, with the default lease: `python -m benchmarks.recovery`."""

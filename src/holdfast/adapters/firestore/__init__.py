@@ -1,0 +1,1 @@
+"""Records and documents in Firestore. It keeps no runs."""

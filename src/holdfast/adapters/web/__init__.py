@@ -1,0 +1,1 @@
+"""Calls to addresses that other people have given us, by httpx2."""

@@ -1,0 +1,76 @@
+"""Bodies of requests: bounded, and decoded by the shapes of `services/`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from fastapi import Depends
+from starlette.requests import ClientDisconnect, Request
+
+from holdfast.api.problems import Problem, ProblemDetail
+
+T = TypeVar("T")
+
+MAX_DEPTH = 64
+"""How deeply JSON may be nested."""
+READ_TIMEOUT = 30.0
+"""Seconds within which a whole body has to arrive."""
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(rb"[\[{]|[\]}]")
+_PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+
+
+def body_of(kind: type[T]) -> Any:
+    """A dependency: the body of a request as a value of that type."""
+    decoder = msgspec.json.Decoder(kind)
+
+    async def body(request: Request) -> T:
+        return _decoded(decoder, await read_body(request))
+
+    return Depends(body)
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole body. Whoever sends it too slowly is told so; its size is bounded before
+    (`limits.py`)."""
+    try:
+        async with asyncio.timeout(READ_TIMEOUT):
+            return await request.body()
+    except TimeoutError:
+        raise Problem(
+            408, "too-slow", f"the body did not arrive within {READ_TIMEOUT:.0f} seconds"
+        ) from None
+    except ClientDisconnect:
+        raise Problem(400, "disconnected", "the body did not arrive") from None
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    check_depth(body)
+    try:
+        return decoder.decode(body or b"{}")
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem(400, "no-json", f"the body is no JSON: {error}") from error
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse what is nested too deeply before anything tries to follow it."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", body)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise Problem(422, "too-deep", f"the body is nested more than {MAX_DEPTH} levels deep")
+
+
+def _invalid(message: str) -> Problem:
+    match = _PLACE.search(message)
+    pointer = match["path"].replace(".", "/") if match else ""
+    detail = ProblemDetail(f"body{pointer}", _PLACE.sub("", message))
+    return Problem(422, "invalid-input", message, title="The request is not valid", errors=[detail])

@@ -1,0 +1,72 @@
+"""What every request goes through: an id, and a bound on the size of its body."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from starlette.requests import Request
+
+from holdfast.api.problems import Problem, problem_answer
+from holdfast.model.ids import new_token
+
+Scope = dict[str, Any]
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+
+
+class RequestId:
+    """Takes the caller's `X-Request-Id`, or makes one, and answers with it."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+        request_id = given if _REQUEST_ID.fullmatch(given) else new_token()
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_id(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message["headers"], (b"x-request-id", request_id.encode())]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return await self._app(scope, receive, send_with_id)
+
+
+class BodyLimit:
+    """Answers 413 for a body above the limit, without reading it where its length is announced."""
+
+    def __init__(self, app: Any, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if not length.isdigit() or int(length[:20]) > self._limit:
+            answer = problem_answer(Request(scope), self._too_large())
+            answer.headers["connection"] = "close"  # nobody reads the rest
+            return await answer(scope, receive, send)
+        received = 0
+
+        async def bounded() -> Any:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit:
+                raise self._too_large()
+            return message
+
+        return await self._app(scope, bounded, send)
+
+    def _too_large(self) -> Problem:
+        return Problem(
+            413,
+            "too-large",
+            f"the body is larger than {self._limit} bytes; the setting http.max_body allows more",
+        )

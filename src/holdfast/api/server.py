@@ -1,0 +1,82 @@
+"""An ASGI application on a socket, until somebody says stop.
+
+The end, in this order: readiness answers 503 and open streams end; no further connection is
+accepted; requests under way are answered; the worker's steps may end; the store is closed last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from holdfast.errors import ConfigurationError
+
+log = logging.getLogger("holdfast.api")
+
+ANSWER_TIME = 2.0
+"""Seconds that requests under way may take after the process was told to stop."""
+IDLE_CONNECTION = 15
+"""Seconds that a connection may stay open without a request."""
+
+
+class _Server(uvicorn.Server):
+    """Signals belong to the command line."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections. Raises ConfigurationError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ConfigurationError(
+            f"can't listen on {host} port {port}: {error.strerror or error}; --host and --port "
+            "choose another place"
+        ) from error
+
+
+def url_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def begin_drain(api: FastAPI) -> None:
+    """Not ready any more, and no stream goes on."""
+    api.state.health.drain()
+    api.state.hub.close()
+
+
+async def serve(
+    api: FastAPI, listening: socket.socket, stopped: Callable[[], Awaitable[Any]]
+) -> None:
+    """Answer requests until `stopped` returns, then those that are under way."""
+    config = uvicorn.Config(
+        api,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=IDLE_CONNECTION,
+        timeout_graceful_shutdown=round(ANSWER_TIME),
+        lifespan="on",
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listening]), name="http")
+    stopping = asyncio.ensure_future(stopped())
+    try:
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        begin_drain(api)
+        stopping.cancel()
+        server.should_exit = True
+        await asyncio.gather(stopping, return_exceptions=True)
+    await serving

@@ -1,0 +1,1 @@
+"""Sound as samples: decoding, and where somebody speaks."""

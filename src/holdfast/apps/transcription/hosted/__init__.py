@@ -1,0 +1,1 @@
+"""Transcribers that are services: Gemini and OpenAI."""

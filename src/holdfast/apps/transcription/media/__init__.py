@@ -1,0 +1,1 @@
+"""Recordings: where they may come from, how they are fetched, and what they are."""

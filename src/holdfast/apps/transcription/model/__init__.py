@@ -1,0 +1,1 @@
+"""Values of the subject: jobs, media, transcripts."""

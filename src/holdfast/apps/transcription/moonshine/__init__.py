@@ -1,0 +1,1 @@
+"""Moonshine base, English, offline: the weights of a package, run by onnxruntime."""

@@ -1,0 +1,1 @@
+"""A transcript as files: JSON, subtitles, text and a page."""

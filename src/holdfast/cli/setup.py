@@ -1,0 +1,44 @@
+"""`holdfast setup`: create what other systems' services have to hold ready."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.commands import CommandGroup, session_of
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.session import Session, wait_for
+
+
+@click.group(cls=CommandGroup)
+def command() -> None:
+    """Create or verify what a deployment needs outside of its store."""
+
+
+@command.command()
+@click.option("--dry-run", is_flag=True, help="Only say what is missing or differs.")
+@click.option("--project", metavar="NAME", help="The project of Google Cloud.")
+@session_of
+def pubsub(session: Session, dry_run: bool, project: str | None) -> int:
+    """Create topics and subscriptions of Pub/Sub as the settings want them, and change those that
+    differ.
+
+    What is there and fits is left alone; nothing is ever deleted. The topic, the filter and the
+    ordering of a subscription can't be changed: what differs there is only said. Exits with 0 when
+    everything is as it should be, and with 8 otherwise.
+
+    \b
+    Examples:
+      holdfast setup pubsub --project my-project --dry-run
+      PUBSUB_EMULATOR_HOST=localhost:8085 holdfast setup pubsub --project demo-project
+    """
+    session.flags["pubsub.project"] = project
+    return wait_for(_pubsub(session, dry_run))
+
+
+async def _pubsub(session: Session, dry_run: bool) -> int:
+    from holdfast.bootstrap.pubsub import set_up
+    from holdfast.cli.render.setup import setup_table
+
+    items = [checked async for checked in set_up(session.loaded, change=not dry_run)]
+    session.out.items(items, lambda: setup_table(items))
+    return ExitCode.OK if all(checked.is_right for checked in items) else ExitCode.PROBLEMS

@@ -1,0 +1,87 @@
+"""Deployments as they are described: by the linters of their formats, and by our own command line
+and settings, so that nothing is described that does not exist."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import load_command
+from holdfast.settings import CONFIG, FIELDS
+
+from .descriptions import DEPLOY, ROOT, TERRAFORM, UNITS, WORKFLOWS, Process, processes, terraform
+
+BIN = Path(sys.executable).parent
+KEYS = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_AI_API_KEY", "YOUTUBE_API_KEY"}
+OTHERS = {"PORT", "PUBSUB_EMULATOR_HOST", CONFIG}
+
+
+def run(*words: str | Path) -> None:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_image_is_described_well() -> None:
+    run(BIN / "hadolint", "Dockerfile")
+
+
+def test_nothing_but_the_package_is_sent_to_the_builder() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert lines[0] == "*"
+
+
+def test_compose_follows_its_schema() -> None:
+    run(
+        BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml"
+    )
+
+
+def test_workflows_follow_their_schema() -> None:
+    paths = sorted(WORKFLOWS.glob("*.yml"))
+    assert paths
+    run(BIN / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *paths)
+
+
+def test_workflows_give_nobody_more_than_they_need() -> None:
+    run(BIN / "zizmor", "--offline", "--quiet", "--min-severity", "medium", WORKFLOWS)
+
+
+def test_kubernetes_accepts_the_objects() -> None:
+    run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes" / "holdfast.yaml")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_accepts_the_units(unit: Path, tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        assert not os.environ.get("CI"), "systemd-analyze is missing"
+        pytest.skip("systemd-analyze is missing")
+    copy = tmp_path / unit.name
+    copy.write_text(unit.read_text().replace("/opt/holdfast/bin/holdfast", "/bin/true"))
+    run(analyze, "verify", copy)
+
+
+def test_terraform_is_well_formed() -> None:
+    assert terraform()
+    if program := shutil.which("terraform"):
+        run(program, "fmt", "-check", "-diff", TERRAFORM)
+
+
+@pytest.mark.parametrize("process", processes(), ids=lambda process: process.where)
+def test_every_process_is_a_command_that_exists(process: Process) -> None:
+    name, *words = process.arguments
+    command = load_command(name)
+    assert command is not None, name
+    with command.make_context(name, words, resilient_parsing=False) as context:
+        assert context.params
+
+
+@pytest.mark.parametrize("process", processes(), ids=lambda process: process.where)
+def test_every_variable_is_a_setting(process: Process) -> None:
+    known = {name for field in FIELDS for name in field.names}
+    assert process.environment <= known | KEYS | OTHERS

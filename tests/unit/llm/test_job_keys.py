@@ -1,0 +1,73 @@
+"""The key that came with a job's message: used for that job, and told to nobody."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.llm.scene import KEY, Bill, Scene, over_loopback
+
+from holdfast.adapters.llm.address import parse
+from holdfast.adapters.llm.client import ModelClient
+from holdfast.errors import ConfigurationError, Pause
+
+
+class JobBill(Bill):
+    """The context of a run whose message brought a key."""
+
+    def __init__(self, own: str | None, *, known: bool = True) -> None:
+        super().__init__()
+        self.own = own
+        self.known = known
+
+    async def secret(self, *names: str, configured: str | None = None) -> str | None:
+        assert names
+        if self.known and self.own:
+            return self.own
+        if configured is not None:
+            return configured
+        if self.own:
+            raise Pause("needs the key that came with its message")
+        return None
+
+
+def without_configured_key(scene: Scene) -> ModelClient:
+    return ModelClient(parse(scene.fake.address("openai")), environment={})
+
+
+def test_the_jobs_own_key_is_used_where_none_is_configured():
+    async def story(scene):
+        scene.model, scene.bill = without_configured_key(scene), JobBill(KEY)
+        assert await scene.ask()
+
+    over_loopback(story)
+
+
+def test_the_jobs_own_key_comes_before_the_configured_one():
+    async def story(scene):
+        scene.bill = JobBill("sk-wrong-key-of-the-job")
+        with pytest.raises(ConfigurationError) as error:
+            await scene.ask()
+        assert "sk-wrong" not in str(error.value)
+        assert "the key of its message" in str(error.value)
+
+    over_loopback(story)
+
+
+def test_another_process_uses_its_configured_key():
+    async def story(scene):
+        scene.bill = JobBill("sk-only-elsewhere", known=False)
+        assert await scene.ask()
+
+    over_loopback(story)
+
+
+def test_without_a_configured_key_the_run_pauses_or_the_setting_is_named():
+    async def story(scene):
+        scene.model = without_configured_key(scene)
+        scene.bill = JobBill("sk-only-elsewhere", known=False)
+        with pytest.raises(Pause, match="came with its message"):
+            await scene.ask()
+        scene.bill = JobBill(None)
+        with pytest.raises(ConfigurationError, match="needs a key"):
+            await scene.ask()
+
+    over_loopback(story)
