@@ -169,7 +169,7 @@ async def lanes(ask: Ask, times: Times) -> list[LaneInfo]:
         await ask([("ZCOUNT", f"delayed:{name}", since, "+inf") for name in names]) if names else []
     )
     infos: list[LaneInfo] = []
-    oldest = [await _oldest(ask, name, times.wall) for name in names]
+    oldest = [await _oldest(ask, name, times) for name in names]
     for name, held_by, waiting, first in zip(names, blocked, delayed, oldest, strict=True):
         lane = defined.get(name) or Lane(name)
         leader = leaders.get(lane.leader_lock)
@@ -190,18 +190,31 @@ async def lanes(ask: Ask, times: Times) -> list[LaneInfo]:
     return infos
 
 
-async def _oldest(ask: Ask, lane: str, wall: float) -> float | None:
+async def _oldest(ask: Ask, lane: str, times: Times) -> float | None:
     """When the first run that waits without a delay was accepted."""
-    [queues] = await ask([("ZRANGE", f"queues:{lane}", 0, -1)])
-    keys = [f"fifo:{lane}", *(f"ready:{lane}\0{queue.decode()}" for queue in queues)]
-    waiting = await ask([("ZRANGE", key, 0, LOOKED_AT) for key in keys])
-    runs = [await run(ask, id.decode()) for ids in waiting for id in ids]
-    due = [r.created for r in runs if r is not None and (r.available or 0.0) <= wall]
-    return min(due, default=None)
+    delayed, fifo, queues = f"delayed:{lane}", f"fifo:{lane}", f"queues:{lane}"
+    names, in_line, over = await ask(
+        [
+            ("ZRANGE", queues, 0, -1),
+            ("ZRANGE", fifo, 0, LOOKED_AT),
+            ("ZRANGEBYSCORE", delayed, "-inf", repr(times.later), "LIMIT", 0, LOOKED_AT),
+        ]
+    )
+    heads = [("ZRANGE", f"ready:{lane}\0{name.decode()}", 0, 0) for name in names]
+    ends = [("ZSCORE", delayed, id) for id in in_line]
+    answers = await ask([*heads, *ends]) if heads or ends else []
+    ready = [id for ids in answers[: len(heads)] for id in ids]
+    due = [
+        id
+        for id, end in zip(in_line, answers[len(heads) :], strict=True)
+        if end is None or float(end) <= times.later
+    ]
+    runs = await _whole(ask, [id.decode() for id in {*ready, *due, *over}])
+    return min((run.created for run in runs), default=None)
 
 
-LOOKED_AT = 20
-"""Of each queue: those behind a head that waits for the end of its delay count as well."""
+LOOKED_AT = 100
+"""Runs of a lane that were delayed, or are behind one that is."""
 
 
 async def records(ask: Ask, times: Times, prefix: str, after: str, limit: int) -> RecordPage:
