@@ -54,10 +54,11 @@ def snapshot(db: sqlite3.Connection) -> Iterator[None]:
     """What can be seen from here on is what was committed before."""
     db.execute("BEGIN")
     try:
-        db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # it begins with the first look
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()  # the first look decides what
         yield
     finally:
-        db.execute("ROLLBACK")
+        if db.in_transaction:
+            db.execute("ROLLBACK")
 
 
 def prepare(path: str, mono: float) -> sqlite3.Connection:
