@@ -266,9 +266,12 @@ def test_rows_09_44_52_a_leader_hands_over_at_once_when_told_to(fleet_of):
 # --- the lease ------------------------------------------------------------------------------------
 
 
-def test_row_02_only_the_holder_renews_and_releases():
+@pytest.mark.parametrize("kind", STORES)
+def test_row_02_only_the_holder_renews_and_releases_and_time_ends_a_lease(kind, tmp_path):
+    clock = ManualClock()
+
     async def story():
-        store = MemoryStore(ManualClock())
+        store = make_store(kind, clock, tmp_path)
         await store.open()
         first, second = await store.apply(
             [Acquire("lane:x", "t1", "a", 30.0), Acquire("lane:x", "t2", "b", 30.0)]
@@ -279,7 +282,16 @@ def test_row_02_only_the_holder_renews_and_releases():
             [RenewLocks([("lane:x", "t2")], 30.0), ReleaseLock("lane:x", "t2")]
         )
         assert (list(map(tuple, refused)), released) == ([("lane:x", "t2")], False)
+        clock.advance(29.0)
+        assert list((await store.apply([RenewLocks([("lane:x", "t1")], 30.0)]))[0]) == []
+        clock.advance(29.0)
+        assert isinstance((await store.apply([Acquire("lane:x", "t2", "b", 30.0)]))[0], Held)
         assert await store.apply([ReleaseLock("lane:x", "t1")]) == [True]
+        taken = await store.apply([Acquire("lane:x", "t2", "b", 30.0)])
+        clock.advance(31.0)
+        assert taken != await store.apply([Acquire("lane:x", "t3", "c", 30.0)])
+        assert await store.apply([ReleaseLock("lane:x", "t2")]) == [False]
+        await store.close()
 
     asyncio.run(story())
 
