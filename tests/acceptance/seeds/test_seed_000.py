@@ -54,7 +54,7 @@ from holdfast.apps.report.report_documents import report_documents
 from holdfast.apps.report.request import ReportRequest, time_limit
 from holdfast.apps.report.testing.brain import ReportBrain
 from holdfast.bootstrap import Options
-from holdfast.errors import ConfigurationError, RunFailed, StoreUnavailable
+from holdfast.errors import ConfigurationError, NotFound, RunFailed, StoreUnavailable
 from holdfast.model.commands import Submit
 from holdfast.model.options import PipelineOptions, Retention, WorkerOptions
 from holdfast.model.projection import document_version
@@ -1043,14 +1043,16 @@ def test_row_77_steps_run_side_by_side_stream_and_answers_are_batched_and_reused
 
 
 def test_row_79_a_jobs_lock_is_released_by_force():
-    """`redis-cli DEL pipeline_lock:…` is two commands here: nobody can write under the old lock."""
-    pipeline, _ = gated()
+    """`redis-cli DEL pipeline_lock:…` is `holdfast locks release` here: nobody can write under the
+    old lock."""
+    pipeline, executed = gated()
     engine = TestEngine(pipeline)
     run = engine.submit(pipeline, {"id": "abc123"})
     engine.advance(2)
     epoch = engine.info(run).epoch
-    engine.call(engine.app.operations.pause("abc123", actor="ada", reason="stuck"))
-    engine.call(engine.app.operations.resume("abc123", actor="ada"))
+    locks = engine.app.service(tenant=None, actor="ada").locks
+    engine.call(locks.release("pipeline_lock:abc123", reason="stuck"))
+    engine.advance(2)
     assert engine.info(run).epoch > epoch
     audit = engine.call(engine.store.audit())
     assert {(entry.actor, entry.action) for entry in audit} >= {
@@ -1059,6 +1061,9 @@ def test_row_79_a_jobs_lock_is_released_by_force():
     }
     engine.advance(200)
     assert engine.info(run).state == "succeeded"
+    assert executed == ["clustering", "claims", "claims"]
+    with pytest.raises(NotFound, match="is not held"):
+        engine.call(locks.release("pipeline_lock:abc123"))
     engine.close()
 
 
