@@ -1,10 +1,11 @@
 """Leases that were lost because the interpreter was blocked: who is told, and when."""
 
 import asyncio
+from collections import deque
 
 from holdfast import Pipeline
 from holdfast.adapters.records import StoreRecords
-from holdfast.engine import lease_losses
+from holdfast.engine import interpreter, lease_losses
 from holdfast.engine.interpreter import InterpreterWatch, note_end
 from holdfast.engine.sweeper import AFTER_A_BLOCK, Sweeper
 from holdfast.model.lease_losses import Blocked
@@ -63,7 +64,8 @@ def test_what_is_noted_after_the_run_was_given_up_is_explained(lab):
     assert "process of its own" in explained.sentence
 
 
-def test_a_step_that_is_over_when_somebody_looks_is_named():
+def test_a_step_that_is_over_when_somebody_looks_is_named(monkeypatch):
+    monkeypatch.setattr(interpreter, "_ended", deque())
     watch = InterpreterWatch()
     watch.looked -= 30.0
     watch._processor -= 30.0
