@@ -15,6 +15,7 @@ from holdfast.client.installation import (
 from holdfast.client.runs import RemoteRuns
 from holdfast.client.tenants import RemoteKeys, RemoteTenants
 from holdfast.client.transport import Transport
+from holdfast.client.webhooks import RemoteWebhooks
 from holdfast.services.audit import AuditView
 from holdfast.services.service import Accepted, Page, Submission
 from holdfast.services.views import EventView, RunSummary
@@ -42,6 +43,7 @@ class AsyncClient:
         self.pipelines = RemotePipelines(transport)
         self.tenants = RemoteTenants(transport)
         self.keys = RemoteKeys(transport)
+        self.webhooks = RemoteWebhooks(transport)
 
     async def __aenter__(self) -> AsyncClient:
         return self
