@@ -85,6 +85,17 @@ class AsyncClient:
         opened again, where it was."""
         return self.runs.follow(run, after=after)
 
+    async def upload(
+        self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]]
+    ) -> tuple[Mapping[str, str], bytes]:
+        """Send a form with files (name and bytes of each) to a route of an app. Gives the answer's
+        headers and bytes."""
+        return await self._transport.upload(path, form, files)
+
+    async def download(self, path: str) -> bytes:
+        """What a route of an app answers."""
+        return await self._transport.send("GET", path)
+
     async def workers(self) -> list[WorkerView]:
         return (await self._transport.ask("GET", "/v1/workers", Page[WorkerView])).items
 

@@ -200,6 +200,8 @@ class Client(_Part[AsyncClient]):
     wait = blocking(AsyncClient.wait)
     result = blocking(AsyncClient.result)
     watch = iterating(AsyncClient.watch)
+    upload = blocking(AsyncClient.upload)
+    download = blocking(AsyncClient.download)
     workers = blocking(AsyncClient.workers)
     audit = blocking(AsyncClient.audit)
 
