@@ -607,7 +607,8 @@ def test_rows_23_26_27_the_job_is_under_its_status_and_nowhere_else(job):
     assert {"id", "requestId", "media", "attempts", "createdAt", "updatedAt"} <= set(stored)
     assert job.json("idempotency/")["jobId"] == "job_7"
     kinds = sorted(key.rpartition("_")[2] for key in job.objects if key.startswith("events/"))
-    assert kinds == ["queued.json", *["status.json"] * 4, "transcript.json"]
+    changes = ["completed.json", "metadataready.json", "processing.json", "processing.json"]
+    assert kinds == [*changes, "queued.json", "transcript.json"]
 
 
 def test_row_24_the_transcript_is_there_before_the_job_is_completed(job):
