@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from holdfast.api import health, metrics, problems
+from holdfast.api import docs_page, health, metrics, problems
 from holdfast.api.access import Authenticate
 from holdfast.api.authentication import KeyAuthentication
 from holdfast.api.documentation import components
@@ -37,7 +37,6 @@ log = logging.getLogger("holdfast.api")
 
 MAX_BODY = 16 * 1024 * 1024
 ROUTERS = (
-    health.router,
     submit.router,
     events.router,
     runs.router,
@@ -47,6 +46,8 @@ ROUTERS = (
     metrics.router,
     tenants.router,
     webhooks.router,
+    health.router,
+    docs_page.router,
 )
 
 
@@ -70,6 +71,8 @@ def create_app(
         lifespan=_lifespan,
         generate_unique_id_function=_operation_id,
         redirect_slashes=False,
+        docs_url=None,  # ours needs nothing from elsewhere
+        redoc_url=None,
         separate_input_output_schemas=False,
     )
     api.state.holdfast = holdfast

@@ -44,6 +44,7 @@ REPORT = App(
     projections={"report_documents": "holdfast.apps.report.report_documents:REPORT_DOCUMENTS"},
     checks={"llm": "holdfast.apps.report.checks:local_analyst"},
     routes=("holdfast.apps.report.routes:router",),
+    demo="holdfast.apps.report.demo:demo",
 )
 
 TRANSCRIPTION = App(

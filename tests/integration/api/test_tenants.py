@@ -22,7 +22,7 @@ ROUTES = sorted(
     if isinstance(route, APIRoute)
     for method in route.methods
 )
-PUBLIC = re.compile(r"/|/health.*|/livez|/readyz|/ready")
+PUBLIC = re.compile(r"/|/docs|/health.*|/livez|/readyz|/ready")
 """What needs no key."""
 SHARED = {"pipeline": "greet", "pipeline_id": "greet", "lane": "default"}
 """Parts of paths that belong to no tenant."""
