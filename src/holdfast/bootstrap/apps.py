@@ -70,6 +70,7 @@ TRANSCRIPTION = App(
         "transcription_jobs": "holdfast.apps.transcription.job_documents:JOBS",
     },
     checks={"transcription": "holdfast.apps.transcription.checks:transcriber"},
+    routes=("holdfast.apps.transcription.routes:router",),
 )
 
 COMPAT = App(
