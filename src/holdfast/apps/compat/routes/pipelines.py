@@ -25,7 +25,13 @@ from holdfast.api.answers import answer
 from holdfast.api.bodies import body_of
 from holdfast.api.documentation import documented
 from holdfast.api.problems import Problem
-from holdfast.apps.compat.routes.words import PIPELINE_RUN, milliseconds, settings, state_of, subject
+from holdfast.apps.compat.routes.words import (
+    PIPELINE_RUN,
+    milliseconds,
+    settings,
+    state_of,
+    subject,
+)
 from holdfast.errors import HoldfastError, InvalidInput, StoreUnavailable
 from holdfast.model.run import FINISHED
 from holdfast.ports.store import RunFilter
