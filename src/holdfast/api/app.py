@@ -36,6 +36,7 @@ from holdfast.services.event_hub import EventHub
 log = logging.getLogger("holdfast.api")
 
 MAX_BODY = 16 * 1024 * 1024
+RATE = 500.0
 ROUTERS = (
     submit.router,
     events.router,
@@ -56,13 +57,15 @@ def create_app(
     *,
     authenticate: Authenticate | None = None,
     max_body: int = MAX_BODY,
+    rate: float = RATE,
     routers: Iterable[APIRouter] = (),
     apps: bool = True,
 ) -> FastAPI:
     """The API of one app. It opens the app on the first request, and closes it only if it has
     opened it itself, when it is served on its own.
 
-    `authenticate` says who sent a request: by default the API keys of the store. `routers` are
+    `authenticate` says who sent a request: by default the API keys of the store, each tenant with
+    at most `rate` requests a second (0: no limit). `routers` are
     included beside `/v1`; `apps` says whether those of installed apps are, too."""
     api = FastAPI(
         title="holdfast",
@@ -76,7 +79,7 @@ def create_app(
         separate_input_output_schemas=False,
     )
     api.state.holdfast = holdfast
-    api.state.authenticate = authenticate or KeyAuthentication(holdfast)
+    api.state.authenticate = authenticate or KeyAuthentication(holdfast, rate)
     api.state.health = holdfast.health
     api.state.hub = EventHub(holdfast.store)
     problems.install(api)

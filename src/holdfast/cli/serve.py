@@ -175,7 +175,7 @@ async def _answer_requests(
             f"without API keys the service answers this machine only, and {http.host} is more than "
             f"that: make a key with `{CREATE_KEY}`, or leave out --host"
         )
-    api = create_app(holdfast, max_body=http.max_body, routers=routers)
+    api = create_app(holdfast, max_body=http.max_body, rate=http.rate, routers=routers)
     listening = listen(http.host, http.port)
     log.info(
         "serves %s from %s; %s/docs describes the API; Ctrl-C drains",
