@@ -106,7 +106,8 @@ class Operations:
                 f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live",
                 reply.run,
             )
-        raise Conflict(f"run {command.run} is {reply.state} and can't be {done}", command.run)
+        state = reply.state or "damaged"  # it is there, and no store can decide about it
+        raise Conflict(f"run {command.run} is {state} and can't be {done}", command.run)
 
     # --- dead letters -----------------------------------------------------------------------------
 
