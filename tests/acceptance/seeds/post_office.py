@@ -40,7 +40,8 @@ class PostOffice:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HOLDFAST_", "PUBSUB"))}
         lease = {f"HOLDFAST_LEASE_{name}": value for name, value in SHORT_LEASE.items()}
         blobs = {"HOLDFAST_BLOBS": f"file:{self.folder / 'blobs'}"}
-        return {**kept, **lease, **blobs, **self.urls, "PYTHONPATH": str(ROOT), **self.settings}
+        path = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
+        return {**kept, **lease, **blobs, **self.urls, **path, **self.settings}
 
     @property
     def urls(self) -> dict[str, str]:

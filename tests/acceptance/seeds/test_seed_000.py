@@ -25,7 +25,7 @@ import pytest
 from msgspec import structs
 from tests.acceptance.seeds.post_office import PostOffice
 from tests.acceptance.seeds.pubsub_office import PubSubOffice
-from tests.bucket_servers import fresh_gcs, shared_gcs
+from tests.bucket_servers import fresh_gcs, fresh_name, shared_gcs
 from tests.deploy.descriptions import (
     ROOT,
     WORKFLOWS,
@@ -35,7 +35,7 @@ from tests.deploy.descriptions import (
     terraform,
     terraform_locals,
 )
-from tests.emulators import fresh_firestore
+from tests.emulators import fresh_firestore, shared_firestore
 from tests.integration.redis.scene import a_server
 from tests.redis_server import free_port, fresh_prefix, shared_server
 from tests.unit.conftest import Lab
@@ -711,6 +711,53 @@ def test_rows_09_12_what_is_lost_between_the_two_is_repaired(fake_report):
     file, reference = asyncio.run(story())
     assert file == {"made": "of report.json"}
     assert reference["reportDataUri"].endswith("/r-1.json")
+
+
+@pytest.mark.parametrize("fate", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "late"])
+def test_rows_09_10_12_a_worker_that_ends_between_the_two_is_made_up_for(tmp_path, fate):
+    """The file is in the bucket and Firestore does not answer when it happens. The next worker
+    finishes; the one that was only late wakes up, and changes nothing."""
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud.firestore import Client
+
+    gcs, bucket, url = shared_gcs(), fresh_name(), fresh_firestore()
+    gcs.url(bucket)
+    emulator = shared_firestore()
+    project = url.removeprefix("firestore://")
+    reference = Client(project, AnonymousCredentials()).collection("reports").document("r-1")
+    office = PostOffice(
+        tmp_path,
+        HOLDFAST_APP="tests/acceptance/gated_report.py",
+        HOLDFAST_RECEIVE="jobs=report",
+        HOLDFAST_PROJECTIONS="report_documents",
+        HOLDFAST_DOCUMENTS=f"{url}?timeout=30s",
+        HOLDFAST_BLOBS="",
+        GCS_BUCKET_NAME=bucket,
+        STORAGE_EMULATOR_HOST=gcs.address,
+        GATE=str(tmp_path / "gate"),
+    )
+    first = office.start("-m", "holdfast", "worker")
+    try:
+        office.publish("jobs", ("m-1", {"id": "r-1", "title": "Our town"}, {}))
+        office.wait(lambda: (reference.get().to_dict() or {}).get("status") == "processing")
+        emulator.pause()
+        (tmp_path / "gate").touch()
+        office.wait(lambda: "r-1.json" in gcs.objects(bucket))
+        first.send_signal(fate)
+        emulator.resume()
+        assert reference.get().get("status") == "processing"
+        office.start("-m", "holdfast", "worker")
+        office.wait(lambda: reference.get().get("status") == "completed")
+        written = reference.get().update_time
+        first.send_signal(signal.SIGCONT)
+        codes = office.stop()
+    finally:
+        emulator.resume()
+        office.kill()
+    assert codes == [-signal.SIGKILL if fate == signal.SIGKILL else 0, 0]
+    assert reference.get().update_time == written
+    assert reference.get().get("reportDataUri") == f"{gcs.address}/{bucket}/r-1.json"
+    assert json.loads(gcs.objects(bucket)["r-1.json"].data) == {"made": "of report.json"}
 
 
 def test_row_46_a_failure_is_in_firestore_with_its_message_and_goes_when_it_is_resumed(fake_report):

@@ -570,6 +570,23 @@ def test_row_40_a_dead_holders_document_is_taken_over_by_the_servers_clock(fires
     asyncio.run(story())
 
 
+def test_row_40_a_document_that_another_program_wrote_is_left_alone(firestore):
+    """The service that is replaced may still hold its lock: nobody gets in, and it is said why."""
+    url, client = firestore
+    document = client.collection("pipeline_locks").document("acme1281_gcp_billing_export")
+    document.set({"pipeline_logging_id": "theirs", "locked_by": "the earlier service"})
+
+    async def story():
+        manager = PipelineLockManager(store=url)
+        with pytest.raises(StoreUnavailable, match="written by another program"):
+            await acquire(manager)
+        document.delete()
+        assert await acquire(manager) == (True, None)
+        await manager.close()
+
+    asyncio.run(story())
+
+
 def test_row_39_the_settings_name_where_locks_live(firestore, monkeypatch, tmp_path):
     url, client = firestore
     monkeypatch.chdir(tmp_path)

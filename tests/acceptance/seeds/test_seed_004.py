@@ -49,6 +49,7 @@ from holdfast.model.receive import Receive
 from holdfast.model.run import TRANSITIONS, RunState
 from holdfast.ports.bus import Bus, Message
 from holdfast.ports.store import RunFilter
+from holdfast.services.discovery import discover
 from holdfast.services.projections import rebuild_projection
 from holdfast.settings import load
 from holdfast.testing import TestEngine
@@ -474,7 +475,7 @@ def test_row_44_one_image_serves_port_8080():
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_rows_45_48_each_stage_is_a_service_of_its_own(stage):
+def test_rows_45_48_each_stage_is_a_service_of_its_own(stage, tmp_path):
     service = cloud_run(f"worker-{stage}.yaml")
     assert service["metadata"]["name"] == f"worker-{stage}"
     annotations = service["spec"]["template"]["metadata"]["annotations"]
@@ -482,6 +483,13 @@ def test_rows_45_48_each_stage_is_a_service_of_its_own(stage):
     assert annotations["autoscaling.knative.dev/maxScale"] == "10"
     assert container(service)["ports"] == [{"name": "http1", "containerPort": 8080}]
     assert container(service)["resources"]["limits"] == {"cpu": "1", "memory": "512Mi"}
+    env = {entry["name"]: entry.get("value", "") for entry in container(service)["env"]}
+    loaded = load(env={"HOME": str(tmp_path), **env}, cwd=tmp_path)
+    assert loaded.settings.app == (f"holdfast.apps.transcription:{stage}",)
+    [served] = discover(loaded.settings.app).pipelines
+    [receive] = receives(loaded, [served])
+    assert (receive.topic, receive.group) == ("work", f"{stage}-worker")
+    assert set(loaded.settings.projections) == {"transcription_events", "transcription_jobs"}
 
 
 def test_row_47_the_infrastructure_is_code():
@@ -599,7 +607,8 @@ def test_rows_23_26_27_the_job_is_under_its_status_and_nowhere_else(job):
     assert {"id", "requestId", "media", "attempts", "createdAt", "updatedAt"} <= set(stored)
     assert job.json("idempotency/")["jobId"] == "job_7"
     kinds = sorted(key.rpartition("_")[2] for key in job.objects if key.startswith("events/"))
-    assert kinds == ["queued.json", *["status.json"] * 4, "transcript.json"]
+    changes = ["completed.json", "metadataready.json", "processing.json", "processing.json"]
+    assert kinds == [*changes, "queued.json", "transcript.json"]
 
 
 def test_row_24_the_transcript_is_there_before_the_job_is_completed(job):
