@@ -10,6 +10,7 @@ import contextlib
 import functools
 import http.server
 import json
+import re
 import threading
 from typing import Any
 from urllib.parse import quote
@@ -17,10 +18,11 @@ from urllib.parse import quote
 import pytest
 from msgspec.structs import replace
 from tests.acceptance.seeds.pubsub_office import PubSubOffice
+from tests.acceptance.seeds.web import STORES as WEB_STORES
 from tests.bucket_servers import fresh_name, shared_gcs
 from tests.deploy.descriptions import ROOT, cloud_run, container, terraform, terraform_locals
 from tests.emulators import fresh_project, shared_pubsub
-from tests.integration.api.live import LiveApi
+from tests.integration.api.live import LiveApi, store_url
 from tests.integration.pubsub.test_push import ACCOUNT, AUDIENCE, PushService, envelope
 from tests.integration.test_alerts import ALERTS, DASHBOARD, named, promtool
 from tests.redis_server import free_port, fresh_prefix, shared_server
@@ -37,6 +39,7 @@ from holdfast.adapters.pubsub.signing_keys import SigningKeys
 from holdfast.adapters.pubsub.tokens import TokenVerifier
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.apps.compat.job_events import STATUS, job_events
+from holdfast.apps.transcription import metadata as metadata_stage
 from holdfast.apps.transcription.testing import word_error_rate
 from holdfast.bootstrap import Options
 from holdfast.bootstrap.pubsub import receives, topology
@@ -56,9 +59,7 @@ from holdfast.testing import TestEngine
 from holdfast.testing.google_tokens import TokenService
 
 ROWS = 57
-OPEN = {
-    55: "POST /jobs",
-}
+OPEN = {}
 
 WORK, EVENTS = "job-processing", "job-events"
 METADATA = Receive(WORK, "metadata", "metadata-worker-subscription", "NOT attributes:worker-type")
@@ -655,6 +656,39 @@ def test_row_54_media_of_our_own_network_is_not_fetched():
     scene.play(work_message("https://169.254.169.254/token"), until="jobs/Failed/")
     assert "not a public address" in scene.json("jobs/")["error"]
     assert fake.calls == []
+
+
+@pytest.mark.parametrize("kind", WEB_STORES)
+def test_row_55_a_job_is_accepted_over_http(kind, tmp_path):
+    with LiveApi(store_url(kind, tmp_path), worker=False, pipelines=(metadata_stage,)) as live:
+        keys = live.holdfast.keys
+        live.call(live.holdfast.tenants.create("acme", actor="test"))
+        key = live.call(keys.create("acme", ["submit", "read"], actor="test")).text
+        acme = {"x-api-key": key}
+        asked = {
+            "youtubeUrl": "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
+            "transcriptionContext": {"expectedSpeakers": ["Ada"]},
+        }
+        first = live.post("/jobs", asked, headers=acme)
+        assert first.status_code == 202
+        body = first.json()
+        assert body == {"jobId": body["jobId"], "requestId": body["requestId"]}
+        assert re.fullmatch(r"job_[0-9a-f-]{36}", body["jobId"])
+        assert re.fullmatch(r"req_[0-9a-f-]{36}", body["requestId"])
+        run = live.get(first.headers["location"], headers=acme).json()
+        assert run["run"]["key"] == f"{body['jobId']}:metadata"
+        assert run["run"]["labels"] == {"requestId": body["requestId"]}
+        assert run["input"]["media"] == {"url": asked["youtubeUrl"], "path": ""}
+        assert live.post("/jobs", asked, headers=acme).json()["jobId"] != body["jobId"]
+
+        keyed = {**asked, "idempotencyKey": "k-1"}
+        same = [live.post("/jobs", keyed, headers=acme).json() for _ in range(2)]
+        assert same[0] == same[1]
+        other = live.post("/jobs", {**keyed, "transcriptionContext": {}}, headers=acme)
+        assert (other.status_code, other.json()["code"]) == (409, "key-reused")
+        for wrong in ({}, {"youtubeUrl": ""}, {"youtubeUrl": 7}, []):
+            assert live.post("/jobs", wrong, headers=acme).status_code == 400
+        assert live.post("/jobs", asked).status_code == 401
 
 
 @pytest.fixture

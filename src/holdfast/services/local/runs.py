@@ -223,7 +223,9 @@ class LocalRuns:
 
     async def rerun(self, name: str, *, from_step: str | None = None) -> Changed:
         run = await self._context.find_run(name)
-        handle = await self._context.operations.rerun(run.id, from_step=from_step)
+        handle = await self._context.operations.rerun(
+            run.id, from_step=from_step, actor=self._context.actor
+        )
         return await self._changed(handle.id)
 
     async def _changed(self, run_id: str) -> Changed:
