@@ -57,6 +57,7 @@ from holdfast.services.lookup import find_run
 from holdfast.services.metrics_export import MetricsExport
 from holdfast.services.operations import Operations
 from holdfast.services.tenants import Tenants
+from holdfast.services.webhooks import WebhookOptions
 from holdfast.settings import DEFAULT_STORE, Loaded, load
 
 In = TypeVar("In")
@@ -396,6 +397,9 @@ class Holdfast:
                 origins or {},
                 find_pipeline,
                 state_document,
+                WebhookOptions(
+                    self.options.webhooks.key, self.options.webhooks.allow, self.options.make_web
+                ),
             )
         )
 

@@ -24,6 +24,7 @@ from holdfast.api.routes import (
     runs,
     submit,
     tenants,
+    webhooks,
 )
 from holdfast.api.tracing import TraceRequests
 from holdfast.app import Holdfast
@@ -45,6 +46,7 @@ ROUTERS = (
     installation.router,
     metrics.router,
     tenants.router,
+    webhooks.router,
 )
 
 

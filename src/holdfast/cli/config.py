@@ -24,7 +24,7 @@ def command() -> None:
     """The settings in force."""
 
 
-@command.command()
+@command.command(local="this shows the settings here")
 @click.option("--origin", is_flag=True, help="Also say where each value comes from.")
 @session_of
 def show(session: Session, origin: bool) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.api")
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local="a service works on the store itself")
 @click.option("--host", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Default: PORT, or 8080.")
 @click.option(

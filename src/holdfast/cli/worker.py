@@ -30,7 +30,7 @@ POLL_INTERVAL = 0.2
 """Between two looks whether anything is left to do (`--once`), in seconds."""
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local="a worker works on the store itself")
 @click.option(
     "--concurrency", "--threads", type=click.IntRange(min=1), help="Runs in flight at once."
 )

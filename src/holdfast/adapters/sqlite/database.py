@@ -49,6 +49,18 @@ def connect(path: str) -> sqlite3.Connection:
     return connection
 
 
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """What can be seen from here on is what was committed before."""
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()  # the first look decides what
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
 def prepare(path: str, mono: float) -> sqlite3.Connection:
     """Create or migrate the file and return a connection to it. Raises ConfigurationError when it
     can't be used."""

@@ -41,7 +41,10 @@ class TranscribeOutput(Struct):
     transcriber: str
 
 
-@click.command(cls=CliCommand)
+@click.command(
+    cls=CliCommand,
+    local="recordings are transcribed here; POST /jobs of a service takes their addresses",
+)
 @click.argument("recordings", nargs=-1, required=True, metavar="FILE|URL…")
 @click.option(
     "-o",
