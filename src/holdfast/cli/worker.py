@@ -102,6 +102,7 @@ def command(
     session.flags |= {"concurrency": concurrency, "grace": drain_timeout, "receive": receive}
     session.flags["pubsub.project"] = project
     pipelines = _served(session, lane)
+    _check_received(session)
     received = received_by(session, project, [pipeline.name for pipeline in pipelines])
     if port is None and session.loaded.origins["http.port"] == "environment PORT":
         port = session.loaded.settings.http.port  # as Cloud Run says it
@@ -144,6 +145,17 @@ def _served(session: Session, lanes: tuple[str, ...]) -> list[Pipeline[Any]]:
                 f"no pipeline uses lane {name!r}; known lanes: {', '.join(known)}"
             )
     return [pipeline for pipeline in pipelines if not lanes or pipeline.lane.name in lanes]
+
+
+def _check_received(session: Session) -> None:
+    """What the settings name may be for another worker; what was typed just now is not."""
+    known = session.discovered.pipelines
+    for receive in session.loaded.settings.receive:
+        if receive.pipeline not in known and session.loaded.origins["receive"] == "command line":
+            raise ConfigurationError(
+                f"--receive {receive}: there is no pipeline {receive.pipeline!r}; known pipelines: "
+                f"{', '.join(sorted(known))}"
+            )
 
 
 async def _work(
