@@ -82,16 +82,20 @@ class Operations:
             attempts = pipeline.max_attempts if pipeline else 5
         await self._change(Resume(run_id, actor, attempts), "resumed")
 
-    async def rerun(self, run_id: str, *, from_step: str | None = None) -> RunHandle:
+    async def rerun(
+        self, run_id: str, *, from_step: str | None = None, actor: str = "api"
+    ) -> RunHandle:
         """The same input again, as a new run linked to the old one."""
         run = await self.find(run_id)
         if run.pipeline not in self._pipelines:
             raise UnknownPipeline(
                 f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here"
             )
-        return await Intake(self._runtime).rerun(
+        handle = await Intake(self._runtime).rerun(
             self._pipelines[run.pipeline], run, from_step=from_step
         )
+        await write_entry(self._runtime.records, actor, "rerun", f"{run.id} as {handle.id}")
+        return handle
 
     async def _change(self, command: Cancel | PauseRun | Resume, done: str) -> str:
         """Answers the run's id."""
@@ -106,7 +110,8 @@ class Operations:
                 f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live",
                 reply.run,
             )
-        raise Conflict(f"run {command.run} is {reply.state} and can't be {done}", command.run)
+        state = reply.state or "damaged"  # it is there, and no store can decide about it
+        raise Conflict(f"run {command.run} is {state} and can't be {done}", command.run)
 
     # --- dead letters -----------------------------------------------------------------------------
 

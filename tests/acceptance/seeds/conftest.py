@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.apps.compat.routes.words import settings
+
 HERE = Path(__file__).parent
 NAME = re.compile(r"test_rows?_((?:\d+_)+)")
 
@@ -67,6 +69,14 @@ def _constant(tree: ast.Module, name: str) -> Any:
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
             return ast.literal_eval(node.value)
     raise AssertionError(f"the module has no {name}")
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_this_test() -> Iterator[None]:
+    """Processes read them once; here many tests share one."""
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
 
 
 def seeds() -> list[Seed]:

@@ -28,6 +28,7 @@ from holdfast import Holdfast, Lane, LeaseTimes, Permanent, Pipeline, Transient
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.prometheus.metrics import PrometheusMetrics
 from holdfast.apps.compat import instance_of
+from holdfast.apps.compat.routes.words import settings
 from holdfast.apps.compat.trace_log import TraceLines
 from holdfast.bootstrap import Options
 from holdfast.errors import ConfigurationError
@@ -600,6 +601,7 @@ def test_row_21_the_stale_threshold_is_a_setting(web, monkeypatch):
     enqueue(user, 1)
     web.live.call(until_running(web.live.holdfast.store))
     monkeypatch.setenv("COMPUTE_QUEUE_STALE_THRESHOLD_MS", "1")
+    settings.cache_clear()
     stale = admin.get("/api/v1/queue-status").json()["staleInstances"]
     assert stale["count"] == 1
     assert stale["thresholdMinutes"] < 0.001

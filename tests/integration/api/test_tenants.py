@@ -11,6 +11,8 @@ import pytest
 from fastapi.routing import APIRoute
 from tests.integration.api.live import LiveApi
 
+from holdfast import Holdfast
+from holdfast.api import create_app
 from holdfast.api.app import ROUTERS, app_routers
 from holdfast.model.api_key import make_key
 from holdfast.model.tenant import Quotas
@@ -22,7 +24,7 @@ ROUTES = sorted(
     if isinstance(route, APIRoute)
     for method in route.methods
 )
-PUBLIC = re.compile(r"/|/health.*|/livez|/readyz|/ready")
+PUBLIC = re.compile(r"/|/docs|/health.*|/livez|/readyz|/ready")
 """What needs no key."""
 SHARED = {"pipeline": "greet", "pipeline_id": "greet", "lane": "default"}
 """Parts of paths that belong to no tenant."""
@@ -218,6 +220,27 @@ def test_quotas_are_answers_with_a_time() -> None:
         refused = api.post("/v1/pipelines/greet/runs", body, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (429, "quota-exceeded")
         assert 1 <= int(refused.headers["retry-after"]) <= 61
+
+
+def test_a_tenant_that_asks_too_often_is_told_when_to_come_back() -> None:
+    with LiveApi(make=lambda holdfast: create_app(holdfast, rate=0.5)) as api:
+        keys = [
+            api.call(api.holdfast.keys.create(name, ["read"], actor="test")).text
+            for name in ("busy", "busy", "calm")
+            if api.call(_ensure(api.holdfast, name)) is None
+        ]
+        busy, also_busy, calm = ({"X-Api-Key": key} for key in keys)
+        assert api.get("/v1/runs", headers=busy).status_code == 200
+        refused = api.get("/v1/runs", headers=also_busy)  # a second key is no second tenant
+        assert (refused.status_code, refused.json()["code"]) == (429, "too-many-requests")
+        assert 1 <= int(refused.headers["retry-after"]) <= 2
+        assert api.get("/v1/runs", headers=calm).status_code == 200
+        assert api.get("/health").status_code == 200
+
+
+async def _ensure(holdfast: Holdfast, tenant: str) -> None:
+    if tenant not in [known.name for known in await holdfast.tenants.list()]:
+        await holdfast.tenants.create(tenant, actor="test")
 
 
 def bad_keys(good: str) -> dict[str, dict[str, str]]:

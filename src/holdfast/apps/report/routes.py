@@ -39,6 +39,7 @@ router = APIRouter(tags=["reports"])
 STEP_WORDS = {
     "comments": "queued",
     "clustering": "clustering",
+    "opinions": "clustering",
     "claims": "extraction",
     "sort_and_deduplicate": "dedup",
     "summaries": "summarizing",

@@ -10,6 +10,7 @@ import pytest
 from holdfast.apps.report.local import embeddings
 from holdfast.apps.report.local.embeddings import (
     lexical_vectors,
+    rarity_weighted_vectors,
     semantic_vectors,
     sentence_vectors,
 )
@@ -32,6 +33,16 @@ def test_every_vector_has_length_one_and_an_empty_text_has_none():
 def test_no_texts_have_no_vectors():
     assert semantic_vectors([]).shape == (0, 256)
     assert sentence_vectors([]).shape == (0, 256)
+
+
+def test_what_all_texts_have_counts_little_beside_what_few_have():
+    """Half of what these say is the same in all; what sets them apart decides."""
+    same = "I think that the government of our country really should do more about the {}"
+    texts = [same.format(thing) for thing in ("bus", "train", "prisons", "jails")]
+    plain, weighted = semantic_vectors(texts), rarity_weighted_vectors(texts)
+    assert np.allclose(np.linalg.norm(weighted, axis=1), 1, atol=1e-5)
+    assert plain[0] @ plain[2] - weighted[0] @ weighted[2] > 0.02
+    assert weighted[0] @ weighted[1] > weighted[0] @ weighted[2]
 
 
 def test_lexical_vectors_tell_apart_what_shares_no_characters():

@@ -76,6 +76,10 @@ def test_whole_spoken_sentences_are_sentences(text):
         "I agree. The small business will need to make poverty fashionable.",
         "Football will get past this, whatever happens.",
         "Our children, our parents, our democracy, and everything else.",
+        "Should we really be normalizing neurologists on site at games.",
+        "The Michigan Fair Chance access to Housing Acts.",
+        "Your house been empty for over 30 years.",
+        "See, oh, okay, well I can find housing here.",
     ],
 )
 def test_what_needs_its_surroundings_describes_nothing(text):

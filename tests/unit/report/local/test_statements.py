@@ -25,6 +25,8 @@ from holdfast.apps.report.local.statements import as_statement, shortened
         ),
         ("It is very, very important", "It is very, very important"),
         ("“Compromise is not weakness.”", "Compromise is not weakness."),
+        ('"Girls suffer more than boys.', "Girls suffer more than boys."),
+        ('"Liberal" is no insult', '"Liberal" is no insult'),
         (
             "Boxing (e.g., kickboxing) should be banned",
             "Boxing (e.g., kickboxing) should be banned",

@@ -173,3 +173,31 @@ def test_clauses_sides_and_verbs_are_no_names(texts, name):
     code = "zh" if "稅" in texts[0] else "en"
     rows = list(range(len(texts)))
     assert best(texts + [f"{text} {at}" for at, text in enumerate(others)], rows, code) == name
+
+
+def test_people_are_named_in_the_plural_and_never_by_an_adjective():
+    others = ["The roads are broken.", "Fix the roads.", "More roads", "The road is long."]
+    texts = ["A Republican spoke", "the Republican senator", "Republicans left", *others]
+    assert best(texts, [0, 1, 2]) == "Republicans"
+    texts = ["A Christian spoke", "the Christian senator", "some Christian mayor", *others]
+    assert best(texts, [0, 1, 2]) == ""
+
+
+def test_no_part_is_cut_out_of_a_name_with_a_prefix():
+    texts = [f"It is post-traumatic prison disorder, {at}" for at in ("I say", "he said", "no")]
+    texts += ["The roads are broken.", "Fix the roads.", "More roads", "The road is long."]
+    assert best(texts, [0, 1, 2]) == "Post-traumatic prison disorder"
+
+
+def test_a_narrow_phrase_does_not_name_what_is_about_the_topic_above():
+    """Two of ten sentences about women speak of white women: the ten are about women."""
+    women = ["The white women must listen", "Some white women know"]
+    women += [f"All our women {what}" for what in ("march", "lead", "win", "matter", "speak", "go")]
+    texts = [*women, "Fix the roads.", "More roads", "The road is long.", "The roads are bad"]
+    texts += [f"The bridges are {what}" for what in ("old", "weak", "closed", "new", "long")] * 5
+    phrases = collect_phrases([f"{text} {at}" for at, text in enumerate(texts)], ENGLISH)
+    speakers = [str(at) for at in range(len(texts))]
+    ranked = candidates(phrases, list(range(8)), speakers, lambda phrase: 0.5)
+    above = [c for c in ranked if c.phrase.key == "woman"]
+    name, _ = compose_name(phrases, ranked, "en", {"Women"}, above)
+    assert name == "Women in general"

@@ -67,6 +67,16 @@ def test_topics_of_a_town_are_found_and_named():
     assert "rent" in names or "flat" in names or "housing" in names
 
 
+def test_a_description_speaks_of_what_is_named_and_is_told_once():
+    for topic in analyse(TOWN).clustering.topics:
+        parts = topic.subtopics if len(topic.subtopics) > 1 else ()
+        told = [part.description for part in (topic, *parts) if part.description]
+        assert len(told) == len(set(told))
+        for part in (topic, *topic.subtopics):
+            stem = part.name.casefold().removesuffix("s")
+            assert not part.description or stem in part.description.casefold()
+
+
 def test_ids_follow_size_and_every_topic_has_a_subtopic():
     clustering = analyse(TOWN).clustering
     assert [topic.id for topic in clustering.topics] == [

@@ -17,9 +17,8 @@ from scipy.cluster.hierarchy import linkage
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels, Tree
 from holdfast.apps.report.local.embeddings import Vectors, subtract_mean, unit_length
 
-FEWEST, FEWEST_OF_MANY, MOST = 4, 13, 20
-"""How many topics are tried when nobody said how many there should be; where there is much to
-divide, more than a dozen."""
+FEWEST, MOST = 4, 20
+"""How many topics are tried when nobody said how many there should be."""
 _LARGEST = 0.25
 """A topic with a larger share of many rows is cut further, as long as there are not too many."""
 _MANY = 300
@@ -32,7 +31,7 @@ _JUDGED = 1500
 """Rows that judge a number of topics: enough to tell, few enough to be quick."""
 _COMPARED = 4000
 """Rows that tell whether another resembles anything."""
-_APART = 0.55
+_APART = 0.58
 """A row that is less than so much as near to its nearest as rows usually are resembles nothing."""
 _ALIKE = 0.85
 _LOOSE = 0.5
@@ -181,8 +180,7 @@ def smooth(vectors: Vectors, times: int = 3) -> Vectors:
 
 def _fitting(tree: Tree, leaves: Vectors, most: int) -> int:
     """The number of topics that sets them apart best."""
-    fewest = min(FEWEST if len(leaves) < _MANY else FEWEST_OF_MANY, most)
-    tried = range(fewest, most + 1)
+    tried = range(min(FEWEST, most), most + 1)
     judges = _spread(len(leaves), _JUDGED)
     distances = 1 - leaves[judges] @ leaves[judges].T
     scores = {k: _silhouette(distances, tree.labels(tree.cut(tree.root, k))[judges]) for k in tried}

@@ -43,6 +43,8 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _BATCH = 1024
 """Texts pooled at once: bounds the memory for their tokens."""
+_COMMON = 0.02
+"""A piece that this share of all texts has counts half."""
 _LEXICAL = 48
 """The most dimensions of the lexical vectors. Few texts have fewer: with as many as texts, all
 would be unlike."""
@@ -97,11 +99,19 @@ def subtract_mean(vectors: Vectors) -> Vectors:
 
 def semantic_vectors(texts: Sequence[str]) -> Vectors:
     """The static model's vectors: the mean of the pieces of a text, with length 1."""
-    model = _model()
-    rows = [_pooled(model, texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
-    return (
-        unit_length(np.vstack(rows)) if rows else np.zeros((0, model.weights.shape[1]), np.float32)
+    return unit_length(_pooled(texts))
+
+
+def rarity_weighted_vectors(texts: Sequence[str]) -> Vectors:
+    """The mean of the pieces of a text, plus the mean in which what many of the texts have counts
+    little: what a text is about, in the company of the others."""
+    present = _pieces(texts)
+    common = np.bincount(present.indices, minlength=len(_model().weights)) / max(1, len(texts))
+    rarity = (_COMMON / (_COMMON + common)).astype(np.float32)
+    weighted = csr_matrix(
+        (present.data * rarity[present.indices], present.indices, present.indptr), present.shape
     )
+    return unit_length(unit_length(_means(present)) + unit_length(_means(weighted)))
 
 
 def token_counts(words: Sequence[str]) -> list[int]:
@@ -113,18 +123,31 @@ def token_counts(words: Sequence[str]) -> list[int]:
     return [len(encoding.ids) - (encoding.tokens[:1] == ["▁"]) for encoding in encodings]
 
 
-def _pooled(model: _Model, texts: Sequence[str]) -> Vectors:
+def _pooled(texts: Sequence[str]) -> Vectors:
+    blocks = range(0, len(texts), _BATCH)
+    rows = [_means(_pieces(texts[start : start + _BATCH])) for start in blocks]
+    return np.vstack(rows) if rows else np.zeros((0, _model().weights.shape[1]), np.float32)
+
+
+def _pieces(texts: Sequence[str]) -> csr_matrix:
+    """How often each piece of the model's vocabulary is in each text."""
+    model = _model()
     encodings = model.tokenizer.encode_batch(
         [_clean(text) for text in texts], add_special_tokens=False
     )
     ids = [encoding.ids for encoding in encodings]
     ends = np.concatenate([[0], np.cumsum([len(sentence_ids) for sentence_ids in ids])])
     flat = np.concatenate(ids).astype(np.int32) if ends[-1] else np.zeros(0, np.int32)
-    counts = np.maximum(np.diff(ends), 1).astype(np.float32)
     present = csr_matrix(
         (np.ones(len(flat), np.float32), flat, ends), shape=(len(texts), len(model.weights))
     )
-    return (np.asarray(present @ model.weights) / counts[:, None]).astype(np.float32)
+    present.sum_duplicates()
+    return present
+
+
+def _means(present: csr_matrix) -> Vectors:
+    counts = np.maximum(np.asarray(present.sum(axis=1)), 1e-9)
+    return (np.asarray(present @ _model().weights) / counts).astype(np.float32)
 
 
 def _clean(text: str) -> str:
@@ -136,14 +159,13 @@ def sentence_vectors(texts: Sequence[str], encoder: SentenceEncoder | None = Non
     """The vectors to find topics with: semantic as far as the model knows the languages, lexical
     for the rest. With an encoder, what it reads counts as much as the words."""
     known = float(np.mean([_known(language(text)) for text in texts])) if texts else 1.0
-    content = [_content(text) for text in texts]
     parts = []
     if known > 0.1:
-        words = unit_length(semantic_vectors(texts) + semantic_vectors(content))
+        words = rarity_weighted_vectors(texts)
         read = unit_length(np.hstack([words, encoder.encode(texts)])) if encoder else words
         parts.append(known * read)
     if known < 0.9:
-        parts.append((1 - known) * lexical_vectors(content))
+        parts.append((1 - known) * lexical_vectors([_content(text) for text in texts]))
     return unit_length(np.hstack(parts).astype(np.float32))
 
 

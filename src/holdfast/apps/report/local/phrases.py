@@ -67,6 +67,7 @@ _VAGUE = word_set(
     four five six seven eight nine ten hundred thousand million true false wrong long short high
     low full free possible actual general yeah despite finally everywhere anywhere inside
     outside apart amount majority statement story chance fight word reality situation cetera
+    difference consequence threat access result effect impact involvement
     head direction experience favorite favourite somewhere elsewhere nowhere anybody nobody
     somebody position else course instance regard respect basis aspect perspective suck sucks
     funny crazy anything needing dealing taking going getting having making coming looking
@@ -94,8 +95,10 @@ _LEADING_NOWHERE = word_set(
     """including regarding concerning pro anti non versus via per played playing watched watching
     voted loved liked wanted needed supported opposed"""
 )
-_SIDE = ("pro-", "anti-", "non-", "pre-", "post-")
-"""How words begin that describe a side and name nothing."""
+_SIDE, _TIME = ("pro-", "anti-", "non-"), ("pre-", "post-")
+"""How words begin that describe a side and name nothing, and that describe a time and name nothing
+alone."""
+_OF_PEOPLE = ("ican", "ian")
 _LONGEST = {"spaced": 6, "unspaced": 6}
 
 
@@ -200,6 +203,8 @@ class Phrases:
         for surface, count in phrase.surfaces.items():
             surfaces[surface if phrase.unspaced else fold_case(surface)] += count
         best = min(surfaces.items(), key=lambda item: (-item[1], item[0]))[0]
+        if phrase.key.endswith(_OF_PEOPLE):
+            best = _plural(phrase) or best
         if phrase.unspaced:
             return best
         titled = phrase.titled * 2 > phrase.inside > 0 and len(phrase.parts) > 1
@@ -262,6 +267,8 @@ def _could_name(phrase: Phrase) -> bool:
     words = list(phrase.parts)
     if words[0] in _LEADING_NOWHERE or words[0].startswith(_SIDE):
         return False
+    if len(words) == 1 and (words[0].startswith(_TIME) or not _names_people(phrase)):
+        return False
     if len(words) > 1 and phrase.titled * 2 > phrase.inside > 0:
         return True
     if may_be_verb(words[0]) or is_adjective(words[-1]):
@@ -269,6 +276,16 @@ def _could_name(phrase: Phrase) -> bool:
     if len(words) > 1 and words[-1] in MOSTLY_VERBS:
         return False
     return not any(map(is_verb, words))
+
+
+def _names_people(phrase: Phrase) -> bool:
+    """A word like "Republican" describes; only its plural names anybody. Other words do."""
+    return not phrase.key.endswith(_OF_PEOPLE) or _plural(phrase) != ""
+
+
+def _plural(phrase: Phrase) -> str:
+    plural = f"{phrase.key}s"
+    return plural if any(fold_case(surface) == plural for surface in phrase.surfaces) else ""
 
 
 _Token = tuple[str, str, bool]

@@ -64,7 +64,11 @@ _TELLING = re.compile(
     r"when i was|i remember|like i said|let me|i mean)\b",
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"(?:why|where|how|who|what|when|once)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"(?:why|where|how|who|what|when|once)\b"
+    r"|(?:should|shouldn't|do|does|did|is|are|can|could|would|will) (?:we|you|i|they|he|she|it)\b",
+    re.IGNORECASE,
+)
 _STUTTER = re.compile(r"\b([\w']+)[,.]? \1\b|[,.?]\s+[,.?]", re.IGNORECASE)
 _POINTS_BACK = re.compile(
     r"(?:and |but |so )?(?:the (?:latter|former|same)|he|she|they|it|it's|that|this|there|those"
@@ -89,7 +93,8 @@ _LEADS_NOWHERE = re.compile(
 _POINTS_OUT = re.compile(
     r"\b(?:this|these|those|they|them|'em|he|she|him|his|her|hers)\b"
     r"|\bdo it\b|\bthat's\b|\bthere was\b"
-    r"|\b(?:right|just) now\b|\b(?:recently|myself|ain't|gonna)\b"
+    r"|\b(?:right|just) now\b|\b(?:recently|myself|ain't|gonna|gotta|wanna|y'all)\b"
+    r"|\b(?:oh|uh|um|okay|well|see|ear),\s"
     r"|\bthat (?:type|kind|sort|way|one|stuff|thing|point|model)\b|\?",
     re.IGNORECASE,
 )
@@ -172,10 +177,11 @@ def has_predicate(text: str) -> bool:
     that hangs on a noun. Other languages are not judged."""
     if language(text) not in ("en", UNKNOWN):
         return True
-    for word in map(fold_case, WORD.findall(text.replace("’", "'"))):
-        if word in _RELATIVE:
+    for at, word in enumerate(WORD.findall(text.replace("’", "'"))):
+        if fold_case(word) in _RELATIVE:
             return False
-        if is_finite(word):
+        is_name = at and word[0].isupper() and not word.isupper()
+        if is_finite(fold_case(word)) and not is_name:
             return True
     return False
 
@@ -195,7 +201,7 @@ def stands_alone(statement: str) -> bool:
     if not 25 <= length <= 180 or statement.rstrip("\"'”’ ").endswith(("?", "？", "…")):
         return False
     bare = statement.replace("’", "'")
-    unclear = (_HANGS, _POINTS_BACK, _ABOUT_ONESELF)
+    unclear = (_HANGS, _POINTS_BACK, _ABOUT_ONESELF, _ASKS)
     return (
         not any(pattern.match(bare) for pattern in unclear)
         and not any(

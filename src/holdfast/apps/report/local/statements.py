@@ -61,6 +61,8 @@ def as_statement(sentence: str) -> str:
     text = " ".join(sentence.encode("utf-8", "ignore").decode().split())
     if quoted := _QUOTED.fullmatch(text):
         text = quoted.group(1)
+    elif text.startswith('"') and text.count('"') % 2:  # the quotation ends in another sentence
+        text = text[1:]
     text = _SAME_AGAIN.sub(_once, _HESITATION.sub("", text))
     for pattern, replacement in _STRAY:
         text = pattern.sub(replacement, text)

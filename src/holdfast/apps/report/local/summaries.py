@@ -133,7 +133,7 @@ def leading_groups(groups: Sequence[ClaimGroup], count: int, name: str = "") -> 
         + float(vectors[at] @ middle)
         + 0.5 * claim_score(group.statement)
         + 0.6 * stands_alone(group.statement)
-        + 0.25 * bool(named and named in group.statement.casefold())
+        + 0.5 * bool(named and named in group.statement.casefold())
         - 0.6 * (len(group.statement) > _LONGEST)
         for at, group in enumerate(considered)
     ]

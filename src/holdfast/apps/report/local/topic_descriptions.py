@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
@@ -28,6 +28,8 @@ from holdfast.apps.report.model.brief import GivenTopic
 
 _TELLING = {True: 0.07, False: 0.05}
 """The least score of a single word, and of a phrase, that tells what sentences are about."""
+_FITTING = 0.045
+"""The least score of what can name a subtopic: a fainter name would mislead."""
 _NAMING = 0.08
 """The least score of what can name a whole topic."""
 _SOME = 0.05
@@ -108,7 +110,7 @@ class Describer:
                     number,
                     self._labelled(name),
                     about,
-                    tuple(self._subtopics(subtopics, name, used, given)),
+                    tuple(self._subtopics(subtopics, name, used, given, {about})),
                 )
             )
         absent = [number for number in range(len(given.topics)) if number not in inside]
@@ -192,17 +194,26 @@ class Describer:
         return [*shared, *(part.best[0] for part in large)]
 
     def _subtopics(
-        self, below: Sequence[_Below], topic: str, used: Sequence[Candidate], given: GivenTopics
+        self,
+        below: Sequence[_Below],
+        topic: str,
+        used: Sequence[Candidate],
+        given: GivenTopics,
+        told: set[str],
     ) -> Iterator[tuple[int, str, str]]:
+        """Number, name and description of each. `told` are descriptions that are used already."""
         taken = {topic, *given.names.values()}
         for subtopic in below:
             name = given.names.get(subtopic.number) or (
                 topic if len(below) == 1 else self._below(subtopic, taken, used)
             )
-            yield subtopic.number, name, self._sentence(subtopic.rows, name)
+            about = self._sentence(subtopic.rows, name, told)
+            told.add(about)
+            yield subtopic.number, name, about
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
-        name, _ = compose_name(self._phrases, subtopic.best, self._language, taken, above)
+        fitting = [c for c in subtopic.best if c.score >= _FITTING]
+        name, _ = compose_name(self._phrases, fitting, self._language, taken, above)
         return name or self._unnamed(subtopic.rows, taken)
 
     def _unnamed(self, rows: list[int], taken: set[str]) -> str:
@@ -213,13 +224,14 @@ class Describer:
         taken.add(free)
         return free
 
-    def _sentence(self, rows: list[int], name: str) -> str:
-        """The most central sentence that stands alone, as a description: one that uses the name, if
-        there is one; nothing if none stands alone."""
-        alone = [row for row in rows if self._describes(self._texts[row])]
-        naming = [row for row in alone if name.casefold() in self._texts[row].casefold()]
-        chosen = naming or ([] if self._spoken else alone)
-        return self._central(chosen) if chosen else ""
+    def _sentence(self, rows: list[int], name: str, told: Container[str] = ()) -> str:
+        """The most central sentence that stands alone and uses the name, as a description; nothing
+        if none does, or if it is told already."""
+        named = name.casefold().removesuffix("s")
+        naming = [row for row in rows if named in self._texts[row].casefold()]
+        alone = [row for row in naming if self._describes(self._texts[row])]
+        sentence = self._central(alone) if alone else ""
+        return "" if sentence in told else sentence
 
     def _describes(self, text: str) -> bool:
         return stands_alone(as_statement(text)) and (

@@ -22,7 +22,7 @@ _GENERAL = {
     "zh": "{}（整體）",
     "ja": "{}全般",
 }
-_FAINT = 0.4
+_FAINT = 0.6
 """A candidate that is so much worse than the name of the topic above would mislead."""
 
 

@@ -85,7 +85,7 @@ _NOUNS_DESPITE = word_set(
 
 
 _AUXILIARIES = word_set(
-    """is are was were am be been has have had do does did can could will would shall should may
+    """is are was were am be has have had do does did can could will would shall should may
     might must ought cannot it's that's there's he's she's what's who's i'm we're they're you're
     i've we've they've you've i'd we'd they'd you'd i'll we'll they'll you'll let's gonna gotta
     wanna needs need isn't aren't wasn't weren't don't doesn't didn't can't couldn't won't wouldn't
