@@ -11,7 +11,7 @@ COPY src ./src
 RUN python -m venv /opt/holdfast \
     && sed -nE 's/^([A-Za-z0-9_.-]+)(\[[^]]*\])?(==[^ ]+).*/\1\3/p' requirements.txt > versions.txt \
     && /opt/holdfast/bin/pip install --no-cache-dir --constraint versions.txt \
-       '.[fast,serve,metrics,postgres,redis,pubsub,firestore,buckets,report,llm]'
+       '.[fast,serve,metrics,postgres,redis,pubsub,firestore,buckets,report,llm,transcription]'
 
 FROM python:3.11-slim
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin holdfast \

@@ -3,9 +3,10 @@
 espeak-ng says a text of some minutes (`--minutes 3`). The same file goes through `holdfast
 transcribe`, the whole command in a process of its own, and through pocketsphinx with the model of
 its package, which is what one would take instead whose weights come in a package, too. Measured are
-the real-time factor (seconds of work for each second of sound), the word error rate and the peak
-memory. With `--kill` the command is killed in the middle once, and started again: then what it had
-finished must not be done again."""
+the real-time factor (seconds of waiting for each second of sound), the seconds of processors, which
+other programs on the machine hardly change, the word error rate and the peak memory. With `--kill`
+the command is killed in the middle once, and started again: then what it had finished must not be
+done again."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ import tempfile
 import time
 import wave
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from holdfast.apps.transcription.testing import word_error_rate
 
@@ -43,11 +44,13 @@ PARAGRAPHS = (
     "Thank you for listening to this long report. Please ask your questions now, or write to us "
     "before the end of the month, and we will answer every letter.",
 )
+WORDS_PER_MINUTE = 172
+"""A little more than espeak-ng says at the speed below."""
 SHORT_LEASE = {"TTL": "2s", "RENEW": "500ms", "MARGIN": "500ms", "SWEEP": "300ms"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--kill", action="store_true", help="kill the command in the middle, once")
     parser.add_argument("--alone", action="store_true", help="leave pocketsphinx out")
@@ -56,22 +59,33 @@ def main() -> None:
         folder = Path(name)
         text, seconds = speak(folder / "talk.wav", options.minutes)
         print(f"{seconds / 60:.1f} minutes of sound, {len(text.split()):,} words")
-        show("holdfast transcribe", *holdfast(folder, options.kill), text, seconds)
+        show("holdfast transcribe", holdfast(folder, options.kill), text, seconds)
         if not options.alone:
-            show("pocketsphinx", *pocketsphinx(folder / "talk.wav"), text, seconds)
+            show("pocketsphinx", pocketsphinx(folder / "talk.wav"), text, seconds)
 
 
-def show(name: str, heard: str, took: float, memory: float, text: str, seconds: float) -> None:
-    rate = word_error_rate(text, heard)
+class Measured(NamedTuple):
+    heard: str
+    took: float
+    """Seconds."""
+    worked: float
+    """Seconds of all processors together."""
+    memory: float
+    """Megabytes, at most."""
+
+
+def show(name: str, measured: Measured, text: str, seconds: float) -> None:
+    rate = word_error_rate(text, measured.heard)
     print(
-        f"{name}: {took:.1f} s, real-time factor {took / seconds:.3f}, "
-        f"word error rate {rate:.3f}, {memory:.0f} MB"
+        f"{name}: {measured.took:.1f} s, real-time factor {measured.took / seconds:.3f}, "
+        f"{measured.worked:.1f} s of processors ({measured.worked / seconds:.3f}), "
+        f"word error rate {rate:.3f}, {measured.memory:.0f} MB"
     )
 
 
 def speak(path: Path, minutes: float) -> tuple[str, float]:
-    """Paragraphs in turn, until there are enough of them."""
-    words = round(minutes * 150)
+    """Paragraphs in turn, until there are enough of them for the time."""
+    words = round(minutes * WORDS_PER_MINUTE)
     spoken: list[str] = []
     while sum(len(paragraph.split()) for paragraph in spoken) < words:
         spoken.append(PARAGRAPHS[len(spoken) % len(PARAGRAPHS)])
@@ -82,11 +96,11 @@ def speak(path: Path, minutes: float) -> tuple[str, float]:
         return " ".join(spoken), file.getnframes() / file.getframerate()
 
 
-def holdfast(folder: Path, kill: bool) -> tuple[str, float, float]:
+def holdfast(folder: Path, kill: bool) -> Measured:
     command = [sys.executable, "-m", "holdfast", "transcribe", "talk.wav", "-o", "out"]
     lease = {f"HOLDFAST_LEASE_{name}": value for name, value in SHORT_LEASE.items()}
     environment = {**os.environ, **(lease if kill else {})}
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), _worked()
     before = _killed(command, folder, environment) if kill else {}
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     took = time.perf_counter() - began
@@ -95,7 +109,14 @@ def holdfast(folder: Path, kill: bool) -> tuple[str, float, float]:
         kept = sum(after[key] == row for key, row in before.items())
         print(f"killed with {len(before)} of {len(after)} segments done; {kept} of them kept")
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return json.loads((folder / "out" / "transcript.json").read_text())["rawText"], took, memory
+    heard = json.loads((folder / "out" / "transcript.json").read_text())["rawText"]
+    return Measured(heard, took, _worked() - worked, memory)
+
+
+def _worked() -> float:
+    """Seconds of processors, of all processes that were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _killed(command: list[str], folder: Path, environment: dict[str, str]) -> dict[str, Any]:
@@ -137,12 +158,12 @@ def _rows(store: Path, query: str) -> list[Any]:
             return []
 
 
-def pocketsphinx(path: Path) -> tuple[str, float, float]:
+def pocketsphinx(path: Path) -> Measured:
     """In a process of its own, so that its memory is its own. One core: it has no more."""
     done = subprocess.run(
         [sys.executable, "-c", POCKETSPHINX, str(path)], check=True, capture_output=True, text=True
     )
-    return tuple(json.loads(done.stdout.splitlines()[-1]))
+    return Measured(*json.loads(done.stdout.splitlines()[-1]))
 
 
 POCKETSPHINX = """
@@ -168,7 +189,7 @@ for segment in segmenter.segment(Stream()):
         heard.append(decoder.hyp().hypstr)
 took = time.perf_counter() - began
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([" ".join(heard), took, memory]))
+print(json.dumps([" ".join(heard), took, time.process_time(), memory]))
 """
 
 

@@ -1,20 +1,22 @@
 """The HTTP API under load.
 
-    python -m benchmarks.http                       # all three, on SQLite and PostgreSQL: 5 minutes
+    python -m benchmarks.http                       # everything, on three stores: 10 minutes
     python -m benchmarks.http --quick               # small
     python -m benchmarks.http --only watchers --watchers 5000
 
 `submits`: accepted runs per second over so many connections, beside a bare FastAPI app that inserts
 a row and one in front of procrastinate; every answer is durable. `reads`: the status of runs with
-100,000 of them in the store. `watchers`: streams of events that are open at once, and how soon the
-last of them hears of an end. Each server is one process, as is the client."""
+100,000 of them in the store. `tenants`: how long the 10 runs of one tenant wait behind the 10,000
+of another. `watchers`: streams of events that are open at once, and how soon the last of them hears
+of an end. Each server is one process, as is the client."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,6 +26,7 @@ import click
 from benchmarks import stores
 from benchmarks.http.load import Connection, measure
 from benchmarks.http.processes import served
+from benchmarks.http.tenants import make_tenants, measure_tenants
 from benchmarks.http.watchers import measure_watchers
 
 BATCH = 500
@@ -70,7 +73,7 @@ async def fill(url: str, count: int) -> list[str]:
     async with Connection(url) as connection:
         for start in range(0, count, BATCH):
             inputs = [{"number": number} for number in range(start, start + BATCH)]
-            body = {"inputs": inputs, "delay": 3600}
+            body = {"inputs": inputs}  # no worker is there, so they stay queued
             _, answer = await connection.ask("POST", "/v1/pipelines/noop/runs/batch", body)
             ids += [item["run"]["id"] for item in json.loads(answer)["items"]]
     return ids
@@ -91,45 +94,78 @@ def measure_reads(
             say(f"reads, {name}, {runs:,} runs, 32 connections", figures)
 
 
+class Stores:
+    """A fresh store of each kind, as often as one is wanted."""
+
+    def __init__(self, folder: Path, servers: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._servers = servers
+        self._numbers = count()
+
+    def fresh(self, kind: str) -> str:
+        if kind == "sqlite":
+            return f"sqlite:///{self._folder / f'{next(self._numbers)}.db'}"
+        server = self._server(kind)
+        server.clean()
+        return server.url
+
+    def settle(self, kind: str) -> None:
+        if kind == "postgres":
+            self._server(kind).settle()
+
+    def _server(self, kind: str) -> stores.Server:
+        server = self._servers[kind]
+        assert isinstance(server, stores.Server), server
+        return server
+
+
+def all_submits(made: Stores, kinds: Sequence[str], quick: bool) -> None:
+    number, rounds = (500, 1) if quick else (5000, 3)
+    for kind in kinds:
+        click.echo(DURABILITY[kind])
+        systems = ["holdfast", *PEERS[kind]]
+        measure_submits(lambda kind=kind: made.fresh(kind), systems, number, rounds)
+
+
+def all_reads(made: Stores, kinds: Sequence[str], quick: bool) -> None:
+    runs, number = (2_000, 500) if quick else (100_000, 5000)
+    for kind in kinds:
+        click.echo(DURABILITY[kind])
+        measure_reads(made.fresh(kind), runs, number, lambda kind=kind: made.settle(kind))
+
+
+def all_tenants(made: Stores, kinds: Sequence[str], quick: bool) -> None:
+    many = 500 if quick else 10_000
+    for kind in kinds:
+        store = made.fresh(kind)
+        keys = make_tenants(store)
+        with served("holdfast", store) as url:
+            figures = measure_tenants(url, store, keys, many)
+        say(f"tenants, {kind}, {many:,} and 10 runs", figures)
+
+
+DURABILITY = {
+    "sqlite": "SQLite, synchronous=FULL",
+    "postgres": "PostgreSQL, synchronous_commit=on",
+    "redis": "Redis, appendfsync always",
+}
+PEERS = {"sqlite": ["bare FastAPI"], "postgres": ["bare FastAPI", "procrastinate"], "redis": []}
+MEASURED = {"submits": all_submits, "reads": all_reads, "tenants": all_tenants}
+
+
 @click.command()
-@click.option("--only", type=click.Choice(["submits", "reads", "watchers"]), multiple=True)
+@click.option("--only", type=click.Choice([*MEASURED, "watchers"]), multiple=True)
 @click.option("--quick", is_flag=True)
 @click.option("--watchers", default=1000)
-@click.option("--store", "kinds", type=click.Choice(["sqlite", "postgres"]), multiple=True)
+@click.option("--store", "kinds", type=click.Choice(list(DURABILITY)), multiple=True)
 def main(only: tuple[str, ...], quick: bool, watchers: int, kinds: tuple[str, ...]) -> None:
-    wanted = only or ("submits", "reads", "watchers")
-    kinds = kinds or ("sqlite", "postgres")
-    count, rounds = (500, 1) if quick else (5000, 3)
     with tempfile.TemporaryDirectory() as folder, stores.servers(None, None, "always") as servers:
-        numbers = iter(range(1000))
-
-        def sqlite() -> str:
-            return f"sqlite:///{Path(folder) / f'{next(numbers)}.db'}"
-
-        def postgres() -> str:
-            server = servers["postgres"]
-            assert isinstance(server, stores.Server), server
-            server.clean()
-            return server.url
-
-        if "submits" in wanted:
-            if "sqlite" in kinds:
-                click.echo("SQLite, synchronous=FULL")
-                measure_submits(sqlite, ["holdfast", "bare FastAPI"], count, rounds)
-            if "postgres" in kinds:
-                click.echo("PostgreSQL, synchronous_commit=on")
-                systems = ["holdfast", "bare FastAPI", "procrastinate"]
-                measure_submits(postgres, systems, count, rounds)
-        if "reads" in wanted:
-            runs = 2_000 if quick else 100_000
-            if "sqlite" in kinds:
-                measure_reads(sqlite(), runs, count)
-            if "postgres" in kinds:
-                server = servers["postgres"]
-                assert isinstance(server, stores.Server), server
-                measure_reads(postgres(), runs, count, server.settle)
-        if "watchers" in wanted:
-            with served("holdfast", sqlite()) as url:
+        made = Stores(Path(folder), servers)
+        for name, measured in MEASURED.items():
+            if not only or name in only:
+                measured(made, kinds or list(DURABILITY), quick)
+        if not only or "watchers" in only:
+            with served("holdfast", made.fresh("sqlite")) as url:
                 figures = asyncio.run(measure_watchers(url, watchers, min(50, watchers)))
             say("watchers, SQLite", figures)
 

@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 class Connection:
     """One connection that stays open."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: str | None = None) -> None:
         parts = urlsplit(url)
+        self._key = f"X-Api-Key: {key}\r\n" if key else ""
         self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 80
 
     async def __aenter__(self) -> Connection:
@@ -30,7 +31,8 @@ class Connection:
         data = b"" if body is None else json.dumps(body).encode()
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+            f"{self._key}\r\n"
         )
         self._writer.write(head.encode() + data)
         answer = await self._reader.readuntil(b"\r\n\r\n")

@@ -20,7 +20,7 @@ PIPELINES = Path(__file__).with_name("pipelines.py")
 
 
 def holdfast_command(store: str, port: int) -> list[str]:
-    given = ["--store", store, "--app", f"{PIPELINES}:noop", "serve", "--port", str(port)]
+    given = ["--store", store, "--app", str(PIPELINES), "serve", "--port", str(port)]
     return [sys.executable, "-m", "holdfast", *given]
 
 

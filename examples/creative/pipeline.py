@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import unicodedata
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -109,7 +110,7 @@ def design(pair: tuple[int, str]) -> Scene:
     return Scene(
         number=number,
         text=text,
-        colour=f"hsl({hue} 60% 40%)",
+        colour=f"hsl({hue} 60% 28%)",
         seconds=round(1.0 + len(text.split()) / 2.5, 1),
     )
 
@@ -157,11 +158,11 @@ def deliver(
         audio=ctx.artifact("narration.wav", sound) if sound else None,
         video=ctx.artifact("storyboard.html", storyboard(request.job_id, scenes).encode()),
         metadata={
+            **request.metadata,
             "preset": request.preset,
             "quality": FINAL_APPROVAL,
             "scenes": len(scenes),
             "seconds": round(sum(scene.seconds for scene in scenes), 1),
-            **request.metadata,
         },
     )
 
@@ -170,24 +171,35 @@ def narration(text: str) -> bytes | None:
     if shutil.which(ESPEAK) is None:
         return None
     spoken = subprocess.run(
-        [ESPEAK, "--stdout", "-s", "150", "--stdin"], input=text.encode(), capture_output=True
+        [ESPEAK, "--stdout", "-s", "150", "--stdin"],
+        input=text.encode(),
+        capture_output=True,
+        timeout=120,
     )
     return spoken.stdout if spoken.returncode == 0 and spoken.stdout else None
 
 
+STYLE = """
+body { font: 16px/1.4 system-ui, sans-serif; max-width: 66em; margin: 2em auto; padding: 0 1em }
+ol { display: grid; grid-template-columns: repeat(auto-fill, minmax(16em, 1fr)); gap: 1.5em;
+     padding: 0; list-style: none }
+.frame { aspect-ratio: 16 / 9; display: grid; place-items: center; padding: 1em; color: white;
+         font-size: 1.3em; text-align: center }
+time { color: #555 }
+"""
+
+
 def storyboard(title: str, scenes: list[Scene]) -> str:
-    """A page without scripts: a frame for every scene."""
+    """A page without scripts: a frame for every scene, and when it begins."""
+    begins = accumulate((scene.seconds for scene in scenes), initial=0.0)
     frames = "\n".join(
-        f'<figure><svg viewBox="0 0 160 90" role="img"><rect width="160" height="90" '
-        f'fill="{scene.colour}"/><text x="80" y="52" text-anchor="middle" fill="white" '
-        f'font-size="24">{scene.number}</text></svg>'
-        f"<figcaption>{html.escape(scene.text)} ({scene.seconds} s)</figcaption></figure>"
-        for scene in scenes
-    )
-    style = (
-        "body{font:16px system-ui;display:flex;flex-wrap:wrap;gap:1em}figure{width:20em;margin:0}"
+        f'<li><div class="frame" style="background: {scene.colour}">{html.escape(scene.text)}</div>'
+        f"Scene {scene.number}, <time>{begin:.1f} to {begin + scene.seconds:.1f} s</time></li>"
+        for scene, begin in zip(scenes, begins, strict=False)
     )
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>{style}</style>\n{frames}\n</html>"
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}: storyboard</title><style>{STYLE}</style>\n"
+        f"<h1>Storyboard of {html.escape(title)}</h1>\n<ol>\n{frames}\n</ol></html>"
     )

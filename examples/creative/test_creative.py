@@ -1,4 +1,4 @@
-"""python -m pytest examples/creative"""
+"""cd examples/creative && python -m pytest"""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from holdfast import Pipeline
 
 SECONDS = 2.7
 
-in_loop = Pipeline("in-loop", input=str, max_attempts=3)
-in_thread = Pipeline("in-thread", input=str, max_attempts=3)
+in_loop = Pipeline("in-loop", input=str, max_attempts=2)
+in_thread = Pipeline("in-thread", input=str, max_attempts=2)
 
 
 @in_loop.step

@@ -697,3 +697,10 @@ def test_help_and_version_start_without_what_they_do_not_need(words, heavy):
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "holdfast.cli.main" in imported
     assert not [name for name in imported if name.startswith(heavy)]
+
+
+def test_what_was_typed_by_mistake_is_refused(cli):
+    said = cli.here("worker", "--once", "--receive", "work=nope", code=2).err
+    assert "--receive work=nope: there is no pipeline 'nope'; known pipelines: " in said
+    assert "tenant '' is not usable" in cli.here("run", "line", "--tenant", "", code=2).err
+    assert "add --yes" in cli.here("locks", "release", "anything", code=2).err

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 
 import pytest
+from tests.acceptance.seeds.post_office import SHORT_LEASE
 from tests.acceptance.seeds.pubsub_office import DLQ, JOBS, RESULTS, PubSubOffice
 from tests.emulators import PubSubEmulator
 
@@ -31,6 +32,7 @@ def an_office(tmp_path):
             emulator,
             HOLDFAST_APP="tests/acceptance/gated_jobs.py",
             GATE=str(tmp_path / "gate"),
+            **SHORT_LEASE,
         )
         offices.append(office)
         return office

@@ -42,6 +42,21 @@ def test_a_run_by_http_and_a_clean_end(cli: Cli) -> None:
     assert cli.state(answer.json()["run"]["id"]) == "succeeded"
 
 
+def test_the_demo_makes_a_report_and_says_where_it_is(cli: Cli) -> None:
+    served = cli.start("serve", "--demo", "--port", "0")
+    served.until("a report of sample comments")
+    report = served.told[-1].split()[-1]
+    deadline = time.monotonic() + 60
+    while (state := httpx2.get(report).json())["status"] != "finished":
+        assert time.monotonic() < deadline, state
+        time.sleep(0.1)
+    page = httpx2.get(report, headers={"Accept": "text/html"})
+    assert "What Riverside wants" in page.text
+    assert (cli.folder / "holdfast-demo" / "comments.csv").stat().st_size > 10_000
+    assert not (cli.folder / "runs.db").exists()
+    stopped(served, within=8)
+
+
 def test_open_streams_and_unfinished_runs_do_not_keep_it(cli: Cli) -> None:
     """A stream is open and a run waits for an hour: gone within 8 s, and the stream has ended."""
     served = cli.start("serve", "--port", "0", "--worker", "2")

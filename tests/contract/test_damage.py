@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests import postgres_server
 from tests.redis_server import fresh_prefix, shared_server
 
-from holdfast import Holdfast, Pipeline, RunFailed
+from holdfast import Conflict, Holdfast, Pipeline, RunFailed
 from holdfast.adapters.memory.blobs import MemoryBlobs
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.postgres.store import PostgresStore
@@ -26,7 +26,9 @@ from holdfast.engine import cursors
 from holdfast.engine.handle import RunHandle
 from holdfast.errors import Damaged, Permanent
 from holdfast.model.commands import Bury, Settle
+from holdfast.model.ids import time_of
 from holdfast.ports.store import RunFilter, Store
+from holdfast.services.explanation import explain
 from holdfast.testing.contracts.store_topics.harness import a_claim, a_submit, an_error
 
 HASH_FIELDS = {"progress": "p", "error": "e", "input": "i", "result": "o"}
@@ -207,6 +209,29 @@ def test_what_is_of_another_type_is_damage(tmp_path: Path, field: str) -> None:
         third, second, first = await store.runs(RunFilter())
         assert [run.damage for run in (first, third)] == [None, None]
         assert "its row can't be read" in (second.damage or "")
+        explained = await explain(store, second)
+        assert (explained.state, explained.cause) == ("broken", "damaged")
+        assert "its row can't be read" in explained.sentence
+
+    play(place, story)
+
+
+def test_a_damaged_run_is_left_alone_by_name(tmp_path: Path) -> None:
+    """Whatever is asked of it, the answer says that it is damaged."""
+    place = OnSqlite(tmp_path)
+    pipeline = counting([])
+
+    async def story(store: Store) -> None:
+        app = Holdfast(store, [pipeline], worker=False, blobs=MemoryBlobs())
+        run = await app.submit(pipeline, "a")
+        place.store._reader.execute("UPDATE runs SET attempts = 'many'")
+        broken = await run.info()
+        assert abs(broken.created - (time_of(run.id) or 0.0)) < 1.0
+        for act in (app.operations.cancel, app.operations.pause, app.operations.resume):
+            with pytest.raises(Conflict, match="damaged and can't be"):
+                await act(run.id)
+        with pytest.raises(Damaged, match="its row can't be read"):
+            await app.service().runs.result(run.id)
 
     play(place, story)
 

@@ -341,12 +341,16 @@ class Pair:
         return {
             "runs": runs,
             "over": sorted(run.id for run in await store.over(RUNS)),
+            "unique": sorted(run.id for run in await store.unique_runs()),
             "count": await store.count(RunFilter()),
+            "waiting": [run.id for run in await store.runs(RunFilter(state="queued", lane="wide"))],
+            "a tenant's": await store.count(RunFilter(tenant="acme", pipeline="report")),
             "history": [await store.history(run.id) for run in runs],
             "checkpoints": [await store.checkpoints(run.id) for run in runs],
             "quarantined": [await store.quarantined(run.id) for run in runs],
             "logs": [await store.logs(run.id) for run in runs],
             "dead letters": await store.dead_letters(open_only=False),
+            "open letters": [letter.id for letter in await store.dead_letters(tenant="acme")],
             "locks": await store.locks(),
             "lanes": await store.lanes(),
             "audit": sorted(map(astuple, await store.audit())),  # a batch has no order of its own

@@ -1,10 +1,12 @@
 """Leases that were lost because the interpreter was blocked: who is told, and when."""
 
 import asyncio
+from collections import deque
 
 from holdfast import Pipeline
 from holdfast.adapters.records import StoreRecords
-from holdfast.engine import lease_losses
+from holdfast.engine import interpreter, lease_losses
+from holdfast.engine.interpreter import InterpreterWatch, note_end
 from holdfast.engine.sweeper import AFTER_A_BLOCK, Sweeper
 from holdfast.model.lease_losses import Blocked
 from holdfast.services.explanation import explain
@@ -60,3 +62,17 @@ def test_what_is_noted_after_the_run_was_given_up_is_explained(lab):
     assert explained.cause == "interpreter_blocked"
     assert "the interpreter was blocked for 34.0 s in step work" in explained.sentence
     assert "process of its own" in explained.sentence
+
+
+def test_a_step_that_is_over_when_somebody_looks_is_named(monkeypatch):
+    monkeypatch.setattr(interpreter, "_ended", deque())
+    watch = InterpreterWatch()
+    watch.looked -= 30.0
+    watch._processor -= 30.0
+    note_end("culprit", 2.0)
+    note_end("next", 0.1)
+    blocked = watch.look(0.5)
+    assert blocked is not None
+    assert blocked.step == "culprit"
+    note_end("later", 2.0)
+    assert watch.look(0.5) is None

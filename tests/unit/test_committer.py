@@ -179,3 +179,32 @@ async def test_every_reply_is_dispatched_also_when_the_flush_is_cancelled_in_bet
     for flush in list(committer._flushes):
         flush.cancel()
     assert await asyncio.gather(*answers) == list(range(3 * DISPATCH_SIZE))
+
+
+@story
+async def test_what_has_to_stay_in_order_is_sent_when_the_batch_before_is_written(store, committer):
+    store.gate.clear()
+    count = 2 * LARGE_BATCH_SIZE + 5
+    answers = committer.send_in_order([Sweep(number) for number in range(count)])
+    beside = committer.send(Sweep(-1))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [len(batch) for batch in store.batches] == [LARGE_BATCH_SIZE, 1]
+    store.gate.set()
+    await committer.drain()
+    assert [await answer for answer in answers] == list(range(count))
+    assert await beside == -1
+    assert [number for batch in store.batches for number in batch if number >= 0] == list(
+        range(count)
+    )
+
+
+@story
+async def test_what_stands_behind_a_failed_batch_in_order_is_not_sent(store, committer):
+    store.error = StoreUnavailable("away")
+    answers = committer.send_in_order([Sweep(number) for number in range(LARGE_BATCH_SIZE + 1)])
+    await committer.drain()
+    assert len(store.batches) == 1
+    for answer in answers:
+        with pytest.raises(StoreUnavailable):
+            await answer

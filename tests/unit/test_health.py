@@ -107,8 +107,9 @@ def test_a_schema_of_a_newer_program_is_a_failure(path: Path) -> None:
 def test_a_schema_of_an_older_program_is_a_warning(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = sqlite.database.scripts()
-    monkeypatch.setattr(sqlite.database, "scripts", lambda: [*known, (2, known[0][1])])
+    known = sqlite.database.migrations()
+    next_one = known[0]._replace(number=2)
+    monkeypatch.setattr(sqlite.database, "migrations", lambda: [*known, next_one])
     assert troubles(look(sqlite.findings(str(path)))) == {"schema": "warn"}
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from holdfast import Holdfast, Pipeline
 from holdfast.adapters.inprocess.bus import InProcessBus
-from holdfast.engine import unmatched
+from holdfast.engine import receiver, unmatched
 from holdfast.engine.receiver import Room
-from holdfast.errors import ConfigurationError, Permanent
+from holdfast.errors import ConfigurationError, Permanent, StoreUnavailable
 from holdfast.model.options import WorkerOptions
 from holdfast.model.receive import Receive
 from holdfast.ports.bus import Message
@@ -523,3 +523,70 @@ def test_a_wrong_filter_points_at_the_place(tmp_path):
         settings_of(tmp_path, '[[receive]]\ntopic="t"\npipeline="p"\nfilter="attributes:a AND"')
     assert "\n  attributes:a AND\n" in str(error.value)
     assert str(error.value).endswith("^")
+
+
+def test_while_the_store_is_away_few_messages_are_refused_and_none_often(monkeypatch):
+    """A broker puts aside what was refused too often: an outage must not use up all deliveries of
+    all messages."""
+    monkeypatch.setattr(receiver, "NACK_DELAY", 0.0)
+    monkeypatch.setattr(receiver, "PROBE_INTERVAL", 0.0)
+    refused: list[str] = []
+    nack = receiver.nack
+
+    async def counted(delivery, topic, error):
+        refused.append(delivery.message.id)
+        await nack(delivery, topic, error)
+
+    monkeypatch.setattr(receiver, "nack", counted)
+
+    async def story():
+        bus = InProcessBus()
+        async with Holdfast("memory:", [jobs()], bus=bus, worker=False) as app:
+            await app.receive(Receive("orders", "jobs", max_messages=3))
+            probes = 0
+
+            async def away(*_):
+                nonlocal probes
+                probes += 1
+                raise StoreUnavailable("away")
+
+            with monkeypatch.context() as outage:
+                outage.setattr(app.store, "apply", away)
+                outage.setattr(app.runtime.records, "get", away)
+                for number in range(30):
+                    body = json.dumps({"job_id": f"job-{number}"}).encode()
+                    await bus.publish("orders", Message(f"m-{number}", body))
+                async with asyncio.timeout(10):
+                    while probes < 100:  # noqa: ASYNC110  (nothing else tells)
+                        await asyncio.sleep(0)
+            await until(app.store, lambda: _queued(app.store, 30))
+
+    asyncio.run(story())
+    assert len(refused) == len(set(refused)) <= 3
+
+
+async def _queued(store, count):
+    return (await store.count(RunFilter())).get("queued") == count
+
+
+def test_what_another_process_receives_is_not_buried_here():
+    """Also before the other one was ever started, and if it has a store of its own."""
+    first = Receive("orders", "jobs", "first", "NOT attributes:kind")
+    second = Receive("orders", "later", "second", 'attributes.kind = "second"')
+
+    async def story():
+        bus = InProcessBus()
+        async with Holdfast("memory:", [jobs()], bus=bus, worker=False) as app:
+            await app.received_elsewhere(second)
+            await app.receive(first)
+            for number, kind in enumerate(("second", "nobody", "second", "nobody")):
+                await bus.publish("orders", Message(f"m-{number}", b"{}", {"kind": kind}))
+            letters = await until(app.store, lambda: _buried(app.store, 2))
+            return [letter.id for letter in letters]
+
+    assert sorted(asyncio.run(story())) == ["message:orders:m-1", "message:orders:m-3"]
+
+
+async def _buried(store, count):
+    letters = await store.dead_letters()
+    return letters if len(letters) >= count else None

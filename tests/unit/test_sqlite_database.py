@@ -12,8 +12,9 @@ import pytest
 from holdfast.adapters.sqlite import database
 from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
-from holdfast.model.commands import Acquire
+from holdfast.model.commands import Acquire, DefineLane, PutRecord, RenewLocks
 from holdfast.ports.store import RunFilter
+from holdfast.testing.clock import ManualClock
 from holdfast.testing.contracts.store_topics.harness import a_claim, a_submit
 
 
@@ -332,5 +333,43 @@ def test_bytes_in_a_row_hide_no_other_run(tmp_path, column):
         [claimed] = await store.apply([a_claim(limit=3)])
         assert {"r1", "r3"} <= {run.run for run in claimed}
         await store.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("look", ["locks", "lanes", "records"])
+def test_what_is_renewed_while_somebody_looks_is_shown_as_held(look, tmp_path):
+    """By a time from before the renewal its lease would end later than it can."""
+
+    class Interrupted(ManualClock):
+        """Something happens whenever the time is read."""
+
+        def __init__(self):
+            super().__init__()
+            self.interrupt = lambda: None
+
+        def monotonic(self):
+            moment = super().monotonic()
+            self.interrupt()
+            return moment
+
+    clock, later = Interrupted(), ManualClock()
+    store = SqliteStore(tmp_path / "a.db", clock, threads=False)
+    holder = SqliteStore(tmp_path / "a.db", later, threads=False)
+
+    def renew():
+        later.advance(1.0)
+        commands = [RenewLocks([("lane:line", "t")], 30.0), PutRecord("mine", "", "v2", "v1", 30.0)]
+        with ThreadPoolExecutor(1) as executor:
+            executor.submit(asyncio.run, holder.apply(commands)).result()
+
+    async def story():
+        await store.open()
+        await holder.open()
+        taken = [Acquire("lane:line", "t", "mine", 30.0), PutRecord("mine", "", "v1", ttl=30.0)]
+        await holder.apply([DefineLane("line", "fifo", "dead-letter"), *taken])
+        clock.interrupt = renew
+        shown = await (store.records("") if look == "records" else getattr(store, look)())
+        assert "mine" in repr(shown)
 
     asyncio.run(story())

@@ -1,35 +1,37 @@
-"""Migrations that were released never change. Their hashes are kept in `released.txt`; a new
-migration is added, and before the first release all are replaced, by
+"""Migrations that were released never change. Their hashes are kept in `released.txt`, where a new
+one is added by
 
 python -m tests.upgrade.migrations"""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
 
+from holdfast.adapters.postgres import database as postgres
+from holdfast.adapters.sqlite import database as sqlite
+
 RELEASED = Path(__file__).with_name("released.txt")
-STORES = ("sqlite", "postgres")
+STORES = {"sqlite": sqlite.migrations, "postgres": postgres.migrations}
 """Those that have migrations. The scripts of Redis come with the program."""
 
 
 def hashes() -> dict[str, str]:
     """Of every migration that there is, by its name."""
-    found: dict[str, str] = {}
-    for store in STORES:
-        folder = resources.files(f"holdfast.adapters.{store}").joinpath("schema")
-        for script in sorted(folder.iterdir(), key=lambda entry: entry.name):
-            if script.name.endswith(".sql"):
-                found[f"{store}/{script.name}"] = sha256(script.read_bytes()).hexdigest()
-    return found
+    return {
+        f"{store}/{name}": sha256(sql.encode()).hexdigest()
+        for store, migrations in STORES.items()
+        for _, name, sql in migrations()
+    }
 
 
 def released() -> dict[str, str]:
-    lines = RELEASED.read_text().splitlines() if RELEASED.exists() else []
+    lines = RELEASED.read_text().splitlines()
     return {name: digest for digest, name in (line.split() for line in lines)}
 
 
 if __name__ == "__main__":
-    lines = [f"{digest}  {name}\n" for name, digest in hashes().items()]
+    kept = released() if RELEASED.exists() else {}
+    new = {name: digest for name, digest in hashes().items() if name not in kept}
+    lines = [f"{digest}  {name}\n" for name, digest in sorted({**kept, **new}.items())]
     RELEASED.write_text("".join(lines))

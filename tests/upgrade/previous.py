@@ -23,8 +23,7 @@ def unpack_previous(folder: Path) -> Path:
     commit = PREVIOUS.read_text().strip()
 
     def unpack() -> str:
-        command = ["git", "-c", "safe.directory=*", "archive", commit, "src"]
-        archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+        archive = git("archive", commit, "src")
         if archive.returncode != 0:
             raise NoSuchProgram(
                 f"no source of the version before ({archive.stderr.decode().strip()}): clone the "
@@ -34,7 +33,15 @@ def unpack_previous(folder: Path) -> Path:
             files.extractall(folder, filter="data")
         return str(folder / "src")
 
-    return Path(or_skip(unpack))
+    source = Path(or_skip(unpack))
+    is_ancestor = git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+    assert is_ancestor, f"{commit} is only in this clone: {PREVIOUS.name} names one of the history"
+    return source
+
+
+def git(*words: str) -> subprocess.CompletedProcess[bytes]:
+    command = ["git", "-c", "safe.directory=*", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
 
 
 class Version:

@@ -10,8 +10,8 @@ from typing import Final
 
 from holdfast.errors import ConfigurationError
 
-FORMAT: Final = 0
-"""Of stores that this program makes and uses; 0 for pre-releases, 1 from the first release on."""
+FORMAT: Final = 1
+"""Of stores that this program makes and uses. Those of pre-releases have 0, or none."""
 
 FORMAT_NAME: Final = "format"
 OLDEST_NAME: Final = "oldest_usable_schema"

@@ -18,6 +18,7 @@ from holdfast.services.local import LocalService
 TENANT = "Holdfast-Tenant"
 """The header by which an administrator names the tenant that a request is about."""
 EVERYBODY = "*"
+"""All tenants that the caller may see: for others than administrators, their own."""
 
 
 class Caller(Protocol):
@@ -76,13 +77,15 @@ def _seen(request: Request, caller: Caller, scope: Scope) -> str | None:
     named = request.headers.get(TENANT)
     if named is None or named == caller.tenant:
         return caller.tenant
+    if named == EVERYBODY:  # of those that the caller may see
+        return None if caller.may("admin") and scope != "submit" else caller.tenant
     if scope == "submit":
         raise Forbidden(
             f"runs belong to the tenant of the key, {caller.tenant!r}: use a key of {named!r:.80}"
         )
     if not caller.may("admin"):
         raise Problem(404, "not-found", f"there is no tenant {named!r:.80}")
-    return None if named == EVERYBODY else named
+    return named
 
 
 Reader = Annotated[Access, requires("read")]

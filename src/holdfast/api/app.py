@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from holdfast.api import health, metrics, problems
+from holdfast.api import docs_page, health, metrics, problems
 from holdfast.api.access import Authenticate
 from holdfast.api.authentication import KeyAuthentication
 from holdfast.api.documentation import components
@@ -24,6 +24,7 @@ from holdfast.api.routes import (
     runs,
     submit,
     tenants,
+    webhooks,
 )
 from holdfast.api.tracing import TraceRequests
 from holdfast.app import Holdfast
@@ -35,8 +36,8 @@ from holdfast.services.event_hub import EventHub
 log = logging.getLogger("holdfast.api")
 
 MAX_BODY = 16 * 1024 * 1024
+RATE = 500.0
 ROUTERS = (
-    health.router,
     submit.router,
     events.router,
     runs.router,
@@ -45,6 +46,9 @@ ROUTERS = (
     installation.router,
     metrics.router,
     tenants.router,
+    webhooks.router,
+    health.router,
+    docs_page.router,
 )
 
 
@@ -53,13 +57,15 @@ def create_app(
     *,
     authenticate: Authenticate | None = None,
     max_body: int = MAX_BODY,
+    rate: float = RATE,
     routers: Iterable[APIRouter] = (),
     apps: bool = True,
 ) -> FastAPI:
     """The API of one app. It opens the app on the first request, and closes it only if it has
     opened it itself, when it is served on its own.
 
-    `authenticate` says who sent a request: by default the API keys of the store. `routers` are
+    `authenticate` says who sent a request: by default the API keys of the store, each tenant with
+    at most `rate` requests a second (0: no limit). `routers` are
     included beside `/v1`; `apps` says whether those of installed apps are, too."""
     api = FastAPI(
         title="holdfast",
@@ -68,10 +74,12 @@ def create_app(
         lifespan=_lifespan,
         generate_unique_id_function=_operation_id,
         redirect_slashes=False,
+        docs_url=None,  # ours needs nothing from elsewhere
+        redoc_url=None,
         separate_input_output_schemas=False,
     )
     api.state.holdfast = holdfast
-    api.state.authenticate = authenticate or KeyAuthentication(holdfast)
+    api.state.authenticate = authenticate or KeyAuthentication(holdfast, rate)
     api.state.health = holdfast.health
     api.state.hub = EventHub(holdfast.store)
     problems.install(api)

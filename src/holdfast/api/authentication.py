@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from holdfast.api.access import Caller
 from holdfast.api.problems import Problem
+from holdfast.api.rates import RequestRates
 from holdfast.app import Holdfast
 from holdfast.engine.cached import Cached
 from holdfast.model.api_key import Scope
@@ -38,9 +39,11 @@ class LocalCaller:
 
 
 class KeyAuthentication:
-    """Callers by the API keys of the store."""
+    """Callers by the API keys of the store. `rate` is how many requests a second each tenant may
+    send; 0 is no limit."""
 
-    def __init__(self, holdfast: Holdfast) -> None:
+    def __init__(self, holdfast: Holdfast, rate: float = 0.0) -> None:
+        self._rates = RequestRates(rate, holdfast.options.clock.monotonic)
         self._authenticator = holdfast.authenticator
         self._keys = holdfast.keys
         self._exist = Cached(self._keys_exist, holdfast.options.clock)
@@ -53,6 +56,7 @@ class KeyAuthentication:
         if isinstance(caller, Rejected):
             log.info("a request was refused: key %s is %s", caller.key or "-", caller.reason)
             raise _unauthenticated(text is None)
+        self._rates.check(caller.tenant)
         return caller
 
     async def _keys_exist(self, _: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from holdfast.api.answers import answer
 from holdfast.api.documentation import documented, schema
@@ -25,6 +25,13 @@ def _health(request: Request) -> Health:
 
 
 @router.get("/", include_in_schema=False)
+async def root(request: Request) -> Response:
+    """Health for machines; people with a browser are shown what can be asked here."""
+    if "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse(f"{request.scope.get('root_path', '')}/docs")
+    return answer(_health(request).view())
+
+
 @router.get("/healthz", include_in_schema=False)
 @router.get("/health", **documented(HealthView, description="The process is alive."))
 async def health(request: Request) -> Response:

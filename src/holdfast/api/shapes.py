@@ -85,6 +85,13 @@ class KeyRequest(Struct):
     lifetime: float | None = None
 
 
+class WebhookRequest(Struct):
+    """An endpoint to tell, of these events; without any, of all."""
+
+    url: str
+    events: list[str] = []
+
+
 class RotateRequest(Struct):
     """For how many seconds the old key still works."""
 

@@ -44,6 +44,7 @@ REPORT = App(
     projections={"report_documents": "holdfast.apps.report.report_documents:REPORT_DOCUMENTS"},
     checks={"llm": "holdfast.apps.report.checks:local_analyst"},
     routes=("holdfast.apps.report.routes:router",),
+    demo="holdfast.apps.report.demo:demo",
 )
 
 TRANSCRIPTION = App(
@@ -69,6 +70,7 @@ TRANSCRIPTION = App(
         "transcription_jobs": "holdfast.apps.transcription.job_documents:JOBS",
     },
     checks={"transcription": "holdfast.apps.transcription.checks:transcriber"},
+    routes=("holdfast.apps.transcription.routes:router",),
 )
 
 COMPAT = App(

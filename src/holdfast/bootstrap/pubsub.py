@@ -60,6 +60,12 @@ def receives(
     return (_jobs(settings, pipelines),)
 
 
+def received_by_all(loaded: Loaded) -> tuple[Receive, ...]:
+    """What the workers of a deployment receive together, whichever pipelines each of them has."""
+    pipelines = ["jobs"] if loaded.settings.pubsub.work_topic is None else list(STAGES)
+    return receives(loaded, pipelines, is_job_worker=bus_url(loaded).startswith("pubsub:"))
+
+
 def says_nothing(loaded: Loaded) -> bool:
     """Whether nobody has said what is received."""
     names = ("receive", "pubsub.work_topic", "pubsub.topic", "pubsub.subscription")
@@ -93,7 +99,7 @@ def _stages(settings: Settings, names: Iterable[str]) -> Iterable[Receive]:
 def flow_findings(loaded: Loaded) -> Iterable[Finding]:
     """Whether what is taken in fits to what is executed."""
     settings = loaded.settings
-    for receive in receives(loaded, ["jobs"]):
+    for receive in received_by_all(loaded):
         taken = f"{receive.max_messages} messages, {bytes_of(receive.max_bytes)}"
         executed = f"{settings.concurrency} runs, {bytes_of(settings.max_bytes)}"
         too_many = receive.max_messages > settings.concurrency
@@ -131,10 +137,7 @@ def topology(loaded: Loaded) -> Topology:
     settings = loaded.settings
     if says_nothing(loaded) and loaded.is_default("projections"):
         settings = replace(settings, projections=JOB_PROJECTIONS)
-    # Their pipelines don't matter here: topics are needed by every worker of the deployment.
-    wanted = receives(loaded, ["jobs"], is_job_worker=True)
-    if settings.pubsub.work_topic is not None and not settings.receive:
-        wanted = tuple(_stages(settings, STAGES))
+    wanted = received_by_all(loaded)
     received = [_received(receive, settings) for receive in wanted]
     received += [_unmatched(receive, settings) for receive in _with_filters(wanted)]
     read_by_others = [
@@ -155,19 +158,20 @@ def _received(receive: Receive, settings: Settings) -> SubscriptionPlan:
         filter=receive.where.text,
         dead_letter_topic=receive.dead_letter_topic or settings.jobs.dead_letter_topic,
     )
-    return _pushed(plan, settings)
+    return _pushed(plan, receive, settings)
 
 
-def _pushed(plan: SubscriptionPlan, settings: Settings) -> SubscriptionPlan:
+def _pushed(plan: SubscriptionPlan, receive: Receive, settings: Settings) -> SubscriptionPlan:
     """With the endpoint that its messages are pushed to, if there is one."""
     push = settings.push
-    if push.endpoint is None:
+    endpoint = receive.push_endpoint or push.endpoint
+    if endpoint is None:
         return plan
     accounts = [account for account in push.service_account if account != "none"]
     return replace(
         plan,
-        push_endpoint=push.endpoint,
-        push_audience=(push.audience or push.endpoint) if accounts else "",
+        push_endpoint=endpoint,
+        push_audience=(push.audience or endpoint) if accounts else "",
         push_service_account=accounts[0] if accounts else "",
     )
 
@@ -180,7 +184,7 @@ def _with_filters(receives: Iterable[Receive]) -> list[Receive]:
 
 def _unmatched(receive: Receive, settings: Settings) -> SubscriptionPlan:
     plan = SubscriptionPlan(name=f"{UNMATCHED}{receive.topic}", topic=receive.topic)
-    return _pushed(plan, settings)
+    return _pushed(plan, receive, settings)
 
 
 def _published_topics(settings: Settings, received: Iterable[Receive]) -> list[str]:

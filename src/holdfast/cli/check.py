@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.ports.health import Finding, make_finding
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local="this looks at the settings and pipelines here")
 @session_of
 def command(session: Session) -> int:
     """Check settings and pipelines: exits with 0 when all is well and with 8 when there are

@@ -66,15 +66,22 @@ def global_options() -> list[click.Parameter]:
 
 class CliCommand(click.Command):
     """A command with its own options first and the global ones after them, except where it uses a
-    name itself."""
+    name itself. `local` says why no service can do it; such a command refuses `--url`."""
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
+    def __init__(self, *args: Any, local: str = "", **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self.local = local
         self._own = len(self.params)
         taken = {name for param in self.params for name in param.opts}
         self.params += [
             option for option in global_options() if not taken.intersection(option.opts)
         ]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        session = ctx.find_root().ensure_object(Session)
+        if self.local and session.flags.get("url"):
+            raise ConfigurationError(f"{self.local}: leave out --url")
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         own = [*self.params[: self._own], self.get_help_option(ctx)]

@@ -7,7 +7,7 @@ import click
 from holdfast.cli.commands import CliCommand
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local="this is about the shell here")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script that makes your shell complete commands, pipeline names and run ids.

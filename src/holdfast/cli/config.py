@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 from msgspec import Struct
 
 from holdfast.cli.commands import CommandGroup, session_of
 from holdfast.cli.session import Session
+
+if TYPE_CHECKING:
+    from holdfast.settings import Loaded
 
 
 class Setting(Struct):
@@ -24,7 +29,7 @@ def command() -> None:
     """The settings in force."""
 
 
-@command.command()
+@command.command(local="this shows the settings here")
 @click.option("--origin", is_flag=True, help="Also say where each value comes from.")
 @session_of
 def show(session: Session, origin: bool) -> None:
@@ -40,13 +45,7 @@ def show(session: Session, origin: bool) -> None:
 
     loaded = session.loaded
     items = [
-        Setting(
-            field.name,
-            loaded.shown(field.name),
-            loaded.origins[field.name],
-            field.environment,
-            field.help,
-        )
+        Setting(field.name, *_in_force(loaded, field.name), field.environment, field.help)
         for field in FIELDS
     ]
     items += [
@@ -61,3 +60,13 @@ def show(session: Session, origin: bool) -> None:
         for useless in loaded.useless
     ]
     session.out.items(items, lambda: setting_table(items, origin))
+
+
+def _in_force(loaded: Loaded, name: str) -> tuple[str, str]:
+    """The value of a setting and where it comes from. A project of Pub/Sub is the bus, too."""
+    from holdfast.bootstrap.pubsub import bus_url
+    from holdfast.settings import redacted
+
+    if name == "bus" and (bus := bus_url(loaded)) != loaded.settings.bus:
+        return redacted(bus), loaded.origins["pubsub.project"]
+    return loaded.shown(name), loaded.origins[name]

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from holdfast.ports.health import Finding, Findings
 
 
-@click.command(cls=CliCommand)
+@click.command(
+    cls=CliCommand, local="this looks at the store and servers themselves, from where it runs"
+)
 @click.option(
     "--fix",
     is_flag=True,

@@ -42,12 +42,14 @@ async def _list(session: Session) -> None:
 @session_of
 def release(session: Session, name: str, reason: str, yes: bool) -> None:
     """Take a lock away from its holder. The epoch rises, so the old holder can write nothing more;
-    a pipeline lock has none, and who held it is not stopped.
+    a pipeline lock has none, and who held it is not stopped. That of a run is pipeline_lock:RUN:
+    another worker goes on with it, from its checkpoints.
 
     \b
     Examples:
       holdfast locks release lane:generate --reason "host is gone"
       holdfast locks release pipeline_lock:acme1281:gcp_billing_export
+      holdfast locks release pipeline_lock:abc123
     """
     wait_for(_release(session, name, reason, yes))
 
@@ -55,8 +57,8 @@ def release(session: Session, name: str, reason: str, yes: bool) -> None:
 async def _release(session: Session, name: str, reason: str, yes: bool) -> None:
     async with session.service() as service:
         holders = {lock.name: lock.holder for lock in await service.locks.list()}
-        if (holder := holders.get(name)) is not None:
-            confirm(session, f"Take lock {name!r} away from {holder}?", yes=yes, typed=name)
+        holder = holders.get(name) or "its holder"
+        confirm(session, f"Take lock {name!r} away from {holder}?", yes=yes, typed=name)
         done = await service.locks.release(name, reason=reason)
     if session.out.for_people:
         session.out.line(f"{name} released")

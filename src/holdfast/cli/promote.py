@@ -41,7 +41,7 @@ class PromotionView(Struct):
     seconds: float
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local="this works on the stores themselves")
 @click.argument("source")
 @click.argument("target", required=False)
 @click.option(

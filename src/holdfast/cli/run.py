@@ -140,7 +140,7 @@ async def _submit(
     handle = await holdfast.submit(
         pipeline,
         _checked(pipeline, request.value),
-        tenant=request.tenant or session.loaded.settings.tenant,
+        tenant=session.loaded.settings.tenant if request.tenant is None else request.tenant,
         key=request.idempotency_key,
         priority=request.priority,
         delay=request.delay,

@@ -30,7 +30,7 @@ async def run_remotely(session: Session, request: RunRequest, wait: bool) -> int
             return print_accepted(session, run.id, accepted.created, run.state)
         try:
             async with asyncio.timeout(request.timeout):
-                ended = (await _watch(session, service, run.id)).run
+                ended = (await watch_remotely(session, service, run.id)).run
         except TimeoutError as error:
             raise StillRunning(
                 f"run {run.id} is still going after {humanise(request.timeout or 0)}: `holdfast"
@@ -53,7 +53,8 @@ async def _submit(service: Service, request: RunRequest) -> Accepted:
         return await service.runs.submit(request.pipeline, {}, key=key, about=about)
 
 
-async def _watch(session: Session, service: Service, run: str) -> RunView:
+async def watch_remotely(session: Session, service: Service, run: str) -> RunView:
+    """Show its progress until it has ended. Raises Paused if it does not go on by itself."""
     from holdfast.cli.progress import progress_on
 
     session.out.note(f"run {run}")

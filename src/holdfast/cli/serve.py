@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("holdfast.api")
 
+DEMO = Path("holdfast-demo")
+DEMO_WORKER = 4
 
-@click.command(cls=CliCommand)
+
+@click.command(cls=CliCommand, local="a service works on the store itself")
 @click.option("--host", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Default: PORT, or 8080.")
 @click.option(
@@ -31,6 +35,11 @@ log = logging.getLogger("holdfast.api")
     type=click.IntRange(min=1),
     metavar="N",
     help="Execute up to N runs at once in this process, too.",
+)
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Start with sample data and a worker, in ./holdfast-demo. Needs no settings.",
 )
 @click.option(
     "--drain-timeout",
@@ -43,6 +52,7 @@ def command(
     host: str | None,
     port: int | None,
     worker: int | None,
+    demo: bool,
     drain_timeout: float | None,
 ) -> int:
     """Serve the HTTP API until told to stop: /v1, /docs, /health, and the routes of apps.
@@ -53,9 +63,13 @@ def command(
 
     \b
     Examples:
+      holdfast serve --demo
       holdfast --app pipelines.py serve --worker 4
       holdfast serve --host 0.0.0.0 --port 9000
     """
+    if demo:
+        worker = worker or DEMO_WORKER
+        _use_demo_folder(session)
     session.flags |= {
         "http.host": host,
         "http.port": port,
@@ -65,10 +79,21 @@ def command(
     from holdfast.api.extra import require_extra
 
     require_extra()
-    return wait_for(_serve(session, works=worker is not None))
+    return wait_for(_serve(session, works=worker is not None, demo=demo))
 
 
-async def _serve(session: Session, works: bool) -> int:
+def _use_demo_folder(session: Session) -> None:
+    """Everything is in one folder, and the pipelines are those of apps that have something to show,
+    whatever settings say otherwise."""
+    from holdfast.bootstrap import apps
+
+    DEMO.mkdir(exist_ok=True)
+    session.flags.setdefault("store", f"sqlite:///{DEMO / 'holdfast.db'}")
+    shown = [app for app in apps.installed() if app.demo]
+    session.flags["app"] = [name for app in shown for name in app.pipelines.values()]
+
+
+async def _serve(session: Session, works: bool, demo: bool) -> int:
     from holdfast.bootstrap.metrics import make_metrics
     from holdfast.bootstrap.push import has_push
     from holdfast.cli.logs import set_up
@@ -84,15 +109,28 @@ async def _serve(session: Session, works: bool) -> int:
         try:
             await holdfast.open()
             if works and not has_push(session.loaded.settings):
-                await receive_all(holdfast, received.receives, session.loaded.settings.tenant)
+                await receive_all(holdfast, received, session.loaded.settings.tenant)
             routers = await _push_routers(session, holdfast, received)
-            await _answer_requests(session, holdfast, routers, stop)
+            lines = await _demo_lines(holdfast) if demo else []
+            await _answer_requests(session, holdfast, routers, stop, lines)
         finally:
             drained = await drain(holdfast, stop)
     code = ExitCode.OK if drained else stop.code
     if holdfast.worker is not None and holdfast.worker.active:
         leave(code)  # nobody waits for code that does not end
     return code
+
+
+async def _demo_lines(holdfast: Holdfast) -> list[str]:
+    """Let each app make what it has to show."""
+    from holdfast.bootstrap import apps
+
+    lines: list[str] = []
+    for app in apps.installed():
+        if app.demo:
+            apps.require_extra(app)
+            lines += await apps.load_part(app, app.demo)(holdfast, DEMO)
+    return lines
 
 
 async def _push_routers(
@@ -107,7 +145,8 @@ async def _push_routers(
     if not has_push(settings):
         return []
     verifier = make_verifier(settings)
-    pushed = Pushed(holdfast.runtime, received.receives, holdfast.pipelines, tenant=settings.tenant)
+    every = (*received.receives, *received.elsewhere)
+    pushed = Pushed(holdfast.runtime, every, holdfast.pipelines, tenant=settings.tenant)
     await pushed.start()
     log.info("takes in pushes of %s at %s", ", ".join(pushed.subscriptions), PATHS[0])
     if verifier is None:
@@ -116,7 +155,11 @@ async def _push_routers(
 
 
 async def _answer_requests(
-    session: Session, holdfast: Holdfast, routers: list[APIRouter], stop: StopSignal
+    session: Session,
+    holdfast: Holdfast,
+    routers: list[APIRouter],
+    stop: StopSignal,
+    lines: list[str],
 ) -> None:
     from holdfast.api import create_app
     from holdfast.api.authentication import CREATE_KEY, is_loopback
@@ -133,7 +176,7 @@ async def _answer_requests(
             f"without API keys the service answers this machine only, and {http.host} is more than "
             f"that: make a key with `{CREATE_KEY}`, or leave out --host"
         )
-    api = create_app(holdfast, max_body=http.max_body, routers=routers)
+    api = create_app(holdfast, max_body=http.max_body, rate=http.rate, routers=routers)
     listening = listen(http.host, http.port)
     log.info(
         "serves %s from %s; %s/docs describes the API; Ctrl-C drains",
@@ -141,6 +184,8 @@ async def _answer_requests(
         redacted(holdfast.store_url or "its own store"),
         url_of(listening),
     )
+    for line in lines:
+        log.info(line.replace("{url}", url_of(listening)))
 
     stopping = StopWork(holdfast, stop)
     await serve(api, listening, stopping.wait)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.bootstrap import Options
     from holdfast.cli.output import Output
+    from holdfast.client import AsyncClient
     from holdfast.model.pipeline import Pipeline
     from holdfast.ports.metrics import Metrics
     from holdfast.ports.store import Store
@@ -148,11 +149,8 @@ class Session:
         """What a command works with: a service of another process, or the same use cases on the
         store. `tenant` is whose runs are meant; `create` may make the store, `all_pipelines` needs
         the pipelines, also those of apps."""
-        if (url := self.remote_url) is not None:
-            from holdfast.client import AsyncClient
-
-            key = self.loaded.settings.api_key
-            async with AsyncClient(url, api_key=key, tenant=tenant) as client:
+        if self.remote_url is not None:
+            async with self.remote(tenant=tenant) as client:
                 yield client
             return
         if all_pipelines:
@@ -160,6 +158,17 @@ class Session:
         pipelines = self.discovered if all_pipelines else self.known
         async with self.client(create=create, pipelines=pipelines.pipelines.values()) as holdfast:
             yield holdfast.service(tenant=tenant, actor=actor(), origins=pipelines.origins)
+
+    @asynccontextmanager
+    async def remote(self, *, tenant: str | None = None) -> AsyncIterator[AsyncClient]:
+        """The service of another process, for what only that has."""
+        from holdfast.client import AsyncClient
+
+        assert self.remote_url is not None, "there is a service to ask"
+        key = self.loaded.settings.api_key
+        # "*" is whatever the key may see: an administrator sees here what a store shows.
+        async with AsyncClient(self.remote_url, api_key=key, tenant=tenant or "*") as client:
+            yield client
 
     def _refuse_url(self) -> None:
         if self.flags.get("url"):

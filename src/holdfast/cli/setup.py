@@ -14,7 +14,7 @@ def command() -> None:
     """Create or verify what a deployment needs outside of its store."""
 
 
-@command.command()
+@command.command(local="this talks to Google Cloud itself")
 @click.option("--dry-run", is_flag=True, help="Only say what is missing or differs.")
 @click.option("--project", metavar="NAME", help="The project of Google Cloud.")
 @session_of

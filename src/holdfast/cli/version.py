@@ -11,7 +11,10 @@ from holdfast.cli.session import Session
 USED = ("click", "msgspec", "pydantic", "rich", "uvloop")
 
 
-@click.command(cls=CliCommand)
+@click.command(
+    cls=CliCommand,
+    local="this is about what is installed here; a service tells it in /openapi.json",
+)
 @session_of
 def command(session: Session) -> None:
     """Show the version of holdfast; with --json also of Python and of what holdfast uses.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +9,10 @@ import click
 from holdfast.cli.commands import CommandGroup, session_of, yes_option
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.prompts import confirm
-from holdfast.cli.session import Session, actor, wait_for
+from holdfast.cli.session import Session, wait_for
 
 if TYPE_CHECKING:
-    from holdfast.services.webhooks import WebhookService, WebhookView
+    from holdfast.services.webhooks import WebhookView
 
 
 @click.group(cls=CommandGroup)
@@ -27,11 +25,15 @@ def command() -> None:
 @click.option(
     "--event", "events", multiple=True, metavar="TYPE", help="Only of these events. Repeatable."
 )
-@click.option("--tenant", metavar="NAME", help="Only of this tenant's runs. Default: of all.")
+@click.option(
+    "--tenant",
+    metavar="NAME",
+    help="Only of this tenant's runs. Default: of all that the API key may see, or of all.",
+)
 @session_of
 def add(session: Session, endpoint: str, events: tuple[str, ...], tenant: str | None) -> None:
     """Tell an endpoint what happens from now on. The secret that its deliveries are signed with is
-    printed once. Needs HOLDFAST_WEBHOOKS_KEY.
+    printed once. Needs HOLDFAST_WEBHOOKS_KEY, here or where --url leads.
 
     \b
     Examples:
@@ -42,8 +44,8 @@ def add(session: Session, endpoint: str, events: tuple[str, ...], tenant: str | 
 
 
 async def _add(session: Session, url: str, events: tuple[str, ...], tenant: str | None) -> None:
-    async with _service(session) as service:
-        view = await service.add(url, events=events, tenant=tenant, actor=actor())
+    async with session.service(tenant=tenant) as service:
+        view = await service.webhooks.add(url, events=events)
     _show_secret(session, view, f"{view.id} is told from now on; its secret, shown only now:")
 
 
@@ -62,8 +64,8 @@ def list_(session: Session) -> None:
 async def _list(session: Session) -> None:
     from holdfast.cli.render.webhooks import webhook_table
 
-    async with _service(session) as service:
-        items = await service.list()
+    async with session.service() as service:
+        items = await service.webhooks.list()
     session.out.items(items, lambda: webhook_table(items))
 
 
@@ -83,8 +85,8 @@ def remove(session: Session, webhook: str, yes: bool) -> None:
 
 
 async def _remove(session: Session, webhook: str) -> None:
-    async with _service(session) as service:
-        await service.remove(webhook, actor=actor())
+    async with session.service() as service:
+        await service.webhooks.remove(webhook)
     if session.out.for_people:
         session.out.line(f"{webhook} removed")
     else:
@@ -105,8 +107,8 @@ def rotate(session: Session, webhook: str) -> None:
 
 
 async def _rotate(session: Session, webhook: str) -> None:
-    async with _service(session) as service:
-        view = await service.rotate(webhook, actor=actor())
+    async with session.service() as service:
+        view = await service.webhooks.rotate(webhook)
     _show_secret(session, view, f"the new secret of {view.id}, shown only now:")
 
 
@@ -124,8 +126,8 @@ def enable(session: Session, webhook: str) -> None:
 
 
 async def _enable(session: Session, webhook: str) -> None:
-    async with _service(session) as service:
-        view = await service.enable(webhook, actor=actor())
+    async with session.service() as service:
+        view = await service.webhooks.enable(webhook)
     if session.out.for_people:
         session.out.line(f"{webhook} is told from now on")
     else:
@@ -153,8 +155,8 @@ def deliveries(session: Session, webhook: str, state: str | None) -> None:
 async def _deliveries(session: Session, webhook: str, state: str | None) -> None:
     from holdfast.cli.render.webhooks import delivery_table
 
-    async with _service(session) as service:
-        items = await service.deliveries(webhook, state=state)
+    async with session.service() as service:
+        items = await service.webhooks.deliveries(webhook, state=state)
     session.out.items(items, lambda: delivery_table(items))
 
 
@@ -173,8 +175,8 @@ def replay(session: Session, webhook: str, event: str) -> None:
 
 
 async def _replay(session: Session, webhook: str, event: str) -> None:
-    async with _service(session) as service:
-        view = await service.replay(webhook, event, actor=actor())
+    async with session.service() as service:
+        view = await service.webhooks.replay(webhook, event)
     if session.out.for_people:
         session.out.line(f"event {event} is sent to {webhook} again")
     else:
@@ -195,13 +197,8 @@ def test(session: Session, webhook: str) -> None:
 
 
 async def _test(session: Session, webhook: str) -> None:
-    options = session.app_options
-    web = options.make_web()
-    try:
-        async with _service(session) as service:
-            view = await service.test(webhook, web, options.clock)
-    finally:
-        await web.close()
+    async with session.service() as service:
+        view = await service.webhooks.test(webhook)
     [attempt] = view.attempts
     if session.out.for_people:
         answer = attempt.error or f"it answered {attempt.status}"
@@ -210,16 +207,6 @@ async def _test(session: Session, webhook: str) -> None:
         session.out.json(view)
     if view.state != "delivered":
         raise SystemExit(ExitCode.PROBLEMS)
-
-
-@asynccontextmanager
-async def _service(session: Session) -> AsyncIterator[WebhookService]:
-    from holdfast.adapters.records import StoreRecords
-    from holdfast.services.webhooks import WebhookService
-
-    given = session.app_options.webhooks
-    async with session.reading() as store:
-        yield WebhookService(StoreRecords(store), given.key, given.allow)
 
 
 def _show_secret(session: Session, view: WebhookView, text: str) -> None:

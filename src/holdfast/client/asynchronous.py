@@ -15,6 +15,7 @@ from holdfast.client.installation import (
 from holdfast.client.runs import RemoteRuns
 from holdfast.client.tenants import RemoteKeys, RemoteTenants
 from holdfast.client.transport import Transport
+from holdfast.client.webhooks import RemoteWebhooks
 from holdfast.services.audit import AuditView
 from holdfast.services.service import Accepted, Page, Submission
 from holdfast.services.views import EventView, RunSummary
@@ -42,6 +43,7 @@ class AsyncClient:
         self.pipelines = RemotePipelines(transport)
         self.tenants = RemoteTenants(transport)
         self.keys = RemoteKeys(transport)
+        self.webhooks = RemoteWebhooks(transport)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -82,6 +84,17 @@ class AsyncClient:
         """The events of a run as they happen, until it has ended. A connection that breaks is
         opened again, where it was."""
         return self.runs.follow(run, after=after)
+
+    async def upload(
+        self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]]
+    ) -> tuple[Mapping[str, str], bytes]:
+        """Send a form with files (name and bytes of each) to a route of an app. Gives the answer's
+        headers and bytes."""
+        return await self._transport.upload(path, form, files)
+
+    async def download(self, path: str) -> bytes:
+        """What a route of an app answers."""
+        return await self._transport.send("GET", path)
 
     async def workers(self) -> list[WorkerView]:
         return (await self._transport.ask("GET", "/v1/workers", Page[WorkerView])).items

@@ -19,6 +19,7 @@ from holdfast.client.installation import (
 )
 from holdfast.client.runs import RemoteRuns
 from holdfast.client.tenants import RemoteKeys, RemoteTenants
+from holdfast.client.webhooks import RemoteWebhooks
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -160,6 +161,17 @@ class Keys(_Part[RemoteKeys]):
     revoke = blocking(RemoteKeys.revoke)
 
 
+class Webhooks(_Part[RemoteWebhooks]):
+    add = blocking(RemoteWebhooks.add)
+    list = blocking(RemoteWebhooks.list)
+    remove = blocking(RemoteWebhooks.remove)
+    rotate = blocking(RemoteWebhooks.rotate)
+    enable = blocking(RemoteWebhooks.enable)
+    deliveries = blocking(RemoteWebhooks.deliveries)
+    replay = blocking(RemoteWebhooks.replay)
+    test = blocking(RemoteWebhooks.test)
+
+
 class Client(_Part[AsyncClient]):
     """The service of another process: see `AsyncClient`. It may be used by several threads."""
 
@@ -188,6 +200,8 @@ class Client(_Part[AsyncClient]):
     wait = blocking(AsyncClient.wait)
     result = blocking(AsyncClient.result)
     watch = iterating(AsyncClient.watch)
+    upload = blocking(AsyncClient.upload)
+    download = blocking(AsyncClient.download)
     workers = blocking(AsyncClient.workers)
     audit = blocking(AsyncClient.audit)
 
@@ -222,3 +236,7 @@ class Client(_Part[AsyncClient]):
     @cached_property
     def keys(self) -> Keys:
         return Keys(self._part.keys, self._loop)
+
+    @cached_property
+    def webhooks(self) -> Webhooks:
+        return Webhooks(self._part.webhooks, self._loop)

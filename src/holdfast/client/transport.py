@@ -25,6 +25,8 @@ FIRST_PAUSE = 0.2
 """Before the second try, in seconds; it doubles from then on."""
 LONGEST_PAUSE = 10.0
 """How long a service may ask to be left alone, in seconds; who asks for more gets no second try."""
+UPLOAD_TIME = 300.0
+"""Seconds without progress after which an upload is given up."""
 BUSY = (429, 502, 503, 504)
 """Answers after which nothing was accepted, or nobody was reached."""
 TENANT = "Holdfast-Tenant"
@@ -107,6 +109,21 @@ class Transport:
                 raise from_problem(response.status_code, response.content, asked)
             await asyncio.sleep(max(pause, asked))
         raise AssertionError("the last try answers or raises")
+
+    async def upload(
+        self, path: str, form: Mapping[str, str], files: Mapping[str, tuple[str, bytes]]
+    ) -> tuple[Mapping[str, str], bytes]:
+        """Send a form with files, once: the answer's headers and bytes."""
+        httpx2 = _httpx()
+        timeout = httpx2.Timeout(self._timeout, write=UPLOAD_TIME, read=UPLOAD_TIME)
+        try:
+            response = await self.http.post(path, data=form, files=files, timeout=timeout)
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from error
+        if response.status_code >= 400:
+            asked = _seconds(response.headers.get("retry-after"))
+            raise from_problem(response.status_code, response.content, asked)
+        return response.headers, response.content
 
     @asynccontextmanager
     async def stream(

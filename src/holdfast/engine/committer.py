@@ -35,7 +35,8 @@ class Committer:
     """Collects commands while the store is busy with the batches before. Belongs to one event loop
     at a time.
 
-    Batches are sent in the order in which their commands were given.
+    Batches are sent in the order in which their commands were given. Several are under way at once,
+    and may overtake one another.
     """
 
     def __init__(self, store: Store) -> None:
@@ -43,6 +44,7 @@ class Committer:
         self._commands: list[Command[Any]] = []
         self._futures: list[Future] = []
         self._flushes: set[asyncio.Task[None]] = set()
+        self._ordered: set[asyncio.Task[None]] = set()
         self._max_flushes = store.features.batches_in_flight
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -72,10 +74,19 @@ class Committer:
         if len(self._flushes) < self._max_flushes:
             self._start_flush()
 
+    def send_in_order(self, commands: Sequence[Command[R]]) -> list[asyncio.Future[R]]:
+        """As `send`, for commands that have to take effect in the order given: a batch of them is
+        sent when the one before is durable. If one fails, so do those behind it."""
+        futures: list[asyncio.Future[R]] = [self.loop.create_future() for _ in commands]
+        write = self.loop.create_task(self._write_in_order(commands, futures))
+        self._ordered.add(write)
+        write.add_done_callback(self._ordered.discard)
+        return futures
+
     async def drain(self) -> None:
         """Wait until every command that was given has its reply."""
-        while self._flushes:
-            await asyncio.wait(self._flushes)
+        while under_way := self._flushes | self._ordered:
+            await asyncio.wait(under_way)
 
     def _start_flush(self) -> None:
         flush = self.loop.create_task(self._flush())
@@ -91,18 +102,30 @@ class Committer:
                 commands, self._commands = self._commands[:size], self._commands[size:]
                 futures, self._futures = self._futures[:size], self._futures[size:]
                 try:
-                    replies = await self._store.apply(commands)
+                    await self._write(commands, futures)
                 except Exception as error:
                     _dispatch_error(futures, error)
-                    continue
-                if len(futures) > DISPATCH_SIZE:
-                    await _dispatch_in_groups(futures, replies)
-                else:
-                    _dispatch(futures, replies)
         finally:
             # Here and not only when the task is done: nobody would flush a command that is sent in
             # between.
             self._flushes.discard(asyncio.current_task(self.loop))  # type: ignore[arg-type]
+
+    async def _write_in_order(
+        self, commands: Sequence[Command[Any]], futures: Sequence[Future]
+    ) -> None:
+        try:
+            for start in range(0, len(commands), LARGE_BATCH_SIZE):
+                part = slice(start, start + LARGE_BATCH_SIZE)
+                await self._write(commands[part], futures[part])
+        except Exception as error:
+            _dispatch_error(futures, error)
+
+    async def _write(self, commands: Sequence[Command[Any]], futures: Sequence[Future]) -> None:
+        replies = await self._store.apply(commands)
+        if len(futures) > DISPATCH_SIZE:
+            await _dispatch_in_groups(futures, replies)
+        else:
+            _dispatch(futures, replies)
 
 
 async def _dispatch_in_groups(futures: Sequence[Future], replies: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.failures import TryLater, describe, ended_by, error_info, is_from_outside
+from holdfast.engine.interpreter import note_end
 from holdfast.engine.journal import Result
 from holdfast.engine.worker_log import log_retry
 from holdfast.errors import Damaged, InvalidInput, Permanent, Stop, Unwritable
@@ -157,7 +158,11 @@ class DurableCall:
         while True:
             self._record.attempts += 1
             try:
-                return self._checked(await self._call())
+                try:
+                    value = await self._call()
+                finally:
+                    note_end(self._step.name)
+                return self._checked(value)
             except Stop:
                 self._record.attempts -= 1  # it did nothing wrong
                 raise

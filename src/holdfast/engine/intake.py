@@ -149,8 +149,11 @@ class Intake:
         if tenant != DEFAULT_TENANT:
             made = list(made)
             counted = await self._admit(tenant, made)
-        commands: list[Submit] = []
-        answers: list[asyncio.Future[Submitted]] = []
+        if pipeline.lane.order == "fifo":
+            commands = list(made)
+            answers = self._runtime.committer.send_in_order(commands)
+            return await self._accept_all(pipeline, commands, answers, counted)
+        commands, answers = [], []
         for command in made:
             commands.append(command)
             answers.append(self._runtime.committer.send(command))

@@ -269,12 +269,16 @@ class LeaseKeeper:
     def _extend(self, leases: Mapping[Any, Lease], lost: set[Any], start: float) -> None:
         for pair, lease in leases.items():
             if pair in lost:
-                self._lose(lease, "the store refused to renew it")
+                # A run that was settled just now, too: its worker says so if it was not.
+                level = logging.INFO if lease.token else logging.DEBUG
+                self._lose(lease, "the store refused to renew it", level)
             else:
                 lease.renewed = start
                 lease.extend((lease.times or self._times).trusted_until(start))
 
-    def _lose(self, lease: Lease, reason: str) -> None:
+    def _lose(self, lease: Lease, reason: str, level: int = logging.INFO) -> None:
         if self.drop(lease) and not lease.lost:
-            log.info("lost the lease on %s (epoch %d): %s", lease.subject, lease.epoch, reason)
+            log.log(
+                level, "lost the lease on %s (epoch %d): %s", lease.subject, lease.epoch, reason
+            )
             lease.lose()

@@ -3,7 +3,10 @@
 A message is acknowledged as soon as its run is durable; from then on the lease and the sweeper keep
 the run alive. A new message for a run that has failed resumes it. What can't be decoded or does not
 fit becomes one dead letter with its original bytes, secrets masked, and is acknowledged too. While
-the store is out of reach nothing is accepted: the message comes back later."""
+the store is out of reach nothing is accepted: the message comes back later, and no other one is
+tried until the store answers. Brokers count what is refused, and put aside what was refused too
+often; so a long outage costs a few messages one delivery each, not every message all of its
+deliveries."""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from holdfast.engine.intake import MAX_KEY, Intake
 from holdfast.engine.job_secrets import NEEDS_KEY
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.tracing import message_span
-from holdfast.errors import InvalidInput, Transient
+from holdfast.errors import InvalidInput, StoreUnavailable, Transient
 from holdfast.model.checkpoint import digest
 from holdfast.model.commands import Bury, Resume
 from holdfast.model.event import EventType
@@ -39,6 +42,9 @@ from holdfast.ports.bus import Bus, Deliveries, Delivery, Message
 log = logging.getLogger("holdfast.receiver")
 
 NACK_DELAY = 5.0
+PROBE_INTERVAL = 1.0
+PROBE = "receiver"
+"""A record that nobody writes: reading it tells whether the store answers."""
 
 
 class Receiver:
@@ -66,6 +72,7 @@ class Receiver:
         # In a fifo lane the order of messages is the order of runs.
         self._most = 1 if pipeline.lane.order == "fifo" else receive.max_messages
         self._room = Room(self._most, receive.max_bytes)
+        self._store_is_away = False
         self.heard = -math.inf
         """When the last message arrived or, before the first one, when this has subscribed."""
 
@@ -88,8 +95,17 @@ class Receiver:
                 self.heard = asyncio.get_running_loop().time()
                 size = len(delivery.message.body)
                 await self._room.enter(size)
+                await self._until_the_store_answers()
                 task = group.create_task(self.receive(delivery))
                 task.add_done_callback(lambda _, size=size: self._room.leave(size))
+
+    async def _until_the_store_answers(self) -> None:
+        while self._store_is_away:
+            try:
+                await self._runtime.records.get(PROBE)
+                self._store_is_away = False
+            except StoreUnavailable:
+                await asyncio.sleep(PROBE_INTERVAL)
 
     async def receive(self, delivery: Delivery) -> None:
         """Accept, or bury, then acknowledge; in that order."""
@@ -112,6 +128,7 @@ class Receiver:
             try:
                 await self._accept(incoming, attempt)
             except Transient as error:
+                self._store_is_away = isinstance(error, StoreUnavailable)
                 span.fail(type(error).__name__, str(error))
                 await nack(delivery, self._topic, error)
                 return False

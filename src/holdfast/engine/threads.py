@@ -12,12 +12,14 @@ import contextvars
 import ctypes
 import logging
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from holdfast.engine.failures import ended_by
+from holdfast.engine.interpreter import note_end
 
 log = logging.getLogger("holdfast.threads")
 
@@ -97,8 +99,8 @@ async def call(
 class Job:
     """One call, which can be interrupted until it has returned and not a moment longer."""
 
-    def __init__(self, function: Callable[[], Any], label: str) -> None:
-        self.label = label
+    def __init__(self, function: Callable[[], Any], step_name: str) -> None:
+        self.step_name = step_name
         self.result: Any = None
         self.error: BaseException | None = None
         self._function = function
@@ -116,6 +118,7 @@ class Job:
         except Interrupted as raised:  # it came after the call had returned
             self.error = raised
             self._finished = True
+        note_end(self.step_name, time.thread_time())
 
     def interrupt(self, thread: threading.Thread) -> None:
         with self._lock:

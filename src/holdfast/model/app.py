@@ -39,5 +39,8 @@ class App:
     routes: tuple[str, ...] = ()
     """`fastapi.APIRouter`s that `holdfast serve` includes beside `/v1`, with the paths that they
     have: `holdfast.api` gives their functions the caller and what it may do."""
+    demo: str = ""
+    """What `holdfast serve --demo` shows of it: an asynchronous function from the open `Holdfast`
+    and a folder to lines for people, in which `{url}` is where the service answers."""
     checks: Mapping[str, str] = field(default_factory=dict)
     """Area of `holdfast doctor` → function from `Settings` to `Findings`."""

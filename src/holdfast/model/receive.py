@@ -41,6 +41,8 @@ class Receive(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Their bytes, together; one message is always allowed."""
     dead_letter_topic: str = ""
     """Where copies of dead letters are published; empty: nowhere. They are kept in the store."""
+    push_endpoint: str = ""
+    """Where Pub/Sub pushes the messages of this subscription; empty: as `push.endpoint` says."""
     unmatched: Literal["bury", "ignore"] = "bury"
     """What becomes of messages that no subscription of the topic wants."""
     secrets: tuple[str, ...] = ()

@@ -17,6 +17,8 @@ MIN_REMEMBERED = 6
 _USER_INFO = re.compile(r"(?<=://)(?:([^:/?#@\s]*):|[^:/?#@\s]+@).*@")
 """Up to the last @ of the line: a password with characters in it that should have been encoded is
 hidden, too. Who has an @ in the name is hidden with it: it may be a part of the password."""
+_MISSPELT = re.compile(r"(?i)\b((?:postgres(?:ql)?|rediss?|https?):/?)(?!/)[^/?#@\s]*:.*@")
+"""The same of an address with a slash too few."""
 _PARAMETER = re.compile(r"(?i)([?&][a-z_]*(?:password|passwd|pwd|secret|token|key)=)[^&#\s]*")
 
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}")
@@ -44,7 +46,8 @@ def _hidden(login: re.Match[str]) -> str:
 
 def redacted(text: str) -> str:
     """A URL, or text with URLs in it, fit to be shown."""
-    return _PARAMETER.sub(rf"\1{MASK}", _USER_INFO.sub(_hidden, text))
+    text = _MISSPELT.sub(rf"\1{MASK}@", _USER_INFO.sub(_hidden, text))
+    return _PARAMETER.sub(rf"\1{MASK}", text)
 
 
 def remember(secrets: Iterable[str]) -> None:

@@ -26,6 +26,11 @@ FAILURES = {"InterpreterBlocked": "interpreter_blocked", "WorkerLost": "worker_l
 """Errors that are causes of their own."""
 
 
+DAMAGE_REMEDY = (
+    "restore the store from a backup; `holdfast runs show` prints what can be read of its steps"
+)
+
+
 class Explanation(Struct):
     """`cause` is one of the words in docs/reference/cli.md, for programs; `remedy` is what to do
     about it, if anything."""
@@ -44,6 +49,8 @@ async def explain(store: Store, run: Run, *, tenant: str | None = None) -> Expla
     now = (await store.record(record_key(run.id))).now
     history = await store.history(run.id)
     match run.state:
+        case _ if run.damage and not run.pipeline:
+            cause = Cause("damaged", f"It is damaged: {run.damage}.", DAMAGE_REMEDY)
         case RunState.QUEUED:
             cause = why_waiting(await _situation(store, run, now, history, tenant))
         case RunState.RUNNING:
@@ -59,7 +66,8 @@ async def explain(store: Store, run: Run, *, tenant: str | None = None) -> Expla
     if losses is not None and (waits_or_runs or cause.word == FAILURES["WorkerLost"]):
         cause = _with_losses(cause, losses)
     facts = {"attempt": run.attempts, "attempt_limit": run.attempt_limit, **cause.facts}
-    return Explanation(run.id, str(run.state), cause.word, cause.sentence, cause.remedy, facts)
+    state = "broken" if cause.word == "damaged" else str(run.state)
+    return Explanation(run.id, state, cause.word, cause.sentence, cause.remedy, facts)
 
 
 async def _situation(

@@ -29,9 +29,9 @@ from holdfast.model.event import Event
 from holdfast.model.lane import LANE_LOCK
 from holdfast.model.limits import is_text
 from holdfast.model.pipeline import Pipeline
-from holdfast.model.run import Run
+from holdfast.model.run import Run, RunState
 from holdfast.ports.bus import Bus, Message
-from holdfast.ports.store import DeadLetter
+from holdfast.ports.store import DeadLetter, RunFilter
 from holdfast.services.audit import write_entry
 from holdfast.services.lookup import find_run
 from holdfast.services.pipeline_locks import PREFIX as PIPELINE_LOCK
@@ -82,16 +82,20 @@ class Operations:
             attempts = pipeline.max_attempts if pipeline else 5
         await self._change(Resume(run_id, actor, attempts), "resumed")
 
-    async def rerun(self, run_id: str, *, from_step: str | None = None) -> RunHandle:
+    async def rerun(
+        self, run_id: str, *, from_step: str | None = None, actor: str = "api"
+    ) -> RunHandle:
         """The same input again, as a new run linked to the old one."""
         run = await self.find(run_id)
         if run.pipeline not in self._pipelines:
             raise UnknownPipeline(
                 f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here"
             )
-        return await Intake(self._runtime).rerun(
+        handle = await Intake(self._runtime).rerun(
             self._pipelines[run.pipeline], run, from_step=from_step
         )
+        await write_entry(self._runtime.records, actor, "rerun", f"{run.id} as {handle.id}")
+        return handle
 
     async def _change(self, command: Cancel | PauseRun | Resume, done: str) -> str:
         """Answers the run's id."""
@@ -106,7 +110,8 @@ class Operations:
                 f"run {command.run} can't be {done}: run {reply.run} of the same tenant is live",
                 reply.run,
             )
-        raise Conflict(f"run {command.run} is {reply.state} and can't be {done}", command.run)
+        state = reply.state or "damaged"  # it is there, and no store can decide about it
+        raise Conflict(f"run {command.run} is {state} and can't be {done}", command.run)
 
     # --- dead letters -----------------------------------------------------------------------------
 
@@ -174,11 +179,10 @@ class Operations:
 
     async def release_lock(self, name: str, *, actor: str = "api", reason: str = "") -> None:
         """End a lock against its holder's will: the epoch rises, so the old holder can write
-        nothing. A pipeline lock is freed for the next one; it has no epoch."""
+        nothing. A pipeline lock is freed for the next one; it has no epoch. `pipeline_lock:RUN` is
+        that of a run: it is taken from its worker and goes on with another."""
         if name.startswith(PIPELINE_LOCK):
-            records = self._runtime.records
-            await PipelineLocks(records).force_release(name)
-            await write_entry(records, actor, "release_lock", name, reason)
+            await self._release_pipeline_lock(name, actor, reason)
             return
         held = {lock.name: lock.epoch for lock in await self._runtime.store.locks()}
         if not await self._runtime.committer.send(ForceRelease(name, actor, reason)):
@@ -187,6 +191,29 @@ class Operations:
             history = LeaderHistory(self._runtime.records, name.removeprefix(LANE_LOCK))
             why = f"released by {actor}" + (f": {reason}" if reason else "")
             await history.end(held[name], why)
+
+    async def _release_pipeline_lock(self, name: str, actor: str, reason: str) -> None:
+        records = self._runtime.records
+        try:
+            await PipelineLocks(records).force_release(name)
+        except NotFound as not_held:
+            run = await self._running(name.removeprefix(PIPELINE_LOCK))
+            if run is None:
+                raise not_held from None
+            await self.pause(run.id, actor=actor, reason=reason)
+            await self.resume(run.id, actor=actor)
+        else:
+            await write_entry(records, actor, "release_lock", name, reason)
+
+    async def _running(self, name: str) -> Run | None:
+        """The run of this name, if somebody works on it."""
+        try:
+            run = await self.find(name)
+        except NotFound:
+            if await self._runtime.store.runs(RunFilter(key=name), limit=1):
+                raise  # several have this key
+            return None
+        return run if run.state is RunState.RUNNING else None
 
     async def step_down(self, lane: str, *, actor: str = "api", reason: str = "") -> None:
         """End the leadership of a fifo lane: the next worker leads, under a higher term. A run

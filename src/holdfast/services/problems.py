@@ -30,6 +30,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("run-failed", 409, "The run failed", errors.RunFailed),
     Kind("run-cancelled", 409, "The run was cancelled", errors.RunCancelled),
     Kind("not-ended", 409, "The run has not ended", errors.StillRunning),
+    Kind("not-configured", 409, "The service is not set up for this", errors.ConfigurationError),
     Kind("quota-exceeded", 429, "A quota is used up", errors.QuotaExceeded),
     Kind("store-unavailable", 503, "The store is out of reach", errors.StoreUnavailable),
     Kind("unavailable", 503, "It may work later", errors.Transient),

@@ -33,6 +33,7 @@ from holdfast.services.views import (
     RunSummary,
     RunView,
 )
+from holdfast.services.webhooks import DeliveryView, WebhookView
 from holdfast.services.workers import WorkerView
 
 T = TypeVar("T")
@@ -250,6 +251,36 @@ class KeyAdministration(Protocol):
     async def revoke(self, id: str, *, reason: str = "") -> KeyView: ...
 
 
+class WebhookAdministration(Protocol):
+    """Of the tenant that is seen; without one, of all."""
+
+    async def add(self, url: str, *, events: Sequence[str] = ()) -> WebhookView:
+        """Tell an endpoint what happens from now on. Its secret is in this answer only."""
+        ...
+
+    async def list(self) -> list[WebhookView]: ...
+
+    async def remove(self, id: str) -> None: ...
+
+    async def rotate(self, id: str) -> WebhookView:
+        """With the new secret. The previous one signs beside it for a day."""
+        ...
+
+    async def enable(self, id: str) -> WebhookView:
+        """Deliver again to an endpoint that had answered 410."""
+        ...
+
+    async def deliveries(self, id: str, *, state: str | None = None) -> list[DeliveryView]: ...
+
+    async def replay(self, id: str, event: str) -> DeliveryView:
+        """Deliver an event once more: the same id, the same bytes."""
+        ...
+
+    async def test(self, id: str) -> DeliveryView:
+        """Send an event that means nothing, and tell what came back."""
+        ...
+
+
 class Service(Protocol):
     """Everything, by what it is about."""
 
@@ -276,6 +307,9 @@ class Service(Protocol):
 
     @property
     def keys(self) -> KeyAdministration: ...
+
+    @property
+    def webhooks(self) -> WebhookAdministration: ...
 
     async def workers(self) -> list[WorkerView]: ...
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 
@@ -11,7 +12,7 @@ from msgspec import Struct, structs
 from holdfast.engine import cursors
 from holdfast.engine.webhook_records import WebhookRecords
 from holdfast.engine.webhooks import WebhookSender, cursor_name, delivery_of, require_key
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import ConfigurationError, Conflict, InvalidInput, NotFound
 from holdfast.model.clock import Clock
 from holdfast.model.event import Event, EventType
 from holdfast.model.ids import new_token
@@ -24,8 +25,24 @@ from holdfast.services.views import at
 
 OVERLAP = 86400.0
 """How long the previous secret still signs after a rotation, in seconds."""
+MOST_ENDPOINTS = 50
+"""Endpoints of one tenant: each of them costs a cursor, and a request for every event."""
 TEST = "webhook.test"
 """The type of the event that is sent to try an endpoint."""
+
+
+def _no_web() -> Web:
+    raise ConfigurationError("nothing can be sent from here: this process has no web client")
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookOptions:
+    """What secrets are derived from, which private hosts may be told, and what requests are sent
+    with."""
+
+    key: str | None = None
+    allow: Sequence[str] = ()
+    make_web: Callable[[], Web] = _no_web
 
 
 class WebhookView(Struct):
@@ -81,6 +98,7 @@ class WebhookService:
         if address.literal is not None and address.host not in self._allow:
             refuse_private(address.literal, address.host)
         _check_events(events)
+        await self._check_count(tenant)
         now = await self._store.now()
         endpoint = Endpoint(f"wh-{new_token()[:12]}", str(address), now, tenant, tuple(events))
         await self._store.add(endpoint)
@@ -133,10 +151,11 @@ class WebhookService:
         await self._audit(actor, "webhook.replay", f"{id} {event}")
         return _shown(again)
 
-    async def test(self, id: str, web: Web, clock: Clock) -> DeliveryView:
+    async def test(self, id: str, web: Web, clock: Clock, *, actor: str) -> DeliveryView:
         """Send an event that means nothing, and tell what came back."""
         endpoint = await self._endpoint(id)
         sender = WebhookSender(self._store, web, require_key(self._key), clock)
+        await self._audit(actor, "webhook.test", id)
         now = await self._store.now()
         event = Event(f"test-{new_token()[:8]}", 1, TEST, now, tenant=endpoint.tenant or "")
         done = await sender.attempt(endpoint, delivery_of(endpoint, event))
@@ -144,6 +163,16 @@ class WebhookService:
             done = structs.replace(done, due=None, state="failed")
             await self._store.save(done)
         return _shown(done)
+
+    async def _check_count(self, tenant: str | None) -> None:
+        if tenant is None:
+            return
+        count = sum(e.tenant == tenant for e in await self._store.endpoints())
+        if count >= MOST_ENDPOINTS:
+            raise Conflict(
+                f"tenant {tenant!r} has {count} webhooks, and may have no more: "
+                "`holdfast webhooks remove` makes room"
+            )
 
     async def _endpoint(self, id: str) -> Endpoint:
         endpoint = await self._store.endpoint(id)

@@ -155,6 +155,7 @@ FIELDS: tuple[Field, ...] = (
         aliases=("PORT",),
     ),
     Field("http.max_body", "The largest body of a request that is read, for example 64MiB.", size),
+    Field("http.rate", "Requests a second of one tenant, in each process; 0: no limit.", whole),
     Field("lease.ttl", "How long a lease lasts when it is not renewed.", duration),
     Field("lease.renew", "How often leases are renewed.", duration),
     Field("lease.margin", "How long before its end a lease is no longer trusted.", duration),

@@ -24,6 +24,7 @@ from holdfast.model.lease import LeaseTimes
 from holdfast.model.options import PipelineOptions, Retention
 from holdfast.settings import places
 from holdfast.settings.fields import BY_NAME, FIELDS, Field
+from holdfast.settings.parsing import dollars, ratio
 from holdfast.settings.places import Given, Layer
 from holdfast.settings.secrecy import redacted
 from holdfast.settings.values import (
@@ -106,7 +107,8 @@ class Loaded(Struct, frozen=True):
         if isinstance(value, dict):
             return redacted(json.dumps(to_builtins(value))) if value else ""
         if isinstance(value, float):
-            return _written(value)
+            is_plain = BY_NAME[name].parse in (ratio, dollars)
+            return f"{value:g}" if is_plain else _written(value)
         return "" if value is None else redacted(str(value))
 
 

@@ -49,6 +49,8 @@ class Http(Struct, frozen=True):
     port: int = 8080
     max_body: int = 16 * 1024 * 1024
     """Bytes of a request's body."""
+    rate: int = 500
+    """Requests a second of one tenant, in each process; 0: no limit."""
 
 
 class Locks(Struct, frozen=True):

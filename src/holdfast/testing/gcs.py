@@ -4,9 +4,10 @@ in this process's memory, strict about what Google documents.
     with GcsDouble() as gcs:
         blobs = make_blobs(gcs.url("reports"))
 
-It knows put with a generation match, get, head, list in pages, and delete; generations, ETag and
-Last-Modified; metadata; bearer tokens. What it does not know it refuses with 501: nothing passes
-here that was not looked at. `fail` and `lose_answers` make the next requests go wrong."""
+It knows put, get, head and delete with a generation match, and list in pages; generations, ETag and
+Last-Modified; metadata; bearer tokens. What it does not know, it refuses with 501: a parameter, a
+condition, any header of Google's or Amazon's. Nothing passes here that was not looked at. `fail`
+and `lose_answers` make the next requests go wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import base64
 import hashlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,8 +28,9 @@ MAX_NAME = 1024
 MAX_METADATA = 8 * 1024
 GENERATION = "x-goog-if-generation-match"
 QUERY = {"list-type", "prefix", "delimiter", "max-keys", "continuation-token", "start-after"}
-CONDITIONS = {"if-none-match", "if-modified-since", "if-unmodified-since", "range"}
-"""Google knows these, the double does not."""
+META = "x-goog-meta-"
+KNOWN = {"PUT": {GENERATION, "content-md5"}, "DELETE": {GENERATION}, "LIST": set()}
+READING = {GENERATION, "if-match"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +156,12 @@ class GcsDouble:
             raise Refusal(404, "NoSuchBucket", "The specified bucket does not exist.")
         query = parse_qs(parts.query, keep_blank_values=True)
         if not encoded:
+            _check_headers(headers, KNOWN["LIST"])
             return self._list(bucket, method, {name: values[0] for name, values in query.items()})
         if query:
             raise Refusal(501, "NotImplemented", f"the double knows no {sorted(query)} here")
-        name = _checked_name(unquote(encoded, errors="strict"))
+        name = _checked_name(encoded)
+        _check_headers(headers, KNOWN.get(method, READING))
         known = {"GET": self._get, "HEAD": self._get, "PUT": self._put, "DELETE": self._delete}
         if method not in known:
             raise Refusal(405, "MethodNotAllowed", f"{method} is not allowed on objects")
@@ -166,9 +170,7 @@ class GcsDouble:
     def _put(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
         self._check_generation(bucket, name, headers)
         metadata = {
-            key.removeprefix("x-goog-meta-"): value
-            for key, value in headers.items()
-            if key.startswith("x-goog-meta-")
+            key.removeprefix(META): value for key, value in headers.items() if key.startswith(META)
         }
         if sum(len(key) + len(value) for key, value in metadata.items()) > MAX_METADATA:
             raise Refusal(400, "MetadataTooLarge", "Your metadata headers exceed 8 KiB.")
@@ -182,12 +184,11 @@ class GcsDouble:
         return Answer(200, _headers(stored))
 
     def _get(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        if unknown := CONDITIONS & headers.keys():
-            raise Refusal(501, "NotImplemented", f"the double knows no {sorted(unknown)}")
         stored = self._existing(bucket, name)
+        self._check_generation(bucket, name, headers)
         if headers.get("if-match", stored.etag) != stored.etag:
             raise _precondition()
-        named = {f"x-goog-meta-{key}": value for key, value in stored.metadata.items()}
+        named = {f"{META}{key}": value for key, value in stored.metadata.items()}
         last = formatdate(stored.updated, usegmt=True)
         described = {"Content-Type": stored.content_type, "Last-Modified": last}
         return Answer(200, {**_headers(stored), **described, **named}, stored.data)
@@ -207,7 +208,9 @@ class GcsDouble:
         after = (query.get("continuation-token") or query.get("start-after", "")).encode()
         names = sorted(self._buckets[bucket], key=str.encode)
         wanted = [name for name in names if name.startswith(prefix) and name.encode() > after]
-        most = min(self.page, int(query.get("max-keys", self.page)))
+        if not (most := query.get("max-keys", str(self.page))).isdecimal():
+            raise Refusal(400, "InvalidArgument", f"max-keys is no number: {most}")
+        most = min(self.page, int(most))
         page, is_cut = wanted[:most], len(wanted) > most
         contents = "".join(_listed(name, self._buckets[bucket][name]) for name in page)
         last = escape(page[-1]) if page else ""
@@ -227,9 +230,6 @@ class GcsDouble:
 
     def _check_generation(self, bucket: str, name: str, headers: Mapping[str, str]) -> None:
         """Zero: there is no such object. A number: that is its generation."""
-        conditions = {key for key in headers if key.startswith(("if-", "x-goog-if-"))}
-        if unknown := conditions - {GENERATION}:
-            raise Refusal(501, "NotImplemented", f"the double knows no {sorted(unknown)} here")
         if (wanted := headers.get(GENERATION)) is None:
             return
         if not wanted.isdecimal():
@@ -239,7 +239,19 @@ class GcsDouble:
             raise _precondition()
 
 
-def _checked_name(name: str) -> str:
+def _check_headers(headers: Mapping[str, str], known: Collection[str]) -> None:
+    """Headers that mean something to the service, and nothing to the double."""
+    meant = ("if-", "range", "x-goog-", "x-amz-", "content-md5")
+    strange = [h for h in headers if h.startswith(meant) and not h.startswith(META)]
+    if unknown := sorted(set(strange) - set(known)):
+        raise Refusal(501, "NotImplemented", f"the double knows no {unknown} here")
+
+
+def _checked_name(encoded: str) -> str:
+    try:
+        name = unquote(encoded, errors="strict")
+    except UnicodeDecodeError:
+        raise Refusal(400, "InvalidObjectName", "a name is UTF-8") from None
     if not 1 <= len(name.encode()) <= MAX_NAME or {"\r", "\n"} & set(name):
         raise Refusal(400, "InvalidObjectName", "1 to 1024 bytes without line ends")
     if name in (".", "..") or name.startswith(".well-known/acme-challenge/"):
@@ -282,6 +294,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
+        if self.command == "PUT" and "content-length" not in headers:
+            self.send_error(411, "MissingContentLength")
+            return
         body = self.rfile.read(int(headers.get("content-length", 0)))
         answer = self.gcs.handle(self.command, self.path, headers, body)
         if self.gcs.loses_answer():

@@ -67,14 +67,23 @@ class QueueWorker:
         return [line.text for line in self.lines]
 
     @property
-    def leads(self) -> bool:
-        said = [text for text in self.texts if text.startswith("Leader election")]
-        return bool(said) and said[-1] == "Leader election acquired"
+    def log(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def leads_since(self) -> str:
+        """When it began to lead, if it does as far as it knows; else nothing."""
+        said = [line for line in self.lines if line.text.startswith("Leader election")]
+        return said[-1].at if said and said[-1].text == "Leader election acquired" else ""
 
     def until(self, text: str, times: int = 1) -> None:
-        wait_until(
-            lambda: self.texts.count(text) >= times, f"{self.name}: {text}\n{self._log.read_text()}"
-        )
+        try:
+            wait_until(lambda: self.texts.count(text) >= times, text)
+        except AssertionError as error:
+            raise AssertionError(f"{self.name}: {error}\n{self.log}") from None
+
+    def until_it_serves(self) -> None:
+        wait_until(lambda: " serves " in self.log, f"{self.name} serves")
 
     def tell(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -123,8 +132,18 @@ class Fleet:
         return self.workers[-1]
 
     def leader(self) -> QueueWorker:
+        """The worker that was the last one to say that it leads."""
         alive = [worker for worker in self.workers if worker.process.poll() is None]
-        return wait_until(lambda: next((w for w in alive if w.leads), None), "somebody leads")
+
+        def latest() -> QueueWorker | None:
+            leader = max(alive, key=lambda worker: worker.leads_since)
+            return leader if leader.leads_since else None
+
+        return wait_until(latest, "somebody leads")
+
+    @property
+    def logs(self) -> str:
+        return "\n".join(f"--- {worker.name}\n{worker.log}" for worker in self.workers)
 
     def pause(self, worker: QueueWorker) -> None:
         """Let a worker stand still, but not while it holds the lock of an SQLite file: that keeps

@@ -23,7 +23,13 @@ from holdfast.ports.store import RunFilter
 
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 60.0
-SHORT_LEASE = {"TTL": "2s", "RENEW": "500ms", "MARGIN": "500ms", "SWEEP": "300ms"}
+SHORT_LEASE = {
+    "HOLDFAST_LEASE_TTL": "2s",
+    "HOLDFAST_LEASE_RENEW": "500ms",
+    "HOLDFAST_LEASE_MARGIN": "500ms",
+    "HOLDFAST_LEASE_SWEEP": "300ms",
+}
+"""For workers that are killed: on a busy machine the others could lose theirs."""
 
 
 class PostOffice:
@@ -38,9 +44,9 @@ class PostOffice:
     @property
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HOLDFAST_", "PUBSUB"))}
-        lease = {f"HOLDFAST_LEASE_{name}": value for name, value in SHORT_LEASE.items()}
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         blobs = {"HOLDFAST_BLOBS": f"file:{self.folder / 'blobs'}"}
-        return {**kept, **lease, **blobs, **self.urls, "PYTHONPATH": str(ROOT), **self.settings}
+        return {**kept, **blobs, **self.urls, "PYTHONPATH": path, **self.settings}
 
     @property
     def urls(self) -> dict[str, str]:

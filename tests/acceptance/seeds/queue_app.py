@@ -1,9 +1,12 @@
-"""A compute queue for tests: jobs are numbers. Every tenth fails at its first try."""
+"""A compute queue for tests: jobs are numbers. Every tenth fails at its first try. A job waits until
+`allowed.txt` has its number or a higher one: so a test knows how far the queue is."""
 
 import time
 from pathlib import Path
 
 from holdfast import Lane, Pipeline, Retry, Transient
+
+ALLOWED = Path("allowed.txt")
 
 
 def labels(number: int) -> dict[str, str]:
@@ -26,7 +29,8 @@ def api(input: int) -> int:
     if input % 10 == 0 and not tried.exists():
         tried.touch()
         raise Transient("not yet")
-    time.sleep(0.005)
+    while input > int(ALLOWED.read_text()):
+        time.sleep(0.01)
     with Path("order.txt").open("a") as file:
         file.write(f"{input}\n")
     return input

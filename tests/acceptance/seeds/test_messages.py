@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.acceptance.seeds.post_office import PostOffice
+from tests.acceptance.seeds.post_office import SHORT_LEASE, PostOffice
 from tests.acceptance.seeds.test_seed_003 import CONTENT, DLQ, JOBS, RESULTS
 from tests.redis_server import fresh_prefix, shared_server
 
@@ -53,6 +53,7 @@ def office(tmp_path):
         tmp_path,
         HOLDFAST_APP="examples/creative/pipeline.py",
         HOLDFAST_PROJECTIONS="job_results,job_dead_letters",
+        **SHORT_LEASE,
     )
     office.subscribe(RESULTS, DLQ)
     office.subscribe(JOBS, group=GROUP)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.acceptance.conftest import Cli
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.api_key import read_key
@@ -140,3 +141,32 @@ def test_a_worker_and_config_show_say_what_has_no_effect_and_show_no_secret(tmp_
         assert name in shown
         assert name in doctor
     assert SECRET not in log + shown + doctor
+
+
+def test_config_show_tells_what_the_report_workers_own_file_means(tmp_path):
+    (tmp_path / ".env").write_text(
+        """# Redis (state persistence)
+REDIS_HOST=localhost
+REDIS_PORT=6379
+
+# Google Cloud Storage (report files)
+GCS_BUCKET_NAME=tttc-reports
+
+# Pub/Sub (job queue)
+PUBSUB_PROJECT_ID=tttc-light-js
+PUBSUB_TOPIC_NAME=pipeline-jobs
+PUBSUB_SUBSCRIPTION_NAME=pipeline-worker
+LOCK_EXPIRATION_ALERT_THRESHOLD=0.7
+"""
+    )
+    cli = Cli(tmp_path)
+    (tmp_path / "holdfast.toml").unlink()
+    answer = cli.here("config", "show", "--json").json["items"]
+    place = f"{tmp_path}/"
+    shown = {item["name"]: (item["value"], item["origin"].removeprefix(place)) for item in answer}
+    assert shown["store"] == ("redis://localhost:6379/0", ".env REDIS_HOST")
+    assert shown["blobs"] == ("gs://tttc-reports", ".env GCS_BUCKET_NAME")
+    assert shown["bus"] == ("pubsub://tttc-light-js", ".env PUBSUB_PROJECT_ID")
+    assert shown["pubsub.topic"] == ("pipeline-jobs", ".env PUBSUB_TOPIC_NAME")
+    assert shown["pubsub.subscription"] == ("pipeline-worker", ".env PUBSUB_SUBSCRIPTION_NAME")
+    assert shown["locks.alert_threshold"][0] == "0.7"

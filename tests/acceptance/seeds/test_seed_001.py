@@ -32,6 +32,7 @@ from holdfast.apps.compat import pipeline_lock as module
 from holdfast.bootstrap import Options
 from holdfast.bootstrap import metrics as process_metrics
 from holdfast.errors import ConfigurationError, StoreUnavailable
+from holdfast.model.clock import SystemClock
 from holdfast.model.metrics import BY_NAME
 from holdfast.settings import load
 from holdfast.testing import TestEngine
@@ -126,6 +127,42 @@ def test_row_06_the_slot_of_a_dead_process_frees_itself(engine):
 def test_row_07_tenants_do_not_meet(engine):
     assert submit(engine).created
     assert submit(engine, tenant="acme9999").created
+
+
+def test_rows_01_02_03_04_05_07_the_slot_is_one_on_every_store(kind, tmp_path):
+    outcomes = iter(["fails", "works"])
+
+    async def export(input: str) -> str:
+        await let_go.acquire()
+        if next(outcomes) == "fails":
+            raise Permanent("no such table")
+        return input
+
+    let_go = asyncio.Semaphore(0)
+    pipeline = Pipeline("gcp_billing_export", input=str, unique=True)
+    pipeline.step(export)
+
+    async def story():
+        store = make_store(kind, SystemClock(), tmp_path)
+        async with Holdfast(store, [pipeline]) as app:
+
+            async def submit(input, tenant="acme1281"):
+                return await app.submit(pipeline, input, tenant=tenant)
+
+            tried = await asyncio.gather(*(submit(f"{number}") for number in range(20)))
+            [first] = {run.id for run in tried}
+            assert [run.created for run in tried].count(True) == 1
+            let_go.release()
+            assert await tried[0].wait(30) == "failed"
+            second = await submit("again")
+            assert second.created
+            assert (await submit("once more")).id == second.id != first
+            let_go.release()
+            assert await second.result(30) == "again"
+            assert (await submit("later")).created
+            assert (await submit("theirs", "acme9999")).created
+
+    asyncio.run(story())
 
 
 def test_row_08_what_was_accepted_survives_the_process(tmp_path):
@@ -565,6 +602,23 @@ def test_row_40_a_dead_holders_document_is_taken_over_by_the_servers_clock(fires
         while not await acquire(manager, "next") and time.monotonic() < deadline:
             assert document.get().get("pipeline_logging_id") == "dead"
         assert document.get().get("pipeline_logging_id") == "next"
+        await manager.close()
+
+    asyncio.run(story())
+
+
+def test_row_40_a_document_that_another_program_wrote_is_left_alone(firestore):
+    """The service that is replaced may still hold its lock: nobody gets in, and it is said why."""
+    url, client = firestore
+    document = client.collection("pipeline_locks").document("acme1281_gcp_billing_export")
+    document.set({"pipeline_logging_id": "theirs", "locked_by": "the earlier service"})
+
+    async def story():
+        manager = PipelineLockManager(store=url)
+        with pytest.raises(StoreUnavailable, match="written by another program"):
+            await acquire(manager)
+        document.delete()
+        assert await acquire(manager) == (True, None)
         await manager.close()
 
     asyncio.run(story())

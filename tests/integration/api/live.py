@@ -17,8 +17,12 @@ from tests import postgres_server, redis_server
 from holdfast import Context, Holdfast, Pause, Permanent, Pipeline
 from holdfast.api import create_app
 from holdfast.api.server import listen, serve, url_of
+from holdfast.bootstrap import Options
+from holdfast.model.options import WorkerOptions
+from holdfast.settings.values import Webhooks
 
 STORES = ("memory", "sqlite", "postgres", "redis")
+WEBHOOKS = Webhooks("a key that is long enough for a test", ("127.0.0.1",))
 
 
 class Greeting(BaseModel):
@@ -77,8 +81,14 @@ class LiveApi:
         make: Callable[[Holdfast], FastAPI] = create_app,
     ) -> None:
         blobs = None if store.startswith(("memory", "sqlite")) else "memory:"
-        self._arguments: dict[str, Any] = {"blobs": blobs, "worker": worker}
-        self._store, self._pipelines, self._make = store, pipelines, make
+        self._options = Options(
+            store,
+            blobs,
+            works=worker,
+            worker=WorkerOptions(grace=0.2),  # steps that sleep need not be waited for
+            webhooks=WEBHOOKS,
+        )
+        self._pipelines, self._make = pipelines, make
         self._ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -103,7 +113,7 @@ class LiveApi:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         try:
-            self.holdfast = Holdfast(self._store, self._pipelines, **self._arguments)
+            self.holdfast = Holdfast.from_options(self._options, self._pipelines)
             async with self.holdfast:
                 self.app = self._make(self.holdfast)
                 listening = listen("127.0.0.1", 0)

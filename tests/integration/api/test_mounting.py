@@ -47,7 +47,11 @@ def test_links_and_locations_have_the_path_it_is_mounted_under() -> None:
         api.post("/a/b/jobs/v1/pipelines/greet/runs", {"input": {"name": "Bob"}})
         page = api.get("/a/b/jobs/v1/runs?limit=1")
         assert len(api.get(page.links["next"]["url"]).json()["items"]) == 1
-        assert api.get("/a/b/jobs/docs").status_code == 200
+        page = api.get("/a/b/jobs/docs").text
+        assert 'href="/a/b/jobs/openapi.json"' in page
+        assert f"{api.url}/a/b/jobs/v1/runs" in page
+        browser = api.get("/a/b/jobs/", headers={"Accept": "text/html,*/*"})
+        assert (browser.status_code, browser.headers["location"]) == (307, "/a/b/jobs/docs")
         assert "/a/b/jobs" in str(api.get("/a/b/jobs/openapi.json").json()["servers"])
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.integration.api.live import LiveApi, store_url
 
 from holdfast.apps.report import report
+from holdfast.apps.report.progress_page import NAMES
+from holdfast.apps.report.routes import STEP_WORDS
 
 COMMENTS = Path(__file__).parents[3] / "examples" / "data" / "riverside.csv"
 PAGE = {"Accept": "text/html,application/xhtml+xml"}
@@ -54,6 +56,20 @@ def test_a_file_becomes_a_page(live: LiveApi) -> None:
     assert live.get(f"{url}/claims.csv").text.startswith("\ufeffclaim_id,")
     assert live.get(f"{url}/../../etc/passwd").status_code == 404
     assert live.get(f"{url}/other.csv").status_code == 404
+
+
+def test_every_step_has_words_for_people_and_for_the_earlier_service() -> None:
+    assert set(NAMES) == set(STEP_WORDS) == set(report.steps)
+
+
+def test_what_the_command_line_sends_beside_the_file(live: LiveApi) -> None:
+    with COMMENTS.open("rb") as file:
+        asked = {"request": '{"title": "By command", "topics": 3, "file": "no"}'}
+        created = live.http.post("/create", data=asked, files={"file": ("comments.csv", file)})
+    assert finished(live, created.json()["reportUrl"])["metadata"]["title"] == "By command"
+    for wrong in ("[", "7", '{"topics": "many"}'):
+        files = {"file": ("comments.csv", b"comment\nyes\n")}
+        assert live.http.post("/create", data={"request": wrong}, files=files).status_code == 422
 
 
 def test_the_json_of_the_earlier_service_is_understood(live: LiveApi) -> None:

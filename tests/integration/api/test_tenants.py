@@ -11,6 +11,8 @@ import pytest
 from fastapi.routing import APIRoute
 from tests.integration.api.live import LiveApi
 
+from holdfast import Holdfast
+from holdfast.api import create_app
 from holdfast.api.app import ROUTERS, app_routers
 from holdfast.model.api_key import make_key
 from holdfast.model.tenant import Quotas
@@ -22,7 +24,7 @@ ROUTES = sorted(
     if isinstance(route, APIRoute)
     for method in route.methods
 )
-PUBLIC = re.compile(r"/|/health.*|/livez|/readyz|/ready")
+PUBLIC = re.compile(r"/|/docs|/health.*|/livez|/readyz|/ready")
 """What needs no key."""
 SHARED = {"pipeline": "greet", "pipeline_id": "greet", "lane": "default"}
 """Parts of paths that belong to no tenant."""
@@ -31,13 +33,15 @@ SCOPES = ["submit", "read", "operate"]
 
 @dataclass
 class World:
-    """acme has runs, a dead letter, an artifact and a lock; other has nothing but a key."""
+    """acme has runs, a dead letter, an artifact, a lock and a webhook; other has nothing but a
+    key."""
 
     api: LiveApi
     keys: dict[str, str]
     run: str
     failed: str
     artifact: str
+    webhook: str = ""
 
     def ask(self, who: str, method: str, path: str, **options) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.keys[who]}"} | options.pop("headers", {})
@@ -50,6 +54,8 @@ class World:
             "tenant": "acme",
             "lock": "unique:acme:slow",
             "key": self.keys["acme"].split("_")[1],
+            "webhook": self.webhook,
+            "event": f"{self.run}:1",
         }
         for name in re.findall(r"{(\w+)(?::\w+)?}", path):
             value = (values | more).get(name, self.run)
@@ -80,6 +86,9 @@ def world() -> Iterator[World]:
             world.ask("acme", "GET", f"/v1/runs/{run}", headers={"Prefer": "wait=20"})
         [artifact] = world.ask("acme", "GET", f"/v1/runs/{world.run}/artifacts").json()["items"]
         world.artifact = artifact["id"]
+        # Nobody listens there: what is sent to it stays a record.
+        hook = world.ask("acme", "POST", "/v1/webhooks", json={"url": "http://127.0.0.1:9/marker"})
+        world.webhook = hook.json()["id"]
         yield world
 
 
@@ -93,7 +102,8 @@ def state_of(world: World) -> object:
         world.ask("acme", "GET", f"/v1/runs/{id}").json() for id in (world.run, world.failed)
     )
     letters = world.ask("acme", "GET", "/v1/dead-letters?all=true").json()
-    return run["history"], failed["history"], letters
+    webhooks = world.ask("acme", "GET", "/v1/webhooks").json()
+    return run["history"], failed["history"], letters, webhooks
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda part: part)
@@ -148,7 +158,9 @@ def test_a_scope_opens_the_routes_that_it_is_for(world: World, method: str, path
         if world.ask(scope, method, re.sub(r"{[^}]+}", "nobody", path), content=b"[").status_code
         != 403
     ]
-    operating = re.fullmatch(r".*/(cancel|pause|resume|rerun|redrive|discard)", path)
+    operating = re.fullmatch(r".*/(cancel|pause|resume|rerun|redrive|discard)", path) or (
+        path.startswith("/v1/webhooks") and method != "GET"
+    )
     installation = re.match(r"/v1/(lanes|locks|workers|projections|audit|tenants|keys)", path)
     expected = (
         []
@@ -166,7 +178,8 @@ def test_the_tenant_is_that_of_the_key_whatever_is_said(world: World) -> None:
     header = {"Holdfast-Tenant": "acme"}
     runs = "/v1/pipelines/greet/runs"
     assert world.ask("other", "GET", "/v1/runs", headers=header).status_code == 404
-    assert world.ask("other", "GET", "/v1/runs?tenant=acme").json()["items"] == []
+    listed = world.ask("other", "GET", "/v1/runs?tenant=acme").json()["items"]
+    assert {run["tenant"] for run in listed} <= {"other"}
     body = {"input": {"name": "x"}, "tenant": "acme"}
     for who in ("other", "admin"):
         assert world.ask(who, "POST", runs, json=body, headers=header).status_code == 403
@@ -178,13 +191,23 @@ def test_an_administrator_names_the_tenant_that_it_looks_at(world: World) -> Non
     for tenant in ("acme", "*"):
         seen = world.ask("admin", "GET", path, headers={"Holdfast-Tenant": tenant})
         assert seen.json()["run"]["tenant"] == "acme"
+    everybody = {"Holdfast-Tenant": "*"}  # that it may see: a tenant's key sees its own
+    assert world.ask("other", "GET", path, headers=everybody).status_code == 404
+    body = {"input": {"name": "x"}, "delay": 3600}
+    for who, tenant in (("other", "other"), ("admin", "default")):
+        made = world.ask(who, "POST", "/v1/pipelines/greet/runs", json=body, headers=everybody)
+        assert made.json()["run"]["tenant"] == tenant
     assert world.ask("admin", "GET", path, headers={"Holdfast-Tenant": "other"}).status_code == 404
 
 
 def test_events_of_others_are_in_no_feed(world: World) -> None:
-    assert world.ask("other", "GET", "/v1/events?after=0").json()["items"] == []
-    seen = world.ask("acme", "GET", "/v1/events?after=0").json()["items"]
-    assert {event["id"].partition(":")[0] for event in seen} >= {world.run, world.failed}
+    seen, theirs = (
+        {event["id"].partition(":")[0] for event in feed["items"]}
+        for who in ("acme", "other")
+        for feed in [world.ask(who, "GET", "/v1/events?after=0").json()]
+    )
+    assert seen >= {world.run, world.failed}
+    assert not seen & theirs
 
 
 def test_quotas_are_answers_with_a_time() -> None:
@@ -197,6 +220,27 @@ def test_quotas_are_answers_with_a_time() -> None:
         refused = api.post("/v1/pipelines/greet/runs", body, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (429, "quota-exceeded")
         assert 1 <= int(refused.headers["retry-after"]) <= 61
+
+
+def test_a_tenant_that_asks_too_often_is_told_when_to_come_back() -> None:
+    with LiveApi(make=lambda holdfast: create_app(holdfast, rate=0.5)) as api:
+        keys = [
+            api.call(api.holdfast.keys.create(name, ["read"], actor="test")).text
+            for name in ("busy", "busy", "calm")
+            if api.call(_ensure(api.holdfast, name)) is None
+        ]
+        busy, also_busy, calm = ({"X-Api-Key": key} for key in keys)
+        assert api.get("/v1/runs", headers=busy).status_code == 200
+        refused = api.get("/v1/runs", headers=also_busy)  # a second key is no second tenant
+        assert (refused.status_code, refused.json()["code"]) == (429, "too-many-requests")
+        assert 1 <= int(refused.headers["retry-after"]) <= 2
+        assert api.get("/v1/runs", headers=calm).status_code == 200
+        assert api.get("/health").status_code == 200
+
+
+async def _ensure(holdfast: Holdfast, tenant: str) -> None:
+    if tenant not in [known.name for known in await holdfast.tenants.list()]:
+        await holdfast.tenants.create(tenant, actor="test")
 
 
 def bad_keys(good: str) -> dict[str, dict[str, str]]:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import socket
 import traceback
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from tests.bucket_servers import fresh_gcs, fresh_s3, shared_gcs
@@ -106,7 +108,13 @@ def test_the_double_refuses_what_it_does_not_know() -> None:
             ("PUT", "/bucket/" + "x" * 1025, {}, 400),
             ("PUT", "/bucket/a", {"content-md5": "AAAA"}, 400),
             ("PUT", "/bucket/a", {"x-goog-meta-a": "x" * 9000}, 400),
+            ("PUT", "/bucket/a", {"if-none-match": "*"}, 501),
+            ("PUT", "/bucket/a", {"x-goog-acl": "public-read"}, 501),
+            ("PUT", "/bucket/a", {"x-amz-meta-a": "1"}, 501),
+            ("PUT", "/bucket/%ff", {}, 400),
             ("GET", "/bucket/a", {"range": "bytes=0-1"}, 501),
+            ("GET", "/bucket?list-type=2&max-keys=x", {}, 400),
+            ("GET", "/bucket?list-type=2", {"x-goog-user-project": "p"}, 501),
             ("GET", "/bucket/a?acl", {}, 501),
             ("GET", "/bucket?list-type=2&delimiter=/", {}, 501),
             ("POST", "/bucket/a", {}, 405),
@@ -114,6 +122,19 @@ def test_the_double_refuses_what_it_does_not_know() -> None:
             ("GET", "/other/a", {}, 404),
         ]:
             assert gcs.handle(method, path, headers, b"1").status == status, (method, path)
+
+
+def test_the_double_compares_generations_for_every_method() -> None:
+    with GcsDouble("bucket") as gcs:
+        generation = gcs.handle("PUT", "/bucket/a", {}, b"1").headers["x-goog-generation"]
+        for method in ("GET", "HEAD", "PUT", "DELETE"):
+            other = {"x-goog-if-generation-match": "1"}
+            assert gcs.handle(method, "/bucket/a", other, b"2").status == 412
+        right = {"x-goog-if-generation-match": generation}
+        assert gcs.handle("GET", "/bucket/a", right, b"").body == b"1"
+        with socket.create_connection(urlsplit(gcs.address).netloc.split(":")) as link:
+            link.sendall(b"PUT /bucket/a HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert link.recv(100).startswith(b"HTTP/1.1 411 ")
 
 
 def test_firestore_that_is_away_or_refuses_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -39,8 +40,14 @@ class PgBouncer:
 
     async def __aenter__(self) -> PgBouncer:
         self._start()
-        await until((self.folder / f".s.PGSQL.{self._settings['listen_port']}").exists)
+        await until(self._listens)
         return self
+
+    def _listens(self) -> bool:
+        """Its socket is there a little before it does."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            path = self.folder / f".s.PGSQL.{self._settings['listen_port']}"
+            return probe.connect_ex(str(path)) == 0
 
     def _start(self) -> None:
         settings = [f"{name} = {value}" for name, value in self._settings.items()]

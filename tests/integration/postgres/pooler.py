@@ -55,6 +55,7 @@ class Pooler:
         self.folder = folder
         self._size = size
         self._poses = poses
+        self._servers: list[Server] = []
         self._idle: asyncio.Queue[Server] = asyncio.Queue()
         self._greeting = b""
         self._clients: set[asyncio.Task[None]] = set()
@@ -63,6 +64,7 @@ class Pooler:
         for _ in range(self._size):
             server, greeting = await Server.make(self._server_socket)
             self._greeting = greeting if self._poses else _KEY.sub(rb"\1\0\0\0\0", greeting)
+            self._servers.append(server)
             self._idle.put_nowait(server)
         self._listener = await asyncio.start_unix_server(
             self._accept, str(self.folder / ".s.PGSQL.5432")
@@ -74,8 +76,9 @@ class Pooler:
         for client in self._clients:
             client.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
-        while not self._idle.empty():
-            self._idle.get_nowait().writer.close()
+        for server in self._servers:
+            server.writer.close()
+            await server.writer.wait_closed()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -75,6 +75,22 @@ def test_what_comes_again_is_prepared_where_that_lasts(place):
     asyncio.run(story())
 
 
+def test_notifications_for_somebody_else_are_not_kept(place):
+    """Behind a pooler, the server that somebody listened on serves others afterwards."""
+
+    async def story():
+        async with place.store(pool="1") as store:
+            pool = store._home.pool
+            await pool.call(b"SELECT 1")
+            [connection] = pool._all
+            await connection.call(b"LISTEN other")
+            await pool.call(b"SELECT pg_notify('other', 'x')::text")
+            await pool.call(b"SELECT 1")
+            assert connection._pq.notifies() is None
+
+    asyncio.run(story())
+
+
 def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
     async def story():
         async with place.store() as store:

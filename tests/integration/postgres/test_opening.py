@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from tests.integration.postgres.conftest import Place
 
+from holdfast.adapters.migrations import Migration
 from holdfast.adapters.postgres import database
 from holdfast.adapters.postgres.database import _refuse_unsafe, look_alike
 from holdfast.adapters.postgres.health import findings
@@ -30,7 +31,7 @@ def test_many_may_open_a_new_store_at_once(place: Place) -> None:
         await asyncio.gather(*[opened(place.url()) for _ in range(8)])
 
     asyncio.run(story())
-    numbers = [number for number, _ in database.scripts()]
+    numbers = [migration.number for migration in database.migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
     assert place.value("SELECT array_agg(number ORDER BY number) FROM migrations") == numbers
 
@@ -87,10 +88,19 @@ def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(place:
     asyncio.run(opened(place.url()))
 
 
-def test_a_store_of_a_pre_release_is_refused(place: Place) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM meta WHERE name = 'format'",
+        "UPDATE meta SET value = '0' WHERE name = 'format'",
+        "DROP TABLE meta CASCADE",
+        "INSERT INTO migrations SELECT n, 'old' FROM generate_series(2, 11) n; DELETE FROM meta",
+    ],
+)
+def test_a_store_of_a_pre_release_is_refused(place: Place, change: str) -> None:
     asyncio.run(opened(place.url()))
     with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"DELETE FROM {place.schema}.meta WHERE name = 'format'")
+        connection.execute(f"SET search_path TO {place.schema}; {change}")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="was written by a pre-release of holdfast"):
         asyncio.run(opened(place.url()))
 
@@ -98,14 +108,9 @@ def test_a_store_of_a_pre_release_is_refused(place: Place) -> None:
 def test_a_migration_that_fails_leaves_nothing_behind(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Broken:
-        name = "0999_broken.sql"
-
-        def read_bytes(self) -> bytes:
-            return b"CREATE TABLE half (x int); SELECT 1/0"
-
-    known = database.scripts()
-    monkeypatch.setattr(database, "scripts", lambda: [*known, (999, Broken())])
+    broken = Migration(999, "0999_broken.sql", "CREATE TABLE half (x int); SELECT 1/0")
+    known = database.migrations()
+    monkeypatch.setattr(database, "migrations", lambda: [*known, broken])
     with pytest.raises(StoreUnavailable, match="division by zero"):
         asyncio.run(opened(place.url()))
     assert place.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{place.schema}'") == 0
@@ -118,21 +123,18 @@ def test_old_workers_go_on_while_a_migration_runs_and_after_it(
 ) -> None:
     """N and N−1: a migration only adds, and waits for nobody's work."""
 
-    class Later:
-        name = "0999_later.sql"
-
-        def read_bytes(self) -> bytes:
-            return b"ALTER TABLE requests ADD COLUMN later text; ALTER TABLE open_runs ADD COLUMN later text"
+    sql = "ALTER TABLE requests ADD COLUMN later text; ALTER TABLE open_runs ADD COLUMN later text"
+    later = Migration(999, "0999_later.sql", sql)
 
     async def story() -> None:
         async with place.store() as old:
             await old.apply([a_submit("r1")])
-            monkeypatch.setattr(database, "scripts", lambda: [*known, (999, Later())])
+            monkeypatch.setattr(database, "migrations", lambda: [*known, later])
             await opened(place.url())
             await old.apply([a_submit("r2")])
             assert [run.id for run in await old.runs(RunFilter())] == ["r2", "r1"]
 
-    known = database.scripts()
+    known = database.migrations()
     asyncio.run(story())
     assert place.value("SELECT max(number) FROM migrations") == 999
 

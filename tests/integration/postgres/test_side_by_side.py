@@ -449,3 +449,28 @@ def test_a_row_that_stays_locked_is_an_error_that_says_so_and_writes_nothing(pla
             assert await apply_one(store, a_checkpoint("r1", 1)) is None
 
     asyncio.run(story())
+
+
+def test_two_who_take_a_new_lock_at_once_have_one_winner(place, sessions):
+    """There is no row yet that the second could wait for, and its time may be from before the
+    first's lease was granted."""
+    ahead = 0.3
+
+    async def story():
+        async with place.store() as store:
+            first = begin(place, sessions)
+            assert first.apply(Acquire("new", "a", "first", 30.0)) == [Acquired(1)]
+            # As if it had been granted after the second one has come.
+            first.execute(f"UPDATE locks SET lease_until = lease_until + {ahead}")
+            [granted] = first.row("SELECT lease_until - lease_ttl FROM locks")
+            second = asyncio.create_task(apply_one(store, Acquire("new", "b", "second", 30.0)))
+            await until(lambda: waiting(place) == 1)
+            await until(
+                lambda: place.value(f"SELECT extract(epoch FROM clock_timestamp()) > {granted}")
+            )
+            first.commit()
+            reply = await second
+            assert isinstance(reply, Held)
+            assert reply.owner == "first"
+
+    asyncio.run(story())

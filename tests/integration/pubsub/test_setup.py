@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 from google.pubsub_v1.types import Subscription
@@ -14,8 +15,12 @@ from tests.emulators import fresh_project, shared_pubsub
 from tests.integration.pubsub.google import Google
 
 from holdfast import bootstrap
+from holdfast.adapters.pubsub.address import parse
+from holdfast.adapters.pubsub.client import Client
+from holdfast.adapters.pubsub.setup import figures, planned_figures, wanted
 from holdfast.bootstrap.pubsub import bus_url, flow_findings, receives, set_up, topology
 from holdfast.errors import ConfigurationError
+from holdfast.model.topology import SubscriptionPlan
 from holdfast.settings import load
 
 STAGES = {"PUBSUB_TOPIC_WORK": "job-processing", "PUBSUB_TOPIC_EVENTS": "my-events"}
@@ -30,9 +35,9 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("PUBSUB_EMULATOR_HOST", shared_pubsub().host)
     project = fresh_project()
 
-    def loaded(**env):
+    def loaded(settings=None, /, **env):
         env = {"HOME": str(tmp_path), "PUBSUB_PROJECT_ID": project, **env}
-        return load(env=env, cwd=tmp_path)
+        return load(settings, env=env, cwd=tmp_path)
 
     loaded.project = project
     return loaded
@@ -86,6 +91,27 @@ def test_stages_share_a_topic_by_filters_and_messages_are_pushed(home):
     assert described(home, "my-events-sub").topic.endswith("/topics/my-events")
 
 
+def test_each_stage_may_be_a_service_that_is_pushed_to(home):
+    def receive(stage, **more):
+        return {"topic": "job-processing", "pipeline": stage, "subscription": stage,
+                "push_endpoint": f"https://{stage}.example.org/pubsub", **more}  # fmt: skip
+
+    both = [
+        receive("metadata", filter="NOT attributes:worker-type"),
+        receive("transcription", filter='attributes.worker-type = "transcription"'),
+    ]
+    # The file is that of both services; the environment says which of them this is.
+    for own in ("metadata", "transcription"):
+        endpoint = f"https://{own}.example.org/pubsub"
+        loaded = home({"receive": both}, **{**PUSH, "HOLDFAST_PUSH_ENDPOINT": endpoint})
+        checked(loaded, change=True)
+        assert statuses(checked(loaded)) == {"fine"}
+    for stage in ("metadata", "transcription"):
+        push = described(home, stage).push_config
+        assert push.push_endpoint == f"https://{stage}.example.org/pubsub"
+        assert push.oidc_token.audience == push.push_endpoint
+
+
 def test_names_of_the_report_worker_are_used(home):
     env = {"PUBSUB_TOPIC_NAME": "pipeline-jobs", "PUBSUB_SUBSCRIPTION_NAME": "pipeline-worker"}
     findings = checked(home(**env), change=True)
@@ -112,6 +138,41 @@ def test_what_differs_is_said_and_changed_if_it_can_be(home):
     assert not changed.is_right  # the ordering can't be changed
     left = checked(home())["aiprod-pipeline-jobs-sub"]
     assert [difference.what for difference in left.differences] == ["ordering"]
+
+
+def test_a_token_for_somebody_else_and_an_end_for_want_of_use_are_said():
+    plan = SubscriptionPlan(
+        name="jobs-sub", topic="jobs", push_endpoint="https://a.example/pubsub",
+        push_service_account="pusher@p.example", push_audience="https://a.example/pubsub",
+    )  # fmt: skip
+    address = parse("pubsub://my-project?emulator=localhost:1")
+    known = Subscription(wanted(address, plan))
+    assert figures(known) == planned_figures(plan)
+    known.push_config.oidc_token.audience = "https://b.example/pubsub"
+    known.expiration_policy.ttl = timedelta(days=31)
+    now, planned = figures(known), planned_figures(plan)
+    assert {what for what in planned if now[what] != planned[what]} == {"push", "expires"}
+    assert now["push"].endswith("as pusher@p.example for https://b.example/pubsub")
+    assert now["expires"] == "after 31 days without use"
+
+
+def test_a_worker_that_creates_a_subscription_meanwhile_is_no_error(home, monkeypatch):
+    """Between the look and the creation somebody else was faster, with other figures."""
+    google = Google(shared_pubsub(), home.project)
+    find, seen = Client.call, []
+
+    async def call(client, method, **request):
+        name = request.get("subscription") or request.get("name") or ""
+        if str(name).endswith("aiprod-pipeline-jobs-sub") and "ack_deadline_seconds" in request:
+            seen.append(name)
+            google.create("aiprod-pipeline-jobs", "aiprod-pipeline-jobs-sub",
+                          enable_message_ordering=True)  # fmt: skip
+        return await find(client, method, **request)
+
+    monkeypatch.setattr(Client, "call", call)
+    jobs = checked(home(), change=True)["aiprod-pipeline-jobs-sub"]
+    assert (len(seen), jobs.status, jobs.is_right) == (1, "changed", True)
+    assert described(home, "aiprod-pipeline-jobs-sub").ack_deadline_seconds == 300
 
 
 def test_the_command_says_what_it_did_and_doctor_says_the_same(home, tmp_path):
@@ -151,6 +212,15 @@ def test_doctor_says_when_more_is_taken_in_than_executed(home):
     [differs] = flow_findings(home(**jobs, HOLDFAST_CONCURRENCY="4"))
     assert differs.status == "warn"
     assert "concurrency to at least 5" in differs.fix
+
+
+def test_doctor_looks_at_the_flow_of_stages_and_of_the_job_worker(home):
+    stages = list(flow_findings(home(**STAGES, HOLDFAST_CONCURRENCY="3")))
+    assert [(f.check, f.status) for f in stages] == [("flow job-processing", "warn")] * 2
+    [jobs] = flow_findings(home(HOLDFAST_CONCURRENCY="5"))
+    assert (jobs.check, jobs.status) == ("flow aiprod-pipeline-jobs", "ok")
+    assert "5 messages, 10.0 MiB" in jobs.seen
+    assert list(flow_findings(home(HOLDFAST_BUS="redis://localhost:6379/0"))) == []
 
 
 def test_doctor_names_a_filter_that_can_not_be_changed(home):

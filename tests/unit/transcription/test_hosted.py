@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from tests.unit.transcription.scene import Scene, work
 from holdfast.apps.transcription.hosted.gemini import GeminiTranscriber
 from holdfast.apps.transcription.hosted.openai import OpenAITranscriber
 from holdfast.apps.transcription.media import youtube
+from holdfast.apps.transcription.media.fetching import FetchLimits
 from holdfast.apps.transcription.media.youtube import details, video_id
 from holdfast.apps.transcription.model.transcript import Turn
 from holdfast.apps.transcription.transcriber import Speech
@@ -212,6 +216,7 @@ VIDEO = {
     },
     "contentDetails": {"duration": "PT1H2M3S"},
 }
+LIVE = {**VIDEO, "contentDetails": {"duration": "P0D"}}
 
 
 @pytest.mark.parametrize(
@@ -246,6 +251,7 @@ def test_the_details_of_a_video_are_one_call_with_the_key_in_a_header(answering:
     ("answer", "error", "says"),
     [
         ((200, {"items": []}), Permanent, "no video"),
+        ((200, {"items": [LIVE]}), Permanent, "no length yet"),
         ((403, {}), ConfigurationError, "YOUTUBE_API_KEY"),
         ((503, {}), Transient, "503"),
         ((200, []), Transient, "unknown"),
@@ -266,3 +272,26 @@ def test_without_yt_dlp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setitem(sys.modules, "yt_dlp", None)
     with pytest.raises(ConfigurationError, match=r"holdfast\[youtube\]"):
         youtube.download("https://youtu.be/dQw4w9WgXcQ", tmp_path, None)  # type: ignore[arg-type]
+
+
+def test_sound_that_is_too_large_or_not_there_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """yt-dlp skips such a file without an error."""
+
+    class YoutubeDL:
+        def __init__(self, options: dict[str, Any]) -> None:
+            assert options["max_filesize"] == 1000
+
+        def __enter__(self) -> YoutubeDL:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def download(self, urls: list[str]) -> None: ...
+
+    utils = SimpleNamespace(DownloadError=RuntimeError)
+    monkeypatch.setitem(sys.modules, "yt_dlp", SimpleNamespace(YoutubeDL=YoutubeDL, utils=utils))
+    monkeypatch.setitem(sys.modules, "yt_dlp.utils", utils)
+    with pytest.raises(Permanent, match=r"transcription.max_bytes"):
+        youtube.download("https://youtu.be/dQw4w9WgXcQ", tmp_path, FetchLimits(max_bytes=1000))

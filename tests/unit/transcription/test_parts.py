@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,13 +19,19 @@ from holdfast.apps.transcription.audio.segmenting import (
     Segmenter,
     silero,
 )
+from holdfast.apps.transcription.command import folders
 from holdfast.apps.transcription.model.job import TranscriptionJob
-from holdfast.apps.transcription.model.transcript import AudioSegments, SegmentText, Turn
+from holdfast.apps.transcription.model.transcript import AudioSegments, SegmentText, Turn, Word
 from holdfast.apps.transcription.moonshine.vocabulary import Vocabulary
 from holdfast.apps.transcription.moonshine.weights import weights_folder
 from holdfast.apps.transcription.outputs.page import media_link, render_page
 from holdfast.apps.transcription.outputs.subtitles import LINES, WIDTH, cues, srt, text, vtt
-from holdfast.apps.transcription.outputs.transcript_json import assemble, clock, transcript_id
+from holdfast.apps.transcription.outputs.transcript_json import (
+    assemble,
+    clock,
+    transcript_id,
+    words_of,
+)
 from holdfast.apps.transcription.testing import word_error_rate
 
 
@@ -167,3 +174,34 @@ def test_the_page_holds_no_script_of_strangers() -> None:
 )
 def test_only_the_web_and_neighbours_are_links(location: str, link: str) -> None:
     assert media_link(location) == link
+
+
+def test_a_subtitle_ends_with_its_sentence() -> None:
+    turn = Turn(0.0, 6.0, "We plant more trees in the park. No shade is left. Thank you.")
+    document = {"turns": [{"words": [as_json(word) for word in words_of(turn)]}]}
+    assert [cue.text for cue in cues(document)] == [
+        "We plant more trees in the park.",
+        "No shade is left. Thank you.",
+    ]
+
+
+def as_json(word: Word) -> dict[str, Any]:
+    return {"text": word.text, "start": word.start, "end": word.end}
+
+
+@pytest.mark.parametrize(
+    ("recordings", "names"),
+    [
+        (["a/talk.mp3"], [""]),
+        (["a/talk.mp3", "walk.mp3"], ["talk", "walk"]),
+        (["talk.wav", "talk.mp3"], ["talk.wav", "talk.mp3"]),
+        (["a/talk.mp3", "b/talk.mp3", "c/talk.mp3"], ["talk.mp3", "talk-2", "talk-3"]),
+        (
+            ["https://youtube.com/watch?v=1", "https://example.org/%2e%2e%2f..%2f", "x/../.."],
+            ["watch_v_1", "_.", "recording"],
+        ),
+    ],
+)
+def test_every_recording_has_a_folder_of_its_own(recordings: list[str], names: list[str]) -> None:
+    places = folders(recordings, Path("out"))
+    assert [str(places[name]) for name in recordings] == [str(Path("out") / name) for name in names]

@@ -159,9 +159,11 @@ class FirestoreRecords:
 
     def _found(self, snapshot: DocumentSnapshot[Any]) -> _Found:
         now = self._now(snapshot)
-        own = snapshot.get("holdfast") if snapshot.exists else None
-        if own is None:
+        if not snapshot.exists:
             return _Found(snapshot, None, now)
+        own = (snapshot.to_dict() or {}).get("holdfast")
+        if own is None:
+            raise self._foreign(snapshot)
         updated = own.get("updated") if self._test_clock else snapshot.update_time.timestamp()
         record = Record(own["key"], own["value"], own["version"], updated)
         is_over = own["ttl"] is not None and now >= updated + own["ttl"]
@@ -172,6 +174,14 @@ class FirestoreRecords:
             return self._test_clock.now()
         read: Any = snapshot.read_time
         return read.timestamp()
+
+    def _foreign(self, snapshot: DocumentSnapshot[Any]) -> StoreUnavailable:
+        """Whoever wrote it may rely on it: it is neither read nor replaced."""
+        path = snapshot.reference.path
+        return StoreUnavailable(
+            f"{path} in {self.address} was written by another program: stop that, then delete the "
+            "document"
+        )
 
     def _contended(self, key: str) -> StoreUnavailable:
         return StoreUnavailable(f"record {key!r} in {self.address}: too many write it at once")

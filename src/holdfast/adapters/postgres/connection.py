@@ -167,8 +167,11 @@ class Connection:
             self._pq.consume_input()
             if self._writing:
                 self._flush()
-            while self.on_notice is not None and (notice := self._pq.notifies()) is not None:
-                self.on_notice(notice.extra)
+            # Also where nobody asked: a pooler gives them to whoever has the server just then, and
+            # libpq keeps what is not taken.
+            while (notice := self._pq.notifies()) is not None:
+                if self.on_notice is not None:
+                    self.on_notice(notice.extra)
             if self._reply is not None:
                 self._collect()
             elif self._pq.status != pq.ConnStatus.OK:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import resources
-from importlib.resources.abc import Traversable
+from functools import partial
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
@@ -16,13 +15,15 @@ from holdfast.adapters.compatibility import (
     refuse_newer_schema,
     refuse_other_format,
 )
+from holdfast.adapters.migrations import load
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.connection import ServerError
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable, Unwritable
 
 OLDEST_SERVER = 130000
-OLDEST_USABLE_SCHEMA = 11
+OLDEST_USABLE_SCHEMA = 1
 """Programs that know this schema or a later one can use what this one writes."""
+migrations = partial(load, "holdfast.adapters.postgres")
 MIGRATING = 0x686F6C64  # "hold": the advisory lock under which schemas are changed
 
 
@@ -155,19 +156,6 @@ def _refuse_unsafe(settings: dict[str, str], shown: str) -> None:
 # --- migrations -----------------------------------------------------------------------------------
 
 
-def scripts() -> list[tuple[int, Traversable]]:
-    """The numbered files, oldest first."""
-    folder = resources.files("holdfast.adapters.postgres").joinpath("schema")
-    return sorted(
-        (
-            (int(entry.name.split("_")[0]), entry)
-            for entry in folder.iterdir()
-            if entry.name.endswith(".sql")
-        ),
-        key=lambda script: script[0],
-    )
-
-
 async def migrate(link: AsyncConnection, address: Address) -> None:
     """Bring the schema up to date in one transaction; concurrent openers wait for the first.
 
@@ -175,8 +163,8 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
     means something else gets another name. So workers of the version before go on with what they
     know, while it runs and after it. And it does not wait long for a table that somebody is using,
     because all others would wait behind it."""
-    known = scripts()
-    newest = known[-1][0]
+    known = migrations()
+    newest = known[-1].number
     version = await stored_version(link, address)
     if version == newest:
         await refuse_other_schema(link, address, version, newest)
@@ -191,11 +179,11 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
         if version == 0:
             await _create(cursor, address)
         await cursor.execute(f"SET LOCAL search_path TO {address.quoted_schema}, pg_temp")  # type: ignore[arg-type]
-        for number, script in known:
+        for number, name, sql in known:
             if number > version:
-                await cursor.execute(script.read_bytes())
+                await cursor.execute(sql.encode())
                 await cursor.execute(
-                    "INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, script.name)
+                    "INSERT INTO migrations (number, name) VALUES (%s, %s)", (number, name)
                 )
         if version < newest:
             await cursor.executemany(
@@ -207,16 +195,19 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
 
 _IS_THERE = (
     "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE n.nspname = %s AND c.relname = 'migrations'"
+    "WHERE n.nspname = %s AND c.relname = %s"
 )
+
+
+async def _has(link: AsyncConnection, address: Address, table: str) -> bool:
+    # not to_regclass: it may answer from before the lock
+    cursor = await link.execute(_IS_THERE, [address.schema, table])
+    return await cursor.fetchone() is not None
 
 
 async def stored_version(link: AsyncConnection, address: Address) -> int:
     """The number of the newest migration that was applied; 0 for a schema that holds none."""
-    cursor = await link.execute(
-        _IS_THERE, [address.schema]
-    )  # not to_regclass: it may answer from before the lock
-    if await cursor.fetchone() is None:
+    if not await _has(link, address, "migrations"):
         return 0
     cursor = await link.execute(f"SELECT max(number) FROM {address.quoted_schema}.migrations")  # type: ignore[arg-type]
     row = await cursor.fetchone()
@@ -251,8 +242,10 @@ async def refuse_other_schema(
     """Raise ConfigurationError for a store that this program can't use."""
     if version == 0:
         return
-    cursor = await link.execute(f"SELECT name, value FROM {address.quoted_schema}.meta")  # type: ignore[arg-type]
-    noted = dict(await cursor.fetchall())
+    noted: dict[str, str] = {}
+    if await _has(link, address, "meta"):
+        cursor = await link.execute(f"SELECT name, value FROM {address.quoted_schema}.meta")  # type: ignore[arg-type]
+        noted = dict(await cursor.fetchall())
     refuse_other_format(noted.get(FORMAT_NAME), address.shown)
     refuse_newer_schema(version, noted.get(OLDEST_NAME), newest, address.shown)
 

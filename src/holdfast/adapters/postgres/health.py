@@ -279,7 +279,7 @@ async def _long_transactions(link: AsyncConnection) -> Finding:
 
 
 async def _schema(link: AsyncConnection, address: Address) -> Finding:
-    version, newest = await database.stored_version(link, address), database.scripts()[-1][0]
+    version, newest = await database.stored_version(link, address), database.migrations()[-1].number
     await database.refuse_other_schema(link, address, version, newest)
     behind = f", here {newest}" if version != newest else ""
     return make_finding(

@@ -17,6 +17,8 @@ from holdfast.model.topology import SubscriptionPlan, Topology
 Status = Literal["fine", "missing", "differs", "created", "changed"]
 FIXED = ("topic", "filter", "ordering")
 """What a subscription keeps as long as it lives."""
+NEVER = "never"
+DAY = 86_400
 
 
 class Difference(Struct, frozen=True):
@@ -84,15 +86,22 @@ async def _subscription(client: Client, plan: SubscriptionPlan, change: bool) ->
     except NotFound:
         if not change:
             return Checked("subscription", plan.name, "missing")
-        request = wanted(client.address, plan)
-        await client.call(subscriber.create_subscription, **request)
-        return Checked("subscription", plan.name, "created")
+        return await _create(client, plan)
     differences = _differences(figures(known), planned_figures(plan))
     if not differences:
         return Checked("subscription", plan.name, "fine")
     if change:
         await _update(client, plan, differences)
     return Checked("subscription", plan.name, "changed" if change else "differs", differences)
+
+
+async def _create(client: Client, plan: SubscriptionPlan) -> Checked:
+    create = client.here().subscriber.create_subscription
+    try:
+        await client.call(create, **wanted(client.address, plan))
+    except AlreadyThere:  # a worker was faster, with figures of its own
+        return await _subscription(client, plan, change=True)
+    return Checked("subscription", plan.name, "created")
 
 
 def _differences(known: Mapping[str, str], planned: Mapping[str, str]) -> tuple[Difference, ...]:
@@ -108,6 +117,7 @@ PATHS = {
     "retry": ("retry_policy",),
     "dead letters": ("dead_letter_policy",),
     "push": ("push_config",),
+    "expires": ("expiration_policy",),
 }
 
 
@@ -125,7 +135,7 @@ async def _update(
 
 
 def planned_figures(plan: SubscriptionPlan) -> dict[str, str]:
-    push = f"{plan.push_endpoint} as {plan.push_service_account or 'nobody'}"
+    push = _push(plan.push_endpoint, plan.push_service_account, plan.push_audience)
     dead = f"{plan.dead_letter_topic} after {plan.max_delivery_attempts}"
     return {
         "topic": plan.topic,
@@ -134,7 +144,8 @@ def planned_figures(plan: SubscriptionPlan) -> dict[str, str]:
         "ack deadline": f"{plan.ack_deadline} s",
         "retry": f"{plan.minimum_backoff} to {plan.maximum_backoff} s",
         "dead letters": dead if plan.dead_letter_topic else "",
-        "push": push if plan.push_endpoint else "",
+        "push": push,
+        "expires": NEVER,
     }
 
 
@@ -142,7 +153,7 @@ def figures(known: Subscription) -> dict[str, str]:
     """Of a subscription as it is, in the words of `planned_figures`."""
     pb = Subscription.pb(known)
     retry, dead, push = pb.retry_policy, pb.dead_letter_policy, pb.push_config
-    sender = push.oidc_token.service_account_email or "nobody"
+    token, life = push.oidc_token, pb.expiration_policy.ttl.seconds
     backoff = (retry.minimum_backoff.seconds, retry.maximum_backoff.seconds)
     letters = f"{last_part(dead.dead_letter_topic)} after {dead.max_delivery_attempts}"
     return {
@@ -152,8 +163,15 @@ def figures(known: Subscription) -> dict[str, str]:
         "ack deadline": f"{pb.ack_deadline_seconds} s",
         "retry": f"{backoff[0]} to {backoff[1]} s" if pb.HasField("retry_policy") else "",
         "dead letters": letters if dead.dead_letter_topic else "",
-        "push": f"{push.push_endpoint} as {sender}" if push.push_endpoint else "",
+        "push": _push(push.push_endpoint, token.service_account_email, token.audience),
+        "expires": f"after {life // DAY} days without use" if life else NEVER,
     }
+
+
+def _push(endpoint: str, account: str, audience: str) -> str:
+    if not endpoint:
+        return ""
+    return f"{endpoint} as {account} for {audience}" if account else f"{endpoint} as nobody"
 
 
 def wanted(address: Address, plan: SubscriptionPlan) -> dict[str, Any]:

@@ -7,8 +7,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import msgspec
@@ -22,6 +20,7 @@ from holdfast.adapters.compatibility import (
     refuse_other_format,
 )
 from holdfast.adapters.disk import NETWORK_FILE_SYSTEMS, file_system_of
+from holdfast.adapters.migrations import load
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable, Unwritable
 from holdfast.ports.mover import MoveMark, refuse_marked
 
@@ -29,6 +28,7 @@ APPLICATION_ID = 0x686F6C64  # "hold"
 BUSY_TIMEOUT = 10.0
 OLDEST_USABLE_SCHEMA = 1
 """Programs that know this schema or a later one can use what this one writes."""
+migrations = partial(load, "holdfast.adapters.sqlite")
 
 
 def connect(path: str) -> sqlite3.Connection:
@@ -47,6 +47,18 @@ def connect(path: str) -> sqlite3.Connection:
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA cache_size = -16000")
     return connection
+
+
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """What can be seen from here on is what was committed before."""
+    db.execute("BEGIN")
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()  # the first look decides what
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
 
 
 def prepare(path: str, mono: float) -> sqlite3.Connection:
@@ -102,28 +114,18 @@ def forget_old_delays(connection: sqlite3.Connection, mono: float) -> None:
     )
 
 
-def scripts() -> list[tuple[int, Traversable]]:
-    """The numbered files, oldest first."""
-    folder = resources.files("holdfast.adapters.sqlite").joinpath("schema")
-    return sorted(
-        (int(entry.name.split("_")[0]), entry)
-        for entry in folder.iterdir()
-        if entry.name.endswith(".sql")
-    )
-
-
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring the schema up to date; concurrent openers wait for the first. A migration only adds: a
     program of the version before goes on with what it knows."""
-    known = scripts()
-    newest = known[-1][0]
+    known = migrations()
+    newest = known[-1].number
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         refuse_other_schema(connection, path, version, newest)
-        for number, script in known:
+        for number, _, sql in known:
             if number > version:
-                _execute_script(connection, script.read_text())
+                _execute_script(connection, sql)
                 connection.execute(f"PRAGMA user_version = {number}")
         if version < newest:
             noted = [(FORMAT_NAME, str(FORMAT)), (OLDEST_NAME, str(OLDEST_USABLE_SCHEMA))]

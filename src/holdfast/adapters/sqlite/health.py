@@ -116,7 +116,7 @@ def _readable(connection: sqlite3.Connection, path: Path) -> Finding:
 def _schema(connection: sqlite3.Connection, path: Path) -> Finding:
     database.recognise(connection, str(path))
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    newest = database.scripts()[-1][0]
+    newest = database.migrations()[-1].number
     database.refuse_other_schema(connection, str(path), version, newest)
     return make_finding(
         SCHEMA,

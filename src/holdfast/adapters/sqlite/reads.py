@@ -195,12 +195,12 @@ def letter_event(db: sqlite3.Connection, letter: DeadLetter) -> Event:
     return Event(letter.id, 1, kind, at, data, letter.tenant, "", position)
 
 
-def locks(db: sqlite3.Connection, mono: float) -> list[LockInfo]:
+def locks(db: sqlite3.Connection, now: Now) -> list[LockInfo]:
     sql = (
         f"SELECT name, epoch, owner, acquired, lease_until - :mono FROM locks WHERE {LOCK_HELD} "
         "ORDER BY name"
     )
-    return [LockInfo(*row) for row in db.execute(sql, {"mono": mono})]
+    return [LockInfo(*row) for row in db.execute(sql, {"mono": now.mono})]
 
 
 _LANES = f"""
@@ -223,8 +223,8 @@ ORDER BY l.name
 """
 
 
-def lanes(db: sqlite3.Connection, mono: float) -> list[LaneInfo]:
-    return [LaneInfo(*row) for row in db.execute(_LANES, {"mono": mono})]
+def lanes(db: sqlite3.Connection, now: Now) -> list[LaneInfo]:
+    return [LaneInfo(*row) for row in db.execute(_LANES, {"mono": now.mono})]
 
 
 def audit(db: sqlite3.Connection, limit: int) -> list[Audit]:

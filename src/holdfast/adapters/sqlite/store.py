@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -95,6 +96,16 @@ class SqliteStore:
         with database.translated(self.path):
             return query(self._reader, *arguments)
 
+    async def _read_now(self, query: Callable[..., R], *arguments: Any) -> R:
+        """A query about the present. The time is read when it is clear what can be seen: by an
+        earlier one, a lease that is renewed meanwhile would end later than it can."""
+
+        def at_present(db: sqlite3.Connection) -> R:
+            with database.snapshot(db):
+                return query(db, Now(self._clock.now(), self._clock.monotonic()), *arguments)
+
+        return await self._read(at_present)
+
     async def run(self, run: str) -> Run | None:
         return await self._read(reads.run, run)
 
@@ -133,10 +144,10 @@ class SqliteStore:
         return await self._read(reads.dead_letter, id)
 
     async def locks(self) -> list[LockInfo]:
-        return await self._read(reads.locks, self._clock.monotonic())
+        return await self._read_now(reads.locks)
 
     async def lanes(self) -> list[LaneInfo]:
-        return await self._read(reads.lanes, self._clock.monotonic())
+        return await self._read_now(reads.lanes)
 
     async def outbox(self, after: int, limit: int = 200) -> list[Event]:
         return await self._read(reads.outbox, after, limit)
@@ -146,8 +157,7 @@ class SqliteStore:
         return RecordPage([record for record in page.records if record.key == key], page.now)
 
     async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
-        now = Now(self._clock.now(), self._clock.monotonic())
-        return await self._read(reads.records, now, prefix, after, limit)
+        return await self._read_now(reads.records, prefix, after, limit)
 
     async def audit(self, *, limit: int = 100) -> list[Audit]:
         return await self._read(reads.audit, limit)

@@ -15,6 +15,7 @@ REFRESH = 2
 NAMES = {
     "comments": "Reading the comments",
     "clustering": "Finding topics",
+    "opinions": "Looking at the votes",
     "claims": "Finding claims",
     "sort_and_deduplicate": "Joining claims that say the same",
     "summaries": "Writing summaries",
@@ -26,11 +27,13 @@ STYLE = """
 :root { color-scheme: light dark; font: 17px/1.5 system-ui, sans-serif; }
 main { max-width: 36rem; margin: 12vh auto 0; padding: 0 1.2rem; }
 h1 { font-size: 1.5rem; text-wrap: balance; }
-li { display: flex; justify-content: space-between; gap: 1rem; padding: .3rem 0; }
 ol { list-style: none; padding: 0; }
-.waits { opacity: .5; }
-.done::before { content: "✓ "; }
+li { display: grid; grid-template-columns: 1.5rem 1fr auto; padding: .3rem 0; }
+li::before { content: "·"; }
+.waits { opacity: .6; }
+.done::before { content: "✓"; }
 .runs { font-weight: 600; }
+.runs::before { content: "▸"; }
 progress { width: 100%; height: .6rem; }
 .error { color: light-dark(#a11, #f88); white-space: pre-wrap; }
 """
@@ -66,7 +69,9 @@ def _sentence(view: RunView) -> str:
         case RunState.CANCELLED:
             return "It was cancelled."
     left = [step.left for step in view.steps if step.left is not None]
-    return f"About {humanise(max(left))} left in this step." if left else "It is being made."
+    if left:
+        return f"About {humanise(max(left))} left in this step."
+    return "It is being made; this page looks again by itself."
 
 
 def _bar(view: RunView) -> str:

@@ -39,6 +39,7 @@ router = APIRouter(tags=["reports"])
 STEP_WORDS = {
     "comments": "queued",
     "clustering": "clustering",
+    "opinions": "clustering",
     "claims": "extraction",
     "sort_and_deduplicate": "dedup",
     "summaries": "summarizing",
@@ -82,7 +83,8 @@ class ReportState(Struct, rename="camel", omit_defaults=True):
 )
 async def create_report(request: Request, access: Submitter) -> Response:
     """Make a report. A form has the file (`file`) and what it is called (`title`, `question`, …);
-    `votes` may be a second file. JSON is `{userConfig, data: ["csv", rows]}`."""
+    `votes` may be a second file, and `request` is JSON with all else that a report can be told.
+    JSON is `{userConfig, data: ["csv", rows]}`."""
     fields = await _fields(request, access)
     asked = codec_for(ReportRequest).validate(fields)
     reports = Reports(access.holdfast)
@@ -92,7 +94,7 @@ async def create_report(request: Request, access: Submitter) -> Response:
     return answer(
         Created("Request received.", filename, f"{place}/report.json", place),
         status=202,
-        headers={"Location": place},
+        headers={"Location": place, **({} if handle.created else {"Holdfast-Existing": "true"})},
     )
 
 
@@ -117,7 +119,8 @@ async def _fields(request: Request, access: Access) -> dict[str, Any]:
 
 async def _of_form(form: FormData, access: Access) -> dict[str, Any]:
     payloads, tenant = access.holdfast.runtime.payloads, access.tenant
-    fields: dict[str, Any] = {name: form[name] for name in FORM_FIELDS if form.get(name)}
+    fields = _of_request(form.get("request"))
+    fields |= {name: form[name] for name in FORM_FIELDS if form.get(name)}
     for name in ("file", "votes"):
         part = form.get(name)
         if isinstance(part, UploadFile):
@@ -127,6 +130,20 @@ async def _of_form(form: FormData, access: Access) -> dict[str, Any]:
     if cruxes := form.get("cruxes"):
         fields["cruxes"] = cruxes in ("1", "true", "on", "yes")
     return fields
+
+
+def _of_request(text: Any) -> dict[str, Any]:
+    """What the command line sends beside the files: the fields of a request."""
+    if not text:
+        return {}
+    if not isinstance(text, str):
+        raise InvalidInput("request is a file: send it as a text")
+    check_depth(text.encode())
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise InvalidInput(f"request is no JSON object: {error}") from error
+    return {name: value for name, value in fields.items() if name not in ("file", "votes")}
 
 
 def _of_json(body: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 import click
 from msgspec import Struct
@@ -36,7 +41,10 @@ class TranscribeOutput(Struct):
     transcriber: str
 
 
-@click.command(cls=CliCommand)
+@click.command(
+    cls=CliCommand,
+    local="recordings are transcribed here; POST /jobs of a service takes their addresses",
+)
 @click.argument("recordings", nargs=-1, required=True, metavar="FILE|URL…")
 @click.option(
     "-o",
@@ -102,8 +110,9 @@ async def _transcribe(
     async with StopSignal(app) as stop:
         try:
             await app.open()
+            places = folders(jobs, folder)
             for name, job in jobs.items():
-                place = folder / Path(name).stem if len(jobs) > 1 else folder
+                place = places[name]
                 stages = Stages(session, app, stop, tenant, fresh)
                 if not await stages.run(name, job, place):
                     session.out.note("\nholdfast: what is done is kept; the same command goes on")
@@ -111,6 +120,28 @@ async def _transcribe(
         finally:
             await app.close()
     return ExitCode.OK
+
+
+def folders(recordings: Collection[str], folder: Path) -> dict[str, Path]:
+    """Where the files of each go: one has the folder for itself, several get one each in it, called
+    as the recording is, with its ending or a number where that is needed to tell them apart."""
+    if len(recordings) == 1:
+        return dict.fromkeys(recordings, folder)
+    stems = Counter(_file_name(name).stem for name in recordings)
+    places: dict[str, Path] = {}
+    for name in recordings:
+        file = _file_name(name)
+        wanted = file.stem if stems[file.stem] == 1 else file.name
+        numbered = (f"{file.stem}-{number}" for number in count(2))
+        taken = set(places.values())
+        places[name] = next(p for n in chain([wanted], numbered) if (p := folder / n) not in taken)
+    return places
+
+
+def _file_name(recording: str) -> Path:
+    """What a path or URL ends with, as a name that every file system takes."""
+    last = unquote(recording.rstrip("/").rpartition("/")[2])
+    return Path(re.sub(r"[^\w.,()+ -]+", "_", last).strip(". ") or "recording")
 
 
 def _app(session: Session) -> Holdfast:
@@ -248,8 +279,6 @@ class Stages:
 
         folder.mkdir(parents=True, exist_ok=True)
         if "://" not in recording:
-            from urllib.parse import quote
-
             document = msgspec.json.decode(files["transcript.json"])
             source = quote(os.path.relpath(recording, folder))
             files = {**files, "transcript.html": render_page(document, source).encode()}

@@ -39,12 +39,8 @@ from holdfast.model.run import RunState
 
 IDEMPOTENCY_LIFE = 86_400.0
 """Seconds for which a key of a caller is remembered."""
-EVENT_NAMES = {
-    "JobQueued": "queued",
-    "JobStatusChanged": "status",
-    "JobFailed": "failed",
-    "TranscriptComplete": "transcript",
-}
+EVENT_NAMES = {"JobQueued": "queued", "JobFailed": "error", "TranscriptComplete": "transcript"}
+"""Changes of the status are named after the new one."""
 
 
 def transcription_jobs(to: Any = None) -> DocumentProjection:
@@ -108,7 +104,8 @@ def _events(snapshot: RunSnapshot) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each with its name, `{milliseconds}_{kind}`."""
     for event in snapshot.history:
         for kind, body in events_of(_committed(event, snapshot)):
-            yield f"{round(1000 * event.at)}_{EVENT_NAMES[kind]}", {"_tag": kind, **body}
+            name = EVENT_NAMES.get(kind) or body["to"].lower()
+            yield f"{round(1000 * event.at)}_{name}", {"_tag": kind, **body}
 
 
 def _committed(event: Event, snapshot: RunSnapshot) -> CommittedEvent:

@@ -27,7 +27,7 @@ def finding_text(finding: Finding, is_first: bool, width: int) -> Text:
     """What was seen and, unless all is well, why it matters and how to fix it. The first of an area
     names it."""
     mark, color = MARKS[finding.status]
-    lead = (f"{finding.area if is_first else '':<9}", "bold")
+    lead = (f"{finding.area if is_first else '':<13} ", "bold")
     line = Text.assemble(lead, (f"{mark} ", color), f"{finding.check:<18} ", no_wrap=True)
     parts = [("", finding.seen, "" if finding.status == "ok" else color)]
     if finding.status != "ok":

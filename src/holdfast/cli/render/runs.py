@@ -46,12 +46,16 @@ def _run_row(run: RunSummary, tenants: bool) -> list[Cell]:
         run.id,
         run.pipeline,
         *([run.tenant] if tenants else []),
-        colored("broken" if run.damage else run.state),
+        colored(_state(run)),
         f"{run.attempts}/{run.attempt_limit}",
         age(run.created),
         took(run.duration),
         run.damage or (str(run.error) if run.error else run.reason),
     ]
+
+
+def _state(run: RunSummary) -> str:
+    return "broken" if run.damage else run.state
 
 
 def run_page(view: RunView, width: int) -> RenderableType:
@@ -63,7 +67,7 @@ def run_page(view: RunView, width: int) -> RenderableType:
 
 def _head(view: RunView) -> list[RenderableType]:
     run = view.run
-    title = Text.assemble((run.id, "bold"), "  ", run.pipeline, "  ", colored(run.state))
+    title = Text.assemble((run.id, "bold"), "  ", run.pipeline, "  ", colored(_state(run)))
     facts = [
         f"tenant {run.tenant}",
         f"lane {run.lane}",
@@ -92,6 +96,8 @@ def _head(view: RunView) -> list[RenderableType]:
 def _tail(view: RunView) -> list[RenderableType]:
     run = view.run
     lines: list[RenderableType] = []
+    if run.damage:
+        lines.append(Text(f"{run.state}, and damaged: {run.damage}", style="red"))
     if run.error:
         lines.append(
             Text(f"{'failed' if run.state == 'failed' else 'last error'}: {run.error}", style="red")

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import Claim, Prune
+from holdfast.model.ids import time_of
 from holdfast.model.lane import Lane
 from holdfast.model.run import ErrorInfo, Progress, Run, RunState
 
@@ -129,7 +130,8 @@ class BrokenRun(RunFacts):
         return cls(id, "", "", "", RunState.PAUSED, seq, damage=damage)
 
     def view(self) -> Run:
-        return Run(self.id, "", "", "", self.state, self.seq, damage=self.damage)
+        created = time_of(self.id) or 0.0
+        return Run(self.id, "", "", "", self.state, self.seq, created=created, damage=self.damage)
 
 
 UNREADABLE = (msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupError)

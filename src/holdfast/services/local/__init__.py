@@ -10,6 +10,7 @@ from holdfast.services.local.locks import LocalLocks
 from holdfast.services.local.projections import LocalProjections
 from holdfast.services.local.runs import LocalRuns
 from holdfast.services.local.tenants import LocalKeys, LocalTenants
+from holdfast.services.local.webhooks import LocalWebhooks
 from holdfast.services.workers import WorkerView, list_workers
 
 __all__ = ["LocalService", "ServiceContext"]
@@ -28,6 +29,7 @@ class LocalService:
         self.pipelines = context.catalogue
         self.tenants = LocalTenants(context)
         self.keys = LocalKeys(context)
+        self.webhooks = LocalWebhooks(context)
 
     async def workers(self) -> list[WorkerView]:
         return await list_workers(self.context.runtime.records)

@@ -19,6 +19,7 @@ from holdfast.services.local.pipelines import LocalPipelines
 from holdfast.services.lookup import find_run
 from holdfast.services.operations import Operations
 from holdfast.services.tenants import Tenants
+from holdfast.services.webhooks import WebhookOptions
 
 
 def _no_pipeline(name: str) -> Pipeline[Any] | None:
@@ -46,6 +47,7 @@ class ServiceContext:
     """Pipelines that are not executed here, and whose runs can be looked at."""
     state_document: Callable[[RunSnapshot], bytes] | None = None
     """A run as the projection `state_documents` writes it."""
+    webhooks: WebhookOptions = field(default_factory=WebhookOptions)
 
     @property
     def store(self) -> Store:

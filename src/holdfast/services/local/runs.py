@@ -11,6 +11,7 @@ from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
 from holdfast.engine.snapshots import Snapshots
 from holdfast.errors import (
+    Damaged,
     InvalidInput,
     NotFound,
     RunCancelled,
@@ -128,6 +129,8 @@ class LocalRuns:
         if run.state == RunState.CANCELLED:
             why = f": {run.reason}" if run.reason else ""
             raise RunCancelled(f"run {run.id} has no result, it was cancelled{why}")
+        if run.state != RunState.SUCCEEDED and run.damage:
+            raise Damaged(f"run {run.id}: {run.damage}")
         if run.state != RunState.SUCCEEDED:
             raise StillRunning(
                 f"run {run.id} is {run.state}; wait for it with `holdfast runs watch {run.id}`"
@@ -220,7 +223,9 @@ class LocalRuns:
 
     async def rerun(self, name: str, *, from_step: str | None = None) -> Changed:
         run = await self._context.find_run(name)
-        handle = await self._context.operations.rerun(run.id, from_step=from_step)
+        handle = await self._context.operations.rerun(
+            run.id, from_step=from_step, actor=self._context.actor
+        )
         return await self._changed(handle.id)
 
     async def _changed(self, run_id: str) -> Changed:

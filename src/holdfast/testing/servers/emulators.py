@@ -1,8 +1,9 @@
 """Google's own emulators of Pub/Sub and Firestore: private, on a free port, with what they know in
 memory only.
 
-Their jars come with the Cloud SDK (components `pubsub-emulator` and `cloud-firestore-emulator`); an
-SDK that is somewhere else is named by `CLOUDSDK_ROOT_DIR`. They need Java 17 or newer."""
+Their jars come with the Cloud SDK (components `pubsub-emulator` and `cloud-firestore-emulator`),
+which is looked for where packages put it and beside `gcloud`; `CLOUDSDK_ROOT_DIR` names another
+one. They need Java 17 or newer."""
 
 from __future__ import annotations
 
@@ -66,8 +67,7 @@ class Emulator:
         return [java(), *options, *program, *self.arguments, *where]
 
     def find_jar(self) -> Path:
-        chosen = os.environ.get("CLOUDSDK_ROOT_DIR")
-        folders = [chosen] if chosen else list(SDK_FOLDERS)
+        folders = sdk_folders()
         for folder in folders:
             if jars := sorted((Path(folder).expanduser() / "platform").glob(self.jar)):
                 return jars[-1]
@@ -122,6 +122,15 @@ class Emulator:
             return False
         finally:
             connection.close()
+
+
+def sdk_folders() -> list[str]:
+    """Where the Cloud SDK may be."""
+    if chosen := os.environ.get("CLOUDSDK_ROOT_DIR"):
+        return [chosen]
+    gcloud = shutil.which("gcloud")
+    beside = [str(Path(gcloud).resolve().parents[1])] if gcloud else []
+    return list(dict.fromkeys([*beside, *SDK_FOLDERS]))
 
 
 class PubSubEmulator(Emulator):

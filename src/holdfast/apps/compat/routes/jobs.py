@@ -22,7 +22,7 @@ from holdfast.api.access import Access, Reader, Submitter
 from holdfast.api.answers import answer
 from holdfast.api.bodies import body_of
 from holdfast.api.documentation import documented
-from holdfast.apps.compat.routes.words import JOB, milliseconds, state_of, subject
+from holdfast.apps.compat.routes.words import JOB, milliseconds, settings, state_of, subject
 from holdfast.errors import InvalidInput
 from holdfast.model.event import STATE_AFTER, STATE_BEFORE
 from holdfast.ports.store import RunFilter
@@ -151,9 +151,7 @@ async def list_jobs(
 
 
 def _pipeline() -> str:
-    from holdfast.settings import load
-
-    return load().settings.jobs.pipeline
+    return settings().jobs.pipeline
 
 
 def _summary(run: RunSummary) -> JobSummary:

@@ -25,7 +25,13 @@ from holdfast.api.answers import answer
 from holdfast.api.bodies import body_of
 from holdfast.api.documentation import documented
 from holdfast.api.problems import Problem
-from holdfast.apps.compat.routes.words import PIPELINE_RUN, milliseconds, state_of, subject
+from holdfast.apps.compat.routes.words import (
+    PIPELINE_RUN,
+    milliseconds,
+    settings,
+    state_of,
+    subject,
+)
 from holdfast.errors import HoldfastError, InvalidInput, StoreUnavailable
 from holdfast.model.run import FINISHED
 from holdfast.ports.store import RunFilter
@@ -204,9 +210,7 @@ async def publish_pipelines(access: Admin, body: Annotated[Publish, body_of(Publ
 
 
 def _words() -> Mapping[str, str]:
-    from holdfast.settings import load
-
-    return {**PIPELINE_RUN, "succeeded": load().settings.compat.completed_word}
+    return {**PIPELINE_RUN, "succeeded": settings().compat.completed_word}
 
 
 def _word(run: RunSummary) -> str:

@@ -20,7 +20,7 @@ from holdfast.api.access import Access, Admin, Submitter
 from holdfast.api.answers import answer
 from holdfast.api.bodies import body_of
 from holdfast.api.documentation import documented
-from holdfast.apps.compat.routes.words import INSTANCE, subject
+from holdfast.apps.compat.routes.words import INSTANCE, settings, subject
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports.store import LaneInfo, RunFilter
 from holdfast.services.service import Submission
@@ -150,7 +150,7 @@ async def enqueue(pipeline: str, access: Submitter, body: Annotated[Job, body_of
     accepted = await access.service.runs.submit(pipeline, body, about=Submission())
     run = accepted.run
     is_open = run.state in ("queued", "running")
-    position = await _position(access, run) if run.state == "queued" else 0
+    position = await _position(access, run, accepted.created) if run.state == "queued" else 0
     return answer(
         Enqueued(subject(run), INSTANCE[run.state], is_open, position, run.created), status=202
     )
@@ -227,8 +227,12 @@ async def _waiting(access: Access, lane: str) -> AsyncIterator[RunSummary]:
             return
 
 
-async def _position(access: Access, run: RunSummary) -> int:
-    """How many are before it: the newest comes first in a list."""
+async def _position(access: Access, run: RunSummary, is_new: bool) -> int:
+    """How many are before it. A new one is the last of its lane; another one has to be looked for:
+    the newest comes first in a list."""
+    if is_new:
+        lane = await _lane(access, run.lane)
+        return max(0, lane.queued + lane.running - 1)
     waiting = [other.id async for other in _waiting(access, run.lane)]
     running = await _runs(access, run.lane, "running", limit=PAGE)
     if run.id not in waiting:
@@ -270,9 +274,7 @@ def _microservice(run: RunSummary) -> str | None:
 
 
 def _stale(active: list[RunSummary], now: datetime) -> StaleInstances:
-    from holdfast.settings import load
-
-    threshold = load().settings.compat.stale_after
+    threshold = settings().compat.stale_after
     started = [run.started for run in active if run.started is not None]
     count = sum((now - start).total_seconds() > threshold for start in started)
     return StaleInstances(count, threshold / 60)

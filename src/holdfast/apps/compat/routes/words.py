@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from holdfast.services.views import RunSummary
+
+if TYPE_CHECKING:
+    from holdfast.settings import Settings
 
 PIPELINE_RUN: Mapping[str, str] = {
     "queued": "PENDING",
@@ -30,6 +35,14 @@ JOB: Mapping[str, str] = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """Those of the process, read once: reading them takes files and milliseconds."""
+    from holdfast.settings import load
+
+    return load().settings
 
 
 def state_of(words: Mapping[str, str], word: str) -> str | None:

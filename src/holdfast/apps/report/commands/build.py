@@ -94,7 +94,8 @@ def build(
     input.
 
     Works offline, without a key. Interrupted, killed or out of budget: the same command goes on
-    where it was, and a finished report is found and not made again.
+    where it was, and a finished report is found and not made again. With --url a service makes it,
+    and its files are written here.
 
     \b
     Examples:
@@ -105,8 +106,13 @@ def build(
     """
     name = "comments" if file == "-" else Path(file).stem
     folder = Path(output or f"{name}-report")
-    tenant = tenant or session.loaded.settings.tenant
-    code = wait_for(_build(session, file, folder, tenant, options))
+    if session.remote_url is not None:
+        from holdfast.apps.report.commands.build_remotely import build_remotely
+
+        code = wait_for(build_remotely(session, file, folder, tenant, options))
+    else:
+        tenant = tenant or session.loaded.settings.tenant
+        code = wait_for(_build(session, file, folder, tenant, options))
     if code == ExitCode.OK and open_:
         open_page(folder)
     return code
@@ -213,13 +219,15 @@ async def _write_files(
             "from there"
         )
     write_files(await reports.files(handle), folder)
-    _print_result(session, await reports.result(handle), handle, folder)
+    print_result(session, await reports.result(handle), handle.id, handle.created, folder)
     return ExitCode.OK
 
 
-def _print_result(session: Session, result: ReportFiles, handle: RunHandle, folder: Path) -> None:
+def print_result(
+    session: Session, result: ReportFiles, run: str, created: bool, folder: Path
+) -> None:
     if not session.out.for_people:
-        session.out.json(_output(result, handle, folder))
+        session.out.json(_output(result, run, created, folder))
         return
     session.out.line(
         f"{result.comments:,} comments by {result.people:,} people: {result.topics} topics, "
@@ -232,10 +240,10 @@ def _print_result(session: Session, result: ReportFiles, handle: RunHandle, fold
     session.out.line(f"{folder / 'report.html'}  ({len(result.files) - 1} more files beside it)")
 
 
-def _output(result: ReportFiles, handle: RunHandle, folder: Path) -> BuildOutput:
+def _output(result: ReportFiles, run: str, created: bool, folder: Path) -> BuildOutput:
     return BuildOutput(
-        run=handle.id,
-        created=handle.created,
+        run=run,
+        created=created,
         folder=str(folder),
         files=sorted(result.files),
         people=result.people,

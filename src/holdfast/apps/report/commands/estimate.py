@@ -12,7 +12,7 @@ from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.session import Session
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local="this reads the file here and asks nobody")
 @click.argument("file")
 @analysis_options
 @reading_options

@@ -12,8 +12,11 @@ from holdfast.cli.exits import ExitCode
 from holdfast.cli.session import Session
 from holdfast.errors import NotFound
 
+FILES = "this works on the files of a report here; a service has them at /report/ID/FILE"
+"""Why no service can do what these commands do."""
 
-@click.command("open", cls=CliCommand)
+
+@click.command("open", cls=CliCommand, local=FILES)
 @click.argument("where", metavar="REPORT", default=".")
 @session_of
 def open_(session: Session, where: str) -> None:
@@ -39,7 +42,7 @@ def open_page(where: Path) -> Path:
     return page
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local=FILES)
 @click.argument("where", metavar="REPORT")
 @session_of
 def validate(session: Session, where: str) -> int:
@@ -65,7 +68,7 @@ def validate(session: Session, where: str) -> int:
     return ExitCode.PROBLEMS if broken else ExitCode.OK
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local=FILES)
 @click.argument("before", metavar="REPORT")
 @click.argument("after", metavar="REPORT")
 @session_of
@@ -86,7 +89,7 @@ def diff(session: Session, before: str, after: str) -> None:
         session.out.json(comparison)
 
 
-@click.command(cls=CliCommand)
+@click.command(cls=CliCommand, local=FILES)
 @click.argument("format", type=click.Choice(["t3c", "html", "md", "csv", "json"]))
 @click.argument("where", metavar="REPORT")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -48,13 +49,15 @@ def details(id: str, key: str, *, api: str = API) -> dict[str, Any]:
     if not items:
         raise Permanent(f"YouTube knows no video {id}: it was removed, or it is private")
     snippet, content = items[0].get("snippet", {}), items[0].get("contentDetails", {})
+    if not (length := _seconds(content.get("duration", ""))):
+        raise Permanent(f"video {id} has no length yet: it is live, or has not begun")
     language = snippet.get("defaultAudioLanguage") or snippet.get("defaultLanguage") or ""
     fields: dict[str, Any] = {
         "title": snippet.get("title"),
         "organization": snippet.get("channelTitle"),
         "summary": snippet.get("description"),
         "tags": snippet.get("tags"),
-        "durationSec": _seconds(content.get("duration", "")) or None,
+        "durationSec": length,
         "language": language_of(language),
         "links": [f"https://www.youtube.com/watch?v={id}"],
     }
@@ -69,7 +72,7 @@ def _ask(url: str, key: str, hosts: tuple[str, ...]) -> dict[str, Any]:
         connection.request("GET", target.path, headers=headers)
         response = connection.getresponse()
         status, body = response.status, response.read(LARGEST)
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise Transient(f"{target.host} did not answer: {error}") from None
     finally:
         connection.close()
@@ -124,4 +127,9 @@ def download(url: str, folder: Path, limits: FetchLimits) -> Path:
             loader.download([url])
     except DownloadError as error:
         raise Transient(f"yt-dlp could not fetch {url}: {error}") from error
-    return next(folder.glob("sound.*"))
+    if (sound := next(folder.glob("sound.*"), None)) is None:  # it says nothing, and leaves nothing
+        raise Permanent(
+            f"yt-dlp fetched nothing of {url}: it has no sound, or more than "
+            f"{limits.max_bytes:,} bytes (transcription.max_bytes)"
+        )
+    return sound

@@ -32,6 +32,10 @@ function follow() {
 }
 
 if (player) {
+  player.addEventListener("loadedmetadata", () => {
+    // A file that may hold pictures, and holds none.
+    player.classList.toggle("sound", player.videoHeight === 0);
+  });
   player.addEventListener("timeupdate", follow);
   player.addEventListener("seeked", follow);
   document.addEventListener("click", (event) => {

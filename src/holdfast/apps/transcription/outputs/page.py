@@ -11,6 +11,8 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from holdfast.model.duration import humanise
+
 VIDEO = (".mp4", ".m4v", ".webm", ".mov", ".mkv", ".ogv")
 
 
@@ -53,11 +55,9 @@ def _player(source: str) -> str:
 
 
 def _summary(document: dict[str, Any]) -> str:
-    minutes, seconds = divmod(round(document["durationSec"]), 60)
+    length = humanise(round(document["durationSec"]))
     words = len(document["rawText"].split())
-    return escape(
-        f"{minutes} min {seconds:02d} s, {words:,} words, by {document['inferenceConfig']['model']}"
-    )
+    return escape(f"{length}, {words:,} words, by {document['inferenceConfig']['model']}")
 
 
 def _turn(turn: dict[str, Any]) -> str:

@@ -22,7 +22,8 @@ class Cue(Struct, frozen=True):
 
 
 def cues(document: Mapping[str, Any]) -> Iterator[Cue]:
-    """Words gathered until two lines are full, or the time is."""
+    """Words gathered until two lines are full, or the time is, or a sentence ends that is long
+    enough to stand alone."""
     for turn in document["turns"]:
         gathered: list[Mapping[str, Any]] = []
         for word in turn["words"]:
@@ -30,8 +31,16 @@ def cues(document: Mapping[str, Any]) -> Iterator[Cue]:
                 yield _cue(gathered)
                 gathered = []
             gathered.append(word)
+            if _is_sentence(gathered):
+                yield _cue(gathered)
+                gathered = []
         if gathered:
             yield _cue(gathered)
+
+
+def _is_sentence(words: Sequence[Mapping[str, Any]]) -> bool:
+    text = " ".join(word["text"] for word in words)
+    return len(text) >= WIDTH // 2 and text.endswith((".", "?", "!", "…"))
 
 
 def _fits(words: Sequence[Mapping[str, Any]]) -> bool:

@@ -80,6 +80,14 @@ BEGIN
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'locks' THEN
+        -- A lock that nobody has held yet has no row, and two might make it at once: whoever comes
+        -- second would look at the other's lease with a time from before it was granted. So the
+        -- name is locked instead.
+        PERFORM pg_advisory_xact_lock('locks'::regclass::oid::int, missing.hash) FROM (
+            SELECT DISTINCT hashtext(given.name) AS hash
+            FROM jsonb_array_elements_text(batch->'locks') AS given (name)
+            WHERE NOT EXISTS (SELECT FROM locks k WHERE k.name = given.name)
+            ORDER BY hash) missing;
         PERFORM FROM locks WHERE name = ANY (names(batch->'locks'))
         ORDER BY name FOR NO KEY UPDATE;
     END IF;

@@ -1,0 +1,193 @@
+"""Every route that changes something leaves who did it: in the audit log or, for what happens to
+one run, in its history. The routes are walked, so that a new one can't be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.integration.api.live import LiveApi
+from tests.integration.api.test_tenants import ROUTES
+
+from holdfast import Lane, Pipeline
+
+ordered: Pipeline[Any] = Pipeline("ordered", input=str, lane=Lane("ordered", "fifo"))
+
+
+@ordered.step
+def wait(input: str) -> str:
+    return input
+
+
+class Scene:
+    """A service with an administrator's key; `changes` are calls of every route that changes
+    something."""
+
+    def __init__(self, api: LiveApi) -> None:
+        self.api = api
+        self.headers = {"Holdfast-Tenant": "*"}
+        created = self.ask("POST", "/v1/keys", {"tenant": "default", "scopes": ["admin"]})
+        self.headers["X-Api-Key"] = created["text"]
+        self.actor = f"key {created['key']['id']}"
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.api.http.request(method, path, json=body, headers=self.headers)
+        assert answer.status_code < 300, (method, path, answer.text)
+        return answer.json() if answer.content else None
+
+    def trace(self) -> list[str]:
+        """Everything that is kept about who did what: audit entries, and events with an actor."""
+        entries = self.ask("GET", "/v1/audit?limit=1000")["items"]
+        log = [f"{entry['actor']}: {entry['action']} {entry['target']}" for entry in entries]
+        events = self.ask("GET", "/v1/events?after=0")["items"]
+        return log + [
+            f"{event['data']['actor']}: {event['type']} {event['id']}"
+            for event in events
+            if isinstance(event["data"], dict) and event["data"].get("actor")
+        ]
+
+    # --- what is changed --------------------------------------------------------------------------
+
+    def waiting(self) -> str:
+        body = {"input": {"name": "Ada"}, "delay": 3600}
+        return self.ask("POST", "/v1/pipelines/greet/runs", body)["run"]["id"]
+
+    def done(self, **input: Any) -> str:
+        body = {"input": {"name": "Ada", **input}}
+        run = self.ask("POST", "/v1/pipelines/greet/runs", body)["run"]["id"]
+        headers = self.headers | {"Prefer": "wait=20"}
+        self.api.get(f"/v1/runs/{run}", headers=headers)
+        return run
+
+    def letter(self) -> str:
+        return f"run:{self.done(trouble='fail')}"
+
+    def paused(self) -> str:
+        run = self.waiting()
+        self.ask("POST", f"/v1/runs/{run}/pause")
+        return run
+
+    def tenant(self) -> str:
+        name = f"t{len(self.ask('GET', '/v1/tenants')['items'])}"
+        self.ask("POST", "/v1/tenants", {"name": name})
+        return name
+
+    def key(self) -> str:
+        return self.ask("POST", "/v1/keys", {"tenant": self.tenant()})["key"]["id"]
+
+    def webhook(self) -> str:
+        return self.ask("POST", "/v1/webhooks", {"url": "http://127.0.0.1:9/"})["id"]
+
+    def delivery(self) -> str:
+        hook = self.webhook()
+        tested = self.ask("POST", f"/v1/webhooks/{hook}/test")
+        return f"{hook}/deliveries/{tested['event']}"
+
+    def lock(self) -> str:
+        self.api.call(self.api.holdfast.lock("night", wait=0).acquire())
+        return "night"
+
+    def projection(self) -> str:
+        from holdfast.adapters.records import StoreRecords
+        from holdfast.engine import cursors
+
+        records = StoreRecords(self.api.holdfast.store)
+        self.api.call(cursors.register(records, "old", "messages", 0))
+        return "old"
+
+
+Call = Callable[[Scene], tuple[str, Any]]
+"""Makes what a route needs; gives its path and body."""
+
+SUBMITS = {
+    "/v1/pipelines/{pipeline}/runs",
+    "/v1/pipelines/{pipeline}/runs/batch",
+    "/pipelines/run/{pipeline_id}",
+    "/pipelines/batch/publish",
+    "/pipeline/run",
+    "/api/v1/enqueue/{pipeline}",
+    "/create",
+    "/jobs",
+}
+"""They make runs; a run is the record of its own submission."""
+
+CHANGES: dict[tuple[str, str], Call] = {
+    ("POST", "/v1/runs/{run}/cancel"): lambda s: (f"/v1/runs/{s.waiting()}/cancel", {}),
+    ("POST", "/v1/runs/{run}/pause"): lambda s: (f"/v1/runs/{s.waiting()}/pause", {}),
+    ("POST", "/v1/runs/{run}/resume"): lambda s: (f"/v1/runs/{s.paused()}/resume", {}),
+    ("POST", "/v1/runs/{run}/rerun"): lambda s: (f"/v1/runs/{s.done()}/rerun", {}),
+    ("POST", "/v1/dead-letters/{id:path}/redrive"): lambda s: (
+        f"/v1/dead-letters/{s.letter()}/redrive",
+        None,
+    ),
+    ("POST", "/v1/dead-letters/{id:path}/discard"): lambda s: (
+        f"/v1/dead-letters/{s.letter()}/discard",
+        {},
+    ),
+    ("POST", "/v1/lanes/{lane}/step-down"): lambda s: ("/v1/lanes/ordered/step-down", {}),
+    ("POST", "/v1/locks/{lock:path}/release"): lambda s: (f"/v1/locks/{s.lock()}/release", {}),
+    ("POST", "/v1/projections/{projection}/rebuild"): lambda s: (
+        f"/v1/projections/{s.projection()}/rebuild",
+        None,
+    ),
+    ("DELETE", "/v1/projections/{projection}"): lambda s: (
+        f"/v1/projections/{s.projection()}",
+        None,
+    ),
+    ("POST", "/v1/tenants"): lambda s: ("/v1/tenants", {"name": "new"}),
+    ("PATCH", "/v1/tenants/{tenant}"): lambda s: (f"/v1/tenants/{s.tenant()}", {"enabled": False}),
+    ("DELETE", "/v1/tenants/{tenant}"): lambda s: (f"/v1/tenants/{s.tenant()}", None),
+    ("POST", "/v1/keys"): lambda s: ("/v1/keys", {"tenant": s.tenant()}),
+    ("POST", "/v1/keys/{key}/rotate"): lambda s: (f"/v1/keys/{s.key()}/rotate", {}),
+    ("POST", "/v1/keys/{key}/revoke"): lambda s: (f"/v1/keys/{s.key()}/revoke", {}),
+    ("POST", "/v1/webhooks"): lambda s: ("/v1/webhooks", {"url": "http://127.0.0.1:9/"}),
+    ("DELETE", "/v1/webhooks/{webhook}"): lambda s: (f"/v1/webhooks/{s.webhook()}", None),
+    ("POST", "/v1/webhooks/{webhook}/rotate"): lambda s: (
+        f"/v1/webhooks/{s.webhook()}/rotate",
+        None,
+    ),
+    ("POST", "/v1/webhooks/{webhook}/enable"): lambda s: (
+        f"/v1/webhooks/{s.webhook()}/enable",
+        None,
+    ),
+    ("POST", "/v1/webhooks/{webhook}/test"): lambda s: (f"/v1/webhooks/{s.webhook()}/test", None),
+    ("POST", "/v1/webhooks/{webhook}/deliveries/{event}/replay"): lambda s: (
+        f"/v1/webhooks/{s.delivery()}/replay",
+        None,
+    ),
+    ("DELETE", "/pipelines/runs/{pipeline_logging_id}"): lambda s: (
+        f"/pipelines/runs/{s.waiting()}",
+        None,
+    ),
+    ("POST", "/api/v1/clear-queue"): lambda s: (
+        "/api/v1/clear-queue?queue=default",
+        {"mode": "all"} if s.waiting() else {},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def scene():
+    from tests.integration.api.live import greet, slow
+
+    with LiveApi(pipelines=(greet, slow, ordered)) as api:
+        yield Scene(api)
+
+
+def test_every_route_that_changes_something_is_here() -> None:
+    changing = {route for route in ROUTES if route[0] not in ("GET", "HEAD")}
+    assert changing == set(CHANGES) | {("POST", path) for path in SUBMITS}
+
+
+@pytest.mark.parametrize("route", CHANGES, ids=" ".join)
+def test_a_change_says_who_made_it(scene: Scene, route: tuple[str, str]) -> None:
+    method, _ = route
+    path, body = CHANGES[route](scene)
+    before = scene.trace()
+    scene.ask(method, path, body)
+    after = scene.trace()
+    for entry in before:
+        after.remove(entry)
+    assert after, "it left no trace"
+    assert all(entry.startswith(f"{scene.actor}") for entry in after), after
