@@ -159,6 +159,7 @@ class DurableCall:
 
     async def _execute(self) -> tuple[str, Any]:
         """The result as JSON and as a value, after as many tries as are allowed."""
+        task = asyncio.current_task()
         while True:
             self._record.attempts += 1
             try:
@@ -176,7 +177,7 @@ class DurableCall:
             except Exception as error:
                 await self._before_next_try(error)
             except BaseException as error:
-                if is_from_outside(error):
+                if is_from_outside(error, task):
                     self._record.attempts -= 1
                     raise
                 await self._before_next_try(ended_by(error))

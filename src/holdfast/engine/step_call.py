@@ -66,11 +66,12 @@ class StepCall(DurableCall):
         arguments = {name: journal.results[name].value for name in when.needs}
         if when.takes_input:
             arguments[when.takes_input] = journal.input
+        task = asyncio.current_task()
         try:
             answer = when.function(**arguments)
             return bool(await answer if asyncio.iscoroutine(answer) else answer)
         except BaseException as error:
-            if is_from_outside(error):
+            if is_from_outside(error, task):
                 raise
             info = error_info(error, self._step.name)
             message = f"its condition (when=) failed: {info.message}"
