@@ -122,7 +122,8 @@ def test_a_consumer_that_dies_after_its_producer_ended_sees_all_items_again(lab)
     assert engine.times("made") == 1
 
 
-def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
+def streaming_large_items():
+    """Each is a blob; the consumer takes ten seconds."""
     pipeline = Pipeline("p")
 
     async def large(n: int) -> str:
@@ -138,11 +139,27 @@ def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
         await asyncio.sleep(10)
         return sum(len(text) for text in items.values())
 
+    return pipeline
+
+
+def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
+    pipeline = streaming_large_items()
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.crash_after("made")
     engine.drain()
     assert engine.result(run) == 80_000
+
+
+def test_items_that_a_rerun_cannot_take_over_are_made_anew(lab):
+    pipeline = streaming_large_items()
+    engine = lab(pipeline)
+    run = engine.submit(pipeline)
+    engine.drain()
+    engine.lose_blobs()
+    again = engine.operate("rerun", run.id, from_step="used")
+    engine.drain()
+    assert engine.result(again) == 80_000
 
 
 def streaming_then_crash(lab, harm):
