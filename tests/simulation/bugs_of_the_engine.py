@@ -10,6 +10,7 @@ import pytest
 from holdfast.engine import cursors, durable_call
 from holdfast.engine.cursors import Cursor
 from holdfast.engine.gate import Gate
+from holdfast.engine.journal import Journal
 from holdfast.engine.keeper import LeaseKeeper
 from holdfast.engine.payloads import Payloads
 from holdfast.engine.relay import Relay
@@ -34,6 +35,11 @@ def checksum_ignored(patch: Patch) -> None:
         return await fetch(self, stored)
 
     patch.setattr(Payloads, "fetch", believe)
+
+
+def items_not_compared(patch: Patch) -> None:
+    """A step's result is reused although its items are not those that it was made with."""
+    patch.setattr(Journal, "has_items_of", lambda self, checkpoint: True)
 
 
 def no_trust_margin(patch: Patch) -> None:
@@ -91,6 +97,7 @@ def relay_skips(patch: Patch) -> None:
 BUGS = [
     fingerprint_ignored,
     checksum_ignored,
+    items_not_compared,
     no_trust_margin,
     lost_lease_cancels_nothing,
     result_used_before_it_is_durable,

@@ -11,7 +11,8 @@ from holdfast import Context, Items, Lane, Permanent, Pipeline, Transient
 from holdfast.testing.world import World
 
 OLD, NEW = 1000, 1_000_000
-"""What a newer version of `two` and of `three` adds to its result."""
+"""What a newer version of `two` and of `three` adds to its result. One of `squares` makes other
+items, and one more of them."""
 
 NEEDS = {"two": ["one"], "three": ["two"], "both": ["squares", "streamed"]}
 """Steps, and the steps whose results must be durable before they start. A streamed one need not."""
@@ -64,14 +65,14 @@ def pipelines(
 
     async def square(n: int) -> int:
         await work()
-        return n * n
+        return n * n + OLD * is_new
 
     async def zero() -> int:
         return 0
 
-    @fan.step
+    @fan.step(version=str(version))
     async def squares(input: int, ctx: Context) -> list[int]:
-        return await ctx.map(square, range(input % 5 + 2), concurrency=2)
+        return await ctx.map(square, range(input % 5 + 2 + is_new), concurrency=2)
 
     @fan.step
     async def streamed(squares: Items[int]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +27,10 @@ class Lab(TestEngine):
     def freeze(self, seconds: float) -> None:
         """The worker stands still, all it has in its hands, and goes on later."""
         self._process.pause(seconds)
+
+    def worker_tasks(self) -> set[asyncio.Task[Any]]:
+        """What the worker has under way."""
+        return asyncio.all_tasks(self._process.loop)
 
     def join(self) -> None:
         """Another worker starts beside the one there is."""

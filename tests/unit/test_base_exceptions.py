@@ -7,7 +7,7 @@ import pytest
 
 from holdfast import Pipeline, RunFailed
 
-ENDINGS = [SystemExit("2"), asyncio.CancelledError("2"), BaseException("2")]
+ENDINGS = [SystemExit("2"), asyncio.CancelledError("2"), GeneratorExit("2"), BaseException("2")]
 
 
 def failed(engine, pipeline):
@@ -88,14 +88,57 @@ def test_steps_beside_it_are_kept(lab):
     assert (info.step, info.name) == ("cancelled", "RuntimeError")
 
 
-def test_a_condition_that_raises_it_fails_its_step(lab):
+@pytest.mark.parametrize("error", ENDINGS, ids=repr)
+def test_a_condition_that_raises_it_fails_its_step(lab, error):
     pipeline = Pipeline("p", input=int)
 
     def wanted(input: int) -> bool:
-        raise SystemExit("2")
+        raise error
 
     @pipeline.step(when=wanted)
     async def work(input: int) -> int:
         return input
 
     assert "its condition (when=) failed" in failed(lab(pipeline), pipeline).message
+
+
+@pytest.mark.parametrize("error", [SystemExit("2"), GeneratorExit("2")], ids=repr)
+def test_a_time_limit_that_raises_it_fails_its_run(lab, error):
+    def limit(input):
+        raise error
+
+    pipeline = Pipeline("p", input=int, timeout_for=limit, max_attempts=1)
+
+    @pipeline.step
+    async def work(input: int) -> int:
+        return input
+
+    assert "the run was ended by" in failed(lab(pipeline), pipeline).message
+
+
+def test_a_step_whose_coroutine_is_closed_has_not_failed(lab, caplog):
+    """As when what waited in a loop that is gone is thrown away, while another task runs."""
+    pipeline = Pipeline("p", input=int)
+    ends = []
+
+    @pipeline.step(max_attempts=5)
+    async def work(input: int) -> int:
+        try:
+            await asyncio.sleep(100)
+        except BaseException as error:
+            ends.append(type(error))
+            raise
+        return input
+
+    engine = lab(pipeline)
+    run = engine.submit(pipeline, 1)
+    engine.advance(10)
+    (task,) = [task for task in engine.worker_tasks() if "Worker._execute" in repr(task)]
+
+    async def close():
+        task.get_coro().close()
+
+    engine.call(close())
+    assert ends == [GeneratorExit]
+    assert "failed" not in caplog.text
+    assert engine.info(run).state == "running"

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from holdfast import Context, Items, Pipeline, RunFailed
+from holdfast.testing.world import at_once
 
 
 async def slow_square(n: int) -> int:
@@ -121,7 +122,8 @@ def test_a_consumer_that_dies_after_its_producer_ended_sees_all_items_again(lab)
     assert engine.times("made") == 1
 
 
-def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
+def streaming_large_items():
+    """Each is a blob; the consumer takes ten seconds."""
     pipeline = Pipeline("p")
 
     async def large(n: int) -> str:
@@ -137,11 +139,27 @@ def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
         await asyncio.sleep(10)
         return sum(len(text) for text in items.values())
 
+    return pipeline
+
+
+def test_items_that_were_too_large_for_the_store_are_streamed_again(lab):
+    pipeline = streaming_large_items()
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.crash_after("made")
     engine.drain()
     assert engine.result(run) == 80_000
+
+
+def test_items_that_a_rerun_cannot_take_over_are_made_anew(lab):
+    pipeline = streaming_large_items()
+    engine = lab(pipeline)
+    run = engine.submit(pipeline)
+    engine.drain()
+    engine.lose_blobs()
+    again = engine.operate("rerun", run.id, from_step="used")
+    engine.drain()
+    assert engine.result(again) == 80_000
 
 
 def streaming_then_crash(lab, harm):
@@ -179,6 +197,80 @@ def test_a_lost_item_is_not_silently_left_out(lab):
     engine, run = streaming_then_crash(lab, harm)
     state = engine.info(run).state
     assert state == "failed" or engine.result(run) == {"1": 1, "2": 4}
+
+
+def test_an_item_that_was_put_aside_is_not_left_out(lab):
+    """The worker dies as soon as anything was put aside, and nothing is made anew yet."""
+
+    def harm(engine, run):
+        engine.damage(run, "made", "1", value="666")
+        engine.advance(0)
+        engine.world.run_until(lambda: bool(at_once(engine.store.quarantined(run.id))))
+        engine.kill()
+
+    engine, run = streaming_then_crash(lab, harm)
+    assert engine.result(run) == {"1": 1, "2": 4}
+
+
+@pytest.mark.parametrize(
+    "record", ["no record", '{"step":"made","status":"completed","source":"?"}']
+)
+def test_an_item_that_cannot_be_told_is_not_left_out(lab, record):
+    engine, run = streaming_then_crash(
+        lab, lambda engine, run: engine.damage(run, "made", "1", record=record)
+    )
+    assert engine.result(run) == {"1": 1, "2": 4}
+
+
+def released(version, count):
+    """A version of code that makes other items; the consumer is in no hurry."""
+    pipeline = Pipeline("p")
+
+    async def item(n: int) -> str:
+        await asyncio.sleep(10)
+        return f"{n} of {version}"
+
+    @pipeline.step(version=version)
+    async def made(ctx: Context) -> int:
+        return len(await ctx.map(item, range(1, count + 1), concurrency=1))
+
+    @pipeline.step
+    async def used(made: Items[str]) -> dict:
+        items = await made.all()
+        await asyncio.sleep(60)
+        return items
+
+    return pipeline
+
+
+def test_items_that_only_older_code_made_are_not_streamed(lab):
+    old, new = released("1", count=3), released("2", count=2)
+    engine = lab(old)
+    run = engine.submit(old)
+    engine.crash_after("made")
+    engine.advance(35)
+    engine.deploy(new)
+    engine.crash_after("made")
+    engine.drain()
+    assert engine.times("made") == 2
+    assert engine.result(run) == {"1": "1 of 2", "2": "2 of 2"}
+
+
+def test_items_that_other_code_replaced_are_not_streamed(lab):
+    """A worker of the new release has just begun when it dies, and one of the old goes on."""
+    old, new = released("1", count=2), released("2", count=2)
+    engine = lab(old)
+    run = engine.submit(old)
+    engine.crash_after("made")
+    engine.advance(25)
+    engine.deploy(new)
+    engine.advance(0)
+    engine.world.run_until(lambda: engine.times("made", "2") == 2)
+    engine.kill()
+    engine.deploy(old)
+    engine.drain()
+    assert engine.result(run) == {"1": "1 of 1", "2": "2 of 1"}
+    assert "checkpoint.quarantined" not in engine.events(run)
 
 
 def test_a_producer_that_is_skipped_has_no_items(run_pipeline):

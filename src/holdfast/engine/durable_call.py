@@ -91,6 +91,10 @@ class DurableCall:
         """Call the function."""
         raise NotImplementedError
 
+    def _is_outdated(self, checkpoint: Checkpoint) -> bool:
+        """Whether the stored result answers another question."""
+        return is_outdated(checkpoint, self._codec.schema, self._fingerprint)
+
     async def _accept(self, checkpoint: Checkpoint, text: str) -> str | None:
         """Pass a reused result on. Why that is impossible, if it is."""
         raise NotImplementedError
@@ -124,12 +128,12 @@ class DurableCall:
     async def _reuse(self, checkpoint: Checkpoint) -> Result | None:
         """The stored result, if it is sound and still the answer to the same question."""
         gate = self._attempt.gate
-        if is_outdated(checkpoint, self._codec.schema, self._fingerprint):
+        if self._is_outdated(checkpoint):
             if not self._key:
                 gate.log(
                     "info",
                     self._step.name,
-                    "the stored result belongs to other code or inputs: executed anew",
+                    "the stored result belongs to other code, inputs or items: executed anew",
                 )
             return None
         try:
@@ -155,6 +159,7 @@ class DurableCall:
 
     async def _execute(self) -> tuple[str, Any]:
         """The result as JSON and as a value, after as many tries as are allowed."""
+        task = asyncio.current_task()
         while True:
             self._record.attempts += 1
             try:
@@ -172,7 +177,7 @@ class DurableCall:
             except Exception as error:
                 await self._before_next_try(error)
             except BaseException as error:
-                if is_from_outside(error):
+                if is_from_outside(error, task):
                     self._record.attempts -= 1
                     raise
                 await self._before_next_try(ended_by(error))

@@ -24,8 +24,10 @@ from holdfast.engine.failures import (
     StepFailed,
     TryLater,
     describe,
+    ended_by,
     error_info,
     first_cause,
+    is_from_outside,
 )
 from holdfast.engine.graph import Plan
 from holdfast.engine.input_room import InputRoom
@@ -78,6 +80,7 @@ class Execution:
         """Execute until all steps have results or something stops it, and say how to settle the
         run. None: the lease is lost, and nothing may be written. Cancelling the task hands the run
         over."""
+        task = asyncio.current_task()
         try:
             await self._execute_within_timeout()
         except asyncio.CancelledError as cancelled:
@@ -86,6 +89,10 @@ class Execution:
             return self._outcome(first_cause(group))
         except Exception as error:
             return self._outcome(error)
+        except BaseException as error:  # of `timeout_for`, say: steps see to theirs themselves
+            if is_from_outside(error, task):
+                raise
+            return self._outcome(ended_by(error, "run"))
         return self._outcome(None)
 
     def hand_over(self) -> Settle:

@@ -55,19 +55,29 @@ def describe(error: BaseException) -> str:
     return message_text(message)
 
 
-def is_from_outside(error: BaseException) -> bool:
-    """Whether somebody else ended the code that raised it: who cancelled its task, Ctrl-C, or who
-    closed its coroutine. Code that raises CancelledError although nobody cancelled it, as when a
-    task of its own was cancelled, has failed like any other."""
+def is_from_outside(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
+    """Whether somebody else ended the code that raised it in this task: who cancelled the task,
+    Ctrl-C, or who closed its coroutine. Code that raises CancelledError although nobody cancelled
+    it, as when a task of its own was cancelled, has failed like any other; so has code that raises
+    GeneratorExit while its task runs."""
     if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
         return task is None or task.cancelling() > 0
-    return isinstance(error, KeyboardInterrupt | GeneratorExit)
+    if isinstance(error, GeneratorExit):
+        return task is None or task is not running_task()
+    return isinstance(error, KeyboardInterrupt)
 
 
-def ended_by(error: BaseException) -> RuntimeError:
+def running_task() -> asyncio.Task[Any] | None:
+    """The task that runs now; None outside of any loop, where what was left behind is closed."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def ended_by(error: BaseException, what: str = "step") -> RuntimeError:
     """What stands for a SystemExit and its like, which would end the worker and no run."""
-    failure = RuntimeError(f"the step was ended by {error_name(error)}: {describe(error)}")
+    failure = RuntimeError(f"the {what} was ended by {error_name(error)}: {describe(error)}")
     failure.__cause__ = error
     return failure
 

@@ -58,6 +58,8 @@ class ItemCall(DurableCall):
         super().__init__(
             attempt, step, item.stored, function.codec, fingerprint, record, max_attempts
         )
+        if is_item(item.stored) and attempt.graph.feed(step.name) is not None:
+            record.source = attempt.journal.fingerprints[step.name]
         self._item = item
         self._parent = parent
         self._step_record = step_record

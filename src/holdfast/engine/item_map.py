@@ -83,10 +83,11 @@ class ItemMap:
         return self._results
 
     async def _work(self, source: _Source) -> None:
+        task = asyncio.current_task()
         try:
             await self._work_on(source)
         except BaseException as error:
-            if isinstance(error, Exception) or is_from_outside(error):
+            if isinstance(error, Exception) or is_from_outside(error, task):
                 raise
             raise ended_by(error) from error  # or its group would believe that all is well
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from holdfast.model.checkpoint import Checkpoint, checksum
+from holdfast.model.checkpoint import Checkpoint, checksum, digest
 from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.keys import is_item
 from holdfast.model.run import Progress, StepRecord, StepStatus
@@ -130,12 +130,25 @@ class Journal:
         self._records[record.step] = record
 
     def items_of(self, step: str) -> list[Checkpoint]:
-        """The stored items of a step's own map."""
+        """The stored items of a step's own map, for those who stream them. Not what other code or
+        inputs left under the same name."""
+        fingerprint = self.fingerprints[step]
         return [
             checkpoint
             for (name, key), checkpoint in self.stored.items()
-            if name == step and is_item(key)
+            if name == step and is_item(key) and _source(checkpoint) in (None, fingerprint)
         ]
+
+    def items_digest(self, step: str) -> str:
+        """The same as long as its stored items are."""
+        items = sorted((item.key, item.checksum) for item in self.items_of(step))
+        return digest(*[part for item in items for part in item])
+
+    def has_items_of(self, checkpoint: Checkpoint) -> bool:
+        """Whether the items of a step are still those that its stored result was made with: one may
+        have been put aside, or replaced by other code."""
+        expected = _decode_record(checkpoint.record).items
+        return expected is None or expected == self.items_digest(checkpoint.step)
 
     def add_item(self, saved: SaveCheckpoint) -> None:
         """An item of this attempt is stored."""
@@ -204,6 +217,10 @@ class Journal:
 def recorded_usage(checkpoint: Checkpoint) -> Usage:
     """What a stored result consumed."""
     return _decode_record(checkpoint.record).usage if '"usage"' in checkpoint.record else Usage()
+
+
+def _source(item: Checkpoint) -> str | None:
+    return _decode_record(item.record).source if '"source"' in item.record else None
 
 
 def original_key(item: Checkpoint) -> str:

@@ -66,11 +66,12 @@ class StepCall(DurableCall):
         arguments = {name: journal.results[name].value for name in when.needs}
         if when.takes_input:
             arguments[when.takes_input] = journal.input
+        task = asyncio.current_task()
         try:
             answer = when.function(**arguments)
             return bool(await answer if asyncio.iscoroutine(answer) else answer)
         except BaseException as error:
-            if is_from_outside(error):
+            if is_from_outside(error, task):
                 raise
             info = error_info(error, self._step.name)
             message = f"its condition (when=) failed: {info.message}"
@@ -134,8 +135,16 @@ class StepCall(DurableCall):
             arguments["ctx"] = context
         return arguments
 
+    def _is_outdated(self, checkpoint: Checkpoint) -> bool:
+        """Also if others stream its items, and these are not all there any more."""
+        if super()._is_outdated(checkpoint):
+            return True
+        attempt, name = self._attempt, self._step.name
+        return attempt.graph.feed(name) is not None and not attempt.journal.has_items_of(checkpoint)
+
     async def _accept(self, checkpoint: Checkpoint, text: str) -> str | None:
-        """Give the stored items to those who stream them."""
+        """Give the stored items to those who stream them. One that is damaged is put aside when
+        its turn comes: not before the result of its step, which could be taken without it."""
         feed = self._attempt.graph.feed(self._step.name)
         if feed is None:
             return None
@@ -144,8 +153,7 @@ class StepCall(DurableCall):
             try:
                 item_text = await self._attempt.runtime.payloads.result(item)
             except Damaged as error:
-                await self._attempt.gate.quarantine(self._step.name, item.key, str(error))
-                return f"its item {item.key!r} can't be used"
+                return f"its item {item.key!r} can't be used: {error}"
             texts.append((original_key(item), item_text))
         for key, item_text in texts:
             feed.put(key, item_text)
@@ -180,6 +188,8 @@ class StepCall(DurableCall):
 
     def _complete(self) -> None:
         self._record.error = None
+        if self._attempt.graph.feed(self._step.name) is not None:
+            self._record.items = self._attempt.journal.items_digest(self._step.name)
         self._measure(StepStatus.COMPLETED)
         log_step(self._attempt, self._step.name, "completed")
         if (meter := self._attempt.runtime.meter) is not None:

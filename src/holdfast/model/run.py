@@ -99,6 +99,10 @@ class StepRecord(Struct, omit_defaults=True):
     epoch: int = 0
     key: str | None = None
     """The key of an item, where it is too long to be stored as the key itself."""
+    source: str | None = None
+    """Of an item that others stream: the fingerprint of the step that made it."""
+    items: str | None = None
+    """Of a step whose items others stream: a digest of these items."""
 
     @property
     def took(self) -> float | None:
