@@ -111,9 +111,14 @@ def app_routers() -> Iterable[APIRouter]:
     """The routers of all apps that can be used here. An app whose extra is missing, and another
     package's app that can't be loaded, are left out."""
     for app in apps.installed():
+        if not app.routes:
+            continue
         try:
-            if app.routes:
-                apps.require_extra(app)
+            apps.require_extra(app)
+        except ConfigurationError as error:  # somebody chose not to install it
+            log.info("the routes of app %s are left out: %s", app.name, error)
+            continue
+        try:
             yield from [apps.load_part(app, reference) for reference in app.routes]
         except ConfigurationError as error:
             log.warning("the routes of app %s are left out: %s", app.name, error)

@@ -230,8 +230,8 @@ def print_result(
         session.out.json(_output(result, run, created, folder))
         return
     session.out.line(
-        f"{result.comments:,} comments by {result.people:,} people: {result.topics} topics, "
-        f"{result.claims:,} claims, "
+        f"{result.comments:,} comments by {result.people:,} people: "
+        f"{result.topics} topic{'' if result.topics == 1 else 's'}, {result.claims:,} claims, "
         f"{result.quotes:,} quotes; {result.coverage:.0%} of the comments are in a topic"
     )
     if result.calls:
