@@ -432,11 +432,7 @@ class Holdfast:
 
         `options` are those of `Receive`: `subscription`, `filter`, `tenant_from`, `labels`, …; or
         give a `Receive` in place of the topic."""
-        if self.bus is None:
-            raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
-        await self.open()
-        if self._receiving is None:
-            self._receiving = Receiving(self.runtime, self.bus)
+        receiving = await self._to_receive()
         if isinstance(topic, Receive):
             receive, declared = topic, self.pipeline(topic.pipeline)
         else:
@@ -448,7 +444,20 @@ class Holdfast:
                 "declared: write this [[receive]] into the settings, or give "
                 "Holdfast(projections=[dead_letter_copies(receive)])"
             )
-        await self._receiving.start(receive, declared, tenant)
+        await receiving.start(receive, declared, tenant)
+
+    async def received_elsewhere(self, receive: Receive) -> None:
+        """Make known what another process receives of a topic: those of its messages that only the
+        other one wants are not buried here."""
+        await (await self._to_receive()).know(receive)
+
+    async def _to_receive(self) -> Receiving:
+        if self.bus is None:
+            raise ConfigurationError("no bus is configured: pass bus='memory:' or set HOLDFAST_BUS")
+        await self.open()
+        if self._receiving is None:
+            self._receiving = Receiving(self.runtime, self.bus)
+        return self._receiving
 
     @property
     def quiet_for(self) -> float:

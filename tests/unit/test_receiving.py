@@ -567,3 +567,26 @@ def test_while_the_store_is_away_few_messages_are_refused_and_none_often(monkeyp
 
 async def _queued(store, count):
     return (await store.count(RunFilter())).get("queued") == count
+
+
+def test_what_another_process_receives_is_not_buried_here():
+    """Also before the other one was ever started, and if it has a store of its own."""
+    first = Receive("orders", "jobs", "first", "NOT attributes:kind")
+    second = Receive("orders", "later", "second", 'attributes.kind = "second"')
+
+    async def story():
+        bus = InProcessBus()
+        async with Holdfast("memory:", [jobs()], bus=bus, worker=False) as app:
+            await app.received_elsewhere(second)
+            await app.receive(first)
+            for number, kind in enumerate(("second", "nobody", "second", "nobody")):
+                await bus.publish("orders", Message(f"m-{number}", b"{}", {"kind": kind}))
+            letters = await until(app.store, lambda: _buried(app.store, 2))
+            return [letter.id for letter in letters]
+
+    assert sorted(asyncio.run(story())) == ["message:orders:m-1", "message:orders:m-3"]
+
+
+async def _buried(store, count):
+    letters = await store.dead_letters()
+    return letters if len(letters) >= count else None

@@ -60,6 +60,12 @@ def receives(
     return (_jobs(settings, pipelines),)
 
 
+def received_by_all(loaded: Loaded) -> tuple[Receive, ...]:
+    """What the workers of a deployment receive together, whichever pipelines each of them has."""
+    pipelines = ["jobs"] if loaded.settings.pubsub.work_topic is None else list(STAGES)
+    return receives(loaded, pipelines, is_job_worker=bus_url(loaded).startswith("pubsub:"))
+
+
 def says_nothing(loaded: Loaded) -> bool:
     """Whether nobody has said what is received."""
     names = ("receive", "pubsub.work_topic", "pubsub.topic", "pubsub.subscription")
@@ -93,7 +99,7 @@ def _stages(settings: Settings, names: Iterable[str]) -> Iterable[Receive]:
 def flow_findings(loaded: Loaded) -> Iterable[Finding]:
     """Whether what is taken in fits to what is executed."""
     settings = loaded.settings
-    for receive in _of_all_workers(loaded):
+    for receive in received_by_all(loaded):
         taken = f"{receive.max_messages} messages, {bytes_of(receive.max_bytes)}"
         executed = f"{settings.concurrency} runs, {bytes_of(settings.max_bytes)}"
         too_many = receive.max_messages > settings.concurrency
@@ -131,7 +137,7 @@ def topology(loaded: Loaded) -> Topology:
     settings = loaded.settings
     if says_nothing(loaded) and loaded.is_default("projections"):
         settings = replace(settings, projections=JOB_PROJECTIONS)
-    wanted = _of_all_workers(loaded)
+    wanted = received_by_all(loaded)
     received = [_received(receive, settings) for receive in wanted]
     received += [_unmatched(receive, settings) for receive in _with_filters(wanted)]
     read_by_others = [
@@ -142,12 +148,6 @@ def topology(loaded: Loaded) -> Topology:
     dead = [plan.dead_letter_topic for plan in received if plan.dead_letter_topic]
     topics = dict.fromkeys([*(plan.topic for plan in plans.values()), *dead])
     return Topology(tuple(dict.fromkeys([*topics, settings.events.topic])), tuple(plans.values()))
-
-
-def _of_all_workers(loaded: Loaded) -> tuple[Receive, ...]:
-    """What the workers of a deployment receive together, whichever pipelines each of them has."""
-    pipelines = ["jobs"] if loaded.settings.pubsub.work_topic is None else list(STAGES)
-    return receives(loaded, pipelines, is_job_worker=bus_url(loaded).startswith("pubsub:"))
 
 
 def _received(receive: Receive, settings: Settings) -> SubscriptionPlan:

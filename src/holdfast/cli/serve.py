@@ -109,7 +109,7 @@ async def _serve(session: Session, works: bool, demo: bool) -> int:
         try:
             await holdfast.open()
             if works and not has_push(session.loaded.settings):
-                await receive_all(holdfast, received.receives, session.loaded.settings.tenant)
+                await receive_all(holdfast, received, session.loaded.settings.tenant)
             routers = await _push_routers(session, holdfast, received)
             lines = await _demo_lines(holdfast) if demo else []
             await _answer_requests(session, holdfast, routers, stop, lines)
@@ -145,7 +145,8 @@ async def _push_routers(
     if not has_push(settings):
         return []
     verifier = make_verifier(settings)
-    pushed = Pushed(holdfast.runtime, received.receives, holdfast.pipelines, tenant=settings.tenant)
+    every = (*received.receives, *received.elsewhere)
+    pushed = Pushed(holdfast.runtime, every, holdfast.pipelines, tenant=settings.tenant)
     await pushed.start()
     log.info("takes in pushes of %s at %s", ", ".join(pushed.subscriptions), PATHS[0])
     if verifier is None:

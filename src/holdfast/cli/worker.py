@@ -114,12 +114,20 @@ class Received(NamedTuple):
 
     receives: tuple[Receive, ...]
     projections: tuple[str, ...] = ()
+    elsewhere: tuple[Receive, ...] = ()
+    """What other workers of the deployment receive from the same topics."""
 
 
 def received_by(session: Session, project: str | None, pipelines: list[str]) -> Received:
     """What the settings say. A project alone makes a job worker: it receives the topic of jobs, and
     publishes results and dead letters."""
-    from holdfast.bootstrap.pubsub import JOB_PROJECTIONS, bus_url, receives, says_nothing
+    from holdfast.bootstrap.pubsub import (
+        JOB_PROJECTIONS,
+        bus_url,
+        received_by_all,
+        receives,
+        says_nothing,
+    )
 
     loaded = session.loaded
     if not bus_url(loaded).startswith("pubsub:"):
@@ -129,9 +137,10 @@ def received_by(session: Session, project: str | None, pipelines: list[str]) -> 
         return Received(loaded.settings.receive)
     is_job_worker = project is not None and says_nothing(loaded)
     adds = is_job_worker and loaded.is_default("projections")
-    return Received(
-        receives(loaded, pipelines, is_job_worker=is_job_worker), JOB_PROJECTIONS if adds else ()
-    )
+    here = receives(loaded, pipelines, is_job_worker=is_job_worker)
+    topics = {receive.topic for receive in here}
+    elsewhere = [r for r in received_by_all(loaded) if r.topic in topics and r not in here]
+    return Received(here, JOB_PROJECTIONS if adds else (), tuple(elsewhere))
 
 
 def _served(session: Session, lanes: tuple[str, ...]) -> list[Pipeline[Any]]:
@@ -189,7 +198,7 @@ async def _work(
                 if has_push(session.loaded.settings):
                     log.info("receives nothing: messages are pushed to `holdfast serve`")
                 else:
-                    await receive_all(holdfast, received.receives, session.loaded.settings.tenant)
+                    await receive_all(holdfast, received, session.loaded.settings.tenant)
                 await _wait_for_stop(holdfast, pipelines, stop, once)
         finally:
             holdfast.health.drain()
@@ -233,12 +242,15 @@ def _log_start(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
     )
 
 
-async def receive_all(holdfast: Holdfast, receives: tuple[Receive, ...], tenant: str) -> None:
+async def receive_all(holdfast: Holdfast, received: Received, tenant: str) -> None:
     """Receive what is configured, for the pipelines that are served."""
     from holdfast.ports.health import bytes_of
 
-    for receive in receives:
+    for receive in received.elsewhere:
+        await holdfast.received_elsewhere(receive)
+    for receive in received.receives:
         if receive.pipeline not in holdfast.pipelines:
+            await holdfast.received_elsewhere(receive)
             log.warning(
                 "topic %s is not received: this worker does not serve pipeline %s",
                 receive.topic,

@@ -3,13 +3,14 @@ are answered once they are durable as a run or a dead letter."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from holdfast.engine.incoming import Incoming
 from holdfast.engine.receiver import NACK_DELAY, Receiver, bury
 from holdfast.engine.runtime import Runtime
-from holdfast.engine.unmatched import GROUP, Unmatched, register
+from holdfast.engine.unmatched import GROUP, REGISTER_EVERY, Unmatched, register
 from holdfast.errors import NotFound, Transient
 from holdfast.model.pipeline import Pipeline
 from holdfast.model.receive import Receive
@@ -48,11 +49,14 @@ class Pushed:
     ) -> None:
         self._runtime = runtime
         self._tenant = tenant
-        self._receives = [receive for receive in receives if receive.pipeline in pipelines]
+        self._receives = list(receives)
+        self._registered = -math.inf
         self._receivers: dict[str, tuple[Receive, Receiver]] = {}
         self._unmatched: dict[str, Unmatched] = {}
         for receive in self._receives:
             receive.check()
+            if receive.pipeline not in pipelines:
+                continue  # another process of the deployment is pushed to
             receiver = Receiver(runtime, None, receive, pipelines[receive.pipeline], tenant=tenant)
             self._receivers[receive.group] = (receive, receiver)
             if receive.filter and receive.unmatched == "bury":
@@ -64,13 +68,18 @@ class Pushed:
         return [*self._receivers, *self._unmatched]
 
     async def start(self) -> None:
-        """Make the filters known to all processes."""
-        for receive in self._receives:
-            await register(self._runtime, receive)
+        """Make the filters known to all processes, and again while messages come: they are kept for
+        some time only."""
+        now = self._runtime.clock.monotonic()
+        if now >= self._registered + REGISTER_EVERY:
+            for receive in self._receives:
+                await register(self._runtime, receive)
+            self._registered = now
 
     async def receive(self, subscription: str, message: Message, attempt: int) -> None:
         """Return when the message is durable. Raises NotFound for a subscription that is not
         received here, and Transient when the message has to come again."""
+        await self.start()
         delivery = PushedDelivery(message, attempt)
         if subscription in self._unmatched:
             await self._unmatched[subscription].receive(delivery)

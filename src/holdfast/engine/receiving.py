@@ -37,16 +37,20 @@ class Receiving:
         receive.check()
         receiver = Receiver(self._runtime, self._bus, receive, pipeline, tenant=tenant)
         self._receivers.append(receiver)
-        await register(self._runtime, receive)
+        await self.know(receive)
         await self._start(f"the receiver of {receive.topic}", receiver)
-        keep = self._runtime.supervisor.start(
-            f"the registration of {receive.topic}", lambda: keep_registered(self._runtime, receive)
-        )
-        self._tasks.append(keep)
         if receive.filter and receive.unmatched == "bury" and receive.topic not in self._unmatched:
             self._unmatched.add(receive.topic)
             unmatched = Unmatched(self._runtime, self._bus, receive.topic, receive.tenant or tenant)
             await self._start(f"what nobody wants of {receive.topic}", unmatched)
+
+    async def know(self, receive: Receive) -> None:
+        """Of what is received here or elsewhere, for as long as this receives."""
+        await register(self._runtime, receive)
+        keep = self._runtime.supervisor.start(
+            f"the registration of {receive.topic}", lambda: keep_registered(self._runtime, receive)
+        )
+        self._tasks.append(keep)
 
     async def _start(self, name: str, receiver: Receiver | Unmatched) -> None:
         subscribed = iter([await receiver.subscribe()])  # begun again, it subscribes by itself

@@ -24,7 +24,7 @@ from typing import Any
 import httpx2
 import pytest
 from msgspec import structs
-from tests.acceptance.seeds.post_office import PostOffice
+from tests.acceptance.seeds.post_office import SHORT_LEASE, PostOffice
 from tests.acceptance.seeds.pubsub_office import PubSubOffice
 from tests.bucket_servers import fresh_gcs, fresh_name, shared_gcs
 from tests.deploy.descriptions import (
@@ -738,6 +738,7 @@ def test_rows_09_10_12_a_worker_that_ends_between_the_two_is_made_up_for(tmp_pat
         HOLDFAST_BLOBS="",
         GCS_BUCKET_NAME=bucket,
         STORAGE_EMULATOR_HOST=gcs.address,
+        **SHORT_LEASE,
         GATE=str(tmp_path / "gate"),
     )
     first = office.start("-m", "holdfast", "worker")

@@ -709,6 +709,7 @@ class QuietFiles(http.server.SimpleHTTPRequestHandler):
 
 
 def test_rows_01_39_41_42_two_services_on_pubsub_make_a_transcript(tmp_path, media):
+    """The second is started when the first has handed over: nothing is buried meanwhile."""
     gcs, bucket = shared_gcs(), fresh_name()
     gcs.url(bucket)
     office = PubSubOffice(
@@ -729,16 +730,18 @@ def test_rows_01_39_41_42_two_services_on_pubsub_make_a_transcript(tmp_path, med
         assert done.returncode == 0, done.stdout + done.stderr
         app = "holdfast.apps.transcription"
         office.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:metadata")
-        office.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:transcription")
         sent = {**JOB, "media": {"url": f"http://{media}/talk.wav"}}
         for _ in range(3):
             office.google.publish(WORK, sent)
+        office.wait(lambda: "jobs/MetadataReady/job_7.json" in gcs.objects(bucket))
+        office.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:transcription")
         office.wait(lambda: "jobs/Completed/job_7.json" in gcs.objects(bucket))
         events = office.google.bodies(f"{EVENTS}-sub", 6)
     finally:
         codes = office.stop()
     assert codes == [0, 0]
     assert sorted(run.key for run in office.runs()) == ["job_7", "job_7:metadata"]
+    assert office.letters() == []
     assert sum("transcript" in event for event in events) == 1
     names = [name for name in gcs.objects(bucket) if name.startswith("transcripts/")]
     transcript = json.loads(gcs.objects(bucket)[names[0]].data)

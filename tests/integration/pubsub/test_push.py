@@ -18,6 +18,7 @@ from holdfast.api import create_app
 from holdfast.api.routes.pubsub import push_router
 from holdfast.bootstrap.push import has_push, make_verifier
 from holdfast.engine.pushed import Pushed
+from holdfast.engine.unmatched import REGISTER_EVERY
 from holdfast.errors import ConfigurationError
 from holdfast.model.receive import Receive
 from holdfast.ports.store import RunFilter
@@ -28,6 +29,8 @@ AUDIENCE = "https://worker.example.org/pubsub"
 ACCOUNT = "pusher@my-project.iam.gserviceaccount.com"
 WORK = "job-processing"
 METADATA = Receive(WORK, "metadata", "worker-metadata", "NOT attributes:worker-type")
+ELSEWHERE = Receive(WORK, "second", "worker-second", 'attributes.worker-type = "second"')
+"""Of a pipeline that another service serves."""
 JOBS = Receive("jobs", "metadata", "jobs-sub")
 MAX_BODY = 100_000
 
@@ -49,7 +52,7 @@ class PushService(LiveApi):
 
     def make_api(self, app):
         self.holdfast = app
-        self.pushed = Pushed(app.runtime, [METADATA, JOBS], app.pipelines)
+        self.pushed = Pushed(app.runtime, [METADATA, ELSEWHERE, JOBS], app.pipelines)
         router = push_router(self.pushed, self.verifier)
         return create_app(app, routers=[router], max_body=MAX_BODY)
 
@@ -151,6 +154,8 @@ def test_what_a_filter_does_not_want_is_answered_and_forgotten(service):
 def test_what_no_subscription_wants_is_buried(service):
     rest = {"subscription": f"holdfast-unmatched.{WORK}"}
     assert service.push(envelope(**rest)).status_code == 204  # wanted by worker-metadata
+    other = envelope(id="3", **rest, **{"worker-type": "second"})
+    assert service.push(other).status_code == 204  # wanted by a service that may not run yet
     nobody = envelope(id="2", **rest, **{"worker-type": "nobody"})
     assert service.push(nobody).status_code == 204
     [letter] = service.letters()
@@ -161,6 +166,21 @@ def test_a_subscription_that_is_not_received_here_is_not_acknowledged(service):
     answer = service.push(envelope(subscription="somebody-elses"))
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
     assert "jobs-sub" in answer.json()["detail"]
+
+
+def test_what_another_service_receives_is_not_received_here(service):
+    answer = service.push(envelope(subscription="worker-second"))
+    assert answer.status_code == 404
+
+
+def test_filters_are_made_known_again_while_messages_come(service):
+    key = f"receive:{WORK}:worker-metadata"
+    [before] = service.call(service.holdfast.runtime.records.get(key)).records
+    service.push(envelope())
+    service.pushed._registered -= REGISTER_EVERY
+    service.push(envelope())
+    [after] = service.call(service.holdfast.runtime.records.get(key)).records
+    assert before.version != after.version
 
 
 def test_a_body_that_is_too_large_is_not_read(service):
@@ -235,7 +255,7 @@ def test_believing_everybody_has_to_be_said(tmp_path):
 
 
 def test_while_the_store_is_away_a_push_is_answered_with_503_and_comes_again():
-    server = RedisServer("--appendonly", "yes").start()
+    server = RedisServer("--appendonly", "yes", "--appendfsync", "always").start()
     try:
         with PushService(None, server.url(timeout="1s")) as service:
             assert service.push(envelope()).status_code == 204
