@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.machine.facts import RunFacts
+from holdfast.model.machine.facts import ROUNDING, RunFacts
 
 MAX_ROWS = 128
 """Rows of one INSERT: well below SQLite's limit of parameters for every table here."""
@@ -43,7 +43,7 @@ def quoted(names: Sequence[str], table: str = "") -> str:
 
 def lasts(mono: str) -> str:
     """Whether the lease of a row has not ended at `mono`: the rule of `model/machine/facts.py`."""
-    return f"lease_until > {mono} AND lease_until <= {mono} + lease_ttl"
+    return f"lease_until > {mono} AND lease_until <= {mono} + lease_ttl + {ROUNDING}"
 
 
 def is_live(mono: str) -> str:

@@ -138,10 +138,14 @@ UNREADABLE = (msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupE
 """What a row raises that is not what it was."""
 
 
+ROUNDING = 0.001
+"""Seconds by which a time that was stored and read may differ: SQLite reads 15 digits of it."""
+
+
 def lasts(until: float | None, ttl: float, now: Now) -> bool:
     """Whether a lease has not ended. One that ends later than it can was granted before the host
     was restarted, or by a clock that has since been set back."""
-    return until is not None and now.mono < until <= now.mono + ttl
+    return until is not None and now.mono < until <= now.mono + ttl + ROUNDING
 
 
 class LockFacts(Struct):

@@ -26,6 +26,19 @@ class LeaseTopics(StoreTopics):
         assert await harness.do(a_checkpoint("r1", epoch)) is None
 
     @store_test
+    async def test_a_lease_lasts_from_the_very_moment_of_its_claim(
+        self, harness: StoreHarness
+    ) -> None:
+        """Whatever the fraction of a second, and however a store rounds it."""
+        for moment in (1453.3133587621662, 1488.3133587621662, 2000.1, 123456.78901234567):
+            harness.clock.advance_to(moment)
+            run = f"r{moment:.0f}"
+            epoch = await harness.start(run)
+            assert await harness.do(a_checkpoint(run, epoch)) is None
+            assert await harness.do(Renew([(run, epoch)], TTL)) == []
+            assert await harness.settle(run, epoch, "succeeded") is None
+
+    @store_test
     async def test_a_renewed_lease_lasts_from_the_renewal(self, harness: StoreHarness) -> None:
         epoch = await harness.start("r1")
         for _ in range(3):
