@@ -78,7 +78,7 @@ class Link:
             await ask(wire, "SCRIPT", "LOAD", script.text)
             reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError):
-            raise _close_if_moved(wire, reply)
+            raise self._leave_if_moved(reply)
         return reply
 
     def tell(self, *command: Argument) -> None:
@@ -92,7 +92,16 @@ class Link:
         try:
             return await ask_all(wire, commands)
         except ReplyError as error:
-            raise _close_if_moved(wire, error) from error
+            raise self._leave_if_moved(error) from error
+
+    def _leave_if_moved(self, error: ReplyError) -> ReplyError:
+        """Give up all connections to a server that the store has left: a master that has become a
+        replica refuses writes, but goes on answering reads, with what it knows."""
+        if server.has_moved(error):
+            for wire in self._wires:
+                if wire is not None:
+                    wire.close()
+        return error
 
     # --- connecting ---
 
@@ -139,13 +148,6 @@ def _retrieve_exception(answer: asyncio.Future[Any]) -> None:
     """Look at it, so that nobody complains."""
     if not answer.cancelled():
         answer.exception()
-
-
-def _close_if_moved(wire: Wire, error: ReplyError) -> ReplyError:
-    """Give up a connection to a server that the store has left."""
-    if server.has_moved(error):
-        wire.close()
-    return error
 
 
 class Links:
