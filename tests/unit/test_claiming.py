@@ -46,22 +46,28 @@ def watch(
     return asked
 
 
-def test_the_next_runs_are_claimed_before_the_first_begin() -> None:
+def test_outcomes_and_the_claim_that_fills_their_slots_are_one_batch() -> None:
     async def play() -> None:
-        begun: list[int] = []
-
         async def body() -> None:
-            begun.append(len(asked))
+            pass
 
         pipeline = a_pipeline(body)
         async with Holdfast("memory:", [pipeline], worker=False) as app:
-            handles = await app.submit_many(pipeline, range(6))
-            asked = watch(app)
+            handles = await app.submit_many(pipeline, range(8))
+            batches: list[list[str]] = []
+            apply = app.store.apply
+
+            async def watched(commands: Any) -> Any:
+                batches.append([type(command).__name__ for command in commands])
+                return await apply(commands)
+
+            app.store.apply = watched  # type: ignore[method-assign]
             worker = await _start(app)
             await asyncio.gather(*[handle.result(5) for handle in handles])
             await worker.stop()
-        assert begun[0] == 2
-        assert all(limit == 2 for limit in asked[:3])
+        outcomes = [batch for batch in batches if "Settle" in batch]
+        assert outcomes
+        assert all(batch[-1] == "Claim" for batch in outcomes)
 
     asyncio.run(play())
 

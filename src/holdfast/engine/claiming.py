@@ -23,6 +23,10 @@ from holdfast.model.options import WorkerOptions
 
 log = logging.getLogger("holdfast.worker")
 
+CLAIMS_AT_ONCE = 2
+"""Claims of a lane that are under way at once: while the store is busy with one, the worker begins
+what the other brought."""
+
 Begin = Callable[[Claimed, float], None]
 """Called with a claimed run and the moment until which its lease can be trusted."""
 
@@ -55,8 +59,7 @@ class LaneClaimer:
         self._lane = lane
         self._pipelines = pipelines
         self._poll_interval = options.poll
-        # While the store is busy with one half of the runs, the worker is with the other.
-        self._batch = min(options.batch, (options.concurrency + 1) // 2)
+        self._batch = min(options.batch, -(-options.concurrency // CLAIMS_AT_ONCE))
         self._capacity = capacity
         self._begin = begin
         self._leader = (
@@ -135,14 +138,16 @@ class LaneClaimer:
         while request is not None:
             claimed = await self._receive(request)
             trusted_until = self._runtime.times.trusted_until(request.sent)
-            # The next ones are requested before these begin: the store need not wait for the
-            # worker, nor the worker for the store.
             has_more = self._leader is None and len(claimed) == request.limit
-            request, interventions = self._request() if has_more else None, request.interventions
+            if has_more and self._capacity.free and len(self._claims) < CLAIMS_AT_ONCE:
+                self._start_claim()
             for run in claimed:
                 self._begin(run, trusted_until)
-            if interventions != self._runtime.keeper.interventions:
+            if request.interventions != self._runtime.keeper.interventions:
                 self._runtime.keeper.check_now()  # one of these may have been cancelled meanwhile
+            # Runs that end at once send their outcomes now: the next claim goes with them.
+            await asyncio.sleep(0)
+            request = self._request() if has_more else None
         return claimed is None or len(claimed) > 0
 
     def _request(self) -> _Request | None:
