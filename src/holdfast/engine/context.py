@@ -17,8 +17,8 @@ from holdfast.model.checkpoint import digest
 from holdfast.model.keys import INNER, SEPARATOR, ItemKey
 from holdfast.model.limits import amount, is_text, whole
 from holdfast.model.names import path_part
-from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord
+from holdfast.model.step import Step
 from holdfast.model.usage import Usage
 
 T = TypeVar("T")

@@ -23,9 +23,9 @@ from holdfast.model.checkpoint import Checkpoint, checksum, is_outdated
 from holdfast.model.codec import Codec
 from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.duration import humanise
-from holdfast.model.pipeline import Step
 from holdfast.model.retry import is_retryable
 from holdfast.model.run import StepRecord
+from holdfast.model.step import Step
 
 WAIT_IN_PLACE = 60.0
 """Up to this many seconds a retry is waited for with the lease held; longer ones give the run back

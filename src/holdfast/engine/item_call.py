@@ -17,8 +17,8 @@ from holdfast.model.checkpoint import Checkpoint, digest
 from holdfast.model.codec import codec_for, plain_json
 from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.keys import ItemKey, is_item
-from holdfast.model.pipeline import Step
 from holdfast.model.run import StepRecord, StepStatus
+from holdfast.model.step import Step
 
 if TYPE_CHECKING:
     from holdfast.engine.context import StepContext

@@ -19,8 +19,8 @@ from holdfast.engine.item_call import ItemFunction
 from holdfast.errors import CheckpointsCorrupt, Fix, ItemsFailed, Stop, StoreUnavailable
 from holdfast.model.keys import SEPARATOR, ItemKey
 from holdfast.model.limits import is_text
-from holdfast.model.pipeline import Step
 from holdfast.model.run import ErrorInfo, StepRecord
+from holdfast.model.step import Step
 from holdfast.ports.context import Failure
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from holdfast.model.checkpoint import Checkpoint, step_fingerprint
 from holdfast.model.commands import SaveCheckpoint
 from holdfast.model.duration import humanise
 from holdfast.model.items import Items
-from holdfast.model.pipeline import Condition, Step
 from holdfast.model.run import ErrorInfo, StepRecord, StepStatus
+from holdfast.model.step import Condition, Step
 
 
 class StepCall(DurableCall):

@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from holdfast.model.pipeline import Pipeline, Step
+from holdfast.model.pipeline import Pipeline
+from holdfast.model.step import Step
 
 
 class DeclaredStep(Struct):
