@@ -3,7 +3,7 @@ difference."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
 from holdfast.model.commands import Command, Subject
@@ -20,13 +20,13 @@ class Group(Generic[K]):
         self.kind = kind
         self.commands: list[Any] = []
         self.indexes: list[int] = []
-        self.identities: set[Any] = set()
+        self.identities: set[Hashable] = set()
 
-    def add(self, index: int, command: Command[Any]) -> None:
+    def add(self, index: int, command: Command[Any], identity: Hashable) -> None:
         self.commands.append(command)
         self.indexes.append(index)
-        if command.identity is not None:
-            self.identities.add(command.identity)
+        if identity is not None:
+            self.identities.add(identity)
 
 
 def arrange(commands: Sequence[Command[Any]], kind_of: Callable[[Any], K]) -> list[Group[K]]:
@@ -37,19 +37,17 @@ def arrange(commands: Sequence[Command[Any]], kind_of: Callable[[Any], K]) -> li
     touched: dict[Subject, int] = {}
     barrier = 0
     for index, command in enumerate(commands):
-        kind, subjects = kind_of(command), command.subjects
-        if subjects is None:
-            earliest = barrier = len(groups)
-        else:
-            earliest = max((touched.get(subject, 0) for subject in subjects), default=0)
-            earliest = max(earliest, barrier)
-        at = latest.get(kind, -1)
-        if at < earliest or subjects is None or command.identity in groups[at].identities:
+        kind, subjects, identity = kind_of(command), command.subjects, command.identity
+        at = -1 if subjects is None else latest.get(kind, -1)
+        earliest = barrier
+        for subject in subjects or ():
+            earliest = max(earliest, touched.get(subject, 0))
+        if at < earliest or identity in groups[at].identities:
             at = latest[kind] = len(groups)
             groups.append(Group(kind))
-        groups[at].add(index, command)
-        if subjects is None:
-            barrier = len(groups)
+        groups[at].add(index, command, identity)
         for subject in subjects or ():
             touched[subject] = at
+        if subjects is None:
+            barrier = len(groups)
     return groups

@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from holdfast.engine import lease_losses
 from holdfast.engine.attempt import Attempt
@@ -256,7 +255,6 @@ class Worker:
 
     async def _settle(self, attempt: Attempt, settle: Settle, started: float) -> None:
         seconds = self._runtime.clock.monotonic() - started
-        settle = replace(settle, execution_ms=round(seconds * 1000))
         try:
             settle = await attempt.gate.settle(settle)
         except LeaseLost:

@@ -236,13 +236,15 @@ class _Fields:
         hints, names = get_type_hints(kind), kind.__struct_fields__
         self.all = [(name, RULES[name], NoneType in get_args(hints[name])) for name in names]
         required = [name for name, _, is_optional in self.all if not is_optional]
+        texts = [name for name in names if RULES[name] is is_text]
         self._ids = _getter([name for name in required if RULES[name] is _is_id])
         self._names = _getter([name for name in required if RULES[name] in NAMES])
-        self._texts = _getter([name for name in required if RULES[name] is is_text])
-        together = {name for name in required if RULES[name] in (*NAMES, is_text)}
+        self._texts = _getter([name for name in texts if name in required])
+        self._optional_texts = _getter([name for name in texts if name not in required])
+        together = {*texts, *(name for name in required if RULES[name] in NAMES)}
         defaults = _defaults(kind)
         self._others = [
-            (name, rule, defaults.get(name, _none))
+            (attrgetter(name), rule, defaults.get(name, _none))
             for name, rule, _ in self.all
             if name not in together
         ]
@@ -252,14 +254,15 @@ class _Fields:
             names = "".join(self._names(command))
             if not names.isascii() or len(names) > MAX_NAME or "\0" in names:
                 return False
-            if "" in self._ids(command):
+            if "" in self._ids(command) or not "".join(self._texts(command)).isascii():
                 return False
-            if not "".join(self._texts(command)).isascii():
+            texts = [text for text in self._optional_texts(command) if text is not None]
+            if not "".join(texts).isascii():
                 return False
         except TypeError:  # one of them is no text
             return False
-        for name, rule, default in self._others:
-            value = getattr(command, name)
+        for value_of, rule, default in self._others:
+            value = value_of(command)
             if value is not default and not rule(value):
                 return False
         return True
@@ -270,9 +273,9 @@ _none = object()
 
 def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
     """All of some fields at once."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda command: [getattr(command, name) for name in names]
+    if not names:
+        return lambda _: ()
+    return attrgetter(*names, names[0])  # of a single name it would not make a tuple
 
 
 def _defaults(kind: Any) -> dict[str, Any]:
