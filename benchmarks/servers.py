@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import settings
 from benchmarks.catalogue import Benchmark, Extra, Goal, Subject, Suite, System
 from benchmarks.peers import NODE
-from benchmarks.settings import ASYNCIO, AT_ONCE, DEFAULTS, UVLOOP, tuned
+from benchmarks.settings import ASYNCIO, AT_ONCE, DEFAULTS, UVLOOP, WORKER_DEFAULTS, tuned
 
 
 def _postgres(name: str, module: str, pending: str) -> System:
@@ -57,11 +57,11 @@ THREAD_OR_ASYNC = ("thread", "async")
 DIRECT = ("direct calls, threads", "direct calls, async")
 """DBOS without its queue, which is the faster way to execute steps."""
 NOOP_OURS = (
-    Subject(HOLDFAST, 30_000, 10_000, (DEFAULTS,)),
-    Subject(LOGGING, 30_000, 10_000, (f"{DEFAULTS}, log level INFO",)),
+    Subject(HOLDFAST, 30_000, 10_000, (WORKER_DEFAULTS,)),
+    Subject(LOGGING, 30_000, 10_000, (f"{WORKER_DEFAULTS}, log level INFO",)),
     tuned(TUNED, 30_000, 10_000, 256, 1024),
 )
-FIVE_OURS = (Subject(HOLDFAST, 8_000, 3_000, (DEFAULTS,)), tuned(TUNED, 8_000, 3_000, 256))
+FIVE_OURS = (Subject(HOLDFAST, 8_000, 3_000, (WORKER_DEFAULTS,)), tuned(TUNED, 8_000, 3_000, 256))
 P50_OURS = (Subject(HOLDFAST, 300, 100, (DEFAULTS,)), tuned(TUNED, 300, 100, AT_ONCE))
 
 NOOP_REDIS = (
@@ -125,7 +125,7 @@ LOCK_64 = (
 
 
 def _same(
-    subjects: tuple[Subject, ...], count: int, quick: int, ours: str = DEFAULTS
+    subjects: tuple[Subject, ...], count: int, quick: int, ours: str = WORKER_DEFAULTS
 ) -> tuple[Subject, ...]:
     """The same systems, each with as much to do as the others, holdfast with its defaults."""
     ways = {HOLDFAST: (ours,), TASKIQ: STREAM_OR_LIST}

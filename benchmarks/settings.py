@@ -1,9 +1,10 @@
 """The settings that holdfast is measured with: its defaults, which goals are judged by, and tuned
 ones, which are rows of their own. Each row says how many runs at once and which event loop.
 
-Default means what `pip install holdfast` and `holdfast worker` give: no uvloop, which is an extra.
-Only the log level is not the default, since the peers don't log their jobs either; what holdfast's
-default level costs is a row of its own."""
+Default means what `pip install holdfast` gives, and `holdfast[redis]` or `holdfast[postgres]` on
+the servers: these bring uvloop, which `holdfast worker` uses where it is installed. A program of a
+user's own runs on asyncio's event loop. Only the log level is not the default, since the peers
+don't log their jobs either; what holdfast's default level costs is a row of its own."""
 
 from __future__ import annotations
 
@@ -16,6 +17,9 @@ AT_ONCE = WorkerOptions().concurrency
 ASYNCIO = "asyncio"
 UVLOOP = "uvloop"
 DEFAULTS = f"{AT_ONCE} at once, {ASYNCIO}"
+"""In a program of a user's own."""
+WORKER_DEFAULTS = f"{AT_ONCE} at once, {UVLOOP}"
+"""`holdfast worker`, as it is installed for a server."""
 QUIET = {"HOLDFAST_LOG_LEVEL": "warning"}
 
 
@@ -30,7 +34,7 @@ def logging(module: str, **options: Any) -> System:
 
 
 def on_uvloop(module: str, **options: Any) -> System:
-    """holdfast tuned: `pip install holdfast[fast]`."""
+    """holdfast tuned: all on uvloop, with more runs at once where the row says so."""
     return System(TUNED, module, options={**options, "uvloop": True, "variables": QUIET})
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.catalogue import HOLDFAST, LOGGING, OWN, TUNED
 from benchmarks.judge import find
-from benchmarks.settings import DEFAULTS
+from benchmarks.settings import WORKER_DEFAULTS
 
 Row = dict[str, Any]
 
@@ -60,7 +60,7 @@ def section(rows: list[Row]) -> str:
     machine = rows[0]["machine"]
     warnings = re.findall(r"(?:QUICK|BUSY): [^,]+", machine)
     where = "; ".join([", ".join(machine.split(", ")[:2]), *warnings])
-    text = textwrap.fill(PARAGRAPH.format(defaults=DEFAULTS, where=where), 100)
+    text = textwrap.fill(PARAGRAPH.format(defaults=WORKER_DEFAULTS, where=where), 100)
     return f"{text}\n{LINK}\n\n{table(rows)}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from typing import Any
 
@@ -59,25 +57,15 @@ async def pickup(count: int) -> dict[str, float]:
         return await jobs.pickups(count, lambda submitted: app.submit(noop, submitted))
 
 
-WITHOUT_UVLOOP = """
-import runpy, sys
-sys.modules["uvloop"] = None
-runpy.run_module("holdfast", run_name="__main__", alter_sys=True)
-"""
-"""`python -m holdfast` where uvloop is not installed: the command uses it wherever it is."""
-
-
 def work(_: int) -> None:
-    """`holdfast worker` as its users start it; tuned, with `--concurrency` and on uvloop."""
+    """`holdfast worker` as its users start it; tuned, with `--concurrency`."""
+    import uvloop  # noqa: F401  # it comes with the servers' extras; rows say that it is used
+
     arguments = ["--store", jobs.STORE, "--app", "benchmarks.systems.holdfast_servers:pipelines"]
     arguments += ["worker"]
     if jobs.CONCURRENCY:
         arguments += ["--concurrency", str(jobs.CONCURRENCY)]
-    if jobs.UVLOOP:
-        import uvloop  # noqa: F401  # without it the row would be another one than it says
-
-        jobs.become("holdfast", *arguments)
-    os.execv(sys.executable, [sys.executable, "-c", WITHOUT_UVLOOP, *arguments])
+    jobs.become("holdfast", *arguments)
 
 
 async def five_p50(count: int) -> dict[str, float]:

@@ -262,7 +262,8 @@ class Session:
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine, on uvloop where it is installed (`pip install holdfast[fast]`)."""
+    """Run a command's coroutine, on uvloop where it is installed: the extras of the servers have
+    it, and `fast`."""
     import asyncio
 
     try:
