@@ -174,7 +174,7 @@ class Holdfast:
             options.clock,
             options.lease,
             threaded=options.threads,
-            blobs_place=options.blobs_url or "blobs:",
+            blobs_url=options.blobs_url or "blobs:",
             provided=self._providers,
             on_execute=options.on_execute,
             meter=meter,

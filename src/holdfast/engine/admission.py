@@ -1,4 +1,4 @@
-"""Quotas at the door: whether a tenant may submit more, decided before anything is accepted.
+"""Admission by quota: whether a tenant may submit more, decided before anything is accepted.
 
 What a tenant has used is one record, replaced by comparing versions: the counts are right across
 processes. Submissions of one process that arrive while the record is being replaced are decided
@@ -44,7 +44,7 @@ class Admission:
         self._store = store
         self._records = records
         self._tenants = tenants
-        self._doors: dict[str, _Door] = {}
+        self._used: dict[str, _Usage] = {}
 
     async def admit(self, tenant: str, runs: Sequence[str]) -> Collection[str]:
         """Count these runs, which are about to be submitted; the answer is those that count. Raises
@@ -59,17 +59,17 @@ class Admission:
             )
         if not _has_quotas(known.quotas):
             return ()
-        await self._door(tenant).admit(known, runs)
+        await self._usage_of(tenant).admit(known, runs)
         return frozenset(runs)
 
     def answered(self, tenant: str, run: str, *, is_new: bool) -> None:
         """The store has answered for a run that was counted. One that is not new counts no more."""
-        self._door(tenant).note(run, is_new)
+        self._usage_of(tenant).note(run, is_new)
 
-    def _door(self, tenant: str) -> _Door:
-        if tenant not in self._doors:
-            self._doors[tenant] = _Door(self._store, self._records)
-        return self._doors[tenant]
+    def _usage_of(self, tenant: str) -> _Usage:
+        if tenant not in self._used:
+            self._used[tenant] = _Usage(self._store, self._records)
+        return self._used[tenant]
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class _Request:
     answer: asyncio.Future[None]
 
 
-class _Door:
+class _Usage:
     """The record of one tenant."""
 
     def __init__(self, store: Store, records: Records) -> None:

@@ -26,8 +26,8 @@ MOST = 10_000
 @dataclass(slots=True)
 class _Answer(Generic[T]):
     value: T
-    asked: float
-    is_asked_again: bool = False
+    loaded_at: float
+    is_loading: bool = False
 
 
 class Cached(Generic[T]):
@@ -41,15 +41,15 @@ class Cached(Generic[T]):
     async def get(self, key: str) -> T:
         now = self._clock.monotonic()
         old = self._answers.get(key)
-        if old is not None and now - old.asked < (OLDEST if old.is_asked_again else FRESH):
+        if old is not None and now - old.loaded_at < (OLDEST if old.is_loading else FRESH):
             return old.value
         if old is not None:
-            old.is_asked_again = True
+            old.is_loading = True
         try:
             value = await self._load(key)
         except BaseException:
             if old is not None:
-                old.is_asked_again = False
+                old.is_loading = False
             raise
         self._keep(key, _Answer(value, now))
         return value

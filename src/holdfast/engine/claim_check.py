@@ -22,11 +22,11 @@ _KEY = re.compile(rf"{FOLDER}/([0-9a-f]{{64}})")
 
 
 class ClaimChecks:
-    """`place` is the URL of the blob store, by which others find a body."""
+    """`store_url` is the URL of the blob store, by which others find a body."""
 
-    def __init__(self, blobs: BlobStore | None, place: str = "blobs:") -> None:
+    def __init__(self, blobs: BlobStore | None, store_url: str = "blobs:") -> None:
         self._blobs = blobs
-        self._prefix = place if place.endswith((":", "/")) else f"{place}/"
+        self._prefix = store_url if store_url.endswith((":", "/")) else f"{store_url}/"
 
     async def check_in(self, message: Message) -> Message:
         """The message with a reference in place of its body; unchanged without a blob store."""

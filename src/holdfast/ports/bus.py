@@ -1,4 +1,4 @@
-"""The bus: messages from and to other systems. A doorbell, never the truth."""
+"""The bus: messages from and to other systems. It notifies; the store is the truth."""
 
 from __future__ import annotations
 

@@ -87,9 +87,9 @@ def command(
       holdfast transcribe *.mp4 -o transcripts
       holdfast transcribe https://example.org/talk.mp3 --transcriber gemini --language de
     """
-    wishes = {"transcriber": transcriber, "language": language}
+    overrides = {"transcriber": transcriber, "language": language}
     tenant = tenant or session.loaded.settings.tenant
-    return wait_for(_transcribe(session, recordings, Path(output), tenant, wishes, fresh))
+    return wait_for(_transcribe(session, recordings, Path(output), tenant, overrides, fresh))
 
 
 async def _transcribe(
@@ -97,7 +97,7 @@ async def _transcribe(
     recordings: tuple[str, ...],
     folder: Path,
     tenant: str,
-    wishes: dict[str, Any],
+    overrides: dict[str, Any],
     fresh: bool,
 ) -> int:
     from holdfast.cli.logs import set_up
@@ -105,16 +105,16 @@ async def _transcribe(
 
     loaded = session.loaded
     set_up(loaded.settings.log, level="warning" if loaded.is_default("log.level") else None)
-    jobs = {name: _job(name, wishes) for name in recordings}
+    jobs = {name: _job(name, overrides) for name in recordings}
     app = _app(session)
     async with StopSignal(app) as stop:
         try:
             await app.open()
-            places = folders(jobs, folder)
+            paths = folders(jobs, folder)
             for name, job in jobs.items():
-                place = places[name]
+                path = paths[name]
                 stages = Stages(session, app, stop, tenant, fresh)
-                if not await stages.run(name, job, place):
+                if not await stages.run(name, job, path):
                     session.out.note("\nholdfast: what is done is kept; the same command goes on")
                     return stop.code
         finally:
@@ -128,14 +128,14 @@ def folders(recordings: Collection[str], folder: Path) -> dict[str, Path]:
     if len(recordings) == 1:
         return dict.fromkeys(recordings, folder)
     stems = Counter(_file_name(name).stem for name in recordings)
-    places: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for name in recordings:
         file = _file_name(name)
         wanted = file.stem if stems[file.stem] == 1 else file.name
         numbered = (f"{file.stem}-{number}" for number in count(2))
-        taken = set(places.values())
-        places[name] = next(p for n in chain([wanted], numbered) if (p := folder / n) not in taken)
-    return places
+        taken = set(paths.values())
+        paths[name] = next(p for n in chain([wanted], numbered) if (p := folder / n) not in taken)
+    return paths
 
 
 def _file_name(recording: str) -> Path:
@@ -172,24 +172,24 @@ def replace_folder(sources: Any) -> Any:
     return replace(sources, folder="/")
 
 
-def _job(name: str, wishes: dict[str, Any]) -> TranscriptionJob:
-    """The same recording with the same wishes is the same job."""
+def _job(name: str, overrides: dict[str, Any]) -> TranscriptionJob:
+    """The same recording with the same options is the same job."""
     from hashlib import file_digest, sha256
 
     from holdfast.apps.transcription.model.job import TranscriptionJob
     from holdfast.errors import InvalidInput
 
-    made_of = [name, str(wishes)]
+    made_of = [name, str(overrides)]
     media = {"url": name}
     if "://" not in name:
         path = Path(name).resolve()
         if not path.is_file():
             raise InvalidInput(f"there is no file {name}")
         with path.open("rb") as file:
-            made_of = [str(path), str(wishes), file_digest(file, "sha256").hexdigest()]
+            made_of = [str(path), str(overrides), file_digest(file, "sha256").hexdigest()]
         media = {"path": str(path)}
     id = f"job_{sha256(chr(0).join(made_of).encode()).hexdigest()[:32]}"
-    given = {key: value for key, value in wishes.items() if value}
+    given = {key: value for key, value in overrides.items() if value}
     return TranscriptionJob.model_validate({"id": id, "media": media, **given})
 
 

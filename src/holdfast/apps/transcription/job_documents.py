@@ -81,8 +81,8 @@ def _job(snapshot: RunSnapshot, id: str, status: str) -> dict[str, Any]:
         "createdAt": _moment(run.created),
         "updatedAt": updated,
     }
-    if status == "MetadataReady" and (found := _metadata(snapshot)) is not None:
-        job |= {"metadata": found, "metadataFetchedAt": updated}
+    if status == "MetadataReady" and (metadata := _metadata(snapshot)) is not None:
+        job |= {"metadata": metadata, "metadataFetchedAt": updated}
     elif status == "Processing":
         job["processingStartedAt"] = _moment(run.started or run.created)
     elif status == "Completed":

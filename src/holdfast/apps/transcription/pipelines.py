@@ -60,10 +60,10 @@ def details(job: TranscriptionJob, ctx: BlockingContext) -> MediaMetadata:
     sources = ctx.use(MediaSources)
     video, key = video_id(job.media.url), os.environ.get(KEY, "")
     if video is not None and key:
-        found = youtube.details(video, key, api=sources.youtube_api)
+        details = youtube.details(video, key, api=sources.youtube_api)
     else:
-        found = _probed(job, sources, ctx)
-    return MediaMetadata.model_validate({**_known(job), **found})
+        details = _probed(job, sources, ctx)
+    return MediaMetadata.model_validate({**_known(job), **details})
 
 
 def _probed(job: TranscriptionJob, sources: MediaSources, ctx: BlockingContext) -> dict[str, Any]:
@@ -130,8 +130,8 @@ async def speech(job: TranscriptionJob, segments: AudioSegments, ctx: Context) -
 
     async def understand(segment: AudioSegment, ctx: Context) -> SegmentText:
         samples = await ctx.read(segment.artifact)
-        asked = Speech(samples, segment.start, job.spoken_language, hints)
-        return SegmentText(segment.number, await transcriber.transcribe(asked, ctx))
+        speech = Speech(samples, segment.start, job.spoken_language, hints)
+        return SegmentText(segment.number, await transcriber.transcribe(speech, ctx))
 
     return await ctx.map(
         understand,

@@ -23,7 +23,7 @@ def _distance(first: Sequence[str], second: Sequence[str]) -> int:
     row = list(range(len(second) + 1))
     for number, word in enumerate(first, 1):
         previous, row[0] = row[0], number
-        for place, other in enumerate(second, 1):
+        for column, other in enumerate(second, 1):
             changed = previous + (word != other)
-            previous, row[place] = row[place], min(changed, row[place] + 1, row[place - 1] + 1)
+            previous, row[column] = row[column], min(changed, row[column] + 1, row[column - 1] + 1)
     return row[-1]

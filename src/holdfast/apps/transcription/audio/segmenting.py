@@ -100,8 +100,8 @@ class Segmenter:
         """The rest begins the next segment: somebody is still speaking."""
         last = round(QUIETEST_IN_LAST / WINDOW_SECONDS)
         first = max(1, len(self._windows) - last)
-        place = min(range(first, len(self._windows)), key=lambda n: self._windows[n][1])
-        return self._taken(place)
+        quietest = min(range(first, len(self._windows)), key=lambda n: self._windows[n][1])
+        return self._taken(quietest)
 
     def _taken(self, length: int) -> Piece:
         start = (self._position - len(self._windows)) * WINDOW_SECONDS

@@ -52,8 +52,8 @@ class Target(Struct, frozen=True):
 
 
 def resolve(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
 def check_url(url: str, allowed: tuple[str, ...] = (), resolver: Resolve = resolve) -> Target:
