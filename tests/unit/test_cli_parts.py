@@ -43,6 +43,9 @@ from holdfast.services.views import RunSummary
         ([':={"a": {}}', "a.b=x"], {"a": {"b": "x"}}),
         (["url=http://x?a:=b"], {"url": "http://x?a:=b"}),
         (["name=grüße 🎉"], {"name": "grüße 🎉"}),
+        (["5"], 5),
+        (['"a=b"'], "a=b"),
+        (["null"], None),
     ],
 )
 def test_input_is_assigned_by_name(words, value):

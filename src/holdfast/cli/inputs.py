@@ -1,5 +1,5 @@
 """A run's input from the command line: `name=text`, `name:=json`, dotted paths; for all of it
-a JSON object or list, `=text` or `:=json`, or a file."""
+JSON, `=text`, or a file."""
 
 from __future__ import annotations
 
@@ -55,15 +55,18 @@ def _assigned(value: Any, assignment: str) -> Any:
 
 def _parsed(assignment: str) -> tuple[str, Any]:
     """`a.b=text` gives text, `a.b:=json` gives what the JSON says; without a name it is the whole
-    input, and so is a JSON object or list."""
-    if assignment.lstrip().startswith(("{", "[")):
+    input, and so is JSON alone."""
+    if assignment.lstrip().startswith(("{", "[", '"')):
         return "", _json(assignment, f"--input {assignment}")
     name, equals, text = assignment.partition("=")
     if not equals:
-        raise InvalidInput(
-            f"--input {assignment!r} is not understood: write name=text or name:=json; for all of "
-            "it a JSON object or list, =text or :=json"
-        )
+        try:
+            return "", json.loads(assignment)
+        except ValueError:
+            raise InvalidInput(
+                f"--input {assignment!r} is not understood: write name=text or name:=json; for "
+                "all of it JSON, or =text"
+            ) from None
     if name.endswith(":"):
         return name[:-1], _json(text, f"--input {assignment}")
     return name, text

@@ -54,8 +54,7 @@ class RunRequest(Struct, frozen=True):
     "-i",
     multiple=True,
     metavar="NAME=TEXT",
-    help="Also NAME:=JSON, dotted paths; a JSON object or list, =TEXT or :=JSON is the whole "
-    "input. Repeatable.",
+    help="Also NAME:=JSON, dotted paths; JSON or =TEXT alone is the whole input. Repeatable.",
 )
 @click.option(
     "--input-file", metavar="FILE", help="A JSON file with the input; - is standard input."

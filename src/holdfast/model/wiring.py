@@ -73,16 +73,14 @@ class Wiring:
 
 def _unknown_parameter(pipeline: Pipeline[Any], step: str, parameter: str) -> str:
     close = get_close_matches(parameter, pipeline.steps, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = f"; did you mean {close[0]!r}?" if close else "."
     declared = ", ".join(pipeline.steps) or "none yet"
     return (
         f"step {step!r} of pipeline {pipeline.name!r} asks for {parameter!r}, which is neither the "
-        "input "
-        f"({pipeline.input.name}) nor a step declared above it (declared: {declared}){hint} Steps "
-        "are declared "
-        "before they are used, so that no cycle can be written: move the step it needs above it, "
-        "or merge "
-        "two steps that need each other."
+        f"input nor a step declared above it (declared: {declared}){hint} The input is the "
+        f"parameter that is called {' or '.join(INPUT_NAMES)}, or has the type of "
+        "Pipeline(…, input=…). Steps are declared before they are used, so that no cycle can be "
+        "written: move the step it needs above it, or merge two steps that need each other."
     )
 
 
