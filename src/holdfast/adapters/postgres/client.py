@@ -119,7 +119,7 @@ class Client:
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
         try:
-            answer = await self._call(changes.envelope(units), wake)
+            answer = await self._call(changes.envelope(loaded, units), wake)
         except ServerError as error:
             if error.sqlstate != UNIQUE_VIOLATION:
                 raise

@@ -167,7 +167,11 @@ class _InTransaction:
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
-        envelope = changes.envelope(units) | {"wait": "0", "wall": self._wall, "mono": self._mono}
+        envelope = changes.envelope(loaded, units) | {
+            "wait": "0",
+            "wall": self._wall,
+            "mono": self._mono,
+        }
         answer = await self._value("apply", batch.sealed(envelope).decode())
         return msgspec.json.decode(batch.unpack(answer)[0], type=list[bool])
 

@@ -3,57 +3,77 @@
 --
 -- Most claims of an idle system find nothing. They write nothing, too, so that their commit costs
 -- nothing. Runs that somebody else has locked are passed over.
-CREATE FUNCTION claim(given jsonb, wall double precision, mono double precision) RETURNS text
+CREATE FUNCTION claim(given jsonb, wall double precision, mono double precision,
+                      OUT claimed json)
 LANGUAGE plpgsql AS $$
 DECLARE
     is_due boolean;
     is_fifo boolean;
+    reserved boolean;
     chosen tid[];
-    sizes bigint[];
-    total numeric;
+    by_worker text := given->>'worker';
+    ttl double precision := (given->>'ttl')::double precision;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
            EXISTS (SELECT FROM lanes WHERE name = given->>'lane' AND "order" = 'fifo')
     INTO is_due, is_fifo;
-    IF is_due THEN
-        PERFORM end_delays(mono);
+    IF is_due THEN  -- from now on these are found by the index of those that are ready
+        UPDATE open_runs SET due = NULL, available = NULL WHERE id IN (
+            SELECT id FROM open_runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
+            FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
-    IF is_fifo THEN
-        SELECT array_agg(tid), array_agg(size), sum(size) INTO chosen, sizes, total
-        FROM fifo_head(given, mono);
-    ELSE
-        SELECT array_agg(tid), array_agg(size), sum(size) INTO chosen, sizes, total
-        FROM take_turns(given);
-    END IF;
+    SELECT array_agg(tid) INTO chosen FROM (
+        SELECT tid, row_number() OVER so_far AS n, sum(size) OVER so_far AS total FROM (
+            SELECT * FROM fifo_head(given, mono) WHERE is_fifo
+            UNION ALL
+            SELECT * FROM take_turns(given) WHERE NOT is_fifo) AS next
+        WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)) AS counted
+    WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
     IF chosen IS NULL THEN
-        RETURN '[]';
+        RETURN;
     END IF;
-    WHILE total > (given->>'max_bytes')::numeric AND cardinality(chosen) > 1 LOOP
-        total := total - sizes[cardinality(chosen)];
-        chosen := chosen[: cardinality(chosen) - 1];
-    END LOOP;
-    RETURN lease(chosen, given, wall, mono);
+    reserved := reserve_positions();
+    WITH leased AS (
+        UPDATE open_runs r
+        SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
+            lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall),
+            reason = NULL, events = r.events + 1
+        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
+        RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
+                  r.progress, r.events
+    ), event AS (
+        INSERT INTO events (run, seq, type, at, data)
+        SELECT id, events, 'run.started', wall, '{"attempt":' || attempts || ',"worker":'
+               || to_json(by_worker) || ',"epoch":' || epoch || '}'
+        FROM leased ORDER BY n
+    )
+    SELECT json_agg(json_build_array(
+        id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
+        epoch > 1 OR inherits, fingerprint) ORDER BY n)
+    INTO claimed
+    FROM leased l, LATERAL (
+        SELECT q.input, q.inherits, q.fingerprint FROM requests q
+        WHERE q.id = l.id OFFSET 0) AS request;
 END $$;
 
 -- The runs of a parallel lane that are to be claimed, locked, in their order: tenants in turn,
--- those with the fewest running runs of the lane first.
+-- those with the fewest running runs of the lane first, if there is more than one.
 CREATE FUNCTION take_turns(given jsonb) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    most bigint := least((given->>'limit')::bigint, (given->>'examined')::bigint);
+    most bigint := (given->>'limit')::bigint;
     turns text[] := waiting_tenants(given);
-    has_limits boolean := EXISTS (SELECT FROM tenants);
+    is_shared boolean := cardinality(turns) > 1;
 BEGIN
-    IF cardinality(turns) = 1 AND NOT has_limits THEN  -- nobody to share with
-        RETURN QUERY SELECT * FROM first_of(given, turns[1], most);
-        RETURN;
-    END IF;
     RETURN QUERY
     WITH tenant AS MATERIALIZED (
-        SELECT t.name, t.turn, CASE WHEN has_limits THEN room(t.name) END AS room,
-               (SELECT count(*) FROM open_runs o
-                WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
-               ) AS running
+        SELECT t.name, t.turn,
+               CASE WHEN EXISTS (SELECT FROM tenants l WHERE l.tenant = t.name)
+                    THEN room(t.name) END AS room,
+               CASE WHEN is_shared THEN (
+                   SELECT count(*) FROM open_runs o
+                   WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
+               ) END AS running
         FROM unnest(turns) WITH ORDINALITY AS t (name, turn)
     ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
         SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0 ORDER BY t.running, t.turn LIMIT most
@@ -117,49 +137,6 @@ BEGIN
     END IF;
     RETURN greatest(0, most - (SELECT count(*) FROM open_runs o
                                WHERE o.tenant = of_tenant AND o.state = 'running'));
-END $$;
-
--- Give these rows, which are queued and locked, to the worker of a claim.
-CREATE FUNCTION lease(chosen tid[], given jsonb, wall double precision, mono double precision)
-RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    reserved boolean := reserve_positions();
-    by_worker text := given->>'worker';
-    ttl double precision := (given->>'ttl')::double precision;
-    answer text;
-BEGIN
-    WITH leased AS (
-        UPDATE open_runs r
-        SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
-            lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall),
-            reason = NULL, events = r.events + 1
-        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
-        RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
-                  r.progress, r.events
-    ), event AS (
-        INSERT INTO events (run, seq, type, at, data)
-        SELECT id, events, 'run.started', wall, '{"attempt":' || attempts || ',"worker":'
-               || (given->>'worker_as_json') || ',"epoch":' || epoch || '}'
-        FROM leased ORDER BY n
-    )
-    SELECT json_agg(json_build_array(
-        id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
-        epoch > 1 OR inherits, fingerprint) ORDER BY n)
-    INTO answer
-    FROM leased l, LATERAL (
-        SELECT q.input, q.inherits, q.fingerprint FROM requests q
-        WHERE q.id = l.id OFFSET 0) AS request;
-    RETURN answer;
-END $$;
-
--- Delays that are over: from now on these runs are found by the index of those that are ready.
-CREATE FUNCTION end_delays(mono double precision) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE open_runs SET due = NULL, available = NULL WHERE id IN (
-        SELECT id FROM open_runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
-        FOR NO KEY UPDATE SKIP LOCKED);
 END $$;
 
 -- The only run that the leader of a fifo lane may claim now, if there is one. The row of the lane's

@@ -2,7 +2,9 @@
 --
 -- `batch` is an object:
 --   parts      [[kind, payload, …], …] in the order in which they take effect
---   runs, locks, letters, records   names of what the parts change;  lanes  those they submit to
+--   lanes      names of lanes that the parts submit to
+--   runs       ids of runs that they change
+--   names      of the locks, dead letters and records that they change or rest on
 --   notify     what is said to other processes, if they are to be woken
 --   wall, mono the present, only from tests that move it; otherwise it is the server's clock
 --   wait       how long to wait for somebody else's row, in milliseconds
@@ -24,7 +26,7 @@ DECLARE
     part jsonb;
     setting text;
     locked boolean;
-    answer text;
+    answer json;
     answers text[] := '{}';
 BEGIN
     setting := set_config('lock_timeout', batch->>'wait', true);
@@ -36,22 +38,18 @@ BEGIN
     wall := coalesce((batch->>'wall')::double precision, extract(epoch FROM clock_timestamp()));
     mono := coalesce((batch->>'mono')::double precision, wall);
     FOR part IN SELECT jsonb_array_elements(batch->'parts') LOOP
-        CASE part->>0
-            WHEN 'submit' THEN answer := submit(part->1, wall, mono);
-            WHEN 'claim' THEN answer := claim(part->1, wall, mono);
-            WHEN 'renew' THEN answer := renew(part->1, (part->>2)::double precision, mono);
-            WHEN 'save_checkpoints' THEN answer := save_checkpoints(part->1, wall, mono);
-            WHEN 'save_progress' THEN answer := save_progress(part->1, mono);
+        answer := CASE part->>0
+            WHEN 'submit' THEN to_json(submit(part->1, wall, mono))
+            WHEN 'claim' THEN claim(part->1, wall, mono)
+            WHEN 'renew' THEN to_json(renew(part->1, (part->>2)::double precision, mono))
+            WHEN 'save_checkpoints' THEN to_json(save_checkpoints(part->1, wall, mono))
+            WHEN 'save_progress' THEN to_json(save_progress(part->1, mono))
             WHEN 'append_logs' THEN
-                answer := append_logs(part->1, (part->>2)::bigint, wall, mono);
-            WHEN 'succeed' THEN answer := succeed(part->1, wall, mono);
-            WHEN 'acquire' THEN answer := acquire(part->1, wall, mono);
-            WHEN 'renew_locks' THEN
-                answer := renew_locks(part->1, (part->>2)::double precision, mono);
-            WHEN 'release' THEN answer := release(part->1, mono);
-            WHEN 'decisions' THEN answer := write_decisions(part->1, wall, mono);
-        END CASE;
-        answers := answers || answer;
+                to_json(append_logs(part->1, (part->>2)::bigint, wall, mono))
+            WHEN 'succeed' THEN to_json(succeed(part->1, wall, mono))
+            WHEN 'decisions' THEN to_json(write_decisions(part->1, wall, mono))
+        END;
+        answers := answers || coalesce(answer::text, '[]');
     END LOOP;
     IF batch ? 'notify' THEN
         PERFORM pg_notify(channel(), batch->>'notify');
@@ -66,8 +64,8 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
 $$;
 
 -- Lock everything that a batch names before it does anything, in one order for everybody: lanes,
--- runs, locks, letters, records, each by name. Whoever has one of these waits only for later ones,
--- so nobody ever waits in a circle. Whatever a claim finds, it takes only if nobody else has it.
+-- runs, then what else has a name. Whoever has one of these waits only for later ones, so nobody
+-- ever waits in a circle. Whatever a claim finds, it takes only if nobody else has it.
 CREATE FUNCTION lock_rows(batch jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -79,31 +77,11 @@ BEGIN
         PERFORM FROM open_runs WHERE id = ANY (names(batch->'runs'))
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
-    IF batch ? 'locks' THEN
-        -- A lock that nobody has held yet has no row, and two might make it at once: whoever comes
-        -- second would look at the other's lease with a time from before it was granted. So the
-        -- name is locked instead.
-        PERFORM pg_advisory_xact_lock('locks'::regclass::oid::int, missing.hash) FROM (
-            SELECT DISTINCT hashtext(given.name) AS hash
-            FROM jsonb_array_elements_text(batch->'locks') AS given (name)
-            WHERE NOT EXISTS (SELECT FROM locks k WHERE k.name = given.name)
-            ORDER BY hash) missing;
-        PERFORM FROM locks WHERE name = ANY (names(batch->'locks'))
-        ORDER BY name FOR NO KEY UPDATE;
-    END IF;
-    IF batch ? 'letters' THEN
-        PERFORM FROM dead_letters WHERE id = ANY (names(batch->'letters'))
-        ORDER BY id FOR NO KEY UPDATE;
-    END IF;
-    IF batch ? 'records' THEN
-        -- A record that is not there yet has no row to lock, and two might make it: the names are
-        -- locked as well.
-        PERFORM pg_advisory_xact_lock('records'::regclass::oid::int, name.hash) FROM (
-            SELECT DISTINCT hashtext(key) AS hash
-            FROM jsonb_array_elements_text(batch->'records') AS given (key)
-            ORDER BY hash) name;
-        PERFORM FROM records WHERE key = ANY (names(batch->'records'))
-        ORDER BY key FOR NO KEY UPDATE;
+    IF batch ? 'names' THEN
+        -- What is not there yet has no row to lock, and two might make it at once.
+        PERFORM pg_advisory_xact_lock('locks'::regclass::oid::int, hash) FROM (
+            SELECT DISTINCT hashtext(name) AS hash FROM unnest(names(batch->'names')) AS name
+            ORDER BY hash) AS ordered;
     END IF;
     RETURN true;
 END $$;
