@@ -68,7 +68,7 @@ BEGIN
     RETURN QUERY
     WITH tenant AS MATERIALIZED (
         SELECT t.name, t.turn,
-               CASE WHEN EXISTS (SELECT FROM tenants l WHERE l.tenant = t.name)
+               CASE WHEN (SELECT true FROM tenants l WHERE l.tenant = t.name)
                     THEN room(t.name) END AS room,
                CASE WHEN is_shared THEN (
                    SELECT count(*) FROM open_runs o
@@ -144,20 +144,18 @@ END $$;
 CREATE FUNCTION fifo_head(given jsonb, mono double precision) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    head open_runs;
+    of_lane text := given->>'lane';
 BEGIN
-    IF NOT EXISTS (SELECT FROM locks
-                   WHERE name = 'lane:' || (given->>'lane') AND token = given->>'token'
-                     AND epoch = (given->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
-       OR EXISTS (SELECT FROM open_runs o
-                  WHERE o.lane = given->>'lane' AND (o.state = 'running' OR o.holds_lane)) THEN
-        RETURN;
-    END IF;
-    SELECT o.* INTO head FROM open_runs o WHERE o.lane = given->>'lane' AND o.state = 'queued'
-    ORDER BY o.seq LIMIT 1;
-    IF head.due IS NULL AND given->'pipelines' ? head.pipeline
-       AND (given->>'limit')::bigint > 0 AND coalesce(room(head.tenant), 1) > 0 THEN
-        RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
-        WHERE o.id = head.id AND o.state = 'queued' FOR NO KEY UPDATE SKIP LOCKED;
-    END IF;
+    RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
+    WHERE EXISTS (
+        SELECT FROM locks WHERE name = 'lane:' || of_lane AND token = given->>'token'
+        AND epoch = (given->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
+      AND NOT EXISTS (
+        SELECT FROM open_runs b WHERE b.lane = of_lane AND (b.state = 'running' OR b.holds_lane))
+      AND o.id = (
+        SELECT h.id FROM open_runs h WHERE h.lane = of_lane AND h.state = 'queued'
+        ORDER BY h.seq LIMIT 1)
+      AND o.state = 'queued' AND o.due IS NULL AND given->'pipelines' ? o.pipeline
+      AND coalesce(room(o.tenant), 1) > 0
+    LIMIT (given->>'limit')::bigint FOR NO KEY UPDATE SKIP LOCKED;
 END $$;
