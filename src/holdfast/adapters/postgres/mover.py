@@ -1,4 +1,4 @@
-"""Moving what is in a schema: rows are read in pages and written with COPY, one transaction a page.
+"""Moving what is in a schema: rows are read and written in pages, one transaction a page.
 
 The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held
 store is refused by the server itself, and a store that is not held pays nothing for it. Creating a
@@ -23,7 +23,7 @@ from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
 from holdfast.adapters.postgres import batch, changes, database, facts, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.connection import ServerError
-from holdfast.adapters.postgres.rows import ADOPT, export, export_runs, one_row, rows
+from holdfast.adapters.postgres.rows import adopt, export, one_row, rows
 from holdfast.adapters.postgres.text import seal_text
 from holdfast.errors import HoldfastError
 from holdfast.model.clock import Clock, SystemClock
@@ -121,14 +121,11 @@ class PostgresMover:
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         async with self._transaction() as cursor:
-            mono = await self._mono(cursor)
-            if kind == "runs":
-                return await export_runs(cursor, mono, after, limit)
-            return await export(cursor, kind, mono, after, limit)
+            return await export(cursor, kind, await self._mono(cursor), after, limit)
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
         async with self._transaction() as cursor:
-            await ADOPT[kind](cursor, await self._mono(cursor), records)
+            await adopt(cursor, kind, await self._mono(cursor), records)
 
     async def continue_from(self, numbers: Numbers) -> None:
         async with self._transaction() as cursor:

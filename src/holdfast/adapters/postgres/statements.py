@@ -24,8 +24,7 @@ FILTER = (
 
 FILLED_IN = {
     ":open": (  # with its key
-        "(SELECT *, (SELECT q.key FROM :s.requests q WHERE q.id = o.id) AS key "
-        "FROM :s.open_runs o)"
+        "(SELECT *, (SELECT q.key FROM :s.requests q WHERE q.id = o.id) AS key FROM :s.open_runs o)"
     ),
     ":run": f"json_build_array({', '.join(RUN_COLUMNS)})",
     ":letter": (
