@@ -62,15 +62,19 @@ def test_a_store_never_has_more_connections_than_it_said(place):
     asyncio.run(story())
 
 
-def test_what_comes_again_is_prepared_where_that_lasts(place):
+def test_nothing_is_left_in_a_session(place):
+    """Behind a pooler, what was prepared is gone with the next transaction."""
+
     async def story():
         async with place.store(pool="1") as store:
             for number in range(3):
-                await store.apply([a_submit(f"r{number}")])
-                await store.apply([a_submit(f"s{number}"), a_claim()])
+                await store.apply([a_submit(f"r{number}"), a_claim()])
                 await store.run("r0")
-            prepared = await store._home.pool.call(b"SELECT count(*) FROM pg_prepared_statements")
-            assert prepared == b"1"
+            pool = store._home.pool
+            left = "SELECT count(*) FROM pg_prepared_statements"
+            assert await pool.call(left.encode()) == b"0"
+            settings = "SELECT count(*) FROM pg_settings WHERE source = 'session'"
+            assert await pool.call(settings.encode()) == b"0"
 
     asyncio.run(story())
 

@@ -47,7 +47,7 @@ class Client:
         self._address = address
         self._statements = statements
         self._clock = clock
-        self.pool = ConnectionPool(address, size, prepares=server.is_direct)
+        self.pool = ConnectionPool(address, size)
         self._throttles = {
             wake: Throttle(announcement(name, wake), self.notify)
             for wake in (Wake.WAITERS, Wake.WORKERS)
@@ -93,7 +93,7 @@ class Client:
         tries = 0
         while True:
             try:
-                return await self.pool.call(self._statements["apply"], arguments, prepare=True)
+                return await self.pool.call(self._statements["apply"], arguments)
             except ServerError as error:
                 tries += 1
                 if error.sqlstate == UNIQUE_VIOLATION:

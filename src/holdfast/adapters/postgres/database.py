@@ -30,11 +30,8 @@ MIGRATING = 0x686F6C64  # "hold": the advisory lock under which schemas are chan
 class ServerInfo:
     """What was found out about the server when it was opened."""
 
-    def __init__(self, settings: dict[str, str], *, is_direct: bool) -> None:
+    def __init__(self, settings: dict[str, str]) -> None:
         self.settings = settings
-        self.is_direct = is_direct
-        """Whether there is no pooler in between, as far as one can tell: they give out numbers of
-        their own, or lend another connection for every transaction."""
 
     @property
     def must_ask_for_sync(self) -> bool:
@@ -125,14 +122,8 @@ async def look_at(link: AsyncConnection, address: Address) -> ServerInfo:
         "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)]
     )
     settings = {str(name): str(value) for name, value in await cursor.fetchall()}
-    server = ServerInfo(settings, is_direct=await is_direct(link))
-    _refuse_unsafe(server.settings, address.shown)
-    return server
-
-
-async def is_direct(link: AsyncConnection) -> bool:
-    row = await (await link.execute("SELECT pg_backend_pid()")).fetchone()
-    return row == (link.pgconn.backend_pid,)
+    _refuse_unsafe(settings, address.shown)
+    return ServerInfo(settings)
 
 
 def _refuse_unsafe(settings: dict[str, str], shown: str) -> None:

@@ -17,10 +17,9 @@ class ConnectionPool:
     """Connects when needed, forgets what was lost, and lends the connection that was used last: it
     is the warmest."""
 
-    def __init__(self, address: Address, size: int, *, prepares: bool = False) -> None:
+    def __init__(self, address: Address, size: int) -> None:
         self._address = address
         self._size = size
-        self.prepares = prepares
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._connecting = 0
@@ -28,16 +27,14 @@ class ConnectionPool:
         self._closed = False
         self._empty: asyncio.Event | None = None
 
-    async def call(
-        self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False
-    ) -> bytes:
+    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
         """Execute one statement, which answers one value, in a transaction of its own.
 
         Raises ServerError for what is worth another try, and for a unique violation.
         """
         connection = self._idle_connection() or await self._take()
         try:
-            answer = await connection.call(sql, parameters, prepare=prepare)
+            answer = await connection.call(sql, parameters)
         except ServerError as error:
             if error.sqlstate in FATAL:
                 connection.close()
@@ -86,9 +83,7 @@ class ConnectionPool:
     async def _connect(self) -> Connection:
         self._connecting += 1
         try:
-            connection = await Connection.make(
-                self._address, self._give_back, self._forget, prepares=self.prepares
-            )
+            connection = await Connection.make(self._address, self._give_back, self._forget)
         except (psycopg.Error, OSError, TimeoutError) as error:
             self._wake(None)
             raise explain_connecting(error, self._address.shown) from None

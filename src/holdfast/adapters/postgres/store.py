@@ -2,7 +2,7 @@
 hence one round trip. What is rare is decided here, on facts that are read before.
 
 Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own,
-and no state is left in a session but statements that were prepared where there is none."""
+and no state is left in a session."""
 
 from __future__ import annotations
 
