@@ -70,7 +70,7 @@ def test_nothing_is_left_in_a_session(place):
             for number in range(3):
                 await store.apply([a_submit(f"r{number}"), a_claim()])
                 await store.run("r0")
-            pool = store._home.pool
+            pool = store._pool
             left = "SELECT count(*) FROM pg_prepared_statements"
             assert await pool.call(left.encode()) == b"0"
             settings = "SELECT count(*) FROM pg_settings WHERE source = 'session'"
@@ -84,7 +84,7 @@ def test_notifications_for_somebody_else_are_not_kept(place):
 
     async def story():
         async with place.store(pool="1") as store:
-            pool = store._home.pool
+            pool = store._pool
             await pool.call(b"SELECT 1")
             [connection] = pool._all
             await connection.call(b"LISTEN other")
@@ -100,10 +100,10 @@ def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
         async with place.store() as store:
             for round in range(5):
                 await store.apply([a_submit(f"r{round}")])
-                before = set(store._home.pool._all)
+                before = set(store._pool._all)
                 await until(partial(ended, place, cut(place)))
                 await until(
-                    partial(before.isdisjoint, store._home.pool._all)
+                    partial(before.isdisjoint, store._pool._all)
                 )  # the farewell has arrived
                 assert await store.run(f"r{round}") is not None
 

@@ -72,14 +72,10 @@ async def connect(address: Address, conninfo: str | None = None) -> AsyncConnect
 
 
 SETTINGS = (
-    "server_encoding",
-    "server_version_num",
-    "transaction_isolation",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-)
-
+    "server_version", "server_version_num", "server_encoding", "transaction_isolation",
+    "synchronous_commit", "fsync", "full_page_writes", "autovacuum", "track_counts",
+    "statement_timeout",
+)  # fmt: skip
 
 LOOK_ALIKES = {
     "CockroachDB": "CockroachDB",

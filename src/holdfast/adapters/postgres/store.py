@@ -17,6 +17,7 @@ from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.client import Client
 from holdfast.adapters.postgres.listener import Listener
+from holdfast.adapters.postgres.pool import ConnectionPool
 from holdfast.adapters.postgres.thread import LoopThread
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -73,7 +74,8 @@ class PostgresStore:
                 self.address.shown,
             )
         self._loop = asyncio.get_running_loop()
-        self._home = self._client(server, self.address.pool)
+        self._pool = ConnectionPool(self.address, self.address.pool)
+        self._home = self._client(server, self._pool)
         try:
             refuse_marked(reads.mark(await self._home.read("mark")), self.address.shown)
             await self._home.read("forget_old_delays", self._home.mono())
@@ -81,13 +83,13 @@ class PostgresStore:
             await self._home.close()
             raise
         self._thread = LoopThread("holdfast-postgres")
-        self._other = self._client(server, OTHER_CONNECTIONS)
+        self._other = self._client(server, ConnectionPool(self.address, OTHER_CONNECTIONS))
         self._listener = Listener(self.address, self._other, self._name, self._notifier.notify)
         self._thread.start()
         self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._thread.loop)
 
-    def _client(self, server: database.ServerInfo, size: int) -> Client:
-        return Client(self.address, size, self._statements, server, self._name, self._clock)
+    def _client(self, server: database.ServerInfo, pool: ConnectionPool) -> Client:
+        return Client(self.address, pool, self._statements, server, self._name, self._clock)
 
     async def close(self) -> None:
         if not self._open:
@@ -99,7 +101,7 @@ class PostgresStore:
         if self._loop is asyncio.get_running_loop():
             await self._home.close()
         elif self._loop.is_closed():
-            self._home.pool.abandon()
+            self._pool.abandon()
         else:
             await asyncio.wrap_future(
                 asyncio.run_coroutine_threadsafe(self._home.close(), self._loop)
