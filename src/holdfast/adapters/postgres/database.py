@@ -8,13 +8,7 @@ from functools import partial
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 
-from holdfast.adapters.compatibility import (
-    FORMAT,
-    FORMAT_NAME,
-    OLDEST_NAME,
-    refuse_newer_schema,
-    refuse_other_format,
-)
+from holdfast.adapters.compatibility import FORMAT, FORMAT_NAME, OLDEST_NAME, refuse_unusable
 from holdfast.adapters.migrations import load
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.connection import ServerError
@@ -233,8 +227,7 @@ async def refuse_other_schema(
     if await _has(link, address, "meta"):
         cursor = await link.execute(f"SELECT name, value FROM {address.quoted_schema}.meta")  # type: ignore[arg-type]
         noted = dict(await cursor.fetchall())
-    refuse_other_format(noted.get(FORMAT_NAME), address.shown)
-    refuse_newer_schema(version, noted.get(OLDEST_NAME), newest, address.shown)
+    refuse_unusable(noted, version, newest, address.shown)
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -56,9 +56,6 @@ SELECT json_build_array(step, key, reason) FROM :s.quarantine WHERE run = $1 ORD
 SELECT json_build_array(e.run, e.seq, e.type, e.at, e.data, r.tenant, r.pipeline, e.position)
 FROM :s.all_events e JOIN :s.requests r ON r.id = e.run WHERE e.run = $1 ORDER BY e.seq
 
--- value: outbox
-SELECT :s.next_events($1::bigint, $2::bigint)
-
 -- value: records
 -- $2 prefix, $3 behind which key, $4 limit.
 SELECT json_build_object('now', :now, 'records', ARRAY(
@@ -117,9 +114,6 @@ FROM :s.audit ORDER BY id DESC LIMIT $1
 -- Nothing that has to be durable: the commit need not wait for the disk.
 SELECT set_config('synchronous_commit', 'off', true) || pg_notify(:s.channel(), $1)::text
 
--- value: channel
-SELECT :s.channel()
-
 -- value: newest
 -- The newest event and the newest entry of the audit.
 SELECT last_value + is_called::integer || ' ' || coalesce((SELECT max(id) FROM :s.audit), 0)
@@ -137,12 +131,3 @@ WITH freed AS (
     WHERE state = 'queued' AND due > :now + delay
     RETURNING 1)
 SELECT count(*) FROM freed
-
--- value: facts
-SELECT :s.facts($2::jsonb, $1::double precision)
-
--- value: ended_leases
-SELECT :s.ended_leases($2, :now)
-
--- value: expired
-SELECT :s.expired($2, $3, $4, $5, :now)

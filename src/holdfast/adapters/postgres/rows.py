@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 from psycopg import AsyncCursor
 
+from holdfast.adapters.moving import audit_page, named_page, without_lease
 from holdfast.adapters.postgres.statements import RUN_COLUMNS
 from holdfast.adapters.postgres.text import seal, seal_text, unseal_text
 from holdfast.model.checkpoint import Checkpoint
@@ -19,7 +20,6 @@ from holdfast.model.machine.facts import LockFacts, RunFacts
 from holdfast.model.run import RunState
 from holdfast.ports.mover import (
     PAGE_BYTES,
-    AuditRecord,
     ExpiringRecord,
     Kind,
     LetterRecord,
@@ -66,10 +66,7 @@ async def export(
         return await _export_audit(cursor, int(after or 0), limit)
     sql, make = NAMED[kind]
     page = {"after": seal_text(after or ""), "limit": limit, "mono": mono}
-    page_rows = await rows(cursor, sql, page)
-    return Page(
-        [make(*row) for row in page_rows], page_rows[-1][0] if len(page_rows) == limit else None
-    )
+    return named_page(await rows(cursor, sql, page), make, limit)
 
 
 async def _export_audit(cursor: AsyncCursor, after: int, limit: int) -> Page:
@@ -77,9 +74,7 @@ async def _export_audit(cursor: AsyncCursor, after: int, limit: int) -> Page:
         "SELECT at, actor, action, target, reason FROM audit "
         "ORDER BY id OFFSET %(after)s LIMIT %(limit)s"
     )
-    page_rows = await rows(cursor, sql, {"after": after, "limit": limit})
-    entries = [AuditRecord(number, *row) for number, row in enumerate(page_rows, after + 1)]
-    return Page(entries, str(after + limit) if len(page_rows) == limit else None)
+    return audit_page(await rows(cursor, sql, {"after": after, "limit": limit}), after, limit)
 
 
 _CHOSEN = """
@@ -100,7 +95,8 @@ _RUNS = f"SELECT {', '.join(RUN_COLUMNS)} FROM all_runs r WHERE id = ANY (%(ids)
 async def _export_runs(cursor: AsyncCursor, mono: float, after: str | None, limit: int) -> Page:
     page = {"after": seal_text(after or ""), "limit": limit, "bytes": PAGE_BYTES}
     chosen = {"ids": [seal_text(id) for (id,) in await rows(cursor, _CHOSEN, page)]}
-    records = {row[0]: _record(row, mono) for row in await rows(cursor, _RUNS, chosen)}
+    runs = [msgspec.convert(row, RunFacts) for row in await rows(cursor, _RUNS, chosen)]
+    records = {run.id: without_lease(run, mono) for run in runs}
     for sql, add in RUN_PARTS:
         for id, *values in await rows(cursor, sql, chosen):
             add(records[id], *values)
@@ -110,14 +106,6 @@ async def _export_runs(cursor: AsyncCursor, mono: float, after: str | None, limi
     more = "SELECT EXISTS (SELECT FROM requests WHERE seq > %(after)s)"
     [has_more] = await one_row(cursor, more, {"after": last.seq})
     return Page(list(records.values()), last.id if has_more else None)
-
-
-def _record(row: Row, mono: float) -> RunRecord:
-    run = RunFacts(*row)
-    wait = 0.0 if run.due is None else run.due - mono
-    state = RunState(run.state)
-    moved = replace(run, state=state, due=None, delay=0.0, lease_until=None, lease_ttl=0.0)
-    return RunRecord(moved, wait if 0.0 < wait <= run.delay else 0.0)
 
 
 def _of_runs(table: str, columns: str, order: str) -> str:

@@ -35,18 +35,32 @@ FILLED_IN = {
     ),
     ":now": "coalesce($1::double precision, extract(epoch FROM clock_timestamp()))",
 }
+CALLS = {
+    "apply": "apply($1)",
+    "outbox": "next_events($1::bigint, $2::bigint)",
+    "facts": "facts($2::jsonb, $1::double precision)",
+    "ended_leases": "ended_leases($2, :now)",
+    "expired": "expired($2, $3, $4, $5, :now)",
+    "channel": "channel()",
+}
+"""The functions of the schema that are called as they are."""
+
 _PLACEHOLDER = re.compile("|".join(rf"{name}\b" for name in FILLED_IN))
 _FILTER = re.compile(r":filter\((\w)\)")
 _NAMED = re.compile(r"^-- (rows|value): (\w+)$", re.MULTILINE)
 
 
 def load(address: Address) -> dict[str, bytes]:
-    """All of queries.sql by name, and the one that writes."""
+    """All of queries.sql, and the calls, by name."""
     text = resources.files("holdfast.adapters.postgres").joinpath("queries.sql").read_text()
-    text = _PLACEHOLDER.sub(lambda match: FILLED_IN[match[0]], text)
-    text = _FILTER.sub(lambda match: FILTER.replace("q.", f"{match[1]}."), text)
-    _, *parts = _NAMED.split(text.replace(":s.", f"{address.quoted_schema}."))
-    statements = {"apply": f"SELECT {address.quoted_schema}.apply($1)"}
+    _, *parts = _NAMED.split(text)
+    statements = {name: f"SELECT :s.{call}" for name, call in CALLS.items()}
     for kind, name, sql in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         statements[name] = f"SELECT to_json(ARRAY(\n{sql}\n))" if kind == "rows" else sql
-    return {name: sql.encode() for name, sql in statements.items()}
+    return {name: _filled(sql, address).encode() for name, sql in statements.items()}
+
+
+def _filled(sql: str, address: Address) -> str:
+    sql = _PLACEHOLDER.sub(lambda match: FILLED_IN[match[0]], sql)
+    sql = _FILTER.sub(lambda match: FILTER.replace("q.", f"{match[1]}."), sql)
+    return sql.replace(":s.", f"{address.quoted_schema}.")

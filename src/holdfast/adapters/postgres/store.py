@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from holdfast.adapters import isolation
@@ -114,12 +114,15 @@ class PostgresStore:
         return await isolation.apply(commands, self._apply) if commands else []
 
     async def _apply(self, commands: Sequence[Command[Any]]) -> list[Any]:
-        if asyncio.get_running_loop() is self._loop:
-            replies = await self._home.apply(commands)
-        else:
-            replies = await self._thread.do(lambda: self._other.apply(commands))
+        replies = await self._do(lambda client: client.apply(commands))
         self._notifier.notify(wake_after(commands, replies))
         return replies
+
+    async def _do(self, work: Callable[[Client], Coroutine[Any, Any, R]]) -> R:
+        """Over the connections of this loop, or else over the thread's."""
+        if asyncio.get_running_loop() is self._loop:
+            return await work(self._home)
+        return await self._thread.do(lambda: work(self._other))
 
     async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
         return await self._notifier.wait(since, timeout, wake=wake)
@@ -132,9 +135,7 @@ class PostgresStore:
 
     async def _read(self, typed: Callable[[bytes], R], name: str, *values: Any) -> R:
         self._refuse_when_closed()
-        if asyncio.get_running_loop() is self._loop:
-            return typed(await self._home.read(name, *values))
-        return typed(await self._thread.do(lambda: self._other.read(name, *values)))
+        return typed(await self._do(lambda client: client.read(name, *values)))
 
     async def run(self, run: str) -> Run | None:
         return await self._read(reads.one_run, "run", run)
