@@ -8,9 +8,9 @@ statements needed 108 µs, and its statements' names are not safe behind a poole
 mode. psycopg still makes the connection: it resolves names without blocking the loop, and libpq
 knows TLS, passwords, several hosts and fail-over.
 
-Nothing is prepared, and so nothing is left in a session. In runs of 300 lone commands by turns,
-prepared statements saved less of the server's and the client's time than could be measured: the
-server's functions keep their plans by themselves."""
+Nothing is prepared, and so nothing is left in a session: poolers need not be told from servers. It
+would save 25 µs of the server's time for each call, a tenth of a lone command and a fiftieth of 50
+together: the functions keep the plans of what they do by themselves."""
 
 from __future__ import annotations
 

@@ -22,13 +22,14 @@ BEGIN
             SELECT id FROM open_runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
             FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
-    SELECT array_agg(tid) INTO chosen FROM (
-        SELECT tid, row_number() OVER so_far AS n, sum(size) OVER so_far AS total FROM (
-            SELECT * FROM fifo_head(given, mono) WHERE is_fifo
-            UNION ALL
-            SELECT * FROM take_turns(given) WHERE NOT is_fifo) AS next
-        WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)) AS counted
-    WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
+    IF is_fifo THEN
+        SELECT array_agg(tid) INTO chosen FROM fifo_head(given, mono);
+    ELSE
+        SELECT array_agg(tid) INTO chosen FROM (
+            SELECT tid, row_number() OVER so_far AS n, sum(size) OVER so_far AS total
+            FROM take_turns(given) WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)) AS counted
+        WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
+    END IF;
     IF chosen IS NULL THEN
         RETURN;
     END IF;
@@ -57,58 +58,74 @@ BEGIN
 END $$;
 
 -- The runs of a parallel lane that are to be claimed, locked, in their order: tenants in turn,
--- those with the fewest running runs of the lane first, if there is more than one.
+-- those with the fewest running runs of the lane first.
 CREATE FUNCTION take_turns(given jsonb) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    of_lane text := given->>'lane';
-    last_served text := given->>'after';
     most bigint := (given->>'limit')::bigint;
+    turns text[] := waiting_tenants(given);
 BEGIN
-    RETURN QUERY
-    WITH RECURSIVE found (name, turn, is_again) AS (
-        -- One look into the index for each tenant that has runs: behind the one that was served
-        -- last, then, after an empty name, from the first on.
-        SELECT last_served COLLATE "C", 0, false
-        UNION ALL
-        SELECT coalesce(next, '') COLLATE "C", f.turn + 1, f.is_again OR next IS NULL
-        FROM found f, LATERAL (SELECT (
-            SELECT o.tenant FROM open_runs o
-            WHERE o.lane = of_lane AND o.state = 'queued' AND o.due IS NULL
-              AND o.tenant > f.name AND given->'pipelines' ? o.pipeline
-            ORDER BY o.tenant LIMIT 1) AS next) AS look
-        WHERE f.turn < (given->>'examined')::bigint
-          AND NOT (f.is_again AND coalesce(next > last_served, true))
-    ), waiting AS MATERIALIZED (
-        SELECT name, turn FROM found WHERE turn > 0 AND name > ''
-    ), tenant AS MATERIALIZED (
-        SELECT w.*,
-               CASE WHEN (SELECT true FROM tenants l WHERE l.tenant = w.name)
-                    THEN room(w.name) END AS room,
-               CASE WHEN (SELECT count(*) FROM waiting) > 1 THEN (
-                   SELECT count(*) FROM open_runs o
-                   WHERE o.tenant = w.name AND o.lane = of_lane AND o.state = 'running'
-               ) END AS running
-        FROM waiting w
-    ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
-        SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0 ORDER BY t.running, t.turn LIMIT most
-    )
-    SELECT first.tid, first.size FROM served s, LATERAL (
-        SELECT f.*, row_number() OVER () AS round
-        FROM first_of(given, s.name, least(most, s.room)) AS f) AS first
-    ORDER BY first.round, s.running, s.turn LIMIT most;
+    IF cardinality(turns) = 1 AND NOT EXISTS (SELECT FROM tenants) THEN  -- nobody to share with
+        RETURN QUERY SELECT * FROM first_of(given, turns[1], most);
+    ELSIF cardinality(turns) > 0 THEN
+        RETURN QUERY
+        WITH tenant AS MATERIALIZED (
+            SELECT t.name, t.turn,
+                   CASE WHEN (SELECT true FROM tenants l WHERE l.tenant = t.name)
+                        THEN room(t.name) END AS room,
+                   (SELECT count(*) FROM open_runs o
+                    WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
+                   ) AS running
+            FROM unnest(turns) WITH ORDINALITY AS t (name, turn)
+        ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
+            SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0
+            ORDER BY t.running, t.turn LIMIT most
+        )
+        SELECT first.tid, first.size FROM served s, LATERAL (
+            SELECT f.*, row_number() OVER () AS round
+            FROM first_of(given, s.name, least(most, s.room)) AS f) AS first
+        ORDER BY first.round, s.running, s.turn LIMIT most;
+    END IF;
+END $$;
+
+-- The tenants that have runs to be claimed, each found by one look into the index: in the order of
+-- their names, behind the one that was served last, and on with the first.
+CREATE FUNCTION waiting_tenants(given jsonb) RETURNS text[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    last_served text := given->>'after';
+    next_tenant text := last_served;
+    turns text[] := '{}';
+    is_behind boolean := true;
+BEGIN
+    WHILE cardinality(turns) < (given->>'examined')::bigint LOOP
+        SELECT o.tenant INTO next_tenant FROM open_runs o
+        WHERE o.lane = given->>'lane' AND o.state = 'queued' AND o.due IS NULL
+          AND o.tenant > next_tenant AND given->'pipelines' ? o.pipeline
+        ORDER BY o.tenant LIMIT 1;
+        IF is_behind AND next_tenant IS NULL AND last_served > '' THEN
+            is_behind := false;
+            next_tenant := '';
+        ELSIF next_tenant IS NULL OR NOT is_behind AND next_tenant > last_served THEN
+            EXIT;
+        ELSE
+            turns := turns || next_tenant;
+        END IF;
+    END LOOP;
+    RETURN turns;
 END $$;
 
 -- The first runs of a tenant, locked: by priority, then in the order of acceptance.
 CREATE FUNCTION first_of(given jsonb, of_tenant text, most bigint)
 RETURNS TABLE (tid tid, size bigint)
-LANGUAGE sql AS $$
-    SELECT o.ctid, o.size FROM open_runs o
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
     WHERE o.lane = given->>'lane' AND o.tenant = of_tenant AND o.state = 'queued' AND o.due IS NULL
       AND given->'pipelines' ? o.pipeline
     ORDER BY o.priority DESC, o.seq LIMIT most
-    FOR NO KEY UPDATE SKIP LOCKED
-$$;
+    FOR NO KEY UPDATE SKIP LOCKED;
+END $$;
 
 -- How many more runs of a tenant may run; NULL for as many as there are. Claims for a tenant with a
 -- limit follow one another: while somebody else is at it, there is no room.

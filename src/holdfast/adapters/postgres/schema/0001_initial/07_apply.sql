@@ -13,7 +13,8 @@
 --
 -- Every statement in these functions finds its rows by index, whatever the planner thinks of the
 -- tables' sizes: its choices are made once per session, when a table may still be empty, and kept
--- while it grows.
+-- while it grows. A function in SQL is planned anew by every call, unless it is one expression or
+-- one query that becomes a part of its caller's: others are in PL/pgSQL.
 CREATE FUNCTION apply(batch jsonb) RETURNS text
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
@@ -38,17 +39,19 @@ BEGIN
     wall := coalesce((batch->>'wall')::double precision, extract(epoch FROM clock_timestamp()));
     mono := coalesce((batch->>'mono')::double precision, wall);
     FOR part IN SELECT jsonb_array_elements(batch->'parts') LOOP
-        answer := CASE part->>0
-            WHEN 'submit' THEN to_json(submit(part->1, wall, mono))
-            WHEN 'claim' THEN claim(part->1, wall, mono)
-            WHEN 'renew' THEN to_json(renew(part->1, (part->>2)::double precision, mono))
-            WHEN 'save_checkpoints' THEN to_json(save_checkpoints(part->1, wall, mono))
-            WHEN 'save_progress' THEN to_json(save_progress(part->1, mono))
+        CASE part->>0
+            WHEN 'submit' THEN answer := to_json(submit(part->1, wall, mono));
+            WHEN 'claim' THEN answer := claim(part->1, wall, mono);
+            WHEN 'renew' THEN
+                answer := to_json(renew(part->1, (part->>2)::double precision, mono));
+            WHEN 'save_checkpoints' THEN
+                answer := to_json(save_checkpoints(part->1, wall, mono));
+            WHEN 'save_progress' THEN answer := to_json(save_progress(part->1, mono));
             WHEN 'append_logs' THEN
-                to_json(append_logs(part->1, (part->>2)::bigint, wall, mono))
-            WHEN 'succeed' THEN to_json(succeed(part->1, wall, mono))
-            WHEN 'decisions' THEN to_json(write_decisions(part->1, wall, mono))
-        END;
+                answer := to_json(append_logs(part->1, (part->>2)::bigint, wall, mono));
+            WHEN 'succeed' THEN answer := to_json(succeed(part->1, wall, mono));
+            WHEN 'decisions' THEN answer := to_json(write_decisions(part->1, wall, mono));
+        END CASE;
         answers := answers || coalesce(answer::text, '[]');
     END LOOP;
     IF batch ? 'notify' THEN
@@ -59,9 +62,10 @@ END $$;
 
 -- The channel on which the stores of this schema wake one another.
 CREATE FUNCTION channel() RETURNS text
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-    SELECT 'holdfast_' || 'requests'::regclass::oid
-$$;
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+BEGIN
+    RETURN 'holdfast_' || 'requests'::regclass::oid;
+END $$;
 
 -- Lock everything that a batch names before it does anything, in one order for everybody: lanes,
 -- runs, then what else has a name. Whoever has one of these waits only for later ones, so nobody
@@ -70,21 +74,21 @@ CREATE FUNCTION lock_rows(batch jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     IF batch ? 'lanes' THEN  -- in a fifo lane numbers rise with commits: one submitter at a time
-        PERFORM FROM lanes WHERE name = ANY (names(batch->'lanes')) AND "order" = 'fifo'
+        PERFORM FROM lanes
+        WHERE name = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'lanes')))
+          AND "order" = 'fifo'
         ORDER BY name FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'runs' THEN
-        PERFORM FROM open_runs WHERE id = ANY (names(batch->'runs'))
+        PERFORM FROM open_runs
+        WHERE id = ANY (ARRAY(SELECT jsonb_array_elements_text(batch->'runs')))
         ORDER BY id FOR NO KEY UPDATE;
     END IF;
     IF batch ? 'names' THEN
         -- What is not there yet has no row to lock, and two might make it at once.
         PERFORM pg_advisory_xact_lock('locks'::regclass::oid::int, hash) FROM (
-            SELECT DISTINCT hashtext(name) AS hash FROM unnest(names(batch->'names')) AS name
-            ORDER BY hash) AS ordered;
+            SELECT DISTINCT hashtext(name) AS hash
+            FROM jsonb_array_elements_text(batch->'names') AS name ORDER BY hash) AS ordered;
     END IF;
     RETURN true;
 END $$;
-
-CREATE FUNCTION names(list jsonb) RETURNS text[]
-LANGUAGE sql IMMUTABLE AS $$ SELECT ARRAY(SELECT jsonb_array_elements_text(list)) $$;
