@@ -12,6 +12,7 @@ DECLARE
     reserved boolean;
     chosen tid[];
     by_worker text := given->>'worker';
+    worker_as_json text := to_json(by_worker);
     ttl double precision := (given->>'ttl')::double precision;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
@@ -45,7 +46,7 @@ BEGIN
     ), event AS (
         INSERT INTO events (run, seq, type, at, data)
         SELECT id, events, 'run.started', wall, '{"attempt":' || attempts || ',"worker":'
-               || to_json(by_worker) || ',"epoch":' || epoch || '}'
+               || worker_as_json || ',"epoch":' || epoch || '}'
         FROM leased ORDER BY n
     )
     SELECT json_agg(json_build_array(
