@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import asdict, astuple
 
 from holdfast.adapters.decisions import Expectation, LoadedFacts, Unit
-from holdfast.adapters.postgres.batch import encode, submission
+from holdfast.adapters.postgres.batch import encode, some, submission
 from holdfast.model.commands import Settle
 from holdfast.model.event import EventType
 from holdfast.model.machine import changes as ch
@@ -22,19 +22,18 @@ SAID_BY_OTHERS = (EventType.QUEUED, EventType.COMPLETED)
 
 def envelope(loaded: LoadedFacts, units: Sequence[Unit]) -> dict[str, Any]:
     """The only part of a batch, and the names of what it rests on."""
-    runs: set[str] = set()
-    names: set[str] = set()
+    locked: dict[str, set[str]] = {"runs": set(), "names": set()}
     decisions: list[dict[str, Any]] = []
     for unit in units:
         for kind, name, *_ in unit.expectations:
             if kind == "run":
-                runs.add(name)
+                locked["runs"].add(name)
             elif kind in ("lock", "letter", "record"):
-                names.add(f"{kind} {name}")
+                locked["names"].add(f"{kind} {name}")
         expects = [_expected(loaded, expectation) for expectation in unit.expectations]
         written = _written(unit.changes)
         decisions.append({"expects": expects, "until": unit.until, "changes": written})
-    return {"parts": [["decisions", decisions]], "runs": list(runs), "names": list(names)}
+    return {"parts": [["decisions", decisions]], **some(locked)}
 
 
 def _expected(loaded: LoadedFacts, expectation: Expectation) -> Expectation:
