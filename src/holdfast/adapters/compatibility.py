@@ -6,6 +6,7 @@ old is refused. Stores of pre-releases have another format, or none: they are no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from holdfast.errors import ConfigurationError
@@ -41,3 +42,9 @@ def refuse_newer_schema(stored: int, oldest: str | bytes | None, known: int, whe
             f"{where} was written by a newer holdfast (schema {stored}, here {known}): upgrade "
             "holdfast"
         )
+
+
+def refuse_unusable(noted: Mapping[str, str], stored: int, known: int, where: str) -> None:
+    """Both, by what a store has noted under these names."""
+    refuse_other_format(noted.get(FORMAT_NAME), where)
+    refuse_newer_schema(stored, noted.get(OLDEST_NAME), known, where)

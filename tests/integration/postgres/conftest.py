@@ -118,7 +118,7 @@ class InSession:
         return facts.loaded(self.value("facts", None, facts.question(needs).decode()), None)
 
     async def commit(self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake) -> list[bool]:
-        return msgspec.json.decode(self.call(changes.envelope(units))[0], type=list[bool])
+        return msgspec.json.decode(self.call(changes.envelope(loaded, units))[0], type=list[bool])
 
     async def ended_leases(self, limit: int) -> list[str]:
         return msgspec.json.decode(self.value("ended_leases", None, limit))

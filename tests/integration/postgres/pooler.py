@@ -45,16 +45,13 @@ class Server:
 class Pooler:
     """Listens in a folder like a server of its own.
 
-    Clients are told a process number that no server has, unless it `poses` as the server.
+    Clients are told a process number that no server has.
     """
 
-    def __init__(
-        self, server_socket: Path, folder: Path, size: int = 2, *, poses: bool = False
-    ) -> None:
+    def __init__(self, server_socket: Path, folder: Path, size: int = 2) -> None:
         self._server_socket = server_socket
         self.folder = folder
         self._size = size
-        self._poses = poses
         self._servers: list[Server] = []
         self._idle: asyncio.Queue[Server] = asyncio.Queue()
         self._greeting = b""
@@ -63,7 +60,7 @@ class Pooler:
     async def __aenter__(self) -> Pooler:
         for _ in range(self._size):
             server, greeting = await Server.make(self._server_socket)
-            self._greeting = greeting if self._poses else _KEY.sub(rb"\1\0\0\0\0", greeting)
+            self._greeting = _KEY.sub(rb"\1\0\0\0\0", greeting)
             self._servers.append(server)
             self._idle.put_nowait(server)
         self._listener = await asyncio.start_unix_server(

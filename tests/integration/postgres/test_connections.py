@@ -62,15 +62,19 @@ def test_a_store_never_has_more_connections_than_it_said(place):
     asyncio.run(story())
 
 
-def test_what_comes_again_is_prepared_where_that_lasts(place):
+def test_nothing_is_left_in_a_session(place):
+    """Behind a pooler, what was prepared is gone with the next transaction."""
+
     async def story():
         async with place.store(pool="1") as store:
             for number in range(3):
-                await store.apply([a_submit(f"r{number}")])
-                await store.apply([a_submit(f"s{number}"), a_claim()])
+                await store.apply([a_submit(f"r{number}"), a_claim()])
                 await store.run("r0")
-            prepared = await store._home.pool.call(b"SELECT count(*) FROM pg_prepared_statements")
-            assert prepared == b"1"
+            pool = store._pool
+            left = "SELECT count(*) FROM pg_prepared_statements"
+            assert await pool.call(left.encode()) == b"0"
+            settings = "SELECT count(*) FROM pg_settings WHERE source = 'session'"
+            assert await pool.call(settings.encode()) == b"0"
 
     asyncio.run(story())
 
@@ -80,7 +84,7 @@ def test_notifications_for_somebody_else_are_not_kept(place):
 
     async def story():
         async with place.store(pool="1") as store:
-            pool = store._home.pool
+            pool = store._pool
             await pool.call(b"SELECT 1")
             [connection] = pool._all
             await connection.call(b"LISTEN other")
@@ -96,10 +100,10 @@ def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
         async with place.store() as store:
             for round in range(5):
                 await store.apply([a_submit(f"r{round}")])
-                before = set(store._home.pool._all)
+                before = set(store._pool._all)
                 await until(partial(ended, place, cut(place)))
                 await until(
-                    partial(before.isdisjoint, store._home.pool._all)
+                    partial(before.isdisjoint, store._pool._all)
                 )  # the farewell has arrived
                 assert await store.run(f"r{round}") is not None
 

@@ -13,9 +13,6 @@ from tests.integration.postgres.pooler import Pooler
 from holdfast import Holdfast, Pipeline, WorkerOptions
 from holdfast.adapters.postgres import listener
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.model.commands import Submitted
-from holdfast.ports.store import RunFilter
-from holdfast.testing.contracts.store_topics.harness import a_submit
 from holdfast.testing.invariants import check_store
 
 five = Pipeline("five")
@@ -56,51 +53,6 @@ def test_two_apps_work_behind_a_pooler_with_two_connections(
                 await until(lambda: "delivers no notifications" in caplog.text)
 
     asyncio.run(story())
-
-
-def test_nothing_is_prepared_behind_a_pooler(place: Place, tmp_path: Path) -> None:
-    async def story() -> None:
-        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path, size=1):
-            store = PostgresStore(place.url(host=str(tmp_path)))
-            await store.open()
-            try:
-                assert not store._home.pool.prepares
-                await submit_some(store)
-            finally:
-                await store.close()
-
-    asyncio.run(story())
-
-
-def test_a_pooler_that_poses_as_the_server_is_found_out(place: Place, tmp_path: Path) -> None:
-    """What was prepared is gone with the next transaction. That is no reason to fail, nor to try
-    again and again."""
-
-    async def story() -> None:
-        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path, size=1, poses=True):
-            store = PostgresStore(place.url(host=str(tmp_path), pool="1"))
-            await store.open()
-            try:
-                assert store._home.pool.prepares
-                await submit_some(store)
-                [connection] = store._home.pool._all
-                assert not connection._prepares
-                await submit_some(store, "s")
-            finally:
-                await store.close()
-
-    asyncio.run(story())
-
-
-async def submit_some(store: PostgresStore, name: str = "r") -> None:
-    """One at a time, then the last one again, then two in one batch."""
-    for number in range(4):
-        assert await store.apply([a_submit(f"{name}{number}")]) == [
-            Submitted(f"{name}{number}", True, "queued")
-        ]
-    assert await store.apply([a_submit(f"{name}3")]) == [Submitted(f"{name}3", True, "queued")]
-    assert len(await store.apply([a_submit(f"{name}4"), a_submit(f"{name}5")])) == 2
-    assert len(await store.runs(RunFilter(id_prefix=name))) == 6
 
 
 def test_wake_ups_come_past_the_pooler_when_the_url_leads_there(

@@ -37,7 +37,7 @@ async def is_encrypted(url: str) -> bool:
     store = PostgresStore(url)
     await store.open()
     try:
-        return all(connection._pq.ssl_in_use for connection in store._home.pool._all)
+        return all(connection._pq.ssl_in_use for connection in store._pool._all)
     finally:
         await store.close()
 

@@ -1,14 +1,14 @@
 """Native commands as one JSON value for the server's function `apply`, and its answer as their
-replies. `0008_apply.sql` says what the value holds."""
+replies. `07_apply.sql` says what the value holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, replace
 
 from holdfast.adapters.arranging import Group
 from holdfast.adapters.decisions import DECIDED, UNDECIDED
@@ -18,8 +18,8 @@ from holdfast.model.commands import STALE, Command
 from holdfast.model.machine.attempts import LOG_LIMIT
 
 encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 _answers = msgspec.json.Decoder(list[Raw]).decode
+_numbers = msgspec.json.Decoder(list[int]).decode
 _claimed = msgspec.json.Decoder(list[c.Claimed]).decode
 
 KINDS: dict[type, str] = {
@@ -30,9 +30,6 @@ KINDS: dict[type, str] = {
     c.SaveProgress: "save_progress",
     c.LogLine: "append_logs",
     c.Settle: "succeed",
-    c.Acquire: "acquire",
-    c.RenewLocks: "renew_locks",
-    c.ReleaseLock: "release",
 }
 """The functions of native commands."""
 
@@ -59,25 +56,24 @@ def kind_without_repeats(command: Command[Any]) -> str:
 def envelope(groups: Sequence[Group[str]]) -> dict[str, Any]:
     """The parts of a batch, and the names of what they change, which the server locks in one order
     for everybody."""
-    names: dict[str, set[str]] = {"lanes": set(), "runs": set(), "locks": set()}
+    locked: dict[str, set[str]] = {"lanes": set(), "runs": set(), "names": set()}
     for group in groups:
-        for command in group.commands:
-            _collect(command, names)
+        match group.kind:
+            case "submit":
+                locked["lanes"].update(command.lane for command in group.commands)
+            case "claim":
+                leads = [command.lane for command in group.commands if command.token is not None]
+                locked["names"].update(f"lock lane:{lane}" for lane in leads)
+            case _:
+                subjects = [subject for command in group.commands for subject in command.subjects]
+                locked["runs"].update(run for _, run in subjects)
     parts = [[group.kind, *_payload(group)] for group in groups]
-    return {"parts": parts, **{kind: list(some) for kind, some in names.items() if some}}
+    return {"parts": parts, **some(locked)}
 
 
-def _collect(command: Command[Any], names: dict[str, set[str]]) -> None:
-    match command:
-        case c.Submit():
-            names["lanes"].add(command.lane)
-        case c.Claim(token=str()):
-            names["locks"].add(f"lane:{command.lane}")
-        case c.Claim():
-            pass
-        case _:
-            for kind, name in command.subjects or ():
-                names[f"{kind}s"].add(name)
+def some(locked: dict[str, set[str]]) -> dict[str, list[str]]:
+    """Without the kinds of which nothing is locked: the server looks for none then."""
+    return {kind: list(names) for kind, names in locked.items() if names}
 
 
 def sealed(value: dict[str, Any]) -> bytes:
@@ -88,17 +84,14 @@ def _payload(group: Group[str]) -> list[Any]:
     first = group.commands[0]
     match group.kind:
         case "claim":
-            worker = encode(first.worker).decode()
-            more = {"worker_as_json": worker, "examined": c.EXAMINED}
-            return [{**msgspec.structs.asdict(first), **more}]
-        case "renew" | "renew_locks":
+            limit = min(first.limit, c.EXAMINED)
+            return [{**asdict(first), "limit": limit, "examined": c.EXAMINED}]
+        case "renew":
             return [first.held, first.ttl]
         case "submit":
             return [[submission(command) for command in group.commands]]
         case "append_logs":
             return [group.commands, LOG_LIMIT]
-        case "acquire" | "release":
-            return [[astuple(command) for command in group.commands]]
     return [group.commands]
 
 
@@ -115,54 +108,19 @@ def unpack(answer: bytes) -> list[Raw]:
     return _answers(unseal(answer))
 
 
-# --- replies --------------------------------------------------------------------------------------
-
-
 def replies(group: Group[str], raw: Raw) -> list[Any]:
-    return REPLIES[group.kind](group.commands, raw)
-
-
-def _with_refused(
-    commands: Sequence[Any], raw: Raw, reply: Callable[[Any], Any], refusal: Any
-) -> list[Any]:
-    answers = [reply(command) for command in commands]
-    for index in _decode(raw):
-        answers[index] = refusal
-    return answers
-
-
-def _submitted(commands: list[c.Submit], raw: Raw) -> list[Any]:
-    """What is answered if an id or a key is taken has to be looked up."""
-    return _with_refused(
-        commands, raw, lambda command: c.Submitted(command.id, True, "queued"), UNDECIDED
-    )
-
-
-def _fenced(commands: list[Any], raw: Raw) -> list[Any]:
-    return _with_refused(commands, raw, lambda _: None, STALE)
-
-
-def _released(commands: list[c.ReleaseLock], raw: Raw) -> list[Any]:
-    return _with_refused(commands, raw, lambda _: True, False)
-
-
-def _acquired(commands: list[c.Acquire], raw: Raw) -> list[Any]:
-    return [c.Acquired(*row) if len(row) == 1 else c.Held(*row) for row in _decode(raw)]
-
-
-def _lost(commands: list[c.Renew | c.RenewLocks], raw: Raw) -> list[Any]:
-    return [[commands[0].held[index] for index in _decode(raw)]]
-
-
-REPLIES: dict[str, Callable[[list[Any], Raw], list[Any]]] = {
-    "submit": _submitted,
-    "claim": lambda _, raw: [_claimed(raw)],
-    "renew": _lost,
-    "save_checkpoints": _fenced,
-    "save_progress": _fenced,
-    "append_logs": _fenced,
-    "succeed": _fenced,
-    "acquire": _acquired,
-    "renew_locks": _lost,
-    "release": _released,
-}
+    """For all but a claim the server answers the numbers of the commands that took effect."""
+    commands = group.commands
+    if group.kind == "claim":
+        return [_claimed(raw)]
+    accepted = set(_numbers(raw))
+    match group.kind:
+        case "renew":
+            return [[pair for n, pair in enumerate(commands[0].held, 1) if n not in accepted]]
+        case "submit":
+            # Whose the id or the key is, where it is taken, has to be looked up.
+            return [
+                c.Submitted(command.id, True, "queued") if n in accepted else UNDECIDED
+                for n, command in enumerate(commands, 1)
+            ]
+    return [None if n in accepted else STALE for n in range(1, len(commands) + 1)]

@@ -1,4 +1,4 @@
-"""Changes as the server's function `write_change` takes them: see `0007_decisions.sql`."""
+"""Changes as the server's function `write_change` takes them: see `06_decisions.sql`."""
 
 from __future__ import annotations
 
@@ -7,36 +7,42 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
-from holdfast.adapters.decisions import Unit
-from holdfast.adapters.postgres.batch import encode, submission
+from holdfast.adapters.decisions import Expectation, LoadedFacts, Unit
+from holdfast.adapters.postgres.batch import encode, some, submission
 from holdfast.model.commands import Settle
 from holdfast.model.event import EventType
 from holdfast.model.machine import changes as ch
 from holdfast.model.run import RunState
 
-_decode = msgspec.json.Decoder(dict[str, str]).decode
-
 SAID_BY_OTHERS = (EventType.QUEUED, EventType.COMPLETED)
 """Events that have no row of their own: a request and a result say them."""
 
 
-def envelope(units: Sequence[Unit]) -> dict[str, Any]:
+def envelope(loaded: LoadedFacts, units: Sequence[Unit]) -> dict[str, Any]:
     """The only part of a batch, and the names of what it rests on."""
-    names: dict[str, set[str]] = {"run": set(), "lock": set(), "letter": set(), "record": set()}
+    locked: dict[str, set[str]] = {"runs": set(), "names": set()}
+    decisions: list[dict[str, Any]] = []
     for unit in units:
         for kind, name, *_ in unit.expectations:
-            if kind in names:
-                names[kind].add(name)
-    decisions = [
-        {"expects": unit.expectations, "until": unit.until, "changes": _written(unit.changes)}
-        for unit in units
-    ]
-    return {
-        "parts": [["decisions", decisions]],
-        **{f"{kind}s": list(some) for kind, some in names.items() if some},
-    }
+            if kind == "run":
+                locked["runs"].add(name)
+            elif kind in ("lock", "letter", "record"):
+                locked["names"].add(f"{kind} {name}")
+        expects = [_expected(loaded, expectation) for expectation in unit.expectations]
+        written = _written(unit.changes)
+        decisions.append({"expects": expects, "until": unit.until, "changes": written})
+    return {"parts": [["decisions", decisions]], **some(locked)}
+
+
+def _expected(loaded: LoadedFacts, expectation: Expectation) -> Expectation:
+    """A lock must not have been renewed meanwhile either: who takes one that has ended rests on
+    that."""
+    if expectation[0] != "lock":
+        return expectation
+    lock = loaded.locks.get(expectation[1])
+    return (*expectation, lock and lock.lease_until)
 
 
 def _written(changes: Sequence[ch.Change]) -> list[list[Any]]:
@@ -78,15 +84,18 @@ WRITTEN: dict[type, Callable[[Any], list[Any]]] = {
     ch.ChangeRun: lambda change: ["run", change.run, change.fields],
     ch.RemoveRun: lambda change: ["remove", change.run],
     ch.AddEvent: lambda change: ["event", change.run, change.type, change.data],
-    ch.AddLetterEvent: lambda change: ["letter_event", *astuple(change)],
-    ch.PutCheckpoint: lambda change: ["checkpoint", change.run, *astuple(change.checkpoint)],
+    ch.AddLetterEvent: lambda change: ["event", *astuple(change)],
+    ch.PutCheckpoint: lambda change: [
+        "checkpoint",
+        {"run": change.run, **asdict(change.checkpoint)},
+    ],
     ch.MoveToQuarantine: lambda change: ["quarantine", *astuple(change)],
     ch.OpenLetter: _open_letter,
     ch.CloseLetter: lambda change: ["close", change.id, change.resolution],
     ch.AddAudit: lambda change: ["audit", *astuple(change)],
-    ch.PutLock: lambda change: ["lock", change.lock.name, change.lock.epoch],
+    ch.PutLock: lambda change: ["lock", asdict(change.lock)],
     ch.PutLane: lambda change: ["lane", *astuple(change.lane)],
     ch.PutTenant: lambda change: ["tenant", *astuple(change)],
-    ch.WriteRecord: lambda change: ["record", *astuple(change.record)],
+    ch.WriteRecord: lambda change: ["record", asdict(change.record)],
     ch.RemoveRecord: lambda change: ["remove_record", change.key],
 }

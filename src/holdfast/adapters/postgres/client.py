@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,10 +15,10 @@ from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
 from holdfast.adapters.notifier import announcement
 from holdfast.adapters.postgres import batch, changes, facts
 from holdfast.adapters.postgres.address import Address
-from holdfast.adapters.postgres.connection import ServerError
+from holdfast.adapters.postgres.connection import Parameters, ServerError
 from holdfast.adapters.postgres.database import ServerInfo, explain
 from holdfast.adapters.postgres.notifications import Throttle
-from holdfast.adapters.postgres.pool import UNIQUE_VIOLATION, ConnectionPool
+from holdfast.adapters.postgres.pool import UNIQUE_VIOLATION
 from holdfast.adapters.postgres.text import parameter
 from holdfast.model.clock import Clock
 from holdfast.model.commands import Command, Prune, R, Wake
@@ -27,6 +27,14 @@ TRIES = 5
 """How often a batch is sent that the server took back because others were at the same rows."""
 
 _ids = msgspec.json.Decoder(list[str]).decode
+
+
+class Caller(Protocol):
+    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
+        """Execute one statement, which answers one value, in a transaction."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 class Client:
@@ -38,16 +46,16 @@ class Client:
     def __init__(
         self,
         address: Address,
-        size: int,
+        pool: Caller,
         statements: dict[str, bytes],
         server: ServerInfo,
         name: str,
         clock: Clock | None,
     ) -> None:
         self._address = address
+        self._pool = pool
         self._statements = statements
         self._clock = clock
-        self.pool = ConnectionPool(address, size, prepares=server.is_direct)
         self._throttles = {
             wake: Throttle(announcement(name, wake), self.notify)
             for wake in (Wake.WAITERS, Wake.WORKERS)
@@ -60,7 +68,7 @@ class Client:
     async def close(self) -> None:
         for throttle in self._throttles.values():
             throttle.stop()
-        await self.pool.close()
+        await self._pool.close()
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -93,7 +101,7 @@ class Client:
         tries = 0
         while True:
             try:
-                return await self.pool.call(self._statements["apply"], arguments, prepare=True)
+                return await self._pool.call(self._statements["apply"], arguments)
             except ServerError as error:
                 tries += 1
                 if error.sqlstate == UNIQUE_VIOLATION:
@@ -119,7 +127,7 @@ class Client:
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
         try:
-            answer = await self._call(changes.envelope(units), wake)
+            answer = await self._call(changes.envelope(loaded, units), wake)
         except ServerError as error:
             if error.sqlstate != UNIQUE_VIOLATION:
                 raise
@@ -141,7 +149,7 @@ class Client:
     # --- reads ------------------------------------------------------------------------------------
 
     async def read(self, name: str, *values: Any) -> bytes:
-        return await self.pool.call(self._statements[name], [parameter(value) for value in values])
+        return await self._pool.call(self._statements[name], [parameter(value) for value in values])
 
     async def notify(self, message: str) -> None:
         await self.read("notify", message)

@@ -8,13 +8,7 @@ from functools import partial
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor
 
-from holdfast.adapters.compatibility import (
-    FORMAT,
-    FORMAT_NAME,
-    OLDEST_NAME,
-    refuse_newer_schema,
-    refuse_other_format,
-)
+from holdfast.adapters.compatibility import FORMAT, FORMAT_NAME, OLDEST_NAME, refuse_unusable
 from holdfast.adapters.migrations import load
 from holdfast.adapters.postgres.address import Address
 from holdfast.adapters.postgres.connection import ServerError
@@ -30,11 +24,8 @@ MIGRATING = 0x686F6C64  # "hold": the advisory lock under which schemas are chan
 class ServerInfo:
     """What was found out about the server when it was opened."""
 
-    def __init__(self, settings: dict[str, str], *, is_direct: bool) -> None:
+    def __init__(self, settings: dict[str, str]) -> None:
         self.settings = settings
-        self.is_direct = is_direct
-        """Whether there is no pooler in between, as far as one can tell: they give out numbers of
-        their own, or lend another connection for every transaction."""
 
     @property
     def must_ask_for_sync(self) -> bool:
@@ -75,14 +66,10 @@ async def connect(address: Address, conninfo: str | None = None) -> AsyncConnect
 
 
 SETTINGS = (
-    "server_encoding",
-    "server_version_num",
-    "transaction_isolation",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-)
-
+    "server_version", "server_version_num", "server_encoding", "transaction_isolation",
+    "synchronous_commit", "fsync", "full_page_writes", "autovacuum", "track_counts",
+    "statement_timeout",
+)  # fmt: skip
 
 LOOK_ALIKES = {
     "CockroachDB": "CockroachDB",
@@ -125,14 +112,8 @@ async def look_at(link: AsyncConnection, address: Address) -> ServerInfo:
         "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)]
     )
     settings = {str(name): str(value) for name, value in await cursor.fetchall()}
-    server = ServerInfo(settings, is_direct=await is_direct(link))
-    _refuse_unsafe(server.settings, address.shown)
-    return server
-
-
-async def is_direct(link: AsyncConnection) -> bool:
-    row = await (await link.execute("SELECT pg_backend_pid()")).fetchone()
-    return row == (link.pgconn.backend_pid,)
+    _refuse_unsafe(settings, address.shown)
+    return ServerInfo(settings)
 
 
 def _refuse_unsafe(settings: dict[str, str], shown: str) -> None:
@@ -246,8 +227,7 @@ async def refuse_other_schema(
     if await _has(link, address, "meta"):
         cursor = await link.execute(f"SELECT name, value FROM {address.quoted_schema}.meta")  # type: ignore[arg-type]
         noted = dict(await cursor.fetchall())
-    refuse_other_format(noted.get(FORMAT_NAME), address.shown)
-    refuse_newer_schema(version, noted.get(OLDEST_NAME), newest, address.shown)
+    refuse_unusable(noted, version, newest, address.shown)
 
 
 # --- errors ---------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
@@ -20,12 +18,12 @@ class FactsAnswer(Struct):
     runs: list[RunFacts]
     keys: list[tuple[str, str, str]]
     slots: list[tuple[str, str, str]]
-    lanes: list[tuple[Any, ...]]
-    locks: list[tuple[Any, ...]]
-    letters: list[tuple[Any, ...]]
+    lanes: list[Lane]
+    locks: list[LockFacts]
+    letters: list[LetterFacts]
     checkpoints: list[tuple[str, str, str, int]]
     quarantined: list[tuple[str, str, int]]
-    records: list[tuple[Any, ...]]
+    records: list[RecordFacts]
 
 
 _decode = msgspec.json.Decoder(FactsAnswer).decode
@@ -43,10 +41,10 @@ def loaded(answer: bytes, wall: float | None) -> LoadedFacts:
         runs={run.id: run for run in facts.runs},
         keys={(tenant, key): run for tenant, key, run in facts.keys},
         slots={(tenant, pipeline): run for tenant, pipeline, run in facts.slots},
-        lanes={row[0]: Lane(*row) for row in facts.lanes},
-        locks={row[0]: LockFacts(*row) for row in facts.locks},
-        letters={row[0]: LetterFacts(*row) for row in facts.letters},
+        lanes={lane.name: lane for lane in facts.lanes},
+        locks={lock.name: lock for lock in facts.locks},
+        letters={letter.id: letter for letter in facts.letters},
         checkpoints={(run, step, key): epoch for run, step, key, epoch in facts.checkpoints},
         quarantined={(run, step): count for run, step, count in facts.quarantined},
-        records={row[0]: RecordFacts(*row) for row in facts.records},
+        records={record.key: record for record in facts.records},
     )

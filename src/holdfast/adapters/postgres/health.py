@@ -56,12 +56,12 @@ async def findings(url: str) -> Findings:
 
 async def _looked_at(link: AsyncConnection, address: Address, connected: float) -> Findings:
     yield await _reachable(link, connected)
-    yield await _server(link, address)
+    settings = (await database.look_at(link, address)).settings  # raises what `open` would
+    yield make_finding("server", f"PostgreSQL {settings['server_version']}")
     role = await _primary(link)
     yield role
     yield _encrypted(link, address)
     yield clock_difference(await _ahead(link))
-    settings = await _settings(link)
     yield _durable(settings)
     yield _vacuum(settings)
     yield _lock_timeouts(settings)
@@ -96,13 +96,6 @@ async def _reachable(link: AsyncConnection, connected: float) -> Finding:
     return round_trip(times, connected)
 
 
-async def _server(link: AsyncConnection, address: Address) -> Finding:
-    """Raises what `open` would."""
-    await database.look_at(link, address)
-    (version,) = await _fetch_row(link, "SELECT current_setting('server_version')")
-    return make_finding("server", f"PostgreSQL {version}")
-
-
 async def _primary(link: AsyncConnection) -> Finding:
     standby, read_only = await _fetch_row(
         link, "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on'"
@@ -131,24 +124,6 @@ async def _ahead(link: AsyncConnection) -> float:
     before = time.time()
     (server_time,) = await _fetch_row(link, "SELECT extract(epoch FROM clock_timestamp())::float8")
     return server_time - (before + time.time()) / 2
-
-
-SETTINGS = (
-    "fsync",
-    "full_page_writes",
-    "synchronous_commit",
-    "autovacuum",
-    "track_counts",
-    "statement_timeout",
-    "lock_timeout",
-)
-
-
-async def _settings(link: AsyncConnection) -> dict[str, str]:
-    cursor = await link.execute(
-        "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)", [list(SETTINGS)]
-    )
-    return {str(name): str(value) for name, value in await cursor.fetchall()}
 
 
 def _durable(settings: dict[str, str]) -> Finding:
@@ -216,11 +191,12 @@ async def _connections(link: AsyncConnection, address: Address) -> Finding:
 
 
 async def _pooler(link: AsyncConnection) -> Finding:
-    direct = [await database.is_direct(link) for _ in range(3)]
+    """A pooler gives out process numbers of its own, or lends another connection each time."""
+    numbers = [await _fetch_row(link, "SELECT pg_backend_pid()") for _ in range(3)]
     return make_finding(
         "pooler",
         "none in between"
-        if all(direct)
+        if set(numbers) == {(link.pgconn.backend_pid,)}
         else "this connection goes through a pooler, which is fine",
     )
 

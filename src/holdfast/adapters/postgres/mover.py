@@ -1,4 +1,4 @@
-"""Moving what is in a schema: rows are read in pages and written with COPY, one transaction a page.
+"""Moving what is in a schema: rows are read and written in pages, one transaction a page.
 
 The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held
 store is refused by the server itself, and a store that is not held pays nothing for it. Creating a
@@ -18,16 +18,15 @@ from psycopg import AsyncConnection, AsyncCursor, AsyncRawCursor
 from psycopg.sql import SQL, Identifier, Literal
 
 from holdfast.adapters import decisions
-from holdfast.adapters.arranging import Group
-from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
-from holdfast.adapters.postgres import batch, changes, database, facts, reads, statements
+from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
-from holdfast.adapters.postgres.connection import ServerError
-from holdfast.adapters.postgres.rows import ADOPT, export, export_runs, one_row, rows
+from holdfast.adapters.postgres.client import Client
+from holdfast.adapters.postgres.connection import Parameters, ServerError
+from holdfast.adapters.postgres.rows import adopt, export, one_row, rows
 from holdfast.adapters.postgres.text import seal_text
 from holdfast.errors import HoldfastError
 from holdfast.model.clock import Clock, SystemClock
-from holdfast.model.commands import Prune, Sweep, Wake
+from holdfast.model.commands import Sweep
 from holdfast.ports.mover import Holder, Kind, MoveMark, MoveState, Numbers, Page
 
 ALL = 1 << 40
@@ -108,8 +107,10 @@ class PostgresMover:
     async def _end_leases(self, cursor: AsyncCursor) -> None:
         await cursor.execute("UPDATE open_runs SET lease_until = 0 WHERE state = 'running'")
         await cursor.execute("UPDATE locks SET token = NULL, lease_until = NULL")
-        server = _InTransaction(self.address, cursor, self._clock)
-        await decisions.decide_all(server, [Sweep(limit=ALL)])
+        known, transaction = statements.load(self.address), _Transaction(cursor)
+        client = Client(self.address, transaction, known, self._server, "", self._clock)
+        await decisions.decide_all(client, [Sweep(limit=ALL)])
+        await client.close()
 
     async def release(self) -> None:
         async with self._transaction() as cursor:
@@ -121,14 +122,11 @@ class PostgresMover:
 
     async def export(self, kind: Kind, after: str | None, limit: int) -> Page:
         async with self._transaction() as cursor:
-            mono = await self._mono(cursor)
-            if kind == "runs":
-                return await export_runs(cursor, mono, after, limit)
-            return await export(cursor, kind, mono, after, limit)
+            return await export(cursor, kind, await self._mono(cursor), after, limit)
 
     async def adopt(self, kind: Kind, records: Sequence[Any]) -> None:
         async with self._transaction() as cursor:
-            await ADOPT[kind](cursor, await self._mono(cursor), records)
+            await adopt(cursor, kind, await self._mono(cursor), records)
 
     async def continue_from(self, numbers: Numbers) -> None:
         async with self._transaction() as cursor:
@@ -143,39 +141,18 @@ class PostgresMover:
         return now
 
 
-class _InTransaction:
-    """Decides on what a mover's transaction sees, which nobody else changes meanwhile."""
+class _Transaction:
+    """What a client calls instead of connections of its own. Nobody else changes anything here."""
 
-    def __init__(self, address: Address, cursor: AsyncCursor, clock: Clock | None) -> None:
-        self._statements = statements.load(address)
+    def __init__(self, cursor: AsyncCursor) -> None:
         self._cursor = AsyncRawCursor(cursor.connection)
-        self._wall, self._mono = (clock.now(), clock.monotonic()) if clock else (None, None)
 
-    async def _value(self, name: str, *parameters: Any) -> bytes:
-        await self._cursor.execute(self._statements[name], parameters)
-        row = await self._cursor.fetchone()
-        assert row is not None
-        return row[0].encode() if isinstance(row[0], str) else msgspec.json.encode(row[0])
+    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
+        await self._cursor.execute(sql, [None if p is None else p.decode() for p in parameters])
+        assert self._cursor.pgresult is not None
+        return self._cursor.pgresult.get_value(0, 0) or b""
 
-    async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
-        raise NotImplementedError("a mover has nothing to apply")
-
-    async def load(self, needs: Needs) -> LoadedFacts:
-        question = facts.question(needs).decode()
-        return facts.loaded(await self._value("facts", self._mono, question), self._wall)
-
-    async def commit(
-        self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
-    ) -> Sequence[bool]:
-        envelope = changes.envelope(units) | {"wait": "0", "wall": self._wall, "mono": self._mono}
-        answer = await self._value("apply", batch.sealed(envelope).decode())
-        return msgspec.json.decode(batch.unpack(answer)[0], type=list[bool])
-
-    async def ended_leases(self, limit: int) -> Sequence[str]:
-        return msgspec.json.decode(await self._value("ended_leases", self._mono, limit))
-
-    async def expired(self, prune: Prune) -> Sequence[str]:
-        raise NotImplementedError("a mover deletes nothing")
+    async def close(self) -> None: ...
 
 
 # --- what is known about the store ----------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 
 import psycopg
 
@@ -15,29 +14,29 @@ from holdfast.errors import StoreUnavailable
 
 class ConnectionPool:
     """Connects when needed, forgets what was lost, and lends the connection that was used last: it
-    is the warmest."""
+    is the warmest.
 
-    def __init__(self, address: Address, size: int, *, prepares: bool = False) -> None:
+    There are `size` places. Each is free, with an idle connection or with none, or taken by a call
+    that goes on; a call whose caller gave up keeps its place until it ends."""
+
+    def __init__(self, address: Address, size: int) -> None:
         self._address = address
         self._size = size
-        self.prepares = prepares
-        self._idle: list[Connection] = []
+        self._free: asyncio.LifoQueue[Connection | None] = asyncio.LifoQueue()
+        for _ in range(size):
+            self._free.put_nowait(None)
+        self._busy: set[Connection] = set()
         self._all: set[Connection] = set()
-        self._connecting = 0
-        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._closed = False
-        self._empty: asyncio.Event | None = None
 
-    async def call(
-        self, sql: bytes, parameters: Parameters = (), *, prepare: bool = False
-    ) -> bytes:
+    async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
         """Execute one statement, which answers one value, in a transaction of its own.
 
         Raises ServerError for what is worth another try, and for a unique violation.
         """
-        connection = self._idle_connection() or await self._take()
+        connection = await self._take()
         try:
-            answer = await connection.call(sql, parameters, prepare=prepare)
+            answer = await connection.call(sql, parameters)
         except ServerError as error:
             if error.sqlstate in FATAL:
                 connection.close()
@@ -50,13 +49,10 @@ class ConnectionPool:
     async def close(self) -> None:
         """Let what is under way end, then close every connection."""
         self._closed = True
-        for connection in list(self._idle):
-            connection.close()
-        while self._wake(None):
-            pass
-        if self._all:
-            self._empty = asyncio.Event()
-            await self._empty.wait()  # not for ever: a call ends with its time-out
+        for _ in range(self._size):  # not for ever: a call ends with its time-out
+            connection = await self._free.get()
+            if connection is not None:
+                connection.close()
 
     def abandon(self) -> None:
         """Close every connection at once: their event loop has ended."""
@@ -64,90 +60,46 @@ class ConnectionPool:
         for connection in list(self._all):
             connection.close()
 
-    def _idle_connection(self) -> Connection | None:
-        while self._idle:
-            idle = self._idle.pop()
-            if idle.is_alive():
-                return idle
-        return None
-
     async def _take(self) -> Connection:
-        while True:
+        connection = await self._free_place()
+        try:
             if self._closed:
                 raise StoreUnavailable(f"the store {self._address.shown} is closed")
-            if idle := self._idle_connection():
-                return idle
-            if len(self._all) + self._connecting < self._size:
-                return await self._connect()
-            connection = await self._wait()
-            if connection is not None and connection.open:
-                return connection
-
-    async def _connect(self) -> Connection:
-        self._connecting += 1
-        try:
-            connection = await Connection.make(
-                self._address, self._give_back, self._forget, prepares=self.prepares
-            )
-        except (psycopg.Error, OSError, TimeoutError) as error:
-            self._wake(None)
-            raise explain_connecting(error, self._address.shown) from None
-        finally:
-            self._connecting -= 1
+            if connection is None or not connection.is_alive():
+                connection = await Connection.make(self._address, self._release, self._forget)
+        except BaseException as error:
+            self._free.put_nowait(connection)
+            if isinstance(error, psycopg.Error | OSError | TimeoutError):
+                raise explain_connecting(error, self._address.shown) from None
+            raise
         self._all.add(connection)
+        self._busy.add(connection)
         return connection
 
-    async def _wait(self) -> Connection | None:
-        """A connection that somebody gave back, or None when it is worth looking again."""
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+    async def _free_place(self) -> Connection | None:
+        if not self._free.empty():
+            return self._free.get_nowait()
         try:
             async with asyncio.timeout(self._address.timeout):
-                return await turn
+                return await self._free.get()
         except TimeoutError:
-            self._decline(turn)
             raise StoreUnavailable(
                 f"all {self._size} connections to {self._address.shown} stayed busy for "
                 f"{self._address.timeout:g} s; "
                 "nothing was accepted. Raise pool= or timeout= in the store's URL, or look for "
                 "what blocks the server"
             ) from None
-        except asyncio.CancelledError:
-            self._decline(turn)
-            raise
 
-    def _decline(self, turn: asyncio.Future[Connection | None]) -> None:
-        """Pass on what was handed to somebody who no longer wants it."""
-        if turn.done() and not turn.cancelled():
-            connection = turn.result()
-            if connection is None:
-                self._wake(None)
-            else:
-                self._give_back(connection)
-
-    def _give_back(self, connection: Connection) -> None:
-        if self._closed:
-            connection.close()
-        elif connection.open and not self._wake(connection):
-            self._idle.append(connection)
+    def _release(self, connection: Connection) -> None:
+        self._busy.discard(connection)
+        self._free.put_nowait(connection)
 
     def _forget(self, connection: Connection) -> None:
+        """One that is lost while it is idle keeps its place, until somebody takes that."""
         self._all.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
-        self._wake(None)
-        if self._empty is not None and not self._all:
-            self._empty.set()
-
-    def _wake(self, connection: Connection | None) -> bool:
-        """Hand a connection, or the right to make one, to whoever waits longest. Whether anybody
-        took it."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(connection)
-                return True
-        return False
+        if connection in self._busy:
+            self._busy.discard(connection)
+            self._free.put_nowait(None)
 
 
 CONFLICTS = frozenset(("40001", "40P01"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -36,15 +36,24 @@ _checkpoints = msgspec.json.Decoder(list[Checkpoint]).decode
 _letters = msgspec.json.Decoder(
     list[tuple[str, str, str, bytes, str, str, float, str | None, float | None, str | None]]
 ).decode
-_counts = msgspec.json.Decoder(dict[str, int]).decode
 _triples = msgspec.json.Decoder(list[tuple[str, str, str]]).decode
-_events = msgspec.json.Decoder(list[tuple[str, int, str, float, str, str, str, int]]).decode
-_logs = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
-_audits = msgspec.json.Decoder(list[tuple[float, str, str, str, str]]).decode
-_locks = msgspec.json.Decoder(list[tuple[str, int, str | None, float | None, float]]).decode
-_lanes = msgspec.json.Decoder(
-    list[tuple[str, str, str, int, int, str | None, int, str | None, int, float | None]]
-).decode
+counts = msgspec.json.Decoder(dict[str, int]).decode
+
+S = TypeVar("S", bound=Struct)
+
+
+def _rows_of(kind: type[S]) -> Callable[[bytes], list[S]]:
+    """Reads arrays of the fields of a struct, in their order."""
+    columns = tuple(field.type for field in msgspec.structs.fields(kind))
+    decode = msgspec.json.Decoder(list[tuple[columns]]).decode  # type: ignore[valid-type]
+    return lambda answer: [kind(*row) for row in decode(unseal(answer))]
+
+
+history = _rows_of(Event)
+logs = _rows_of(StoredLog)
+locks = _rows_of(LockInfo)
+lanes = _rows_of(LaneInfo)
+audits = _rows_of(Audit)
 
 
 def filtered(where: RunFilter) -> list[Any]:
@@ -77,24 +86,12 @@ def one_run(answer: bytes) -> Run | None:
     return next(iter(runs(answer)), None)
 
 
-def counts(answer: bytes) -> dict[str, int]:
-    return _counts(answer)
-
-
 def checkpoints(answer: bytes) -> list[Checkpoint]:
     return _checkpoints(unseal(answer))
 
 
 def quarantined(answer: bytes) -> list[tuple[str, str, str]]:
     return _triples(unseal(answer))
-
-
-def history(answer: bytes) -> list[Event]:
-    return [Event(*row) for row in _events(unseal(answer))]
-
-
-def logs(answer: bytes) -> list[StoredLog]:
-    return [StoredLog(*row) for row in _logs(unseal(answer))]
 
 
 def letters(answer: bytes) -> list[DeadLetter]:
@@ -122,18 +119,6 @@ _record_page = msgspec.json.Decoder(_RecordPage).decode
 def records(answer: bytes) -> RecordPage:
     page = _record_page(unseal(answer))
     return RecordPage([Record(*row) for row in page.records], page.now)
-
-
-def locks(answer: bytes) -> list[LockInfo]:
-    return [LockInfo(*row) for row in _locks(unseal(answer))]
-
-
-def lanes(answer: bytes) -> list[LaneInfo]:
-    return [LaneInfo(*row) for row in _lanes(unseal(answer))]
-
-
-def audits(answer: bytes) -> list[Audit]:
-    return [Audit(*row) for row in _audits(unseal(answer))]
 
 
 def mark(answer: bytes) -> MoveMark | None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, replace
 from psycopg import AsyncCursor
 
+from holdfast.adapters.moving import audit_page, named_page, without_lease
 from holdfast.adapters.postgres.statements import RUN_COLUMNS
-from holdfast.adapters.postgres.text import seal_text, unseal_text
+from holdfast.adapters.postgres.text import seal, seal_text, unseal_text
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
-from holdfast.model.machine.facts import RunFacts
+from holdfast.model.machine.facts import LockFacts, RunFacts
 from holdfast.model.run import RunState
 from holdfast.ports.mover import (
     PAGE_BYTES,
-    AuditRecord,
     ExpiringRecord,
     Kind,
     LetterRecord,
@@ -33,6 +33,8 @@ from holdfast.ports.records import Record
 from holdfast.ports.store import DeadLetter, StoredLog, letter_attributes
 
 Row = tuple[Any, ...]
+Fields = dict[str, Any]
+"""A row to be written: the values of its columns by name; NULL for those that are not there."""
 
 
 async def rows(
@@ -52,11 +54,28 @@ def _unsealed(value: Any) -> Any:
     return unseal_text(value) if isinstance(value, str) else value
 
 
-def _sealed(value: Any) -> Any:
-    return seal_text(value) if isinstance(value, str) else value
-
-
 # --- reading --------------------------------------------------------------------------------------
+
+
+async def export(
+    cursor: AsyncCursor, kind: Kind, mono: float, after: str | None, limit: int
+) -> Page:
+    if kind == "runs":
+        return await _export_runs(cursor, mono, after, limit)
+    if kind == "audit":
+        return await _export_audit(cursor, int(after or 0), limit)
+    sql, make = NAMED[kind]
+    page = {"after": seal_text(after or ""), "limit": limit, "mono": mono}
+    return named_page(await rows(cursor, sql, page), make, limit)
+
+
+async def _export_audit(cursor: AsyncCursor, after: int, limit: int) -> Page:
+    sql = (
+        "SELECT at, actor, action, target, reason FROM audit "
+        "ORDER BY id OFFSET %(after)s LIMIT %(limit)s"
+    )
+    return audit_page(await rows(cursor, sql, {"after": after, "limit": limit}), after, limit)
+
 
 _CHOSEN = """
 SELECT id FROM (
@@ -73,13 +92,14 @@ WHERE before <= %(bytes)s ORDER BY seq
 _RUNS = f"SELECT {', '.join(RUN_COLUMNS)} FROM all_runs r WHERE id = ANY (%(ids)s) ORDER BY seq"
 
 
-async def export_runs(cursor: AsyncCursor, mono: float, after: str | None, limit: int) -> Page:
+async def _export_runs(cursor: AsyncCursor, mono: float, after: str | None, limit: int) -> Page:
     page = {"after": seal_text(after or ""), "limit": limit, "bytes": PAGE_BYTES}
     chosen = {"ids": [seal_text(id) for (id,) in await rows(cursor, _CHOSEN, page)]}
-    records = {row[0]: _record(row, mono) for row in await rows(cursor, _RUNS, chosen)}
-    for sql, add in RUN_PARTS.items():
-        for id, belongings in groupby(await rows(cursor, sql, chosen), key=lambda row: row[0]):
-            add(records[id], [row[1:] for row in belongings])
+    runs = [msgspec.convert(row, RunFacts) for row in await rows(cursor, _RUNS, chosen)]
+    records = {run.id: without_lease(run, mono) for run in runs}
+    for sql, add in RUN_PARTS:
+        for id, *values in await rows(cursor, sql, chosen):
+            add(records[id], *values)
     if not records:
         return Page([], None)
     last = list(records.values())[-1].run
@@ -88,27 +108,14 @@ async def export_runs(cursor: AsyncCursor, mono: float, after: str | None, limit
     return Page(list(records.values()), last.id if has_more else None)
 
 
-def _record(row: Row, mono: float) -> RunRecord:
-    run = RunFacts(*row)
-    wait = 0.0 if run.due is None else run.due - mono
-    state = RunState(run.state)
-    moved = replace(run, state=state, due=None, delay=0.0, lease_until=None, lease_ttl=0.0)
-    return RunRecord(moved, wait if 0.0 < wait <= run.delay else 0.0)
+def _of_runs(table: str, columns: str, order: str) -> str:
+    return f"SELECT run, {columns} FROM {table} WHERE run = ANY (%(ids)s) ORDER BY run, {order}"
 
 
-def _add_history(record: RunRecord, events: list[Row]) -> None:
+def _add_event(record: RunRecord, seq: int, kind: str, at: float, data: str, number: int) -> None:
     run = record.run
-    record.history = [
-        Event(run.id, seq, kind, at, data, run.tenant, run.pipeline, position)
-        for seq, kind, at, data, position in events
-    ]
-
-
-def _setter(name: str, make: Callable[..., Any]) -> Callable[[RunRecord, list[Row]], None]:
-    return lambda record, rows_of_run: setattr(record, name, [make(*row) for row in rows_of_run])
-
-
-_LETTER = "id, source, reason, body, attributes, tenant, created, run, closed, resolution"
+    event = Event(run.id, seq, kind, at, data, run.tenant, run.pipeline, number)
+    record.history.append(event)
 
 
 def _letter(*row: Any) -> DeadLetter:
@@ -116,49 +123,31 @@ def _letter(*row: Any) -> DeadLetter:
     return DeadLetter(id, source, reason, bytes(body or b""), letter_attributes(attributes), *rest)
 
 
-def _add_letter(record: RunRecord, letters: list[Row]) -> None:
-    record.letter = replace(_letter(*letters[0]), body=record.run.input.encode())
+def _add_letter(record: RunRecord, *values: Any) -> None:
+    record.letter = replace(_letter(*values), body=record.run.input.encode())
 
 
-RUN_PARTS: dict[str, Callable[[RunRecord, list[Row]], None]] = {
-    "SELECT run, step, key, value, checksum, schema, fingerprint, record, epoch "
-    "FROM all_checkpoints WHERE run = ANY (%(ids)s) ORDER BY run, step, key": _setter(
-        "checkpoints", Checkpoint
+RUN_PARTS: list[tuple[str, Callable[..., None]]] = [
+    (
+        _of_runs("all_checkpoints", ", ".join(Checkpoint.__struct_fields__), "step, key"),
+        lambda record, *values: record.checkpoints.append(Checkpoint(*values)),
     ),
-    "SELECT run, step, key, reason, value, at FROM quarantine "
-    "WHERE run = ANY (%(ids)s) ORDER BY run, id": _setter("quarantine", Quarantined),
-    "SELECT run, seq, type, at, data, position FROM all_events "
-    "WHERE run = ANY (%(ids)s) ORDER BY run, seq": _add_history,
-    "SELECT run, at, level, step, message, fields FROM logs "
-    "WHERE run = ANY (%(ids)s) ORDER BY run, n": _setter("logs", StoredLog),
-    f"SELECT run, {_LETTER} FROM dead_letters "
-    "WHERE id IN (SELECT 'run:' || id FROM unnest(%(ids)s::text[]) AS id)": _add_letter,
-}
+    (
+        _of_runs("quarantine", ", ".join(Quarantined.__struct_fields__), "id"),
+        lambda record, *values: record.quarantine.append(Quarantined(*values)),
+    ),
+    (_of_runs("all_events", "seq, type, at, data, position", "seq"), _add_event),
+    (
+        _of_runs("logs", ", ".join(StoredLog.__struct_fields__), "n"),
+        lambda record, *values: record.logs.append(StoredLog(*values)),
+    ),
+    (
+        f"SELECT run, {', '.join(DeadLetter.__struct_fields__)} FROM dead_letters "
+        "WHERE id IN (SELECT 'run:' || id FROM unnest(%(ids)s::text[]) AS id)",
+        _add_letter,
+    ),
+]
 """The statements that read what belongs to runs, and where that goes."""
-
-
-async def export(
-    cursor: AsyncCursor, kind: Kind, mono: float, after: str | None, limit: int
-) -> Page:
-    """Records of the other kinds."""
-    if kind == "audit":
-        return await _export_audit(cursor, int(after or 0), limit)
-    sql, make = NAMED[kind]
-    page = {"after": seal_text(after or ""), "limit": limit, "mono": mono}
-    page_rows = await rows(cursor, sql, page)
-    return Page(
-        [make(*row) for row in page_rows], page_rows[-1][0] if len(page_rows) == limit else None
-    )
-
-
-async def _export_audit(cursor: AsyncCursor, after: int, limit: int) -> Page:
-    sql = (
-        "SELECT at, actor, action, target, reason FROM audit "
-        "ORDER BY id OFFSET %(after)s LIMIT %(limit)s"
-    )
-    page_rows = await rows(cursor, sql, {"after": after, "limit": limit})
-    entries = [AuditRecord(number, *row) for number, row in enumerate(page_rows, after + 1)]
-    return Page(entries, str(after + limit) if len(page_rows) == limit else None)
 
 
 def _expiring(key: str, value: str, version: str, updated: float, remaining: Any) -> ExpiringRecord:
@@ -171,32 +160,34 @@ def _letter_record(*row: Any) -> LetterRecord:
     return LetterRecord(letter, Event(letter.id, 1, kind, at, data, letter.tenant, "", position))
 
 
+def _by_name(columns: str, table: str, where: str = "") -> str:
+    """A page of rows, in the order of their first column."""
+    name = columns.partition(",")[0]
+    return (
+        f"SELECT {columns} FROM {table} WHERE {name} > %(after)s {where} "
+        f"ORDER BY {name} LIMIT %(limit)s"
+    )
+
+
 NAMED: dict[str, tuple[str, Callable[..., Any]]] = {
-    "lanes": (
-        'SELECT name, "order", head FROM lanes WHERE name > %(after)s '
-        "ORDER BY name LIMIT %(limit)s",
-        Lane,
-    ),
-    "tenants": (
-        "SELECT tenant, running FROM tenants WHERE tenant > %(after)s "
-        "ORDER BY tenant LIMIT %(limit)s",
-        TenantLimit,
-    ),
-    "locks": (
-        "SELECT name, epoch FROM locks WHERE name > %(after)s ORDER BY name LIMIT %(limit)s",
-        LockEpoch,
-    ),
+    "lanes": (_by_name('name, "order", head', "lanes"), Lane),
+    "tenants": (_by_name("tenant, running", "tenants"), TenantLimit),
+    "locks": (_by_name("name, epoch", "locks"), LockEpoch),
     "records": (
-        "SELECT key, value, version, updated, lease_until - %(mono)s FROM records WHERE key > "
-        "%(after)s AND (lease_until IS NULL OR lasts(lease_until, lease_ttl, %(mono)s)) ORDER BY "
-        "key LIMIT %(limit)s",
+        _by_name(
+            "key, value, version, updated, lease_until - %(mono)s",
+            "records",
+            "AND (lease_until IS NULL OR lasts(lease_until, lease_ttl, %(mono)s))",
+        ),
         _expiring,
     ),
     "letters": (
-        "SELECT d.id, d.source, d.reason, d.body, d.attributes, d.tenant, d.created, d.run, "
-        "d.closed, d.resolution, e.type, e.at, e.data, e.position "
-        "FROM dead_letters d JOIN events e ON e.run = d.id AND e.seq = 1 "
-        "WHERE d.run IS NULL AND d.id > %(after)s ORDER BY d.id LIMIT %(limit)s",
+        _by_name(
+            f"{', '.join(f'd.{name}' for name in DeadLetter.__struct_fields__)}, "
+            "e.type, e.at, e.data, e.position",
+            "dead_letters d JOIN events e ON e.run = d.id AND e.seq = 1",
+            "AND d.run IS NULL",
+        ),
         _letter_record,
     ),
 }
@@ -204,182 +195,88 @@ NAMED: dict[str, tuple[str, Callable[..., Any]]] = {
 # --- taking in ------------------------------------------------------------------------------------
 
 
-async def _insert(
-    cursor: AsyncCursor, table: str, columns: str, new_rows: Sequence[Row], conflict: str = ""
-) -> None:
-    marks = ", ".join(["%s"] * (columns.count(",") + 1))
-    sql = f"INSERT INTO {table} ({columns}) VALUES ({marks}) {conflict}"
-    await cursor.executemany(sql, [list(map(_sealed, row)) for row in new_rows])  # type: ignore[arg-type]
-
-
-async def _copy(cursor: AsyncCursor, table: str, columns: str, new_rows: list[Row]) -> None:
-    if not new_rows:
-        return
-    async with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:  # type: ignore[arg-type]
-        for row in new_rows:
-            await copy.write_row(list(map(_sealed, row)))
-
-
-async def _adopt_lanes(cursor: AsyncCursor, mono: float, lanes: Sequence[Lane]) -> None:
-    update = 'ON CONFLICT (name) DO UPDATE SET "order" = excluded."order", head = excluded.head'
-    lane_rows = [astuple(lane) for lane in lanes]
-    await _insert(cursor, "lanes", 'name, "order", head', lane_rows, update)
-
-
-async def _adopt_tenants(cursor: AsyncCursor, mono: float, limits: Sequence[TenantLimit]) -> None:
-    update = "ON CONFLICT (tenant) DO UPDATE SET running = excluded.running"
-    limit_rows = [astuple(limit) for limit in limits]
-    await _insert(cursor, "tenants", "tenant, running", limit_rows, update)
-
-
-async def _adopt_locks(cursor: AsyncCursor, mono: float, locks: Sequence[LockEpoch]) -> None:
-    update = "ON CONFLICT (name) DO UPDATE SET epoch = greatest(locks.epoch, excluded.epoch)"
-    await _insert(cursor, "locks", "name, epoch", [astuple(lock) for lock in locks], update)
-
-
-async def _adopt_records(cursor: AsyncCursor, mono: float, moved: Sequence[ExpiringRecord]) -> None:
-    record_rows = [
-        (
-            *astuple(m.record),
-            None if m.remaining is None else mono + m.remaining,
-            m.remaining or 0.0,
+async def adopt(cursor: AsyncCursor, kind: Kind, mono: float, records: Sequence[Any]) -> None:
+    tables: defaultdict[str, list[Fields]] = defaultdict(list)
+    for record in await _unknown(cursor, kind, records):
+        for table, fields in ROWS[kind](record, mono):
+            tables[table].append(fields)
+    for table, table_rows in tables.items():
+        sql = (
+            f"INSERT INTO {table} OVERRIDING USER VALUE "  # identities are the table's to give
+            f"SELECT * FROM json_populate_recordset(NULL::{table}, %s) {CONFLICT.get(kind, '')}"
         )
-        for m in moved
-    ]
-    columns = "key, value, version, updated, lease_until, lease_ttl"
-    await _insert(cursor, "records", columns, record_rows, "ON CONFLICT DO NOTHING")
+        body = seal(msgspec.json.encode(table_rows)).decode()
+        await cursor.execute(sql, [body])  # type: ignore[arg-type]
 
 
-async def _adopt_letters(cursor: AsyncCursor, mono: float, moved: Sequence[LetterRecord]) -> None:
-    letters = [_letter_row(m.letter, m.letter.body) for m in moved]
-    await _insert(cursor, "dead_letters", _LETTER, letters, "ON CONFLICT DO NOTHING")
-    events = [_event_row(m.event) for m in moved]
-    await _insert(cursor, "events", EVENTS, events, "ON CONFLICT DO NOTHING")
-
-
-def _letter_row(letter: DeadLetter, body: bytes | None) -> Row:
-    attributes = msgspec.json.encode(letter.attributes).decode()
-    id, source, reason, _, _, *rest = astuple(letter)
-    return (id, source, reason, body, attributes, *rest)
-
-
-EVENTS = "position, run, seq, type, at, data"
-
-
-def _event_row(event: Event) -> Row:
-    return (event.position, event.run, event.seq, event.type, event.at, event.data)
-
-
-async def _adopt_audit(cursor: AsyncCursor, mono: float, entries: Sequence[AuditRecord]) -> None:
-    [known] = await one_row(cursor, "SELECT count(*) FROM audit")
-    fresh = [astuple(entry)[1:] for entry in entries if entry.number > known]
-    await _copy(cursor, "audit", "at, actor, action, target, reason", fresh)
-
-
-async def _adopt_runs(cursor: AsyncCursor, mono: float, records: Sequence[RunRecord]) -> None:
+async def _unknown(cursor: AsyncCursor, kind: Kind, records: Sequence[Any]) -> Sequence[Any]:
+    """Without runs and entries of the audit that were taken in already."""
+    if kind == "audit":
+        [known] = await one_row(cursor, "SELECT count(*) FROM audit")
+        return [entry for entry in records if entry.number > known]
+    if kind != "runs":
+        return records
     ids = {"ids": [seal_text(record.run.id) for record in records]}
-    sql = "SELECT id FROM requests WHERE id = ANY (%(ids)s)"
-    known = {id for (id,) in await rows(cursor, sql, ids)}
-    fresh = [record for record in records if record.run.id not in known]
-    for table, (columns, rows_of) in TABLES.items():
-        await _copy(
-            cursor, table, columns, [row for record in fresh for row in rows_of(record, mono)]
-        )
+    known = set(await rows(cursor, "SELECT id FROM requests WHERE id = ANY (%(ids)s)", ids))
+    return [record for record in records if (record.run.id,) not in known]
 
 
-def _request_rows(record: RunRecord, mono: float) -> list[Row]:
-    r = record.run
-    row = (
-        r.seq, r.id, r.tenant, r.pipeline, r.lane, r.priority, r.unique, r.inherits, r.created,
-        r.key, r.parent, r.labels, r.attributes, r.fingerprint, r.input,
-    )  # fmt: skip
-    return [row]
+def _of_letter(letter: DeadLetter) -> tuple[str, Fields]:
+    """The body of a run's letter is the run's input: it is not stored twice."""
+    fields = asdict(letter)
+    fields["attributes"] = msgspec.json.encode(letter.attributes).decode()
+    fields["body"] = None if letter.run else "\\x" + letter.body.hex()
+    return "dead_letters", fields
 
 
-def _label_rows(record: RunRecord, mono: float) -> list[Row]:
-    run = record.run
+def _of_record(moved: ExpiringRecord, mono: float) -> list[tuple[str, Fields]]:
+    until = None if moved.remaining is None else mono + moved.remaining
+    lease = {"lease_until": until, "lease_ttl": moved.remaining or 0.0}
+    return [("records", asdict(moved.record) | lease)]
+
+
+def _of_run(record: RunRecord, mono: float) -> list[tuple[str, Fields]]:
+    """What a run asked and what it has come to have columns of the same names."""
+    run, history = record.run, record.history[1:]  # the first event is in the request
+    fields = asdict(run) | {"is_unique": run.unique, "size": len(run.input.encode())}
+    found: list[tuple[str, Fields]] = [("requests", fields)]
+    if run.state is RunState.SUCCEEDED:
+        completed = history.pop()  # it is in the result
+        figures = msgspec.json.decode(completed.data)
+        end = {"position": completed.position, "execution_ms": figures["execution_time_ms"]}
+        found.append(("results", fields | end))
+    else:
+        due = mono + record.wait if run.available is not None else None
+        found.append(("open_runs", fields | {"due": due, "delay": record.wait}))
     labels = msgspec.json.decode(run.labels) if run.labels else {}
-    return [(run.tenant, name, value, run.seq) for name, value in labels.items()]
+    for name, value in labels.items():
+        label = {"tenant": run.tenant, "name": name, "value": value, "seq": run.seq}
+        found.append(("labels", label))
+    found += [("events", asdict(event)) for event in history]
+    for table in ("checkpoints", "quarantine", "logs"):
+        for n, part in enumerate(getattr(record, table), 1):
+            found.append((table, asdict(part) | {"run": run.id, "n": n}))
+    if record.letter is not None:
+        found.append(_of_letter(record.letter))
+    return found
 
 
-def _open_rows(record: RunRecord, mono: float) -> list[Row]:
-    r = record.run
-    if r.state is RunState.SUCCEEDED:
-        return []
-    due = mono + record.wait if r.available is not None else None
-    row = (
-        r.id, r.seq, r.tenant, r.pipeline, r.lane, str(r.state), r.priority, len(r.input.encode()),
-        r.epoch, r.events, r.attempts, r.attempt_limit, r.available, due, record.wait, r.started,
-        r.finished, r.unique, r.holds_lane, r.worker, r.reason, r.error, r.progress,
-    )  # fmt: skip
-    return [row]
-
-
-def _result_rows(record: RunRecord, mono: float) -> list[Row]:
-    r = record.run
-    if r.state is not RunState.SUCCEEDED:
-        return []
-    completed = record.history[-1]
-    row = (
-        r.id, completed.position, r.events, r.epoch, r.attempts, r.attempt_limit, r.started,
-        r.finished, r.worker, msgspec.json.decode(completed.data)["execution_time_ms"], r.progress,
-        r.result, r.result_checksum,
-    )  # fmt: skip
-    return [row]
-
-
-def _event_rows(record: RunRecord, mono: float) -> list[Row]:
-    """Those that no other row says: a request says the first, a result the last."""
-    end = -1 if record.run.state is RunState.SUCCEEDED else None
-    return [_event_row(event) for event in record.history[1:end]]
-
-
-TABLES: dict[str, tuple[str, Callable[[RunRecord, float], list[Row]]]] = {
-    "requests": (
-        "seq, id, tenant, pipeline, lane, priority, is_unique, inherits, created, key, parent, "
-        "labels, attributes, fingerprint, input",
-        _request_rows,
-    ),
-    "labels": ("tenant, name, value, seq", _label_rows),
-    "open_runs": (
-        "id, seq, tenant, pipeline, lane, state, priority, size, epoch, events, attempts, "
-        "attempt_limit, available, due, delay, started, finished, is_unique, holds_lane, worker, "
-        "reason, error, progress",
-        _open_rows,
-    ),
-    "results": (
-        "id, position, events, epoch, attempts, attempt_limit, started, finished, worker, "
-        "execution_ms, progress, result, result_checksum",
-        _result_rows,
-    ),
-    "checkpoints": (
-        "run, step, key, value, checksum, schema, fingerprint, record, epoch",
-        lambda record, _: [(record.run.id, *astuple(saved)) for saved in record.checkpoints],
-    ),
-    "quarantine": (
-        "run, step, key, reason, value, at",
-        lambda record, _: [(record.run.id, *astuple(bad)) for bad in record.quarantine],
-    ),
-    "events": (EVENTS, _event_rows),
-    "logs": (
-        "run, n, at, level, step, message, fields",
-        lambda record, _: [
-            (record.run.id, n, *astuple(line)) for n, line in enumerate(record.logs, 1)
-        ],
-    ),
-    "dead_letters": (
-        _LETTER,
-        lambda record, _: [_letter_row(record.letter, None)] if record.letter else [],
-    ),
+ROWS: dict[str, Callable[[Any, float], list[tuple[str, Fields]]]] = {
+    "lanes": lambda lane, _: [("lanes", asdict(lane))],
+    "tenants": lambda limit, _: [("tenants", asdict(limit))],
+    "locks": lambda lock, _: [("locks", asdict(LockFacts(lock.name, lock.epoch)))],
+    "records": _of_record,
+    "letters": lambda moved, _: [_of_letter(moved.letter), ("events", asdict(moved.event))],
+    "audit": lambda entry, _: [("audit", asdict(entry))],
+    "runs": _of_run,
 }
-"""Where the parts of a record go."""
+"""The rows of what is moved, each with its table."""
 
-ADOPT: dict[str, Callable[[AsyncCursor, float, Sequence[Any]], Awaitable[None]]] = {
-    "lanes": _adopt_lanes,
-    "tenants": _adopt_tenants,
-    "locks": _adopt_locks,
-    "records": _adopt_records,
-    "letters": _adopt_letters,
-    "audit": _adopt_audit,
-    "runs": _adopt_runs,
+CONFLICT = {
+    "lanes": 'ON CONFLICT (name) DO UPDATE SET "order" = excluded."order", head = excluded.head',
+    "tenants": "ON CONFLICT (tenant) DO UPDATE SET running = excluded.running",
+    "locks": "ON CONFLICT (name) DO UPDATE SET epoch = greatest(locks.epoch, excluded.epoch)",
+    "records": "ON CONFLICT DO NOTHING",
+    "letters": "ON CONFLICT DO NOTHING",
 }
+"""What becomes of rows that are there already. For runs and the audit there are none."""

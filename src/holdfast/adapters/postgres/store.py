@@ -2,13 +2,13 @@
 hence one round trip. What is rare is decided here, on facts that are read before.
 
 Safe behind a pooler in transaction mode: every call is one statement in a transaction of its own,
-and no state is left in a session but statements that were prepared where there is none."""
+and no state is left in a session."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from holdfast.adapters import isolation
@@ -17,6 +17,7 @@ from holdfast.adapters.postgres import database, reads, statements
 from holdfast.adapters.postgres.address import Address, parse
 from holdfast.adapters.postgres.client import Client
 from holdfast.adapters.postgres.listener import Listener
+from holdfast.adapters.postgres.pool import ConnectionPool
 from holdfast.adapters.postgres.thread import LoopThread
 from holdfast.errors import StoreUnavailable
 from holdfast.model.checkpoint import Checkpoint
@@ -73,7 +74,8 @@ class PostgresStore:
                 self.address.shown,
             )
         self._loop = asyncio.get_running_loop()
-        self._home = self._client(server, self.address.pool)
+        self._pool = ConnectionPool(self.address, self.address.pool)
+        self._home = self._client(server, self._pool)
         try:
             refuse_marked(reads.mark(await self._home.read("mark")), self.address.shown)
             await self._home.read("forget_old_delays", self._home.mono())
@@ -81,13 +83,13 @@ class PostgresStore:
             await self._home.close()
             raise
         self._thread = LoopThread("holdfast-postgres")
-        self._other = self._client(server, OTHER_CONNECTIONS)
+        self._other = self._client(server, ConnectionPool(self.address, OTHER_CONNECTIONS))
         self._listener = Listener(self.address, self._other, self._name, self._notifier.notify)
         self._thread.start()
         self._listening = asyncio.run_coroutine_threadsafe(self._listener.run(), self._thread.loop)
 
-    def _client(self, server: database.ServerInfo, size: int) -> Client:
-        return Client(self.address, size, self._statements, server, self._name, self._clock)
+    def _client(self, server: database.ServerInfo, pool: ConnectionPool) -> Client:
+        return Client(self.address, pool, self._statements, server, self._name, self._clock)
 
     async def close(self) -> None:
         if not self._open:
@@ -99,7 +101,7 @@ class PostgresStore:
         if self._loop is asyncio.get_running_loop():
             await self._home.close()
         elif self._loop.is_closed():
-            self._home.pool.abandon()
+            self._pool.abandon()
         else:
             await asyncio.wrap_future(
                 asyncio.run_coroutine_threadsafe(self._home.close(), self._loop)
@@ -112,12 +114,15 @@ class PostgresStore:
         return await isolation.apply(commands, self._apply) if commands else []
 
     async def _apply(self, commands: Sequence[Command[Any]]) -> list[Any]:
-        if asyncio.get_running_loop() is self._loop:
-            replies = await self._home.apply(commands)
-        else:
-            replies = await self._thread.do(lambda: self._other.apply(commands))
+        replies = await self._do(lambda client: client.apply(commands))
         self._notifier.notify(wake_after(commands, replies))
         return replies
+
+    async def _do(self, work: Callable[[Client], Coroutine[Any, Any, R]]) -> R:
+        """Over the connections of this loop, or else over the thread's."""
+        if asyncio.get_running_loop() is self._loop:
+            return await work(self._home)
+        return await self._thread.do(lambda: work(self._other))
 
     async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
         return await self._notifier.wait(since, timeout, wake=wake)
@@ -130,9 +135,7 @@ class PostgresStore:
 
     async def _read(self, typed: Callable[[bytes], R], name: str, *values: Any) -> R:
         self._refuse_when_closed()
-        if asyncio.get_running_loop() is self._loop:
-            return typed(await self._home.read(name, *values))
-        return typed(await self._thread.do(lambda: self._other.read(name, *values)))
+        return typed(await self._do(lambda client: client.read(name, *values)))
 
     async def run(self, run: str) -> Run | None:
         return await self._read(reads.one_run, "run", run)

@@ -14,8 +14,7 @@ _NUL = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
 
 def seal(body: bytes) -> bytes:
     """JSON without U+0000."""
-    if _STAND_IN in body:
-        body = body.replace(_STAND_IN, _STAND_IN + b"1")
+    body = body.replace(_STAND_IN, _STAND_IN + b"1")
     if b"\\u0000" in body:
         body = _NUL.sub(rb"\g<1>" + _STAND_IN + b"0", body)
     return body
@@ -23,23 +22,17 @@ def seal(body: bytes) -> bytes:
 
 def unseal(body: bytes) -> bytes:
     """The JSON that was sealed."""
-    if _STAND_IN not in body:
-        return body
     return body.replace(_STAND_IN + b"0", b"\\u0000").replace(_STAND_IN + b"1", _STAND_IN)
 
 
 def seal_text(text: str) -> str:
     """Plain text without U+0000."""
-    return (
-        text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")
-        if "\uffff" in text or "\0" in text
-        else text
-    )
+    return text.replace("\uffff", "\uffff1").replace("\0", "\uffff0")
 
 
 def unseal_text(text: str) -> str:
     """The plain text that was sealed."""
-    return text.replace("\uffff0", "\0").replace("\uffff1", "\uffff") if "\uffff" in text else text
+    return text.replace("\uffff0", "\0").replace("\uffff1", "\uffff")
 
 
 def parameter(value: str | bytes | float | bool | None) -> bytes | None:

@@ -12,13 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.adapters import private
-from holdfast.adapters.compatibility import (
-    FORMAT,
-    FORMAT_NAME,
-    OLDEST_NAME,
-    refuse_newer_schema,
-    refuse_other_format,
-)
+from holdfast.adapters.compatibility import FORMAT, FORMAT_NAME, OLDEST_NAME, refuse_unusable
 from holdfast.adapters.disk import NETWORK_FILE_SYSTEMS, file_system_of
 from holdfast.adapters.migrations import load
 from holdfast.errors import ConfigurationError, HoldfastError, StoreUnavailable, Unwritable
@@ -167,8 +161,7 @@ def refuse_other_schema(
         return
     is_there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
     noted = dict(connection.execute("SELECT name, value FROM meta")) if is_there else {}
-    refuse_other_format(noted.get(FORMAT_NAME), path)
-    refuse_newer_schema(version, noted.get(OLDEST_NAME), newest, path)
+    refuse_unusable(noted, version, newest, path)
 
 
 def refuse_network_file_system(path: Path) -> None:

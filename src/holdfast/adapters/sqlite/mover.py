@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import astuple, replace
 
+from holdfast.adapters.moving import audit_page, named_page, without_lease
 from holdfast.adapters.sqlite import batch, database, reads
 from holdfast.adapters.sqlite.statements import (
     RUN_COLUMNS,
@@ -165,8 +166,7 @@ class SqliteMover:
 
     def _export_records(self, db: sqlite3.Connection, after: str | None, limit: int) -> Page:
         rows = db.execute(_EXPIRING, (after or "", self._clock.monotonic(), limit)).fetchall()
-        records = [ExpiringRecord(Record(*row[:4]), row[4]) for row in rows]
-        return Page(records, rows[-1][0] if len(rows) == limit else None)
+        return named_page(rows, _expiring, limit)
 
     def _export_runs(self, db: sqlite3.Connection, after: str | None, limit: int) -> Page:
         rows = db.execute(_RUNS, (after, limit)).fetchall()
@@ -183,18 +183,13 @@ class SqliteMover:
 
     def _record(self, db: sqlite3.Connection, row: Row) -> RunRecord:
         run = reads.facts(row)
-        wait = 0.0 if run.due is None else run.due - self._clock.monotonic()
-        if not 0.0 < wait <= run.delay:  # it has passed, or the host was restarted since
-            wait = 0.0
-        return RunRecord(
-            replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0),
-            wait,
-            reads.checkpoints(db, run.id, None),
-            [Quarantined(*bad) for bad in db.execute(_QUARANTINE, (run.id,))],
-            reads.history(db, run.id),
-            reads.logs(db, run.id, 0, ALL),
-            reads.dead_letter(db, f"{RUN_LETTER}{run.id}"),
-        )
+        record = without_lease(run, self._clock.monotonic())
+        record.checkpoints = reads.checkpoints(db, run.id, None)
+        record.quarantine = [Quarantined(*bad) for bad in db.execute(_QUARANTINE, (run.id,))]
+        record.history = reads.history(db, run.id)
+        record.logs = reads.logs(db, run.id, 0, ALL)
+        record.letter = reads.dead_letter(db, f"{RUN_LETTER}{run.id}")
+        return record
 
     # --- taking in ---
 
@@ -268,6 +263,10 @@ ORDER BY key LIMIT ?3
 _QUARANTINE = "SELECT step, key, reason, value, at FROM quarantine WHERE run = ? ORDER BY id"
 
 
+def _expiring(*row: Any) -> ExpiringRecord:
+    return ExpiringRecord(Record(*row[:4]), row[4])
+
+
 def _by_name(
     sql: str, typed: Callable[..., Any]
 ) -> Callable[[sqlite3.Connection, str | None, int], Page]:
@@ -275,8 +274,7 @@ def _by_name(
     name."""
 
     def export(db: sqlite3.Connection, after: str | None, limit: int) -> Page:
-        rows = db.execute(sql, (after, limit)).fetchall()
-        return Page([typed(*row) for row in rows], rows[-1][0] if len(rows) == limit else None)
+        return named_page(db.execute(sql, (after, limit)).fetchall(), typed, limit)
 
     return export
 
@@ -284,9 +282,7 @@ def _by_name(
 def _export_audit(db: sqlite3.Connection, after: str | None, limit: int) -> Page:
     start = int(after or 0)
     sql = "SELECT at, actor, action, target, reason FROM audit ORDER BY id LIMIT ? OFFSET ?"
-    rows = db.execute(sql, (limit, start)).fetchall()
-    records = [AuditRecord(number, *row) for number, row in enumerate(rows, start + 1)]
-    return Page(records, str(start + limit) if len(rows) == limit else None)
+    return audit_page(db.execute(sql, (limit, start)).fetchall(), start, limit)
 
 
 def _export_letters(db: sqlite3.Connection, after: str | None, limit: int) -> Page:

@@ -1,7 +1,8 @@
 -- What the functions of the other files share. Argument names are the same everywhere:
---   given   commands as the client sends them: a JSON array, most of arrays of their fields
---   wall    the present, for people
---   mono    the present, for leases and delays (another clock only in tests that move one of them)
+--   given     commands as the client sends them: a JSON array, most of arrays of their fields
+--   wall      the present, for people
+--   mono      the present, for leases and delays (another clock only in tests that move one)
+--   accepted  the answer: the numbers (1, 2, …) of the commands that took effect
 -- What is called in an assignment (`x := f(…)`) is called without the machinery of a statement.
 
 -- Whether a lease has not ended. One that ends later than it can was granted by a clock that has
@@ -28,18 +29,6 @@ LANGUAGE sql STABLE AS $$
           AND lasts(o.lease_until, o.lease_ttl, mono) OFFSET 0) AS r
 $$;
 
--- What a group of commands is answered: the places (0, 1, …) of those that were not accepted.
-CREATE FUNCTION refused(given jsonb, accepted bigint[]) RETURNS text
-LANGUAGE plpgsql AS $$
-BEGIN
-    IF cardinality(accepted) = jsonb_array_length(given) THEN
-        RETURN '[]';
-    END IF;
-    RETURN (SELECT coalesce(jsonb_agg(number - 1), '[]')
-            FROM generate_series(1, jsonb_array_length(given)) AS number
-            WHERE accepted IS NULL OR number <> ALL (accepted));
-END $$;
-
 -- Before a transaction takes a position of the outbox, it shows that lower ones may be on their
 -- way.
 --
@@ -52,15 +41,3 @@ LANGUAGE sql AS $$
     SELECT pg_try_advisory_xact_lock_shared(
         'events'::regclass::oid::integer, (nextval('positions') & 2147483647)::integer)
 $$;
-
--- Write the next event of a run whose row is locked.
-CREATE FUNCTION append_event(of_run text, kind text, content text, wall double precision)
-RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    reserved boolean := reserve_positions();
-    number bigint;
-BEGIN
-    UPDATE open_runs SET events = events + 1 WHERE id = of_run RETURNING events INTO number;
-    INSERT INTO events (run, seq, type, at, data) VALUES (of_run, number, kind, wall, content);
-END $$;

@@ -3,36 +3,59 @@
 --
 -- Most claims of an idle system find nothing. They write nothing, too, so that their commit costs
 -- nothing. Runs that somebody else has locked are passed over.
-CREATE FUNCTION claim(given jsonb, wall double precision, mono double precision) RETURNS text
+CREATE FUNCTION claim(given jsonb, wall double precision, mono double precision,
+                      OUT claimed json)
 LANGUAGE plpgsql AS $$
 DECLARE
     is_due boolean;
     is_fifo boolean;
+    reserved boolean;
     chosen tid[];
-    sizes bigint[];
-    total numeric;
+    by_worker text := given->>'worker';
+    worker_as_json text := to_json(by_worker);
+    ttl double precision := (given->>'ttl')::double precision;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
            EXISTS (SELECT FROM lanes WHERE name = given->>'lane' AND "order" = 'fifo')
     INTO is_due, is_fifo;
-    IF is_due THEN
-        PERFORM end_delays(mono);
+    IF is_due THEN  -- from now on these are found by the index of those that are ready
+        UPDATE open_runs SET due = NULL, available = NULL WHERE id IN (
+            SELECT id FROM open_runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
+            FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
     IF is_fifo THEN
-        SELECT array_agg(tid), array_agg(size), sum(size) INTO chosen, sizes, total
-        FROM fifo_head(given, mono);
+        SELECT array_agg(tid) INTO chosen FROM fifo_head(given, mono);
     ELSE
-        SELECT array_agg(tid), array_agg(size), sum(size) INTO chosen, sizes, total
-        FROM take_turns(given);
+        SELECT array_agg(tid) INTO chosen FROM (
+            SELECT tid, row_number() OVER so_far AS n, sum(size) OVER so_far AS total
+            FROM take_turns(given) WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)) AS counted
+        WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
     END IF;
     IF chosen IS NULL THEN
-        RETURN '[]';
+        RETURN;
     END IF;
-    WHILE total > (given->>'max_bytes')::numeric AND cardinality(chosen) > 1 LOOP
-        total := total - sizes[cardinality(chosen)];
-        chosen := chosen[: cardinality(chosen) - 1];
-    END LOOP;
-    RETURN lease(chosen, given, wall, mono);
+    reserved := reserve_positions();
+    WITH leased AS (
+        UPDATE open_runs r
+        SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
+            lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall),
+            reason = NULL, events = r.events + 1
+        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
+        RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
+                  r.progress, r.events
+    ), event AS (
+        INSERT INTO events (run, seq, type, at, data)
+        SELECT id, events, 'run.started', wall, '{"attempt":' || attempts || ',"worker":'
+               || worker_as_json || ',"epoch":' || epoch || '}'
+        FROM leased ORDER BY n
+    )
+    SELECT json_agg(json_build_array(
+        id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
+        epoch > 1 OR inherits, fingerprint) ORDER BY n)
+    INTO claimed
+    FROM leased l, LATERAL (
+        SELECT q.input, q.inherits, q.fingerprint FROM requests q
+        WHERE q.id = l.id OFFSET 0) AS request;
 END $$;
 
 -- The runs of a parallel lane that are to be claimed, locked, in their order: tenants in turn,
@@ -40,28 +63,30 @@ END $$;
 CREATE FUNCTION take_turns(given jsonb) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    most bigint := least((given->>'limit')::bigint, (given->>'examined')::bigint);
+    most bigint := (given->>'limit')::bigint;
     turns text[] := waiting_tenants(given);
-    has_limits boolean := EXISTS (SELECT FROM tenants);
 BEGIN
-    IF cardinality(turns) = 1 AND NOT has_limits THEN  -- nobody to share with
+    IF cardinality(turns) = 1 AND NOT EXISTS (SELECT FROM tenants) THEN  -- nobody to share with
         RETURN QUERY SELECT * FROM first_of(given, turns[1], most);
-        RETURN;
+    ELSIF cardinality(turns) > 0 THEN
+        RETURN QUERY
+        WITH tenant AS MATERIALIZED (
+            SELECT t.name, t.turn,
+                   CASE WHEN (SELECT true FROM tenants l WHERE l.tenant = t.name)
+                        THEN room(t.name) END AS room,
+                   (SELECT count(*) FROM open_runs o
+                    WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
+                   ) AS running
+            FROM unnest(turns) WITH ORDINALITY AS t (name, turn)
+        ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
+            SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0
+            ORDER BY t.running, t.turn LIMIT most
+        )
+        SELECT first.tid, first.size FROM served s, LATERAL (
+            SELECT f.*, row_number() OVER () AS round
+            FROM first_of(given, s.name, least(most, s.room)) AS f) AS first
+        ORDER BY first.round, s.running, s.turn LIMIT most;
     END IF;
-    RETURN QUERY
-    WITH tenant AS MATERIALIZED (
-        SELECT t.name, t.turn, CASE WHEN has_limits THEN room(t.name) END AS room,
-               (SELECT count(*) FROM open_runs o
-                WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
-               ) AS running
-        FROM unnest(turns) WITH ORDINALITY AS t (name, turn)
-    ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
-        SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0 ORDER BY t.running, t.turn LIMIT most
-    )
-    SELECT first.tid, first.size FROM served s, LATERAL (
-        SELECT f.*, row_number() OVER () AS round
-        FROM first_of(given, s.name, least(most, s.room)) AS f) AS first
-    ORDER BY first.round, s.running, s.turn LIMIT most;
 END $$;
 
 -- The tenants that have runs to be claimed, each found by one look into the index: in the order of
@@ -75,10 +100,10 @@ DECLARE
     is_behind boolean := true;
 BEGIN
     WHILE cardinality(turns) < (given->>'examined')::bigint LOOP
-        next_tenant := (SELECT o.tenant FROM open_runs o
-                     WHERE o.lane = given->>'lane' AND o.state = 'queued' AND o.due IS NULL
-                       AND o.tenant > next_tenant AND given->'pipelines' ? o.pipeline
-                     ORDER BY o.tenant LIMIT 1);
+        SELECT o.tenant INTO next_tenant FROM open_runs o
+        WHERE o.lane = given->>'lane' AND o.state = 'queued' AND o.due IS NULL
+          AND o.tenant > next_tenant AND given->'pipelines' ? o.pipeline
+        ORDER BY o.tenant LIMIT 1;
         IF is_behind AND next_tenant IS NULL AND last_served > '' THEN
             is_behind := false;
             next_tenant := '';
@@ -94,13 +119,14 @@ END $$;
 -- The first runs of a tenant, locked: by priority, then in the order of acceptance.
 CREATE FUNCTION first_of(given jsonb, of_tenant text, most bigint)
 RETURNS TABLE (tid tid, size bigint)
-LANGUAGE sql AS $$
-    SELECT o.ctid, o.size FROM open_runs o
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
     WHERE o.lane = given->>'lane' AND o.tenant = of_tenant AND o.state = 'queued' AND o.due IS NULL
       AND given->'pipelines' ? o.pipeline
     ORDER BY o.priority DESC, o.seq LIMIT most
-    FOR NO KEY UPDATE SKIP LOCKED
-$$;
+    FOR NO KEY UPDATE SKIP LOCKED;
+END $$;
 
 -- How many more runs of a tenant may run; NULL for as many as there are. Claims for a tenant with a
 -- limit follow one another: while somebody else is at it, there is no room.
@@ -119,68 +145,23 @@ BEGIN
                                WHERE o.tenant = of_tenant AND o.state = 'running'));
 END $$;
 
--- Give these rows, which are queued and locked, to the worker of a claim.
-CREATE FUNCTION lease(chosen tid[], given jsonb, wall double precision, mono double precision)
-RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-    reserved boolean := reserve_positions();
-    by_worker text := given->>'worker';
-    ttl double precision := (given->>'ttl')::double precision;
-    answer text;
-BEGIN
-    WITH leased AS (
-        UPDATE open_runs r
-        SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
-            lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall),
-            reason = NULL, events = r.events + 1
-        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
-        RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
-                  r.progress, r.events
-    ), event AS (
-        INSERT INTO events (run, seq, type, at, data)
-        SELECT id, events, 'run.started', wall, '{"attempt":' || attempts || ',"worker":'
-               || (given->>'worker_as_json') || ',"epoch":' || epoch || '}'
-        FROM leased ORDER BY n
-    )
-    SELECT json_agg(json_build_array(
-        id, tenant, pipeline, lane, epoch, attempts, attempt_limit, input, progress,
-        epoch > 1 OR inherits, fingerprint) ORDER BY n)
-    INTO answer
-    FROM leased l, LATERAL (
-        SELECT q.input, q.inherits, q.fingerprint FROM requests q
-        WHERE q.id = l.id OFFSET 0) AS request;
-    RETURN answer;
-END $$;
-
--- Delays that are over: from now on these runs are found by the index of those that are ready.
-CREATE FUNCTION end_delays(mono double precision) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE open_runs SET due = NULL, available = NULL WHERE id IN (
-        SELECT id FROM open_runs WHERE state = 'queued' AND due <= mono ORDER BY due LIMIT 1000
-        FOR NO KEY UPDATE SKIP LOCKED);
-END $$;
-
 -- The only run that the leader of a fifo lane may claim now, if there is one. The row of the lane's
 -- lock is locked, so terms and claims of the lane follow one another.
 CREATE FUNCTION fifo_head(given jsonb, mono double precision) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    head open_runs;
+    of_lane text := given->>'lane';
 BEGIN
-    IF NOT EXISTS (SELECT FROM locks
-                   WHERE name = 'lane:' || (given->>'lane') AND token = given->>'token'
-                     AND epoch = (given->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
-       OR EXISTS (SELECT FROM open_runs o
-                  WHERE o.lane = given->>'lane' AND (o.state = 'running' OR o.holds_lane)) THEN
-        RETURN;
-    END IF;
-    SELECT o.* INTO head FROM open_runs o WHERE o.lane = given->>'lane' AND o.state = 'queued'
-    ORDER BY o.seq LIMIT 1;
-    IF head.due IS NULL AND given->'pipelines' ? head.pipeline
-       AND (given->>'limit')::bigint > 0 AND coalesce(room(head.tenant), 1) > 0 THEN
-        RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
-        WHERE o.id = head.id AND o.state = 'queued' FOR NO KEY UPDATE SKIP LOCKED;
-    END IF;
+    RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
+    WHERE EXISTS (
+        SELECT FROM locks WHERE name = 'lane:' || of_lane AND token = given->>'token'
+        AND epoch = (given->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
+      AND NOT EXISTS (
+        SELECT FROM open_runs b WHERE b.lane = of_lane AND (b.state = 'running' OR b.holds_lane))
+      AND o.id = (
+        SELECT h.id FROM open_runs h WHERE h.lane = of_lane AND h.state = 'queued'
+        ORDER BY h.seq LIMIT 1)
+      AND o.state = 'queued' AND o.due IS NULL AND given->'pipelines' ? o.pipeline
+      AND coalesce(room(o.tenant), 1) > 0
+    LIMIT (given->>'limit')::bigint FOR NO KEY UPDATE SKIP LOCKED;
 END $$;

@@ -1,10 +1,9 @@
--- What a worker writes under its lease. All of it answers the places of the stale commands.
+-- What a worker writes under its lease. Stale commands are not accepted.
 
 -- Extend leases. Elements of `given`: 0 run, 1 epoch.
-CREATE FUNCTION renew(given jsonb, ttl double precision, mono double precision) RETURNS text
+CREATE FUNCTION renew(given jsonb, ttl double precision, mono double precision,
+                      OUT accepted bigint[])
 LANGUAGE plpgsql AS $$
-DECLARE
-    accepted bigint[];
 BEGIN
     WITH kept AS MATERIALIZED (
         SELECT n, tid FROM held(given, mono)
@@ -14,19 +13,17 @@ BEGIN
         FROM (SELECT DISTINCT tid FROM kept) AS k WHERE r.ctid = k.tid
     )
     SELECT array_agg(n) INTO accepted FROM kept;
-    RETURN refused(given, accepted);
 END $$;
 
 -- Store results of steps and items that have none yet; for others it raises unique_violation, and
 -- write_decisions() does it. Elements of `given`:
 --   0 run, 1 epoch, 2 step, 3 key, 4 value, 5 checksum, 6 schema, 7 fingerprint, 8 record,
 --   9 skipped
-CREATE FUNCTION save_checkpoints(given jsonb, wall double precision, mono double precision)
-RETURNS text
+CREATE FUNCTION save_checkpoints(given jsonb, wall double precision, mono double precision,
+                                 OUT accepted bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
     reserved boolean := reserve_positions();
-    accepted bigint[];
 BEGIN
     WITH kept AS MATERIALIZED (
         SELECT n, c, tid, (run).events AS before, c->>3 = '' AS is_step FROM held(given, mono)
@@ -46,14 +43,11 @@ BEGIN
         FROM numbered
     )
     SELECT array_agg(n) INTO accepted FROM kept;
-    RETURN refused(given, accepted);
 END $$;
 
 -- Elements of `given`: 0 run, 1 epoch, 2 progress; each run once.
-CREATE FUNCTION save_progress(given jsonb, mono double precision) RETURNS text
+CREATE FUNCTION save_progress(given jsonb, mono double precision, OUT accepted bigint[])
 LANGUAGE plpgsql AS $$
-DECLARE
-    accepted bigint[];
 BEGIN
     WITH kept AS MATERIALIZED (
         SELECT n, c, tid FROM held(given, mono)
@@ -61,16 +55,13 @@ BEGIN
         UPDATE open_runs r SET progress = k.c->>2 FROM kept k WHERE r.ctid = k.tid
     )
     SELECT array_agg(n) INTO accepted FROM kept;
-    RETURN refused(given, accepted);
 END $$;
 
 -- Append to the logs of runs, up to `most` lines each. Elements of `given`:
 --   0 run, 1 epoch, 2 level, 3 step, 4 message, 5 fields
-CREATE FUNCTION append_logs(given jsonb, most bigint, wall double precision, mono double precision)
-RETURNS text
+CREATE FUNCTION append_logs(given jsonb, most bigint, wall double precision, mono double precision,
+                            OUT accepted bigint[])
 LANGUAGE plpgsql AS $$
-DECLARE
-    accepted bigint[];
 BEGIN
     WITH kept AS MATERIALIZED (
         SELECT n, c, c->>0 AS of_run FROM held(given, mono)
@@ -84,18 +75,17 @@ BEGIN
         ORDER BY of_run, line
     )
     SELECT array_agg(n) INTO accepted FROM kept;
-    RETURN refused(given, accepted);
 END $$;
 
 -- End attempts that succeeded; each run once. Elements of `given` are Settles:
 --   0 run, 1 epoch, 3 result, 7 progress, 8 last (a SaveCheckpoint of a step, or null),
 --   10 execution_ms, 11 checksum of the result
 -- A last step that has a checkpoint already raises unique_violation, as in save_checkpoints().
-CREATE FUNCTION succeed(given jsonb, wall double precision, mono double precision) RETURNS text
+CREATE FUNCTION succeed(given jsonb, wall double precision, mono double precision,
+                        OUT accepted bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
     reserved boolean := reserve_positions();
-    accepted bigint[];
     repeated boolean;
 BEGIN
     WITH kept AS MATERIALIZED (
@@ -119,5 +109,4 @@ BEGIN
     IF repeated THEN
         RAISE unique_violation;
     END IF;
-    RETURN refused(given, accepted);
 END $$;

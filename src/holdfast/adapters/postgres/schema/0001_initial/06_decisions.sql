@@ -2,17 +2,17 @@
 --
 -- Each element of `given` is {"expects": […], "until": seconds or null, "changes": […]}: its
 -- changes are written if everything that it expects is so and `until` has not come. Answers an
--- array of booleans. lock_rows() has locked the runs, locks and dead letters that are expected;
--- keys, unique slots and new names are watched over by unique indexes, whose violation undoes the
--- whole batch.
-CREATE FUNCTION write_decisions(given jsonb, wall double precision, mono double precision)
-RETURNS text
+-- array of booleans. lock_rows() has locked the runs, locks, dead letters and records that are
+-- expected; keys, unique slots and new lanes are watched over by unique indexes, whose violation
+-- undoes the whole batch.
+CREATE FUNCTION write_decisions(given jsonb, wall double precision, mono double precision,
+                                OUT written boolean[])
 LANGUAGE plpgsql AS $$
 DECLARE
+    reserved boolean := reserve_positions();  -- also noticed by those who listen by polling
     unit jsonb;
     change jsonb;
     is_valid boolean;
-    answer jsonb := '[]';
 BEGIN
     FOR unit IN SELECT jsonb_array_elements(given) LOOP
         is_valid := coalesce(mono < (unit->>'until')::double precision, true)
@@ -23,13 +23,12 @@ BEGIN
                 PERFORM write_change(change, wall, mono);
             END LOOP;
         END IF;
-        answer := answer || to_jsonb(is_valid);
+        written := written || is_valid;
     END LOOP;
-    RETURN answer;
 END $$;
 
--- Whether a fact is as it was: an expectation as `adapters/decisions.py` makes it. Behind its kind
--- and name come the values that were seen, nulls for what was not there.
+-- Whether a fact is as it was: an expectation as `adapters/postgres/changes.py` sends it. Behind
+-- its kind and name come the values that were seen, nulls for what was not there.
 CREATE FUNCTION is_so(e jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -53,7 +52,8 @@ BEGIN
             SELECT version FROM records WHERE key = e->>1)
         WHEN 'lane' THEN e->>2 IS NOT DISTINCT FROM (SELECT head FROM lanes WHERE name = e->>1)
         WHEN 'lock' THEN seen = coalesce(
-            (SELECT jsonb_build_array(epoch, token) FROM locks WHERE name = e->>1), '[null, null]')
+            (SELECT jsonb_build_array(epoch, token, lease_until) FROM locks WHERE name = e->>1),
+            '[null, null, null]')
         WHEN 'letter' THEN seen = coalesce(
             (SELECT jsonb_build_array(true, closed) FROM dead_letters WHERE id = e->>1),
             '[false, null]')
@@ -66,21 +66,27 @@ LANGUAGE plpgsql AS $$
 BEGIN
     CASE c->>0
         WHEN 'submit' THEN
-            IF submit(jsonb_build_array(c->1), wall, mono) <> '[]' THEN
+            IF submit(jsonb_build_array(c->1), wall, mono) IS NULL THEN
                 RAISE unique_violation;
             END IF;
         WHEN 'succeed' THEN PERFORM succeed(jsonb_build_array(jsonb_set(
             c->1, '{1}', (SELECT to_jsonb(epoch) FROM open_runs WHERE id = c->1->>0))), wall, mono);
-        WHEN 'run' THEN PERFORM change_run(c->>1, c->2);
-        WHEN 'event' THEN PERFORM append_event(c->>1, c->>2, c->>3, wall);
-        WHEN 'letter_event' THEN
-            PERFORM reserve_positions();
-            INSERT INTO events (run, seq, type, at, data) VALUES (c->>1, 1, c->>2, wall, c->>3);
+        WHEN 'run' THEN
+            UPDATE open_runs o SET
+                (state, epoch, attempts, attempt_limit, lease_until, available, due, delay,
+                 finished, holds_lane, reason, error, progress) = (
+                SELECT p.state, p.epoch, p.attempts, p.attempt_limit, p.lease_until, p.available,
+                       p.due, p.delay, p.finished, p.holds_lane, p.reason, p.error, p.progress
+                FROM jsonb_populate_record(o, c->2) AS p)
+            WHERE o.id = c->>1;
+        WHEN 'event' THEN  -- a dead letter has only one
+            UPDATE open_runs SET events = events + 1 WHERE id = c->>1;
+            INSERT INTO events (run, seq, type, at, data)
+            SELECT c->>1, coalesce((SELECT events FROM open_runs WHERE id = c->>1), 1), c->>2,
+                   wall, c->>3;
         WHEN 'checkpoint' THEN
-            PERFORM take_checkpoint(c->>1, c->>2, c->>3);
-            INSERT INTO checkpoints (run, step, key, value, checksum, schema, fingerprint, record,
-                                     epoch)
-            VALUES (c->>1, c->>2, c->>3, c->>4, c->>5, c->>6, c->>7, c->>8, (c->>9)::bigint);
+            PERFORM take_checkpoint(c->1->>'run', c->1->>'step', c->1->>'key');
+            INSERT INTO checkpoints SELECT * FROM jsonb_populate_record(NULL::checkpoints, c->1);
         WHEN 'quarantine' THEN
             INSERT INTO quarantine (run, step, key, value, reason, at)
             SELECT run, step, key, value, c->>4, wall FROM take_checkpoint(c->>1, c->>2, c->>3);
@@ -96,10 +102,9 @@ BEGIN
             INSERT INTO audit (at, actor, action, target, reason)
             VALUES (wall, c->>1, c->>2, c->>3, c->>4);
         WHEN 'lock' THEN
-            UPDATE locks SET epoch = (c->>2)::bigint, token = NULL, owner = '', acquired = NULL,
-                             lease_until = NULL
-            WHERE name = c->>1;
-        WHEN 'lane' THEN
+            DELETE FROM locks WHERE name = c->1->>'name';
+            INSERT INTO locks SELECT * FROM jsonb_populate_record(NULL::locks, c->1);
+        WHEN 'lane' THEN  -- never gone in between: submits wait for its row
             UPDATE lanes SET head = c->>3 WHERE name = c->>1;
             IF NOT FOUND THEN
                 INSERT INTO lanes (name, "order", head) VALUES (c->>1, c->>2, c->>3);
@@ -108,50 +113,26 @@ BEGIN
             DELETE FROM tenants WHERE tenant = c->>1;
             INSERT INTO tenants SELECT c->>1, (c->>2)::bigint WHERE c->>2 IS NOT NULL;
         WHEN 'record' THEN
-            UPDATE records SET (value, version, updated, lease_until, lease_ttl) = (
-                c->>2, c->>3, (c->>4)::double precision, (c->>5)::double precision,
-                (c->>6)::double precision)
-            WHERE key = c->>1;
-            IF NOT FOUND THEN
-                INSERT INTO records VALUES (c->>1, c->>2, c->>3, (c->>4)::double precision,
-                                            (c->>5)::double precision, (c->>6)::double precision);
-            END IF;
+            DELETE FROM records WHERE key = c->1->>'key';
+            INSERT INTO records SELECT * FROM jsonb_populate_record(NULL::records, c->1);
         WHEN 'remove_record' THEN DELETE FROM records WHERE key = c->>1;
         WHEN 'remove' THEN PERFORM remove_run(c->>1);
     END CASE;
-    PERFORM nextval('positions');  -- noticed by those who listen by polling
-END $$;
-
--- Set fields of a run; `fields` are named as the columns.
-CREATE FUNCTION change_run(of_run text, fields jsonb) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE open_runs o SET
-        (state, epoch, attempts, attempt_limit, lease_until, available, due, delay, finished,
-         holds_lane, reason, error, progress) = (
-        SELECT p.state, p.epoch, p.attempts, p.attempt_limit, p.lease_until, p.available, p.due,
-               p.delay, p.finished, p.holds_lane, p.reason, p.error, p.progress
-        FROM jsonb_populate_record(o, fields) AS p)
-    WHERE o.id = of_run;
 END $$;
 
 -- Take a checkpoint away. Its event stays: it gets a row of its own.
 CREATE FUNCTION take_checkpoint(of_run text, of_step text, of_key text) RETURNS SETOF checkpoints
-LANGUAGE plpgsql AS $$
-DECLARE
-    gone checkpoints;
-BEGIN
-    DELETE FROM checkpoints WHERE run = of_run AND step = of_step AND key = of_key
-    RETURNING * INTO gone;
-    IF gone.event IS NOT NULL THEN
+LANGUAGE sql AS $$
+    WITH gone AS (
+        DELETE FROM checkpoints WHERE run = of_run AND step = of_step AND key = of_key
+        RETURNING *
+    ), kept AS (
         INSERT INTO events (position, run, seq, type, at, data)
-        VALUES (gone.position, gone.run, gone.event, step_event(gone.skipped), gone.at,
-                gone.record);
-    END IF;
-    IF gone.run IS NOT NULL THEN
-        RETURN NEXT gone;
-    END IF;
-END $$;
+        SELECT position, run, event, step_event(skipped), at, record FROM gone
+        WHERE event IS NOT NULL
+    )
+    SELECT * FROM gone
+$$;
 
 -- Delete a run with all that belongs to it.
 CREATE FUNCTION remove_run(of_run text) RETURNS void

@@ -41,29 +41,24 @@ AS $$
     )
     SELECT json_build_object(
         'now', coalesce(mono, extract(epoch FROM clock_timestamp())),
-        'runs', (SELECT coalesce(json_agg(run_facts(r)), '[]') FROM wanted w, LATERAL (
+        'runs', ARRAY(SELECT run_facts(r) FROM wanted w, LATERAL (
             SELECT * FROM all_runs a WHERE a.id = w.id OFFSET 0) AS r),
-        'keys', (SELECT coalesce(json_agg(json_build_array(tenant, key, id)), '[]') FROM named),
-        'slots', (SELECT coalesce(json_agg(json_build_array(tenant, pipeline, id)), '[]')
-            FROM slot),
-        'lanes', (SELECT coalesce(json_agg(json_build_array(name, "order", head)), '[]')
-            FROM lanes WHERE name > ''),
-        'locks', (SELECT coalesce(json_agg(json_build_array(
-            k.name, epoch, token, owner, acquired, lease_until, lease_ttl)), '[]')
-            FROM jsonb_array_elements_text(needs->'locks') AS l (name)
+        'keys', ARRAY(SELECT json_build_array(tenant, key, id) FROM named),
+        'slots', ARRAY(SELECT json_build_array(tenant, pipeline, id) FROM slot),
+        'lanes', ARRAY(SELECT to_json(l) FROM lanes l WHERE name > ''),
+        'locks', ARRAY(SELECT to_json(k) FROM jsonb_array_elements_text(needs->'locks') AS l (name)
             JOIN locks k ON k.name = l.name),
-        'letters', (SELECT coalesce(json_agg(json_build_array(d.id, run, closed)), '[]')
+        'letters', ARRAY(SELECT json_build_object('id', d.id, 'run', run, 'closed', closed)
             FROM jsonb_array_elements_text(needs->'letters') AS l (id)
             JOIN dead_letters d ON d.id = l.id),
-        'checkpoints', (SELECT coalesce(json_agg(json_build_array(run, step, key, epoch)), '[]')
+        'checkpoints', ARRAY(SELECT json_build_array(run, step, key, epoch)
             FROM jsonb_array_elements(needs->'checkpoints') AS w
             JOIN checkpoints c ON c.run = w->>0 AND c.step = w->>1 AND c.key = w->>2),
-        'quarantined', (SELECT coalesce(json_agg(json_build_array(run, step, count)), '[]') FROM (
-            SELECT q.run, q.step, count(*) FROM jsonb_array_elements(needs->'checkpoints') AS w
+        'quarantined', ARRAY(SELECT json_build_array(q.run, q.step, count(*))
+            FROM jsonb_array_elements(needs->'checkpoints') AS w
             JOIN quarantine q ON q.run = w->>0 AND q.step = w->>1
-            GROUP BY q.run, q.step, w) AS counted),
-        'records', (SELECT coalesce(json_agg(json_build_array(
-            r.key, value, version, updated, lease_until, lease_ttl)), '[]')
+            GROUP BY q.run, q.step, w),
+        'records', ARRAY(SELECT to_json(r)
             FROM jsonb_array_elements_text(needs->'records') AS l (key)
             JOIN records r ON r.key = l.key))
 $$;
@@ -71,33 +66,34 @@ $$;
 -- Here and below, what somebody has locked is passed over.
 CREATE FUNCTION ended_leases(most bigint, mono double precision) RETURNS json
 LANGUAGE sql SET search_path FROM CURRENT SET enable_seqscan = off AS $$
-    SELECT coalesce(json_agg(id ORDER BY lease_until, seq), '[]') FROM (
-        SELECT id, lease_until, seq FROM open_runs
+    SELECT to_json(ARRAY(
+        SELECT id FROM open_runs
         WHERE state = 'running' AND NOT lasts(lease_until, lease_ttl, mono)
         ORDER BY lease_until, seq LIMIT most
-        FOR NO KEY UPDATE SKIP LOCKED) AS ended
+        FOR NO KEY UPDATE SKIP LOCKED))
 $$;
 
 -- `sent` is the position up to which events were sent; below 0: nobody sends any.
 CREATE FUNCTION expired(keep double precision, keep_failed double precision, sent bigint,
                         most bigint, wall double precision) RETURNS json
 LANGUAGE sql SET search_path FROM CURRENT SET enable_seqscan = off AS $$
-    SELECT coalesce(json_agg(id ORDER BY finished, seq), '[]') FROM (
-        SELECT * FROM (
-            SELECT s.id, s.finished, (SELECT q.seq FROM requests q WHERE q.id = s.id) AS seq
-            FROM results s
-            WHERE sent < 0 OR s.position <= sent ORDER BY s.position LIMIT most
-            FOR UPDATE SKIP LOCKED
-        ) AS succeeded WHERE finished <= wall - keep
+    WITH succeeded AS (
+        SELECT s.id, s.finished FROM results s
+        WHERE sent < 0 OR s.position <= sent ORDER BY s.position LIMIT most
+        FOR UPDATE SKIP LOCKED
+    ), others AS (
+        SELECT o.id, o.finished, o.seq FROM open_runs o
+        WHERE o.state IN ('failed', 'cancelled') AND NOT o.holds_lane
+          AND o.finished <= wall - CASE WHEN o.state = 'failed' THEN keep_failed ELSE keep END
+          AND NOT (sent >= 0 AND EXISTS (
+              SELECT FROM events e WHERE e.run = o.id AND e.position > sent))
+        ORDER BY o.finished LIMIT most
+        FOR UPDATE SKIP LOCKED
+    ), old AS (
+        SELECT id, finished, (SELECT q.seq FROM requests q WHERE q.id = s.id) AS seq
+        FROM succeeded s WHERE finished <= wall - keep
         UNION ALL
-        SELECT * FROM (
-            SELECT o.id, o.finished, o.seq FROM open_runs o
-            WHERE o.state IN ('failed', 'cancelled') AND NOT o.holds_lane
-              AND o.finished <= wall - CASE WHEN o.state = 'failed' THEN keep_failed ELSE keep END
-              AND NOT (sent >= 0 AND EXISTS (
-                  SELECT FROM events e WHERE e.run = o.id AND e.position > sent))
-            ORDER BY o.finished LIMIT most
-            FOR UPDATE SKIP LOCKED
-        ) AS others
-        ORDER BY finished, seq LIMIT most) AS old
+        SELECT * FROM others
+    )
+    SELECT to_json(ARRAY(SELECT id FROM old ORDER BY finished, seq LIMIT most))
 $$;

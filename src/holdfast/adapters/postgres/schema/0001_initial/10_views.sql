@@ -33,13 +33,6 @@ FROM all_events e JOIN requests r ON r.id = e.run;
 -- The tables of a job worker that this store may replace, under their names and with their words.
 -- A job's id is the run's key, or the run's id where it has none.
 
-CREATE FUNCTION job_state(state text) RETURNS text
-LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE state WHEN 'queued' THEN 'pending' WHEN 'running' THEN 'processing'
-                      WHEN 'paused' THEN 'processing' WHEN 'succeeded' THEN 'completed'
-                      ELSE state END
-$$;
-
 -- A field of an input that is an object; NULL also for one that is in the blob store.
 CREATE FUNCTION input_field(input text, field text) RETURNS text
 LANGUAGE sql STABLE AS $$ SELECT CASE WHEN input LIKE '{%' THEN readable(input)->>field END $$;
@@ -49,7 +42,10 @@ SELECT coalesce(r.key, r.id) AS id,
        coalesce(r.labels->>'userId', r.labels->>'user_id', r.tenant) AS user_id,
        coalesce(input_field(r.input, 'content'), r.input) AS content,
        coalesce(input_field(r.input, 'preset'), r.pipeline) AS preset,
-       job_state(r.state) AS state, r.created AS created_at,
+       CASE r.state WHEN 'queued' THEN 'pending' WHEN 'running' THEN 'processing'
+                    WHEN 'paused' THEN 'processing' WHEN 'succeeded' THEN 'completed'
+                    ELSE r.state END AS state,
+       r.created AS created_at,
        (SELECT h.at FROM history h WHERE h.run = r.id ORDER BY h.seq DESC LIMIT 1) AS updated_at,
        r.started AS started_at, r.finished AS completed_at,
        json_build_object('run', r.id, 'lane', r.lane, 'priority', r.priority,
