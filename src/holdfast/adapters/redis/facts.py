@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 
 from holdfast.adapters.decisions import LoadedFacts, Needs
@@ -15,12 +14,8 @@ from holdfast.adapters.redis.codec import SMALL, Times, checkpoint_field, unpack
 from holdfast.model.lane import Lane
 from holdfast.model.machine.facts import LetterFacts
 
-_strings = msgspec.json.Decoder(dict[str, str]).decode
-
 Ask = Callable[[Sequence[Sequence[Any]]], Awaitable[list[Any]]]
-"""Sends commands that leave together; keys are without the store's own prefix."""
-
-
+"""Sends commands that leave together, if there are any; keys are without the store's own prefix."""
 Clock = Callable[[], Awaitable[Times]]
 Fields = dict[tuple[str, str], bytes]
 """By key and field."""
@@ -35,8 +30,6 @@ class Raw(Struct):
     fields: Fields
     lengths: dict[str, int] = field(default_factory=dict)
     """Of the quarantine of runs."""
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Of runs."""
 
 
 async def load(ask: Ask, clock: Clock, needs: Needs) -> LoadedFacts:
@@ -65,9 +58,7 @@ async def load(ask: Ask, clock: Clock, needs: Needs) -> LoadedFacts:
         for key_field, value in zip(named, answers, strict=False)
         if value is not None
     }
-    fields |= {
-        ("lanes", name.decode()): value for name, value in zip(lanes[::2], lanes[1::2], strict=True)
-    }
+    fields |= {("lanes", name.decode()): value for name, value in codec.pairs(lanes)}
     rest = answers[len(named) :]
     rows = dict(zip(runs, rest[len(quarantined) :], strict=True))
     slots = needs.slots | await _load_own_slots(ask, rows, needs, fields)
@@ -75,7 +66,9 @@ async def load(ask: Ask, clock: Clock, needs: Needs) -> LoadedFacts:
     raw = Raw(await clock(), fields)
     loaded = LoadedFacts(raw.times, raw=raw)
     _count_quarantined(loaded, raw, dict(zip(quarantined, rest, strict=False)))
-    _add_runs(loaded, raw, rows)
+    for id, row in rows.items():
+        if (run := codec.run(id, row, raw.times)) is not None:
+            loaded.runs[id] = run
     _read_fields(loaded, raw, needs)
     _read_holders(loaded, raw, needs.keys, slots)
     return loaded
@@ -87,7 +80,7 @@ async def _load_own_slots(
     """The slots that the runs themselves need."""
     facts = [run for id, row in rows.items() if (run := codec.run(id, row)) is not None]
     own = {(run.tenant, run.pipeline) for run in facts if run.unique} - needs.slots
-    holders = await ask([("HGET", "slots", f"{t}\0{p}") for t, p in sorted(own)]) if own else []
+    holders = await ask([("HGET", "slots", f"{t}\0{p}") for t, p in sorted(own)])
     for (tenant, pipeline), value in zip(sorted(own), holders, strict=True):
         if value is not None:
             fields["slots", f"{tenant}\0{pipeline}"] = value
@@ -98,7 +91,7 @@ async def _load_holders(ask: Ask, rows: Rows, fields: Fields) -> Rows:
     """The runs behind keys and slots."""
     holders = {value.decode() for (key, _), value in fields.items() if key in ("keys", "slots")}
     missing = sorted(holders - set(rows))
-    answers = await ask([("HMGET", f"run:{run}", *SMALL) for run in missing]) if missing else []
+    answers = await ask([("HMGET", f"run:{run}", *SMALL) for run in missing])
     return dict(zip(missing, answers, strict=True))
 
 
@@ -108,14 +101,6 @@ def _count_quarantined(loaded: LoadedFacts, raw: Raw, entries: dict[str, list[by
         for entry in packed:
             step = (run, unpack(5, entry)[0])
             loaded.quarantined[step] = loaded.quarantined.get(step, 0) + 1
-
-
-def _add_runs(loaded: LoadedFacts, raw: Raw, rows: Rows) -> None:
-    for id, row in rows.items():
-        run = codec.run(id, row, raw.times)
-        if run is not None:
-            loaded.runs[id] = run
-            raw.labels[id] = _strings(run.labels) if run.labels else {}
 
 
 def _read_fields(loaded: LoadedFacts, raw: Raw, needs: Needs) -> None:

@@ -160,6 +160,11 @@ def explain(error: Exception, address: Address, *, opening: bool = False) -> Hol
     return StoreUnavailable(f"{address} failed: {text}")
 
 
+def is_of_server(text: str) -> bool:
+    """Whether an error is about the server, not about what it was given."""
+    return any(word in text for word in MEANINGS)
+
+
 HELD = "HELD "
 """How the answer of a store begins that takes part in a move."""
 

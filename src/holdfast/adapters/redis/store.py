@@ -137,13 +137,20 @@ class RedisStore:
         wake = max(command.wake for command in commands)
         return batch.replies(commands, await self._call(batch.encode(commands), wake))
 
-    async def _call(self, encoded: Sequence[bytes], wake: Wake, *, force: bool = False) -> bytes:
+    async def _call(
+        self, encoded: Sequence[bytes], wake: Wake, *, force: bool = False
+    ) -> list[Any]:
+        """The answers of a batch. `force` for a mover, which also writes to a store that is
+        held."""
         message = announcement(self._name, wake) if wake else ""
         link = self._link()
         arguments = (self.address.prefix, message, int(force), *encoded)
         try:
             wire = await link.command_wire()
-            return await link.run(wire, self._scripts.batch, self._meta, *arguments, *self._time())
+            answer = await link.run(
+                wire, self._scripts.batch, self._meta, *arguments, *self._time()
+            )
+            return batch.answers(answer)
         except (OSError, ReplyError) as error:
             raise server.explain(error, self.address) from error
 
@@ -159,11 +166,8 @@ class RedisStore:
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
-        written = decode(await self._call([changes.encode(unit, loaded) for unit in units], wake))
-        for reply in written:
-            if type(reply) is dict:
-                raise batch.failure(reply)
-        return written
+        encoded = [changes.encode(unit, loaded) for unit in units]
+        return batch.raise_failures(await self._call(encoded, wake))
 
     async def ended_leases(self, limit: int) -> Sequence[str]:
         return await lists.ended_leases(self._ask, limit, (await self._times()).mono)

@@ -1,52 +1,61 @@
--- Writes that the commands of a batch have in common: collected, and made in few calls.
+-- Writes that the commands of a batch have in common: collected, and made in few calls. Of several to
+-- one member the last one counts.
 
 local call = redis.call
-local added, removed, by_name, sums = {}, {}, {}, {}
+local scores, sums = {}, {} -- by key, and then by member or field
+local PIECE = 2000 -- values that one call takes
 
-local function collect(list, command, key, first, second)
-  local name = command .. key
-  local arguments = by_name[name]
-  if not arguments then
-    arguments = {command, key}
-    by_name[name] = arguments
-    list[#list + 1] = arguments
+local function of(tables, key)
+  local values = tables[key]
+  if not values then
+    values = {}
+    tables[key] = values
   end
-  local count = #arguments
-  arguments[count + 1], arguments[count + 2] = first, second
+  return values
 end
-
-local writes = {}
 
 -- Put a member into a sorted set.
-function writes.add(key, score, member)
-  collect(added, 'ZADD', key, score, member)
+local function add(key, score, member)
+  of(scores, key)[member] = score
 end
 
--- Take a member out of a sorted set. Within a batch a member is put in before it is taken out.
-function writes.remove(key, member)
-  collect(removed, 'ZREM', key, member)
+-- Take a member out of a sorted set, whatever its score.
+local function remove(key, _, member)
+  of(scores, key)[member] = false
 end
 
 -- Add to a number in a hash. A field that comes to nothing goes.
-function writes.sum(key, field, by)
-  local fields = sums[key]
-  if not fields then
-    fields = {}
-    sums[key] = fields
-  end
+local function sum(key, field, by)
+  local fields = of(sums, key)
   fields[field] = (fields[field] or 0) + by
 end
 
-local function make(list)
-  for _, arguments in ipairs(list) do
-    call(unpack(arguments))
+-- A command with any number of pairs or values.
+local function call_with(command, key, values)
+  for from = 1, #values, PIECE do
+    call(command, key, unpack(values, from, math.min(from + PIECE - 1, #values)))
   end
 end
 
+local function write_members(key, members)
+  local added, removed = {}, {}
+  for member, score in pairs(members) do
+    if score then
+      local count = #added
+      added[count + 1], added[count + 2] = score, member
+    else
+      removed[#removed + 1] = member
+    end
+  end
+  call_with('ZADD', key, added)
+  call_with('ZREM', key, removed)
+end
+
 -- Make all writes: at the end, or before somebody looks.
-function writes.flush()
-  make(added)
-  make(removed)
+local function flush()
+  for key, members in pairs(scores) do
+    write_members(key, members)
+  end
   for key, fields in pairs(sums) do
     for field, by in pairs(fields) do
       if by ~= 0 and call('HINCRBY', key, field, by) == 0 then
@@ -54,7 +63,7 @@ function writes.flush()
       end
     end
   end
-  added, removed, by_name, sums = {}, {}, {}, {}
+  scores, sums = {}, {}
 end
 
-return writes
+return {add = add, remove = remove, sum = sum, call_with = call_with, flush = flush}
