@@ -54,13 +54,16 @@ def _fields(command: Command[Any]) -> Any:
     match command:
         case c.Claim():
             named = {name: getattr(command, name) for name in command.__struct_fields__}
-            return ({**named, "examined": c.EXAMINED},)
+            wanted = dict.fromkeys(command.pipelines, True)
+            return ({**named, "wanted": wanted, "examined": c.EXAMINED},)
         case c.LogLine():
             line = (command.level, command.step, command.message, command.fields)
             return (command.run, command.epoch, line, LOG_LIMIT)
         case c.Settle():
-            ended = (command.result, command.progress, command.execution_ms)
-            return (command.run, command.epoch, *ended, command.checksum, command.last)
+            texts = {"o": command.result, "h": command.checksum}
+            if command.progress != "{}":
+                texts["p"] = command.progress
+            return (command.run, command.epoch, texts, command.execution_ms, command.last)
         case c.Renew() | c.RenewLocks():
             return (command.held, command.ttl)
         case c.Acquire():

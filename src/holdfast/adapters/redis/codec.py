@@ -110,19 +110,20 @@ def _run(id: str, fields: Sequence[bytes | None], times: Times | None) -> RunFac
     s, f, *texts = fields
     if s is None or f is None:
         return None
-    numbers = dict(zip(CHANGED, CHANGES.unpack(f), strict=True))
+    values: dict[str, Any] = dict(zip(STATIC, unpack(13, s), strict=True))
+    values |= zip(CHANGED, CHANGES.unpack(f), strict=True)
     for name in ("lease_until", "available", "due", "started", "finished"):
-        numbers[name] = numbers[name] or None
-    if numbers["due"] and times is not None:
-        numbers["due"] = times.to_mono(numbers["due"])
-    numbers["state"] = STATES[numbers["state"] - 1]
-    numbers["holds_lane"] = bool(numbers["holds_lane"])
-    stored = {
+        values[name] = values[name] or None
+    if values["due"] and times is not None:
+        values["due"] = times.to_mono(values["due"])
+    values["state"] = STATES[values["state"] - 1]
+    values["holds_lane"] = bool(values["holds_lane"])
+    values |= {
         name: text.decode(errors="replace")
         for name, text in zip(TEXTS, texts, strict=False)
         if text is not None
     }
-    return RunFacts(id, **dict(zip(STATIC, unpack(13, s), strict=True)), **numbers, **stored)
+    return RunFacts(id, **values)
 
 
 def static(run: RunFacts) -> bytes:
@@ -133,7 +134,7 @@ def static(run: RunFacts) -> bytes:
 
 def changed(fields: dict[str, Any], times: Times) -> dict[str, Any]:
     """What changes of a run, of these fields, as the server's numbers."""
-    numbers = {name: fields[name] or 0 for name in CHANGED if name in fields}
+    numbers: dict[str, Any] = {name: fields[name] or 0 for name in CHANGED if name in fields}
     if "state" in numbers:
         numbers["state"] = STATES.index(numbers["state"]) + 1
     if "holds_lane" in numbers:

@@ -10,7 +10,7 @@ from holdfast.adapters.compatibility import FORMAT_NAME, OLDEST_NAME
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.bus import RedisBus
-from holdfast.adapters.redis.link import find_master, meta_key
+from holdfast.adapters.redis.link import find_master, master, meta_key
 from holdfast.adapters.redis.wire import ReplyError, Wire, ask
 from holdfast.errors import ConfigurationError
 from holdfast.model.ids import new_token
@@ -64,18 +64,10 @@ async def repair(url: str) -> list[str]:
     """Set what can be set while the server runs, and keep it in its configuration. What was
     done."""
     address = parse(url)
-    try:
-        wire = await find_master(address)
-        try:
-            return [
-                done
-                for name, value in RECOMMENDED.items()
-                if (done := await _set(wire, name, value))
-            ]
-        finally:
-            wire.close()
-    except (OSError, ReplyError) as error:
-        raise server.explain(error, address, opening=True) from error
+    with server.explained(address, opening=True):
+        async with master(address) as wire:
+            done = [await _set(wire, name, value) for name, value in RECOMMENDED.items()]
+    return [text for text in done if text]
 
 
 async def _set(wire: Wire, name: str, value: str) -> str:
@@ -329,9 +321,6 @@ async def _arrives(bus: RedisBus, topic: str) -> bool:
 
 async def _delete_topic(address: Address, topic: str) -> None:
     stream = f"{address.prefix}holdfast:topic:{topic}"
-    wire = await find_master(address)
-    try:
+    async with master(address) as wire:
         tails = ("", ":filters", ":later:doctor", ":dropped:doctor", ":dead")
         await ask(wire, "DEL", *[stream + tail for tail in tails])
-    finally:
-        wire.close()

@@ -12,13 +12,13 @@ from msgspec.structs import astuple, replace
 
 from holdfast.adapters import decisions
 from holdfast.adapters.decisions import LoadedFacts, Unit
-from holdfast.adapters.redis import changes, codec, reads, server
+from holdfast.adapters.redis import changes, codec, server
 from holdfast.adapters.redis.batch import raise_failures
 from holdfast.adapters.redis.changes import Plain
 from holdfast.adapters.redis.codec import FREE, WHOLE, Times, packed, unpack
-from holdfast.adapters.redis.link import examine, find_master
+from holdfast.adapters.redis.link import examine, master
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.adapters.redis.wire import Argument, ReplyError, ask, ask_all
+from holdfast.adapters.redis.wire import Argument, ask, ask_all
 from holdfast.model.commands import RUN_LETTER, Sweep, Wake
 from holdfast.model.lane import Lane
 from holdfast.model.machine.facts import RecordFacts
@@ -53,14 +53,9 @@ class RedisMover(RedisStore):
 
     async def exists(self) -> bool:
         await examine(self.address)
-        try:
-            wire = await find_master(self.address)
-            try:
+        with server.explained(self.address, opening=True):
+            async with master(self.address) as wire:
                 return await ask(wire, "HGET", self._meta, "schema") is not None
-            finally:
-                wire.close()
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address, opening=True) from error
 
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
@@ -70,18 +65,16 @@ class RedisMover(RedisStore):
 
     async def _write(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send commands together; their second words are keys of ours."""
-        try:
+        with server.explained(self.address):
             wire = await self._link().command_wire()
-            return await ask_all(wire, [(c[0], self._key(str(c[1])), *c[2:]) for c in commands])
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
+            return await ask_all(wire, self._keyed(commands))
 
     # --- the mark ---
 
     async def move_state(self) -> MoveState:
-        (mark, seq, position), newest, runs, letters, audit = await self._ask(
+        (seq, position), newest, runs, letters, audit = await self._ask(
             [
-                ("HMGET", "meta", "mark", "seq", "position"),
+                ("HMGET", "meta", "seq", "position"),
                 ("ZREVRANGE", "runs", 0, 0),
                 ("ZCARD", "runs"),
                 ("ZCARD", "letters:all"),
@@ -89,7 +82,7 @@ class RedisMover(RedisStore):
             ]
         )
         return MoveState(
-            reads.mark(mark),
+            await self._mark(),
             empty=runs + letters + audit == 0,
             runs=runs,
             numbers=Numbers(int(seq or 0), int(position or 0)),
@@ -179,7 +172,7 @@ class RedisMover(RedisStore):
             replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0),
             wait,
             await self.checkpoints(id),
-            await reads.quarantine(self._ask, id),
+            await self._quarantine(id),
             await self.history(id),
             await self.logs(id, limit=ALL),
             await self.dead_letter(f"{RUN_LETTER}{id}"),
@@ -222,10 +215,10 @@ class RedisMover(RedisStore):
             if r.is_live(times)
         ]
 
-    async def _letters(self) -> list[LetterRecord]:
+    async def _moved_letters(self) -> list[LetterRecord]:
         [ids] = await self._ask([("ZRANGE", "letters:all", 0, -1)])
         names = [id.decode() for id in ids if not id.startswith(RUN_LETTER.encode())]
-        letters = await reads.letters(self._ask, names)
+        letters = await self._letters(names)
         events = await self._ask([("HGET", f"letter:{letter.id}", "e") for letter in letters])
         return [
             LetterRecord(letter, codec.event(letter.id, 1, event, letter.tenant, ""))
@@ -338,7 +331,7 @@ EXPORT: dict[str, Callable[[RedisMover], Coroutine[Any, Any, list[Any]]]] = {
     "tenants": RedisMover._limits,
     "locks": RedisMover._lock_epochs,
     "records": RedisMover._expiring,
-    "letters": RedisMover._letters,
+    "letters": RedisMover._moved_letters,
 }
 
 ADOPT: dict[str, Callable[[Any, Times], Iterator[Plain]]] = {

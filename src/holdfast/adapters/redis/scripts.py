@@ -75,7 +75,6 @@ class BusScripts(Struct, frozen=True):
     """All scripts of a bus."""
 
     begin: Script
-    publish: Script
     take: Script
     finish: Script
     tidy: Script

@@ -1,5 +1,6 @@
 -- Claiming: an attempt at a run begins, under a lease. `c` is the fields of Claim in
--- model/commands.py, and `examined`: how many tenants are looked at.
+-- model/commands.py, but `wanted`: a set of pipelines, and `examined`: how many tenants are looked
+-- at.
 
 local keys, meta, run = require('keys'), require('meta'), require('run')
 local indexes, locks, writes = require('indexes'), require('locks'), require('writes')
@@ -37,11 +38,9 @@ end
 local function queue_names(c)
   local key, border = H .. 'queues:' .. c.lane, c.after .. '\1'
   local names = call('ZRANGEBYLEX', key, '[' .. border, '+', 'LIMIT', 0, NAMES_AT_ONCE)
-  if c.after ~= '' then
-    local before = call('ZRANGEBYLEX', key, '-', '(' .. border, 'LIMIT', 0, NAMES_AT_ONCE)
-    for _, name in ipairs(before) do
-      names[#names + 1] = name
-    end
+  local before = call('ZRANGEBYLEX', key, '-', '(' .. border, 'LIMIT', 0, NAMES_AT_ONCE)
+  for _, name in ipairs(before) do
+    names[#names + 1] = name
   end
   return names
 end
@@ -49,13 +48,10 @@ end
 -- The tenants that have queues of the wanted pipelines: those with the fewest running runs of the
 -- lane first.
 local function waiting(c)
-  local tenants, by_name, wanted = {}, {}, {}
-  for _, pipeline in ipairs(c.pipelines) do
-    wanted[pipeline] = true
-  end
+  local tenants, by_name = {}, {}
   for _, name in ipairs(queue_names(c)) do
     local tenant, pipeline, priority = string.match(name, '^(%Z*)%z(%Z*)%z(.*)$')
-    if wanted[pipeline] then
+    if c.wanted[pipeline] then
       if not by_name[tenant] and #tenants < c.examined then
         local running = tonumber(call('HGET', H .. 'running:' .. c.lane, tenant) or 0)
         by_name[tenant] = {name = tenant, running = running, turn = #tenants + 1, queues = {}}
@@ -118,15 +114,9 @@ local function head_of(c)
   end
   local id = call('ZRANGE', H .. 'fifo:' .. c.lane, 0, 0)[1]
   local head = id and run.load(id)
-  if not head or head.due > clock.later or room(head.tenant) < 1 then
-    return {}
-  end
-  for _, pipeline in ipairs(c.pipelines) do
-    if pipeline == head.pipeline then
-      return {id}
-    end
-  end
-  return {}
+  local is_ready = head and head.due <= clock.later and c.wanted[head.pipeline]
+    and room(head.tenant) > 0
+  return is_ready and {id} or {}
 end
 
 -- Lease a run, unless its input is larger than `left`: what the worker is told, and the size.
@@ -135,8 +125,8 @@ local function start(id, c, left)
   if #input > left then
     return nil
   end
-  local resumed, epoch, attempts = self.epoch > 0 or self.inherits, meta.raised(self.epoch),
-    self.attempts + 1
+  local resumed = self.epoch > 0 or self.inherits
+  local epoch, attempts = meta.raised(self.epoch), self.attempts + 1
   run.put(self, 'w', c.worker)
   run.event(self, 'run.started', string.format('{"attempt":%d,"worker":%s,"epoch":%d}',
     attempts, cjson.encode(c.worker), epoch))

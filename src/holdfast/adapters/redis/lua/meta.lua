@@ -5,21 +5,15 @@ local META = require('keys').META
 local stored = redis.call(
   'HMGET', META, 'wall', 'mono', 'later', 'seq', 'position', 'floor', 'held')
 local clock = require('clock').read(stored[1], stored[2], stored[3])
-local seq, position = tonumber(stored[4] or 0), tonumber(stored[5] or 0)
-local last_seq, last_position = seq, position
+local numbers = {seq = tonumber(stored[4] or 0), position = tonumber(stored[5] or 0)}
+local is_numbered = false
 -- Epochs are above all that an earlier life of the server can have given out: see greet.lua.
 local floor = tonumber(stored[6] or 0)
 
--- The number of a new run.
-local function next_seq()
-  seq = seq + 1
-  return seq
-end
-
--- The position of a new event.
-local function next_position()
-  position = position + 1
-  return position
+-- The number of a new run (seq), or of a new event in the outbox (position).
+local function next_number(name)
+  numbers[name], is_numbered = numbers[name] + 1, true
+  return numbers[name]
 end
 
 -- The epoch that follows one.
@@ -37,12 +31,12 @@ local function keep()
   if clock.is_to_be_kept then
     redis.call('HSET', META, 'wall', clock.now, 'mono', clock.mono, 'later', clock.later)
   end
-  if seq ~= last_seq or position ~= last_position then
-    redis.call('HSET', META, 'seq', seq, 'position', position)
+  if is_numbered then
+    redis.call('HSET', META, 'seq', numbers.seq, 'position', numbers.position)
   end
 end
 
 return {
-  clock = clock, held = stored[7], next_seq = next_seq, next_position = next_position,
-  raised = raised, lasts = lasts, keep = keep,
+  clock = clock, held = stored[7], next_number = next_number, raised = raised, lasts = lasts,
+  keep = keep,
 }

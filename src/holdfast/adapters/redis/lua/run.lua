@@ -63,7 +63,7 @@ end
 
 -- An event as it is stored, with its position. `member` names it in the outbox.
 local function packed_event(kind, data, member)
-  local position = meta.next_position()
+  local position = meta.next_number('position')
   writes.add(keys.OUTBOX, position, member)
   return pack(kind, meta.clock.now, data, position)
 end

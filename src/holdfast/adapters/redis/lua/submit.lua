@@ -17,7 +17,7 @@ local function submit(...)
     or (key and call('HSETNX', keys.H .. 'keys', tenant .. '\0' .. key, id) == 0) then
     return false
   end
-  local self = run.new(id, pack(tenant, pipeline, lane, meta.next_seq(), priority, unique, key,
+  local self = run.new(id, pack(tenant, pipeline, lane, meta.next_number('seq'), priority, unique, key,
     #checkpoints > 0, clock.now, fingerprint, parent, encoded(labels), encoded(attributes)))
   self.attempt_limit, self.delay = max_attempts, delay
   if delay > 0 then

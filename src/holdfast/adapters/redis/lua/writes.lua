@@ -5,56 +5,44 @@ local call = redis.call
 local scores, sums = {}, {} -- by key, and then by member or field
 local PIECE = 2000 -- values that one call takes
 
-local function of(tables, key)
-  local values = tables[key]
-  if not values then
-    values = {}
-    tables[key] = values
-  end
-  return values
-end
-
 -- Put a member into a sorted set.
 local function add(key, score, member)
-  of(scores, key)[member] = score
+  scores[key] = scores[key] or {}
+  scores[key][member] = score
 end
 
 -- Take a member out of a sorted set, whatever its score.
 local function remove(key, _, member)
-  of(scores, key)[member] = false
+  add(key, false, member)
 end
 
 -- Add to a number in a hash. A field that comes to nothing goes.
 local function sum(key, field, by)
-  local fields = of(sums, key)
-  fields[field] = (fields[field] or 0) + by
+  sums[key] = sums[key] or {}
+  sums[key][field] = (sums[key][field] or 0) + by
 end
 
--- A command with any number of pairs or values.
+-- A command with any number of values.
 local function call_with(command, key, values)
   for from = 1, #values, PIECE do
     call(command, key, unpack(values, from, math.min(from + PIECE - 1, #values)))
   end
 end
 
-local function write_members(key, members)
-  local added, removed = {}, {}
-  for member, score in pairs(members) do
-    if score then
-      local count = #added
-      added[count + 1], added[count + 2] = score, member
-    else
-      removed[#removed + 1] = member
-    end
-  end
-  call_with('ZADD', key, added)
-  call_with('ZREM', key, removed)
-end
-
 -- Make all writes: at the end, or before somebody looks.
 local function flush()
   for key, members in pairs(scores) do
-    write_members(key, members)
+    local added, removed = {}, {}
+    for member, score in pairs(members) do
+      if score then
+        local count = #added
+        added[count + 1], added[count + 2] = score, member
+      else
+        removed[#removed + 1] = member
+      end
+    end
+    call_with('ZADD', key, added)
+    call_with('ZREM', key, removed)
   end
   for key, fields in pairs(sums) do
     for field, by in pairs(fields) do
