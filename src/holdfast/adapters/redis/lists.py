@@ -127,7 +127,7 @@ async def _queued(ask: Ask, where: RunFilter, below: float, size: int) -> list[N
 async def counts(ask: Ask, where: RunFilter) -> list[tuple[str, str, str, str, int]]:
     """Tenant, pipeline, lane, state and number of runs."""
     names = await tenants(ask, where)
-    answers = await ask([("HGETALL", f"counts:{tenant}") for tenant in names]) if names else []
+    answers = await ask([("HGETALL", f"counts:{tenant}") for tenant in names])
     rows: list[tuple[str, str, str, str, int]] = []
     for tenant, flat in zip(names, answers, strict=True):
         for name, number in codec.pairs(flat):
@@ -176,8 +176,7 @@ async def expired(ask: Ask, prune: Prune, now: float) -> list[str]:
         ]
     )
     old = await load(ask, [id.decode() for ids in answers for id in ids], SMALL)
-    fields = [("HGET", f"run:{run.id}", f"e{run.events}") for run in old]
-    events = await ask(fields)
+    events = await ask([("HGET", f"run:{run.id}", f"e{run.events}") for run in old])
     kept = (1 << 62) if prune.sent is None else prune.sent
     expired_runs = [
         run

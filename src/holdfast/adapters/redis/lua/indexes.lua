@@ -25,9 +25,8 @@ local function count(self, by)
   end
 end
 
--- Change (writes.add or writes.remove) the place of a queued run. Returns the name of the ready
--- queue that it is in, unless it waits elsewhere.
-local function change_place_in_lane(self, change)
+-- Change (writes.add or writes.remove) the places of a queued run.
+local function change_places_in_lane(self, change)
   local fifo = is_fifo(self.lane)
   if fifo then
     change(H .. 'fifo:' .. self.lane, self.seq, self.id)
@@ -37,15 +36,17 @@ local function change_place_in_lane(self, change)
   elseif not fifo then
     local queue = self.tenant .. '\0' .. self.pipeline .. '\0' .. self.priority
     change(H .. 'ready:' .. self.lane .. '\0' .. queue, self.seq, self.id)
-    return queue
+    if change == writes.add then -- until a claim finds the queue empty
+      writes.add(H .. 'queues:' .. self.lane, 0, queue)
+    end
   end
 end
 
 -- The same for all places that its state gives a run.
 local function change_places(self, change)
-  local state, queue = self.state, nil
+  local state = self.state
   if state == run.QUEUED then
-    queue = change_place_in_lane(self, change)
+    change_places_in_lane(self, change)
   elseif state == run.RUNNING then
     change(H .. 'leases', self.lease_until, self.id)
   elseif state ~= run.SUCCEEDED then
@@ -57,7 +58,6 @@ local function change_places(self, change)
   if self.holds_lane > 0 then
     change(H .. 'blocked:' .. self.lane, self.seq, self.id)
   end
-  return queue
 end
 
 -- The same for where it is found whatever its state.
@@ -81,10 +81,7 @@ end
 
 local function enter(self)
   count(self, 1)
-  local queue = change_places(self, writes.add)
-  if queue then
-    writes.add(H .. 'queues:' .. self.lane, 0, queue)
-  end
+  change_places(self, writes.add)
   if self.unique then
     hold_slot(self)
   end

@@ -65,11 +65,10 @@ end
 -- Returns whether the token still held it.
 local function release(name, token)
   local lock = load(name)
-  if lock.token ~= token then
-    return false
+  if lock.token == token then
+    free(name, lock.epoch)
   end
-  free(name, lock.epoch)
-  return true
+  return lock.token == token
 end
 
 return {load = load, acquire = acquire, renew = renew, release = release, free = free}

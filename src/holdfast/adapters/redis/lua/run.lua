@@ -71,7 +71,8 @@ end
 -- Write its next event.
 local function event(self, kind, data)
   self.events = self.events + 1
-  put(self, 'e' .. self.events, packed_event(kind, data, 'r' .. self.id .. '\0' .. self.events))
+  local number = tostring(self.events)
+  put(self, 'e' .. number, packed_event(kind, data, 'r' .. self.id .. '\0' .. number))
 end
 
 local function checkpoint_field(step, key)
