@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from holdfast.adapters.decisions import DECIDED, UNDECIDED
 from holdfast.adapters.redis.codec import decode, pack
 from holdfast.adapters.redis.server import is_of_server
@@ -53,8 +55,8 @@ def encode(commands: Sequence[Command[Any]]) -> list[bytes]:
 def _fields(command: Command[Any]) -> Any:
     match command:
         case c.Claim():
-            named = {name: getattr(command, name) for name in command.__struct_fields__}
-            wanted = dict.fromkeys(command.pipelines, True)
+            named = asdict(command)
+            wanted = dict.fromkeys(named.pop("pipelines"), True)
             return ({**named, "wanted": wanted, "examined": c.EXAMINED},)
         case c.LogLine():
             line = (command.level, command.step, command.message, command.fields)

@@ -15,14 +15,13 @@ from holdfast.adapters.redis import codec
 from holdfast.adapters.redis.codec import (
     STATES,
     TEXTS,
-    checkpoint_field,
     pack,
     pack_raw,
     packed,
     packed_checkpoint,
     unpack,
 )
-from holdfast.adapters.redis.facts import Raw
+from holdfast.adapters.redis.facts import Raw, place
 from holdfast.model.commands import RUN_LETTER
 from holdfast.model.event import EventType
 from holdfast.model.lane import Lane
@@ -55,6 +54,10 @@ def encoded(expects: Sequence[Any], changes: Sequence[Any], before: float | None
 # --- expectations ---------------------------------------------------------------------------------
 
 
+NAME_LENGTHS = {"checkpoint": 3, "key": 2, "slot": 2}
+"""How many words name a fact, where it is more than one; behind them comes what was seen."""
+
+
 def _expected(expectation: Expectation, raw: Raw) -> list[Any]:
     """Of all but runs the stored bytes are compared."""
     kind, *names = expectation
@@ -66,15 +69,8 @@ def _expected(expectation: Expectation, raw: Raw) -> list[Any]:
             return ["lease", *names]
         case "quarantined":
             return ["length", f"quarantine:{names[0]}", raw.lengths.get(names[0], 0)]
-        case "checkpoint":
-            key, field = f"run:{names[0]}", checkpoint_field(names[1], names[2])
-        case "key" | "slot":
-            key, field = f"{kind}s", f"{names[0]}\0{names[1]}"
-        case "letter":
-            key, field = f"letter:{names[0]}", "m"
-        case _:  # lane, lock, record
-            key, field = f"{kind}s", names[0]
-    return ["field", key, field, _or_false(raw.fields.get((key, field)))]
+    fact = (kind, *names[: NAME_LENGTHS.get(kind, 1)])
+    return ["field", *place(*fact), _or_false(raw.stored.get(fact))]
 
 
 def _or_false(value: Any) -> Any:
@@ -146,20 +142,20 @@ def _add_event(change: ch.AddEvent, loaded: LoadedFacts) -> Written:
 
 def _put_checkpoint(change: ch.PutCheckpoint, loaded: LoadedFacts) -> Written:
     saved = change.checkpoint
-    field = checkpoint_field(saved.step, saved.key)
-    yield "call", "HSET", f"run:{change.run}", field, packed_checkpoint(saved)
+    stored_at = place("checkpoint", change.run, saved.step, saved.key)
+    yield "call", "HSET", *stored_at, packed_checkpoint(saved)
 
 
 def _quarantine(change: ch.MoveToQuarantine, loaded: LoadedFacts) -> Written:
-    place = (f"run:{change.run}", checkpoint_field(change.step, change.key))
-    value, *_ = unpack(6, loaded.raw.fields[place])
+    fact = ("checkpoint", change.run, change.step, change.key)
+    value, *_ = unpack(6, loaded.raw.stored[fact])
     bad = packed(change.step, change.key, change.reason, value, loaded.now.wall)
-    yield from _calls(("HDEL", *place), ("RPUSH", f"quarantine:{change.run}", bad))
+    yield from _calls(("HDEL", *place(*fact)), ("RPUSH", f"quarantine:{change.run}", bad))
 
 
 def _open_letter(change: ch.OpenLetter, loaded: LoadedFacts) -> Written:
     """One that is opened again keeps the time of its creation."""
-    before = loaded.raw.fields.get((f"letter:{change.id}", "m"))
+    before = loaded.raw.stored.get(("letter", change.id))
     created = loaded.now.wall if before is None else codec.letter(change.id, before, None).created
     letter = DeadLetter(
         change.id, change.source, change.reason, b"", change.attributes, change.tenant, created,
@@ -171,11 +167,13 @@ def _open_letter(change: ch.OpenLetter, loaded: LoadedFacts) -> Written:
 
 
 def _close_letter(change: ch.CloseLetter, loaded: LoadedFacts) -> Written:
-    place = (f"letter:{change.id}", "m")
-    *opened, _, _ = unpack(8, loaded.raw.fields[place])
-    yield from _calls(("HSET", *place, packed(*opened, loaded.now.wall, change.resolution)))
-    for index in _letter_indexes(opened[3], "open"):
-        yield from _calls(("ZREM", index, change.id))
+    fact = ("letter", change.id)
+    *opened, _, _ = unpack(8, loaded.raw.stored[fact])
+    closed = packed(*opened, loaded.now.wall, change.resolution)
+    indexes = _letter_indexes(opened[3], "open")
+    yield from _calls(
+        ("HSET", *place(*fact), closed), *[("ZREM", index, change.id) for index in indexes]
+    )
 
 
 def _put_lane(change: ch.PutLane, loaded: LoadedFacts) -> Written:

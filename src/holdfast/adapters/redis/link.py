@@ -79,23 +79,17 @@ class Link:
             await ask(wire, "SCRIPT", "LOAD", script.text)
             reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError):
-            raise self._leave_if_moved(reply)
+            raise self.leave_if_moved(reply)
         return reply
-
-    def tell(self, *command: Argument) -> None:
-        """Send a command if there is a connection. Nobody waits for what comes of it."""
-        wire = self._wires[0]
-        if wire is not None and not wire.closed:
-            wire.send(*command).add_done_callback(_retrieve_exception)
 
     async def ask_all(self, wire: Wire, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send commands that leave together; the first error is raised."""
         try:
             return await ask_all(wire, commands)
         except ReplyError as error:
-            raise self._leave_if_moved(error) from error
+            raise self.leave_if_moved(error) from error
 
-    def _leave_if_moved(self, error: ReplyError) -> ReplyError:
+    def leave_if_moved(self, error: ReplyError) -> ReplyError:
         """Give up all connections to a server that the store has left: a master that has become a
         replica refuses writes, but goes on answering reads, with what it knows."""
         if server.has_moved(error):
@@ -143,12 +137,6 @@ class Link:
             if not is_known
         ]
         await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
-
-
-def _retrieve_exception(answer: asyncio.Future[Any]) -> None:
-    """Look at it, so that nobody complains."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 class Links:

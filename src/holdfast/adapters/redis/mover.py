@@ -38,7 +38,6 @@ from holdfast.ports.mover import (
     TenantLimit,
 )
 from holdfast.ports.records import Record
-from holdfast.ports.store import RunFilter
 
 AT_ONCE = 20
 """Runs that are asked for in one go."""
@@ -60,7 +59,9 @@ class RedisMover(RedisStore):
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
-        encoded = [changes.encode(unit, loaded) for unit in units]
+        return await self._decide([changes.encode(unit, loaded) for unit in units])
+
+    async def _decide(self, encoded: Sequence[bytes]) -> Sequence[bool]:
         return raise_failures(await self._call(encoded, Wake.NOBODY, force=True))
 
     async def _write(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
@@ -91,15 +92,10 @@ class RedisMover(RedisStore):
         )
 
     async def _leases(self) -> list[Holder]:
-        mono = (await self._times()).mono
-        running = await self.runs(RunFilter(state="running"), limit=ALL)
-        [ended] = await self._ask([("ZRANGEBYSCORE", "leases", "-inf", repr(mono))])
-        lost = {id.decode() for id in ended}
-        return [
-            Holder(f"run {run.id}", run.worker or "")
-            for run in reversed(running)
-            if run.id not in lost
-        ]
+        lasting = (f"({(await self._times()).mono!r}", "+inf")
+        [ids] = await self._ask([("ZRANGEBYSCORE", "leases", *lasting)])
+        running = sorted(await self._whole(id.decode() for id in ids), key=lambda run: run.seq)
+        return [Holder(f"run {run.id}", run.worker or "") for run in running]
 
     async def _held_locks(self) -> list[Holder]:
         return [Holder(f"lock {lock.name}", lock.owner or "") for lock in await self.locks()]
@@ -109,24 +105,14 @@ class RedisMover(RedisStore):
         text = msgspec.json.encode(mark).decode()
         await self._write([("HSET", "meta", "mark", text, "held", mark.meaning)])
         await self._end_leases()
-        locks = await self._hash("locks")
-        freed = [
-            value
-            for name, lock in locks.items()
-            for value in (name, packed(codec.lock(name, lock).epoch, *FREE))
-        ]
-        if freed:
-            await self._write([("HSET", "locks", *freed), ("DEL", "locks:held")])
+        freed = _freed(await self._lock_epochs())
+        await self._write([*freed, ("DEL", "locks:held")])
 
     async def _end_leases(self) -> None:
         """Leases that end at 0 have ended; the sweep then does what it does for dead workers."""
-        ids = [run.id for run in await self.runs(RunFilter(state="running"), limit=ALL)]
-        fences = await self._ask([("HGET", f"run:{id}", "f") for id in ids])
-        for id, fence in zip(ids, fences, strict=True):
-            values = list(codec.CHANGES.unpack(fence))
-            values[codec.CHANGED.index("lease_until")] = 0.0
-            ended = codec.CHANGES.pack(*values)
-            await self._write([("HSET", f"run:{id}", "f", ended), ("ZADD", "leases", 0, id)])
+        [ids] = await self._ask([("ZRANGE", "leases", 0, -1)])
+        ended = [[("run", id.decode(), {"lease_until": 0}, {})] for id in ids]
+        await self._decide([changes.encoded([], change) for change in ended])
         if ids:
             await decisions.decide_all(self, [Sweep(limit=ALL)])
 
@@ -240,10 +226,7 @@ class RedisMover(RedisStore):
 
     async def _adopt_locks(self, locks: Sequence[LockEpoch]) -> None:
         known = {lock.name: lock.epoch for lock in await self._lock_epochs()}
-        higher = [lock for lock in locks if lock.epoch > known.get(lock.name, 0)]
-        values = [value for lock in higher for value in (lock.name, packed(lock.epoch, *FREE))]
-        if values:
-            await self._write([("HSET", "locks", *values)])
+        await self._write(_freed([lock for lock in locks if lock.epoch > known.get(lock.name, 0)]))
 
     async def _adopt_audit(self, entries: Sequence[AuditRecord]) -> None:
         [known] = await self._ask([("LLEN", "audit")])
@@ -253,11 +236,9 @@ class RedisMover(RedisStore):
 
     async def _adopt_runs(self, records: Sequence[RunRecord]) -> None:
         """What belongs to a run comes first: a run that is there has all that belongs to it."""
-        belongings = [command for record in records for command in _belongings(record)]
-        await self._write(belongings)
+        await self._write([command for record in records for command in _belongings(record)])
         times = await self._times()
-        adoptions = [_adoption(record, times) for record in records]
-        raise_failures(await self._call(adoptions, Wake.NOBODY, force=True))
+        await self._decide([_adoption(record, times) for record in records])
 
     async def continue_from(self, numbers: Numbers) -> None:
         """Runs that have arrived are numbered by positions, and new ones come behind them."""
@@ -265,6 +246,10 @@ class RedisMover(RedisStore):
         seq = max(int(seq or 0), numbers.seq, numbers.position)
         position = max(int(position or 0), numbers.position)
         await self._write([("HSET", "meta", "seq", seq, "position", position)])
+
+
+def _freed(locks: Sequence[LockEpoch]) -> list[Plain]:
+    return [("HSET", "locks", lock.name, packed(lock.epoch, *FREE)) for lock in locks]
 
 
 def _adoption(record: RunRecord, times: Times) -> bytes:

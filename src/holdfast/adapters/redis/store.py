@@ -137,7 +137,10 @@ class RedisStore(Reads):
         with server.explained(self.address):
             wire = await link.command_wire()
             answer = await link.run(wire, self._scripts.batch, self._meta, *arguments)
-            return batch.answers(answer)
+            try:
+                return batch.answers(answer)
+            except ReplyError as error:
+                raise link.leave_if_moved(error) from error
 
     def _time(self) -> tuple[Argument, ...]:
         clock = self._test_clock
