@@ -165,53 +165,47 @@ class Reads(ABC):
             numbers[lane, state] = numbers.get((lane, state), 0) + number
         busy = {lane for lane, state in numbers if state in ("queued", "running")}
         leaders = {lock.name: lock for lock in await self._locks(times)}
-        infos: list[LaneInfo] = []
-        for name in sorted({*defined, *busy}):
-            lane = Lane(name, *defined.get(name, ()))
-            leader = leaders.get(lane.leader_lock)
-            blocked, delayed = await self._ask(
-                [
-                    ("ZRANGE", f"blocked:{name}", 0, 0),
-                    ("ZCOUNT", f"delayed:{name}", f"({times.later!r}", "+inf"),
-                ]
-            )
-            infos.append(
-                LaneInfo(
-                    name,
-                    lane.order,
-                    lane.head,
-                    numbers.get((name, "queued"), 0),
-                    numbers.get((name, "running"), 0),
-                    leader.owner if leader else None,
-                    leader.epoch if leader else 0,
-                    blocked[0].decode() if blocked else None,
-                    delayed,
-                    await self._oldest(name, times),
-                )
-            )
-        return infos
+        return [
+            await self._lane(Lane(name, *defined.get(name, ())), numbers, leaders, times)
+            for name in sorted({*defined, *busy})
+        ]
 
-    async def _oldest(self, lane: str, times: Times) -> float | None:
-        """When the first run that waits without a delay was accepted."""
-        delayed, now = f"delayed:{lane}", repr(times.later)
-        names, in_line, over = await self._ask(
+    async def _lane(
+        self,
+        lane: Lane,
+        numbers: dict[tuple[str, str], int],
+        leaders: dict[str, LockInfo],
+        times: Times,
+    ) -> LaneInfo:
+        name, delayed, now = lane.name, f"delayed:{lane.name}", repr(times.later)
+        blocked, waiting, queues, in_line, over = await self._ask(
             [
-                ("ZRANGE", f"queues:{lane}", 0, -1),
-                ("ZRANGE", f"fifo:{lane}", 0, LOOKED_AT),
+                ("ZRANGE", f"blocked:{name}", 0, 0),
+                ("ZCOUNT", delayed, f"({now}", "+inf"),
+                ("ZRANGE", f"queues:{name}", 0, -1),
+                ("ZRANGE", f"fifo:{name}", 0, LOOKED_AT),
                 ("ZRANGEBYSCORE", delayed, "-inf", now, "LIMIT", 0, LOOKED_AT),
             ]
         )
-        ready = await self._ask(
-            [("ZRANGE", f"ready:{lane}\0{name.decode()}", 0, 0) for name in names]
+        heads = [("ZRANGE", f"ready:{name}\0{queue.decode()}", 0, 0) for queue in queues]
+        ends = [("ZSCORE", delayed, id) for id in in_line]
+        answers = iter(await self._ask([*heads, *ends]))
+        ready = [id for _ in heads for id in next(answers)]
+        due = [id for id in in_line if float(next(answers) or 0) <= times.later]
+        first = await self._whole(id.decode() for id in {*ready, *due, *over})
+        leader = leaders.get(lane.leader_lock)
+        return LaneInfo(
+            name,
+            lane.order,
+            lane.head,
+            numbers.get((name, "queued"), 0),
+            numbers.get((name, "running"), 0),
+            leader.owner if leader else None,
+            leader.epoch if leader else 0,
+            blocked[0].decode() if blocked else None,
+            waiting,
+            min((run.created for run in first), default=None),
         )
-        ends = await self._ask([("ZSCORE", delayed, id) for id in in_line])
-        due = [
-            id
-            for id, end in zip(in_line, ends, strict=True)
-            if end is None or float(end) <= times.later
-        ]
-        first = {id.decode() for id in [*due, *over, *(id for ids in ready for id in ids)]}
-        return min((run.created for run in await self._whole(first)), default=None)
 
     # --- records and interventions ---
 

@@ -6,7 +6,8 @@ local keys, meta, run = require('keys'), require('meta'), require('run')
 local indexes, locks, writes = require('indexes'), require('locks'), require('writes')
 local call, H, clock = redis.call, keys.H, meta.clock
 
-local NAMES_AT_ONCE = 4000 -- ready queues that a claim looks at
+-- Ready queues that a claim looks at. It is text: numbers are written out anew for each call.
+local NAMES_AT_ONCE = '4000'
 
 local function sort_by(list, first, second)
   table.sort(list, function(a, b)
@@ -20,7 +21,7 @@ end
 -- Runs whose delay is over, so many at a time: from now on they can be claimed.
 local function end_delays(lane)
   local delayed = H .. 'delayed:' .. lane
-  for _, id in ipairs(call('ZRANGEBYSCORE', delayed, '-inf', clock.later, 'LIMIT', 0, 1000)) do
+  for _, id in ipairs(call('ZRANGEBYSCORE', delayed, '-inf', clock.later, 'LIMIT', '0', '1000')) do
     indexes.update(run.load(id), {available = 0, due = 0})
   end
 end
@@ -37,8 +38,8 @@ end
 -- The names of ready queues: behind the tenant that was served last, and on with the first.
 local function queue_names(c)
   local key, border = H .. 'queues:' .. c.lane, c.after .. '\1'
-  local names = call('ZRANGEBYLEX', key, '[' .. border, '+', 'LIMIT', 0, NAMES_AT_ONCE)
-  local before = call('ZRANGEBYLEX', key, '-', '(' .. border, 'LIMIT', 0, NAMES_AT_ONCE)
+  local names = call('ZRANGEBYLEX', key, '[' .. border, '+', 'LIMIT', '0', NAMES_AT_ONCE)
+  local before = call('ZRANGEBYLEX', key, '-', '(' .. border, 'LIMIT', '0', NAMES_AT_ONCE)
   for _, name in ipairs(before) do
     names[#names + 1] = name
   end
