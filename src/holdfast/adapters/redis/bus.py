@@ -327,12 +327,11 @@ class RedisBus:
 
     async def publish(self, topic: str, message: Message) -> None:
         """If anybody has ever subscribed to the topic; and wake those who have."""
-        fields = {"id": message.id, "body": message.body}
-        fields |= {"attributes": _encode(dict(message.attributes))}
+        attributes = _encode(dict(message.attributes))
+        fields = ["id", message.id, "body", message.body, "attributes", attributes]
         if message.ordering_key:
-            fields |= {"ordering_key": message.ordering_key}
-        flat = [part for named in fields.items() for part in named]
-        add = ("XADD", self._stream(topic), "NOMKSTREAM", "*", *flat)
+            fields += ["ordering_key", message.ordering_key]
+        add = ("XADD", self._stream(topic), "NOMKSTREAM", "*", *fields)
         with self._talking() as link:
             await link.ask_all(await link.command_wire(), [add, ("PUBLISH", self.channel, topic)])
 

@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from holdfast.adapters import decisions
 from holdfast.adapters.decisions import LoadedFacts, Unit
-from holdfast.adapters.redis import changes, codec, server
+from holdfast.adapters.redis import changes, codec, reads, server
 from holdfast.adapters.redis.batch import raise_failures
 from holdfast.adapters.redis.changes import Plain
 from holdfast.adapters.redis.codec import FREE, WHOLE, Times, packed, unpack
@@ -73,9 +73,9 @@ class RedisMover(RedisStore):
     # --- the mark ---
 
     async def move_state(self) -> MoveState:
-        (seq, position), newest, runs, letters, audit = await self._ask(
+        (mark, seq, position), newest, runs, letters, audit = await self._ask(
             [
-                ("HMGET", "meta", "seq", "position"),
+                ("HMGET", "meta", "mark", "seq", "position"),
                 ("ZREVRANGE", "runs", 0, 0),
                 ("ZCARD", "runs"),
                 ("ZCARD", "letters:all"),
@@ -83,7 +83,7 @@ class RedisMover(RedisStore):
             ]
         )
         return MoveState(
-            await self._mark(),
+            reads.mark(mark),
             empty=runs + letters + audit == 0,
             runs=runs,
             numbers=Numbers(int(seq or 0), int(position or 0)),

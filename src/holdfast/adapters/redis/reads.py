@@ -235,9 +235,9 @@ class Reads(ABC):
         [entries] = await self._ask([("LRANGE", "audit", 0, limit - 1)]) if limit else [[]]
         return [Audit(*unpack(5, entry)) for entry in entries]
 
-    async def _mark(self) -> MoveMark | None:
-        [text] = await self._ask([("HGET", "meta", "mark")])
-        return msgspec.json.decode(text, type=MoveMark) if text else None
+
+def mark(text: bytes | None) -> MoveMark | None:
+    return msgspec.json.decode(text, type=MoveMark) if text else None
 
 
 def _event_command(member: str) -> tuple[str, ...]:

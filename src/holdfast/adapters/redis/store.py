@@ -16,11 +16,10 @@ from holdfast.adapters.compatibility import FORMAT
 from holdfast.adapters.decisions import LoadedFacts, Needs, Unit
 from holdfast.adapters.notifier import Notifier, announced, announcement, wake_after
 from holdfast.adapters.redis import address as addresses
-from holdfast.adapters.redis import batch, changes, facts, lists, server
+from holdfast.adapters.redis import batch, changes, facts, lists, reads, server
 from holdfast.adapters.redis.codec import Times, decode
 from holdfast.adapters.redis.link import Link, Links, examine, meta_key
 from holdfast.adapters.redis.listener import Listener
-from holdfast.adapters.redis.reads import Reads
 from holdfast.adapters.redis.scripts import scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
@@ -35,7 +34,7 @@ PIECE = 1000
 atomic in itself."""
 
 
-class RedisStore(Reads):
+class RedisStore(reads.Reads):
     """A `Store` on a server. Time is the server's, unless a test brings its own clock."""
 
     features = Features("redis", durable=True, shared=True, batches_in_flight=3)
@@ -86,7 +85,8 @@ class RedisStore(Reads):
         self._met = server_id
 
     async def _refuse_marked(self) -> None:
-        refuse_marked(await self._mark(), str(self.address))
+        [text] = await self._ask([("HGET", "meta", "mark")])
+        refuse_marked(reads.mark(text), str(self.address))
 
     def _link(self) -> Link:
         if not self._open:

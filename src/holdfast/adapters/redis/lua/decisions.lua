@@ -30,6 +30,7 @@ function write.call(command, key, ...)
   call(command, H .. key, ...)
 end
 
+-- The 15 fields of Submit, of which some may not be there.
 function write.submit(fields)
   require('submit').submit(unpack(fields, 1, 15))
 end
@@ -80,9 +81,9 @@ function write.fifo(lane)
   call('DEL', queues, delayed)
 end
 
+-- The keys of the run itself go by `call`, behind this.
 function write.remove(id, labels)
   indexes.remove(run.load(id), labels)
-  call('UNLINK', keys.RUN .. id)
 end
 
 -- A run that a mover brings, from what never changes of it and fields of run.lua.
