@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, closing
 
 from holdfast.adapters.compatibility import FORMAT_NAME, OLDEST_NAME
 from holdfast.adapters.redis import server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.bus import RedisBus
-from holdfast.adapters.redis.link import find_master, master, meta_key
+from holdfast.adapters.redis.link import find_master, meta_key
 from holdfast.adapters.redis.wire import ReplyError, Wire, ask
 from holdfast.errors import ConfigurationError
 from holdfast.model.ids import new_token
@@ -64,9 +64,8 @@ async def repair(url: str) -> list[str]:
     """Set what can be set while the server runs, and keep it in its configuration. What was
     done."""
     address = parse(url)
-    with server.explained(address, opening=True):
-        async with master(address) as wire:
-            done = [await _set(wire, name, value) for name, value in RECOMMENDED.items()]
+    with server.explained(address, opening=True), closing(await find_master(address)) as wire:
+        done = [await _set(wire, name, value) for name, value in RECOMMENDED.items()]
     return [text for text in done if text]
 
 
@@ -94,7 +93,7 @@ async def _server(address: Address, *, is_store: bool) -> Findings:
         return
     took = time.perf_counter() - began
     usable = True
-    try:
+    with closing(wire), server.explained(address):
         async with aclosing(_looked_at(wire, address, took)) as looking:
             async for finding in looking:
                 usable &= finding.status != "fail"
@@ -102,10 +101,6 @@ async def _server(address: Address, *, is_store: bool) -> Findings:
         if is_store and usable:
             yield await _schema(wire, address)
             yield await _leases(wire, address)
-    except (OSError, ReplyError) as error:
-        raise server.explain(error, address) from error
-    finally:
-        wire.close()
 
 
 async def _looked_at(wire: Wire, address: Address, connected: float) -> Findings:
@@ -321,6 +316,6 @@ async def _arrives(bus: RedisBus, topic: str) -> bool:
 
 async def _delete_topic(address: Address, topic: str) -> None:
     stream = f"{address.prefix}holdfast:topic:{topic}"
-    async with master(address) as wire:
+    with closing(await find_master(address)) as wire:
         tails = ("", ":filters", ":later:doctor", ":dropped:doctor", ":dead")
         await ask(wire, "DEL", *[stream + tail for tail in tails])

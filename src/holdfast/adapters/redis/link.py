@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from holdfast.adapters.redis import server
@@ -206,22 +206,11 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
     raise failure
 
 
-@asynccontextmanager
-async def master(address: Address) -> AsyncIterator[Wire]:
-    """A connection of one's own, closed afterwards."""
-    wire = await find_master(address)
-    try:
-        yield wire
-    finally:
-        wire.close()
-
-
 async def examine(address: Address) -> bool:
     """Look at the server before anything is written to it. Raises what `server.examine` raises, as
     our errors."""
-    with server.explained(address, opening=True):
-        async with master(address) as wire:
-            return await server.examine(wire, address)
+    with server.explained(address, opening=True), closing(await find_master(address)) as wire:
+        return await server.examine(wire, address)
 
 
 async def _moved_to(wire: Wire, address: Address, host: str) -> tuple[str, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from holdfast.adapters.redis import changes, codec, reads, server
 from holdfast.adapters.redis.batch import raise_failures
 from holdfast.adapters.redis.changes import Plain
 from holdfast.adapters.redis.codec import FREE, WHOLE, Times, packed, unpack
-from holdfast.adapters.redis.link import examine, master
+from holdfast.adapters.redis.link import examine, find_master
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.redis.wire import Argument, ask, ask_all
 from holdfast.model.commands import RUN_LETTER, Sweep, Wake
@@ -52,9 +53,11 @@ class RedisMover(RedisStore):
 
     async def exists(self) -> bool:
         await examine(self.address)
-        with server.explained(self.address, opening=True):
-            async with master(self.address) as wire:
-                return await ask(wire, "HGET", self._meta, "schema") is not None
+        with (
+            server.explained(self.address, opening=True),
+            closing(await find_master(self.address)) as wire,
+        ):
+            return await ask(wire, "HGET", self._meta, "schema") is not None
 
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
