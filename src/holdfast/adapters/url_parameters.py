@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from holdfast.errors import ConfigurationError
 from holdfast.model.duration import seconds
@@ -30,3 +31,14 @@ def read(readers: Readers, name: str, text: str, refused: str) -> Any:
         return readers[name](text)
     except (ValueError, ConfigurationError) as error:
         raise ConfigurationError(f"{refused} {name}={text!r}: {error}") from None
+
+
+def read_all(readers: Readers, query: str, kind: str) -> dict[str, Any]:
+    """The values of all parameters. `kind` is what one is called: "the Redis parameter"."""
+    parameters: dict[str, Any] = {}
+    for name, text in parse_qsl(query, keep_blank_values=True):
+        if name not in readers:
+            known = ", ".join(readers)
+            raise ConfigurationError(f"{kind} {name!r} is not known; there are {known}")
+        parameters[name] = read(readers, name, text, f"{kind} can't be used:")
+    return parameters

@@ -8,12 +8,22 @@ import shutil
 import time
 from collections.abc import Callable
 
+import pytest
 from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
 from tests.redis_server import RedisServer
 
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.errors import StoreUnavailable
-from holdfast.model.commands import STALE, Acquire, Acquired, Claim, Renew, Settle, Submitted
+from holdfast.model.commands import (
+    STALE,
+    Acquire,
+    Acquired,
+    Claim,
+    Renew,
+    SaveProgress,
+    Settle,
+    Submitted,
+)
 from holdfast.testing.invariants import check_store
 
 TIMEOUT = 10.0
@@ -228,6 +238,27 @@ def test_a_master_that_becomes_a_replica_is_left() -> None:
             assert all([await store.run("r2") is not None for _ in everywhere])
             assert await store.run("r1") is not None
             assert second.call("EXISTS", "holdfast:run:r2") == "1"
+
+    with a_server() as first, a_server("--replicaof", "127.0.0.1", str(first.port)) as second:
+        until(lambda: "master_link_status:up" in second.call("INFO", "replication"))
+        asyncio.run(play(first, second))
+
+
+def test_a_replica_is_left_as_soon_as_it_refuses_a_command() -> None:
+    """The script goes on when one command of it fails: it is seen all the same why it did."""
+
+    async def play(first: RedisServer, second: RedisServer) -> None:
+        hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
+        progress = SaveProgress("r1", 1, '{"done":1}')
+        async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
+            await store.apply([a_submit("r1"), a_claim()])
+            until(lambda: offset_of(second) == offset_of(first))
+            second.call("REPLICAOF", "NO", "ONE")
+            first.call("REPLICAOF", "127.0.0.1", NOBODY)
+            with pytest.raises(StoreUnavailable, match="is a replica now"):
+                await store.apply([progress])
+            assert await store.apply([progress]) == [None]
+            assert second.call("HGET", "holdfast:run:r1", "p") == '{"done":1}'
 
     with a_server() as first, a_server("--replicaof", "127.0.0.1", str(first.port)) as second:
         until(lambda: "master_link_status:up" in second.call("INFO", "replication"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from tests.integration.redis.scene import a_store, a_submit
 
+from holdfast.adapters.redis.lists import PAGE
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.adapters.redis.wire import ask
 from holdfast.model.commands import Bury, Cancel, Claim, PauseRun, Prune, Settle
@@ -76,6 +78,21 @@ def test_every_list_is_complete_and_in_order() -> None:
         return run.id.startswith(where.id_prefix or "") and all(  # type: ignore[attr-defined]
             value in (None, getattr(run, name)) for name, value in wanted.items()
         )
+
+    asyncio.run(play())
+
+
+def test_a_page_of_queued_runs_loads_no_more_of_those_that_are_delayed() -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await store.apply([a_submit(f"r{n:04}", delay=60.0 + MANY - n) for n in range(MANY)])
+            wire = await store._link().read_wire()
+            await ask(wire, "CONFIG", "RESETSTAT")
+            page = await store.runs(RunFilter(state="queued"), limit=50)
+            assert [run.id for run in page] == [f"r{MANY - n:04}" for n in range(1, 51)]
+            stats = (await ask(wire, "INFO", "commandstats")).decode()
+            [loads] = re.findall(r"^cmdstat_hmget:calls=(\d+)", stats, re.MULTILINE)
+            assert int(loads) <= 50 + PAGE
 
     asyncio.run(play())
 

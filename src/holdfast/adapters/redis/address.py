@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from holdfast.adapters.url_parameters import Readers, duration, read, whole_number
+from holdfast.adapters.url_parameters import Readers, duration, read_all, whole_number
 from holdfast.errors import ConfigurationError
 
 PORT = 6379
@@ -85,7 +84,7 @@ def parse(url: str) -> Address:
         password=unquote(password) or None,
         database=_database(parts.path),
         tls=parts.scheme == "rediss",
-        **_parameters(parts.query),
+        **read_all(PARAMETERS, parts.query, "the Redis parameter"),
     )
 
 
@@ -122,15 +121,3 @@ PARAMETERS: Readers = {
     "connect": duration,
     "ca": str,
 }
-
-
-def _parameters(query: str) -> dict[str, Any]:
-    parameters: dict[str, Any] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise ConfigurationError(
-                f"the Redis parameter {name!r} is not known; there are {known}"
-            )
-        parameters[name] = read(PARAMETERS, name, value, "the Redis parameter can't be used:")
-    return parameters

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from holdfast.adapters.decisions import DECIDED, UNDECIDED
 from holdfast.adapters.redis.codec import decode, pack
+from holdfast.adapters.redis.server import is_of_server
+from holdfast.adapters.redis.wire import ReplyError
 from holdfast.errors import Unwritable
 from holdfast.model import commands as c
 from holdfast.model.commands import STALE, Command
@@ -14,13 +18,22 @@ from holdfast.model.machine.attempts import LOG_LIMIT
 
 NATIVE = "native"
 
-_NAMES: dict[type, bytes] = {
-    kind: pack(kind.__name__)
-    for kind in (
-        c.Submit, c.Claim, c.Renew, c.SaveCheckpoint, c.SaveProgress, c.LogLine, c.Settle,
-        c.Acquire, c.RenewLocks, c.ReleaseLock,
+_FUNCTIONS: dict[type, bytes] = {
+    kind: pack(module) + pack(function)
+    for kind, module, function in (
+        (c.Submit, "submit", "submit"),
+        (c.Claim, "claim", "claim"),
+        (c.Renew, "attempts", "renew"),
+        (c.SaveCheckpoint, "attempts", "save_checkpoint"),
+        (c.SaveProgress, "attempts", "save_progress"),
+        (c.LogLine, "attempts", "log_line"),
+        (c.Settle, "settle", "succeed"),
+        (c.Acquire, "locks", "acquire"),
+        (c.RenewLocks, "locks", "renew"),
+        (c.ReleaseLock, "locks", "release"),
     )
-}  # fmt: skip
+}
+"""Where they are in `lua/`: a module and one of its functions."""
 
 
 def kind_of(command: Command[Any]) -> str:
@@ -30,25 +43,29 @@ def kind_of(command: Command[Any]) -> str:
             return DECIDED
         case c.Settle() if command.outcome != "succeeded":
             return DECIDED
-    return NATIVE if type(command) in _NAMES else DECIDED
+    return NATIVE if type(command) in _FUNCTIONS else DECIDED
 
 
 def encode(commands: Sequence[Command[Any]]) -> list[bytes]:
-    """Each is its name and then its fields, one after another: an array without its first byte."""
-    return [_NAMES[type(command)] + pack(_fields(command))[1:] for command in commands]
+    """Each is its function and then its fields, one after another: an array without its first
+    byte."""
+    return [_FUNCTIONS[type(command)] + pack(_fields(command))[1:] for command in commands]
 
 
 def _fields(command: Command[Any]) -> Any:
     match command:
         case c.Claim():
-            named = {name: getattr(command, name) for name in command.__struct_fields__}
-            return ({**named, "examined": c.EXAMINED},)
+            named = asdict(command)
+            wanted = dict.fromkeys(named.pop("pipelines"), True)
+            return ({**named, "wanted": wanted, "examined": c.EXAMINED},)
         case c.LogLine():
             line = (command.level, command.step, command.message, command.fields)
-            return (command.run, command.epoch, *line, LOG_LIMIT)
+            return (command.run, command.epoch, line, LOG_LIMIT)
         case c.Settle():
-            ended = (command.result, command.progress, command.execution_ms)
-            return (command.run, command.epoch, *ended, command.checksum, command.last)
+            texts = {"o": command.result, "h": command.checksum}
+            if command.progress != "{}":
+                texts["p"] = command.progress
+            return (command.run, command.epoch, texts, command.execution_ms, command.last)
         case c.Renew() | c.RenewLocks():
             return (command.held, command.ttl)
         case c.Acquire():
@@ -58,16 +75,31 @@ def _fields(command: Command[Any]) -> Any:
     return command
 
 
-def replies(commands: Sequence[Command[Any]], answer: bytes) -> list[Any]:
+def replies(commands: Sequence[Command[Any]], answers: Sequence[Any]) -> list[Any]:
     return [
-        REPLIES[type(command)](command, row) if type(row) is not dict else failure(row)
-        for command, row in zip(commands, decode(answer), strict=True)
+        answer if isinstance(answer, Unwritable) else REPLIES[type(command)](command, answer)
+        for command, answer in zip(commands, answers, strict=True)
     ]
 
 
-def failure(row: dict[str, str]) -> Unwritable:
-    """What is answered for a command that the script could not apply."""
-    return Unwritable(f"it can't be stored: {row['failed']}")
+def answers(packed: bytes) -> list[Any]:
+    """Of a call of the script: `Unwritable` for a command that it could not apply. Raises
+    ReplyError for one that failed because of the server: all others would, too."""
+    return [_failure(row["failed"]) if type(row) is dict else row for row in decode(packed)]
+
+
+def _failure(text: str) -> Unwritable:
+    if is_of_server(text):
+        raise ReplyError(text)
+    return Unwritable(f"it can't be stored: {text}")
+
+
+def raise_failures(answers: Sequence[Any]) -> Sequence[Any]:
+    """The answers, if none is a failure."""
+    for answer in answers:
+        if isinstance(answer, Unwritable):
+            raise answer
+    return answers
 
 
 def _fenced(command: Any, holds: bool) -> Any:

@@ -17,7 +17,8 @@ import asyncio
 import logging
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from math import ceil
 from typing import Any
 
@@ -27,7 +28,7 @@ from msgspec.structs import astuple
 from holdfast.adapters.notifier import Notifier
 from holdfast.adapters.redis import address as addresses
 from holdfast.adapters.redis import server
-from holdfast.adapters.redis.link import Links, examine
+from holdfast.adapters.redis.link import Link, Links, examine
 from holdfast.adapters.redis.listener import Listener
 from holdfast.adapters.redis.scripts import Script, bus_scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError
@@ -325,10 +326,14 @@ class RedisBus:
         self._links.close()
 
     async def publish(self, topic: str, message: Message) -> None:
-        content = (message.id, message.body, _encode(dict(message.attributes)))
-        await self.call(
-            self.scripts.publish, topic, self.channel, topic, *content, message.ordering_key
-        )
+        """If anybody has ever subscribed to the topic; and wake those who have."""
+        attributes = _encode(dict(message.attributes))
+        fields = ["id", message.id, "body", message.body, "attributes", attributes]
+        if message.ordering_key:
+            fields += ["ordering_key", message.ordering_key]
+        add = ("XADD", self._stream(topic), "NOMKSTREAM", "*", *fields)
+        with self._talking() as link:
+            await link.ask_all(await link.command_wire(), [add, ("PUBLISH", self.channel, topic)])
 
     def subscribe(
         self, topic: str, group: str, *, where: Filter = EVERYTHING, most: int = MOST
@@ -340,13 +345,17 @@ class RedisBus:
     # --- for subscriptions ---
 
     async def call(self, script: Script, topic: str, *arguments: Argument) -> Any:
+        with self._talking() as link:
+            wire = await link.command_wire()
+            return await link.run(wire, script, self._stream(topic), *arguments)
+
+    @contextmanager
+    def _talking(self) -> Iterator[Link]:
+        """What goes wrong meanwhile may pass: it is Transient."""
         if self.closed:
             raise Transient(f"the bus {self.address} is closed")
-        link = self._links.here()
         try:
-            return await link.run(
-                await link.command_wire(), script, self._stream(topic), *arguments
-            )
+            yield self._links.here()
         except (OSError, ReplyError) as error:
             raise Transient(str(server.explain(error, self.address))) from error
 

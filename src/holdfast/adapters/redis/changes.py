@@ -1,45 +1,61 @@
 """Decisions as the script `batch` takes them: see `lua/decisions.lua`. What there is not is False:
-the server's arrays have no holes."""
+the server's arrays have no holes. What needs nothing that only the server knows is a plain command;
+a mover writes with the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import astuple
 
 from holdfast.adapters.decisions import Expectation, LoadedFacts, Unit
-from holdfast.adapters.redis import batch
+from holdfast.adapters.redis import codec
 from holdfast.adapters.redis.codec import (
     STATES,
-    checkpoint_field,
+    TEXTS,
     pack,
     pack_raw,
+    packed,
     packed_checkpoint,
+    unpack,
 )
-from holdfast.adapters.redis.facts import Raw
+from holdfast.adapters.redis.facts import Raw, place
+from holdfast.model.commands import RUN_LETTER
 from holdfast.model.event import EventType
+from holdfast.model.lane import Lane
 from holdfast.model.machine import changes as ch
-from holdfast.model.machine.facts import Now
+from holdfast.model.machine.facts import RecordFacts, RunFacts
+from holdfast.ports.store import DeadLetter
 
-_json = msgspec.json.Encoder().encode
+Plain = tuple[Any, ...]
+"""A command of the server, its second word a key of ours."""
+Written = Iterator[Sequence[Any]]
+"""As `lua/decisions.lua` takes it: a kind of write and its arguments."""
+
 _strings = msgspec.json.Decoder(dict[str, str]).decode
-_DECIDE = pack("Decide")
+_DECIDE = pack("decisions") + pack("decide")
 
 
 def encode(unit: Unit, loaded: LoadedFacts) -> bytes:
-    raw: Raw = loaded.raw
-    decision: dict[str, Any] = {
-        "expects": [_expected(expectation, raw) for expectation in unit.expectations],
-        "changes": _written(unit.changes, raw),
-    }
-    if unit.until is not None:
-        decision["before"] = unit.until
+    expects = [_expected(expectation, loaded.raw) for expectation in unit.expectations]
+    written = [write for change in unit.changes for write in WRITTEN[type(change)](change, loaded)]
+    return encoded(expects, written, unit.until)
+
+
+def encoded(expects: Sequence[Any], changes: Sequence[Any], before: float | None = None) -> bytes:
+    decision: dict[str, Any] = {"expects": expects, "changes": changes}
+    if before is not None:
+        decision["before"] = before
     return _DECIDE + pack_raw(decision)
 
 
 # --- expectations ---------------------------------------------------------------------------------
+
+
+NAME_LENGTHS = {"checkpoint": 3, "key": 2, "slot": 2}
+"""How many words name a fact, where it is more than one; behind them comes what was seen."""
 
 
 def _expected(expectation: Expectation, raw: Raw) -> list[Any]:
@@ -53,115 +69,139 @@ def _expected(expectation: Expectation, raw: Raw) -> list[Any]:
             return ["lease", *names]
         case "quarantined":
             return ["length", f"quarantine:{names[0]}", raw.lengths.get(names[0], 0)]
-        case "checkpoint":
-            key, field = f"run:{names[0]}", checkpoint_field(names[1], names[2])
-        case "key" | "slot":
-            key, field = f"{kind}s", f"{names[0]}\0{names[1]}"
-        case "letter":
-            key, field = f"letter:{names[0]}", "m"
-        case _:  # lane, lock, record
-            key, field = f"{kind}s", names[0]
-    return ["field", key, field, _or_false(raw.fields.get((key, field)))]
+    fact = (kind, *names[: NAME_LENGTHS.get(kind, 1)])
+    return ["field", *place(*fact), _or_false(raw.stored.get(fact))]
 
 
 def _or_false(value: Any) -> Any:
     return False if value is None else value
 
 
+# --- plain commands -------------------------------------------------------------------------------
+
+
+def put_letter(letter: DeadLetter) -> Iterator[Plain]:
+    """All of it but its body."""
+    yield "HSET", f"letter:{letter.id}", "m", codec.packed_letter(letter)
+    for index in _letter_indexes(letter.tenant, "all", *["open"] * (letter.closed is None)):
+        yield "ZADD", index, repr(letter.created), letter.id
+
+
+def _letter_indexes(tenant: str, *kinds: str) -> list[str]:
+    return [f"letters:{kind}{end}" for kind in kinds for end in ("", f":{tenant}")]
+
+
+def put_lane(lane: Lane) -> Plain:
+    return "HSET", "lanes", lane.name, packed(lane.order, lane.head)
+
+
+def put_limit(tenant: str, running: int | None) -> Plain:
+    if running is None:
+        return "HDEL", "limits", tenant
+    return "HSET", "limits", tenant, running
+
+
+def put_record(record: RecordFacts, times: codec.Times) -> Iterator[Plain]:
+    yield "HSET", "records", record.key, codec.packed_record(record, times)
+    yield "ZADD", "records:keys", 0, record.key
+
+
 # --- changes --------------------------------------------------------------------------------------
 
 
-def _written(changes: Sequence[ch.Change], raw: Raw) -> list[list[Any]]:
-    return [
-        WRITTEN[type(change)](change, raw)
-        for change in changes
-        if not (isinstance(change, ch.AddEvent) and change.type == EventType.QUEUED)
-    ]
+def _calls(*commands: Plain) -> Written:
+    for command in commands:
+        yield ("call", *command)
 
 
-NUMBERS = {
-    "epoch": "epoch",
-    "attempts": "attempts",
-    "attempt_limit": "limit",
-    "lease_until": "until_",
-    "lease_ttl": "ttl",
-    "available": "available",
-    "delay": "delay",
-    "started": "started",
-    "finished": "finished",
-}
-"""Fields of a run that are packed, and their names on the server. None is 0 there."""
-TEXTS = {
-    "worker": "w",
-    "reason": "r",
-    "error": "e",
-    "progress": "p",
-    "result": "o",
-    "result_checksum": "h",
-}
-"""Fields of a run that are fields of its hash, too."""
+def strings_of(run: RunFacts) -> dict[str, str]:
+    """Its labels."""
+    return _strings(run.labels) if run.labels else {}
 
 
-def _change_run(change: ch.ChangeRun, raw: Raw) -> list[Any]:
-    return ["run", change.run, *run_fields(change.fields, raw.times)]
+def _change_run(change: ch.ChangeRun, loaded: LoadedFacts) -> Written:
+    numbers = codec.changed(change.fields, loaded.raw.times)
+    texts = {field: _or_false(change.fields[n]) for n, field in TEXTS.items() if n in change.fields}
+    yield "run", change.run, numbers, texts
 
 
-def run_fields(fields: dict[str, Any], now: Now) -> tuple[dict[str, Any], dict[str, Any]]:
-    numbers: dict[str, Any] = {NUMBERS[n]: fields[n] or 0 for n in NUMBERS if n in fields}
-    if "state" in fields:
-        numbers["state"] = STATES.index(fields["state"]) + 1
-    if "holds_lane" in fields:
-        numbers["holds"] = int(fields["holds_lane"])
-    if "due" in fields:
-        due = fields["due"]
-        numbers |= {"due": 0} if due is None else {"due_in": due - now.mono}
-    return numbers, {TEXTS[n]: _or_false(fields[n]) for n in TEXTS if n in fields}
+def _remove_run(change: ch.RemoveRun, loaded: LoadedFacts) -> Written:
+    run = loaded.runs[change.run]
+    letter = f"{RUN_LETTER}{run.id}"
+    yield "remove", run.id, strings_of(run)
+    yield from _calls(*[("UNLINK", f"{of}:{run.id}") for of in ("run", "log", "quarantine")])
+    yield from _calls(("UNLINK", f"letter:{letter}"))
+    indexes = _letter_indexes(run.tenant, "all", "open")
+    yield from _calls(*[("ZREM", index, letter) for index in indexes])
 
 
-def _put_checkpoint(change: ch.PutCheckpoint, raw: Raw) -> list[Any]:
+def _add_event(change: ch.AddEvent, loaded: LoadedFacts) -> Written:
+    if change.type != EventType.QUEUED:  # that comes with the run
+        yield "event", *astuple(change)
+
+
+def _put_checkpoint(change: ch.PutCheckpoint, loaded: LoadedFacts) -> Written:
     saved = change.checkpoint
-    return ["checkpoint", change.run, saved.step, saved.key, packed_checkpoint(saved)]
+    stored_at = place("checkpoint", change.run, saved.step, saved.key)
+    yield "call", "HSET", *stored_at, packed_checkpoint(saved)
 
 
-def _open_letter(change: ch.OpenLetter, raw: Raw) -> list[Any]:
-    attributes = _json(change.attributes).decode()
-    named = [change.id, change.source, change.reason, attributes, change.tenant]
-    return ["letter", *named, _or_false(change.run), _or_false(change.body)]
+def _quarantine(change: ch.MoveToQuarantine, loaded: LoadedFacts) -> Written:
+    fact = ("checkpoint", change.run, change.step, change.key)
+    value, *_ = unpack(6, loaded.raw.stored[fact])
+    bad = packed(change.step, change.key, change.reason, value, loaded.now.wall)
+    yield from _calls(("HDEL", *place(*fact)), ("RPUSH", f"quarantine:{change.run}", bad))
 
 
-def _put_lane(change: ch.PutLane, raw: Raw) -> list[Any]:
-    is_new = ("lanes", change.lane.name) not in raw.fields
-    return ["lane", *astuple(change.lane), is_new]
+def _open_letter(change: ch.OpenLetter, loaded: LoadedFacts) -> Written:
+    """One that is opened again keeps the time of its creation."""
+    before = loaded.raw.stored.get(("letter", change.id))
+    created = loaded.now.wall if before is None else codec.letter(change.id, before, None).created
+    letter = DeadLetter(
+        change.id, change.source, change.reason, b"", change.attributes, change.tenant, created,
+        change.run,
+    )  # fmt: skip
+    yield from _calls(*put_letter(letter))
+    if change.body is not None:
+        yield from _calls(("HSET", f"letter:{change.id}", "b", change.body))
 
 
-def _write_record(change: ch.WriteRecord, raw: Raw) -> list[Any]:
-    r = change.record
-    remaining = False if r.lease_until is None else r.lease_until - raw.times.mono
-    return ["record", r.key, r.value, r.version, r.updated, remaining]
+def _close_letter(change: ch.CloseLetter, loaded: LoadedFacts) -> Written:
+    fact = ("letter", change.id)
+    *opened, _, _ = unpack(8, loaded.raw.stored[fact])
+    closed = packed(*opened, loaded.now.wall, change.resolution)
+    indexes = _letter_indexes(opened[3], "open")
+    yield from _calls(
+        ("HSET", *place(*fact), closed), *[("ZREM", index, change.id) for index in indexes]
+    )
 
 
-def _remove_run(change: ch.RemoveRun, raw: Raw) -> list[Any]:
-    return ["remove", change.run, raw.labels[change.run]]
+def _put_lane(change: ch.PutLane, loaded: LoadedFacts) -> Written:
+    yield from _calls(put_lane(change.lane))
+    if change.lane.order == "fifo" and change.lane.name not in loaded.lanes:
+        yield "fifo", change.lane.name
 
 
-def _as_it_is(kind: str) -> Callable[[Any, Raw], list[Any]]:
-    return lambda change, raw: [kind, *map(_or_false, astuple(change))]
+def _remove_record(change: ch.RemoveRecord, loaded: LoadedFacts) -> Written:
+    yield from _calls(("HDEL", "records", change.key), ("ZREM", "records:keys", change.key))
 
 
-WRITTEN: dict[type, Callable[[Any, Raw], list[Any]]] = {
-    ch.AddRun: lambda change, raw: ["submit", batch.encode([change.submit])[0]],
+WRITTEN: dict[type, Callable[[Any, LoadedFacts], Written]] = {
+    ch.AddRun: lambda change, _: iter([("submit", change.submit)]),
     ch.ChangeRun: _change_run,
     ch.RemoveRun: _remove_run,
-    ch.AddEvent: _as_it_is("event"),
-    ch.AddLetterEvent: _as_it_is("letter_event"),
+    ch.AddEvent: _add_event,
+    ch.AddLetterEvent: lambda change, _: iter([("letter_event", *astuple(change))]),
     ch.PutCheckpoint: _put_checkpoint,
-    ch.MoveToQuarantine: _as_it_is("quarantine"),
+    ch.MoveToQuarantine: _quarantine,
     ch.OpenLetter: _open_letter,
-    ch.CloseLetter: _as_it_is("close"),
-    ch.AddAudit: _as_it_is("audit"),
-    ch.PutLock: lambda change, raw: ["lock", change.lock.name, change.lock.epoch],
+    ch.CloseLetter: _close_letter,
+    ch.AddAudit: lambda change, loaded: _calls(
+        ("LPUSH", "audit", packed(loaded.now.wall, *astuple(change)))
+    ),
+    ch.PutLock: lambda change, _: iter([("lock", change.lock.name, change.lock.epoch)]),
     ch.PutLane: _put_lane,
-    ch.PutTenant: _as_it_is("tenant"),
-    ch.WriteRecord: _write_record,
-    ch.RemoveRecord: _as_it_is("remove_record"),
+    ch.PutTenant: lambda change, _: _calls(put_limit(*astuple(change))),
+    ch.WriteRecord: lambda change, loaded: _calls(*put_record(change.record, loaded.raw.times)),
+    ch.RemoveRecord: _remove_record,
 }

@@ -8,6 +8,7 @@ from struct import Struct as Layout
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
@@ -27,12 +28,29 @@ decode = msgspec.msgpack.Decoder().decode
 
 STATES = list(RunState)
 """Their numbers on the server are these, from 1."""
-
+STATIC = (
+    "tenant", "pipeline", "lane", "seq", "priority", "unique", "key", "inherits", "created",
+    "fingerprint", "parent", "labels", "attributes",
+)  # fmt: skip
+"""What never changes of a run: in the field `s` of its hash, in this order."""
+CHANGED = (
+    "state", "holds_lane", "epoch", "events", "attempts", "attempt_limit", "lease_until",
+    "lease_ttl", "available", "due", "delay", "started", "finished",
+)  # fmt: skip
+"""Numbers that change: in the field `f`, as `CHANGES` says. None is 0 there."""
 CHANGES = Layout(">BBQIIIddddddd")
-"""What changes of a run, as in `lua/run.lua`."""
-
+TEXTS = {
+    "worker": "w",
+    "reason": "r",
+    "error": "e",
+    "input": "i",
+    "progress": "p",
+    "result": "o",
+    "result_checksum": "h",
+}
+"""What has a field of its own."""
 SMALL = ("s", "f", "w", "r", "e")
-WHOLE = (*SMALL, "i", "p", "o", "h")
+WHOLE = ("s", "f", *TEXTS.values())
 """Fields of a run's hash: without and with what may be large."""
 
 
@@ -40,6 +58,14 @@ class Times(Now, frozen=True):
     """The server's time, with the third of its clocks: see `lua/clock.lua`."""
 
     later: float
+
+    def to_mono(self, moment: float) -> float:
+        """A moment of the third clock by the one of leases."""
+        return moment - self.later + self.mono
+
+    def to_later(self, moment: float) -> float:
+        """The other way round."""
+        return moment - self.mono + self.later
 
 
 def unpack(count: int, packed: bytes) -> list[Any]:
@@ -50,6 +76,11 @@ def unpack(count: int, packed: bytes) -> list[Any]:
 def packed(*values: Any) -> bytes:
     """The other way round."""
     return pack(values)[1:]
+
+
+def pairs(flat: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """What a server says as names and values in turn."""
+    return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 def pack_raw(value: Any) -> bytes:
@@ -76,86 +107,50 @@ def run(id: str, fields: Sequence[bytes | None], times: Times | None = None) -> 
 def _run(id: str, fields: Sequence[bytes | None], times: Times | None) -> RunFacts | None:
     """A run from `SMALL` or `WHOLE` fields. Delays are measured by a clock of their own on the
     server: with `times` their ends are told by that of leases."""
-    s, f, worker, reason, error, *large = fields
+    s, f, *texts = fields
     if s is None or f is None:
         return None
-    (
-        tenant, pipeline, lane, seq, priority, unique, key, inherits, created, fingerprint, parent,
-        labels, attributes,
-    ) = unpack(13, s)  # fmt: skip
-    (
-        state, holds, epoch, events, attempts, limit, until, ttl, available, due, delay, started,
-        finished,
-    ) = CHANGES.unpack(f)  # fmt: skip
-    if due and times is not None:
-        due = due - times.later + times.mono
-    facts = RunFacts(
-        id,
-        tenant,
-        pipeline,
-        lane,
-        STATES[state - 1],
-        seq,
-        priority,
-        key,
-        fingerprint,
-        unique,
-        parent,
-        inherits,
-        created,
-        labels,
-        attributes,
-        epoch,
-        attempts,
-        limit,
-        _text(worker),
-        until or None,
-        ttl,
-        available or None,
-        due or None,
-        delay,
-        started or None,
-        finished or None,
-        _text(error),
-        _text(reason),
-        bool(holds),
-        events,
-    )
-    if large:
-        input, progress, result, result_checksum = large
-        facts.input = _text(input) or ""
-        facts.progress = _text(progress) or "{}"
-        facts.result = _text(result)
-        facts.result_checksum = _text(result_checksum)
-    return facts
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode(errors="replace")
+    values: dict[str, Any] = dict(zip(STATIC, unpack(13, s), strict=True))
+    values |= zip(CHANGED, CHANGES.unpack(f), strict=True)
+    for name in ("lease_until", "available", "due", "started", "finished"):
+        values[name] = values[name] or None
+    if values["due"] and times is not None:
+        values["due"] = times.to_mono(values["due"])
+    values["state"] = STATES[values["state"] - 1]
+    values["holds_lane"] = bool(values["holds_lane"])
+    values |= {
+        name: text.decode(errors="replace")
+        for name, text in zip(TEXTS, texts, strict=False)
+        if text is not None
+    }
+    return RunFacts(id, **values)
 
 
 def static(run: RunFacts) -> bytes:
     """What never changes of a run."""
-    return packed(
-        run.tenant,
-        run.pipeline,
-        run.lane,
-        run.seq,
-        run.priority,
-        bool(run.unique),
-        run.key,
-        bool(run.inherits),
-        run.created,
-        run.fingerprint,
-        run.parent,
-        run.labels,
-        run.attributes,
-    )
+    run = replace(run, unique=bool(run.unique), inherits=bool(run.inherits))
+    return packed(*[getattr(run, name) for name in STATIC])
+
+
+def changed(fields: dict[str, Any], times: Times) -> dict[str, Any]:
+    """What changes of a run, of these fields, as the server's numbers."""
+    numbers: dict[str, Any] = {name: fields[name] or 0 for name in CHANGED if name in fields}
+    if "state" in numbers:
+        numbers["state"] = STATES.index(numbers["state"]) + 1
+    if "holds_lane" in numbers:
+        numbers["holds_lane"] = int(numbers["holds_lane"])
+    if numbers.get("due"):
+        numbers["due"] = times.to_later(numbers["due"])
+    return numbers
 
 
 def event(run: str, number: int, packed: bytes, tenant: str, pipeline: str) -> Event:
     kind, at, data, position = unpack(4, packed)
     return Event(run, number, kind, at, data, tenant, pipeline, position)
+
+
+def packed_event(event: Event) -> bytes:
+    return packed(event.type, event.at, event.data, event.position)
 
 
 def checkpoint_field(step: str, key: str) -> str:
@@ -172,6 +167,10 @@ def packed_checkpoint(saved: Checkpoint) -> bytes:
     return packed(*values, saved.epoch)
 
 
+FREE = (None, None, None, None, None)
+"""Behind the epoch of a lock that nobody holds."""
+
+
 def lock(name: str, packed: bytes) -> LockFacts:
     epoch, token, owner, acquired, until, ttl = unpack(6, packed)
     return LockFacts(name, epoch, token, owner or "", acquired, until, ttl or 0.0)
@@ -180,25 +179,18 @@ def lock(name: str, packed: bytes) -> LockFacts:
 def record(key: str, packed: bytes, times: Times) -> RecordFacts:
     """Its end is told by the clock of leases."""
     value, version, updated, until, ttl = unpack(5, packed)
-    if until is not None:
-        until = until - times.later + times.mono
+    until = None if until is None else times.to_mono(until)
     return RecordFacts(key, value, version, updated, until, ttl)
 
 
+def packed_record(record: RecordFacts, times: Times) -> bytes:
+    until = None if record.lease_until is None else times.to_later(record.lease_until)
+    return packed(record.value, record.version, record.updated, until, record.lease_ttl)
+
+
 def letter(id: str, packed: bytes, body: bytes | None) -> DeadLetter:
-    source, reason, attributes, tenant, created, run, closed, resolution = unpack(8, packed)
-    return DeadLetter(
-        id,
-        source,
-        reason,
-        body or b"",
-        letter_attributes(attributes),
-        tenant,
-        created,
-        run,
-        closed,
-        resolution,
-    )
+    source, reason, attributes, *rest = unpack(8, packed)
+    return DeadLetter(id, source, reason, body or b"", letter_attributes(attributes), *rest)
 
 
 def packed_letter(letter: DeadLetter) -> bytes:

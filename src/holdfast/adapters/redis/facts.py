@@ -3,11 +3,10 @@ the runs that are found by key or slot, and one for the time."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from holdfast.adapters.decisions import LoadedFacts, Needs
 from holdfast.adapters.redis import codec
@@ -15,133 +14,107 @@ from holdfast.adapters.redis.codec import SMALL, Times, checkpoint_field, unpack
 from holdfast.model.lane import Lane
 from holdfast.model.machine.facts import LetterFacts
 
-_strings = msgspec.json.Decoder(dict[str, str]).decode
-
 Ask = Callable[[Sequence[Sequence[Any]]], Awaitable[list[Any]]]
-"""Sends commands that leave together; keys are without the store's own prefix."""
-
-
-Clock = Callable[[], Awaitable[Times]]
-Fields = dict[tuple[str, str], bytes]
-"""By key and field."""
+"""Sends commands that leave together, if there are any; keys are without the store's own prefix."""
+Fact = tuple[str, ...]
+"""A kind and a name, as expectations begin with them; of all but runs."""
 Rows = dict[str, Any]
 """The fields of runs, by id."""
+
+
+def place(kind: str, *name: str) -> tuple[str, str]:
+    """Where a fact is stored: a key and a field."""
+    if kind == "checkpoint":
+        run, step, key = name
+        return f"run:{run}", checkpoint_field(step, key)
+    if kind == "letter":
+        return f"letter:{name[0]}", "m"
+    return f"{kind}s", "\0".join(name)
 
 
 class Raw(Struct):
     """What was read, as it is stored, and when: that is what the server compares."""
 
     times: Times
-    fields: Fields
-    lengths: dict[str, int] = field(default_factory=dict)
+    stored: dict[Fact, bytes]
+    lengths: dict[str, int]
     """Of the quarantine of runs."""
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Of runs."""
 
 
-async def load(ask: Ask, clock: Clock, needs: Needs) -> LoadedFacts:
+async def load(ask: Ask, clock: Callable[[], Awaitable[Times]], needs: Needs) -> LoadedFacts:
     """The time is read last: by an earlier one, a lease that is renewed meanwhile would end later
     than it can."""
-    named = [
-        *[("keys", f"{tenant}\0{key}") for tenant, key in needs.keys],
-        *[("slots", f"{tenant}\0{pipeline}") for tenant, pipeline in needs.slots],
-        *[("locks", name) for name in needs.locks],
-        *[("records", key) for key in needs.records],
-        *[(f"letter:{id}", "m") for id in needs.letters],
-        *[(f"run:{run}", checkpoint_field(step, key)) for run, step, key in needs.checkpoints],
+    facts: list[Fact] = [
+        *[("key", *name) for name in needs.keys],
+        *[("slot", *name) for name in needs.slots],
+        *[("lock", name) for name in needs.locks],
+        *[("record", name) for name in needs.records],
+        *[("letter", name) for name in needs.letters],
+        *[("checkpoint", *name) for name in needs.checkpoints],
     ]
-    quarantined = sorted({run for run, _, _ in needs.checkpoints})
-    runs = sorted(needs.runs)
+    runs, quarantined = sorted(needs.runs), sorted({run for run, _, _ in needs.checkpoints})
     lanes, *answers = await ask(
         [
             ("HGETALL", "lanes"),
-            *[("HGET", key, name) for key, name in named],
+            *[("HGET", *place(*fact)) for fact in facts],
             *[("LRANGE", f"quarantine:{run}", 0, -1) for run in quarantined],
             *[("HMGET", f"run:{run}", *SMALL) for run in runs],
         ]
     )
-    fields = {
-        key_field: value
-        for key_field, value in zip(named, answers, strict=False)
-        if value is not None
-    }
-    fields |= {
-        ("lanes", name.decode()): value for name, value in zip(lanes[::2], lanes[1::2], strict=True)
-    }
-    rest = answers[len(named) :]
-    rows = dict(zip(runs, rest[len(quarantined) :], strict=True))
-    slots = needs.slots | await _load_own_slots(ask, rows, needs, fields)
-    rows |= await _load_holders(ask, rows, fields)
-    raw = Raw(await clock(), fields)
+    rest = iter(answers)
+    stored = _present(facts, [next(rest) for _ in facts])
+    stored |= {("lane", name.decode()): value for name, value in codec.pairs(lanes)}
+    entries = {run: next(rest) for run in quarantined}
+    rows: Rows = {run: next(rest) for run in runs}
+    stored |= await _load_own_slots(ask, rows)
+    rows |= await _load_holders(ask, rows, stored)
+    raw = Raw(await clock(), stored, {run: len(packed) for run, packed in entries.items()})
     loaded = LoadedFacts(raw.times, raw=raw)
-    _count_quarantined(loaded, raw, dict(zip(quarantined, rest, strict=False)))
-    _add_runs(loaded, raw, rows)
-    _read_fields(loaded, raw, needs)
-    _read_holders(loaded, raw, needs.keys, slots)
+    for id, row in rows.items():
+        if (run := codec.run(id, row, raw.times)) is not None:
+            loaded.runs[id] = run
+    for step in [(run, unpack(5, entry)[0]) for run, packed in entries.items() for entry in packed]:
+        loaded.quarantined[step] = loaded.quarantined.get(step, 0) + 1
+    for fact, value in stored.items():
+        _add(loaded, fact, value)
     return loaded
 
 
-async def _load_own_slots(
-    ask: Ask, rows: Rows, needs: Needs, fields: Fields
-) -> set[tuple[str, str]]:
+def _present(facts: Sequence[Fact], values: Sequence[Any]) -> dict[Fact, bytes]:
+    return {fact: value for fact, value in zip(facts, values, strict=True) if value is not None}
+
+
+async def _load_own_slots(ask: Ask, rows: Rows) -> dict[Fact, bytes]:
     """The slots that the runs themselves need."""
-    facts = [run for id, row in rows.items() if (run := codec.run(id, row)) is not None]
-    own = {(run.tenant, run.pipeline) for run in facts if run.unique} - needs.slots
-    holders = await ask([("HGET", "slots", f"{t}\0{p}") for t, p in sorted(own)]) if own else []
-    for (tenant, pipeline), value in zip(sorted(own), holders, strict=True):
-        if value is not None:
-            fields["slots", f"{tenant}\0{pipeline}"] = value
-    return own
+    runs = [run for id, row in rows.items() if (run := codec.run(id, row)) is not None]
+    slots = sorted({("slot", run.tenant, run.pipeline) for run in runs if run.unique})
+    return _present(slots, await ask([("HGET", *place(*slot)) for slot in slots]))
 
 
-async def _load_holders(ask: Ask, rows: Rows, fields: Fields) -> Rows:
+async def _load_holders(ask: Ask, rows: Rows, stored: dict[Fact, bytes]) -> Rows:
     """The runs behind keys and slots."""
-    holders = {value.decode() for (key, _), value in fields.items() if key in ("keys", "slots")}
+    holders = {value.decode() for fact, value in stored.items() if fact[0] in ("key", "slot")}
     missing = sorted(holders - set(rows))
-    answers = await ask([("HMGET", f"run:{run}", *SMALL) for run in missing]) if missing else []
+    answers = await ask([("HMGET", f"run:{run}", *SMALL) for run in missing])
     return dict(zip(missing, answers, strict=True))
 
 
-def _count_quarantined(loaded: LoadedFacts, raw: Raw, entries: dict[str, list[bytes]]) -> None:
-    for run, packed in entries.items():
-        raw.lengths[run] = len(packed)
-        for entry in packed:
-            step = (run, unpack(5, entry)[0])
-            loaded.quarantined[step] = loaded.quarantined.get(step, 0) + 1
-
-
-def _add_runs(loaded: LoadedFacts, raw: Raw, rows: Rows) -> None:
-    for id, row in rows.items():
-        run = codec.run(id, row, raw.times)
-        if run is not None:
-            loaded.runs[id] = run
-            raw.labels[id] = _strings(run.labels) if run.labels else {}
-
-
-def _read_fields(loaded: LoadedFacts, raw: Raw, needs: Needs) -> None:
-    for (key, name), value in raw.fields.items():
-        match key:
-            case "lanes":
-                loaded.lanes[name] = Lane(name, *unpack(2, value))
-            case "locks":
-                loaded.locks[name] = codec.lock(name, value)
-            case "records":
-                loaded.records[name] = codec.record(name, value, raw.times)
-    for id in needs.letters:
-        if (value := raw.fields.get((f"letter:{id}", "m"))) is not None:
+def _add(loaded: LoadedFacts, fact: Fact, value: bytes) -> None:
+    match fact:
+        case "lane", name:
+            loaded.lanes[name] = Lane(name, *unpack(2, value))
+        case "lock", name:
+            loaded.locks[name] = codec.lock(name, value)
+        case "record", key:
+            loaded.records[key] = codec.record(key, value, loaded.raw.times)
+        case "letter", id:
             letter = codec.letter(id, value, None)
             loaded.letters[id] = LetterFacts(id, letter.run, letter.closed)
-    for run, step, key in needs.checkpoints:
-        value = raw.fields.get((f"run:{run}", checkpoint_field(step, key)))
-        if value is not None:
+        case "checkpoint", run, step, key:
             loaded.checkpoints[run, step, key] = unpack(6, value)[5]
-
-
-def _read_holders(
-    loaded: LoadedFacts, raw: Raw, keys: Iterable[tuple[str, str]], slots: Iterable[tuple[str, str]]
-) -> None:
-    for kind, names, holders in (("keys", keys, loaded.keys), ("slots", slots, loaded.slots)):
-        for first, second in names:
-            value = raw.fields.get((kind, f"{first}\0{second}"))
-            if value is not None:
-                holders[first, second] = value.decode()
+        case "key", tenant, key:
+            loaded.keys[tenant, key] = value.decode()
+        case "slot", tenant, pipeline:
+            loaded.slots[tenant, pipeline] = value.decode()
+        case _:
+            raise ValueError(f"there are no facts of the kind {fact[0]}")

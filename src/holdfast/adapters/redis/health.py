@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import aclosing
+from contextlib import aclosing, closing
 
 from holdfast.adapters.compatibility import FORMAT_NAME, OLDEST_NAME
 from holdfast.adapters.redis import server
@@ -64,18 +64,9 @@ async def repair(url: str) -> list[str]:
     """Set what can be set while the server runs, and keep it in its configuration. What was
     done."""
     address = parse(url)
-    try:
-        wire = await find_master(address)
-        try:
-            return [
-                done
-                for name, value in RECOMMENDED.items()
-                if (done := await _set(wire, name, value))
-            ]
-        finally:
-            wire.close()
-    except (OSError, ReplyError) as error:
-        raise server.explain(error, address, opening=True) from error
+    with server.explained(address, opening=True), closing(await find_master(address)) as wire:
+        done = [await _set(wire, name, value) for name, value in RECOMMENDED.items()]
+    return [text for text in done if text]
 
 
 async def _set(wire: Wire, name: str, value: str) -> str:
@@ -102,7 +93,7 @@ async def _server(address: Address, *, is_store: bool) -> Findings:
         return
     took = time.perf_counter() - began
     usable = True
-    try:
+    with closing(wire), server.explained(address):
         async with aclosing(_looked_at(wire, address, took)) as looking:
             async for finding in looking:
                 usable &= finding.status != "fail"
@@ -110,10 +101,6 @@ async def _server(address: Address, *, is_store: bool) -> Findings:
         if is_store and usable:
             yield await _schema(wire, address)
             yield await _leases(wire, address)
-    except (OSError, ReplyError) as error:
-        raise server.explain(error, address) from error
-    finally:
-        wire.close()
 
 
 async def _looked_at(wire: Wire, address: Address, connected: float) -> Findings:
@@ -329,9 +316,6 @@ async def _arrives(bus: RedisBus, topic: str) -> bool:
 
 async def _delete_topic(address: Address, topic: str) -> None:
     stream = f"{address.prefix}holdfast:topic:{topic}"
-    wire = await find_master(address)
-    try:
+    with closing(await find_master(address)) as wire:
         tails = ("", ":filters", ":later:doctor", ":dropped:doctor", ":dead")
         await ask(wire, "DEL", *[stream + tail for tail in tails])
-    finally:
-        wire.close()

@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 from holdfast.adapters.redis import server
@@ -78,23 +79,17 @@ class Link:
             await ask(wire, "SCRIPT", "LOAD", script.text)
             reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
         if isinstance(reply, ReplyError):
-            raise self._leave_if_moved(reply)
+            raise self.leave_if_moved(reply)
         return reply
-
-    def tell(self, *command: Argument) -> None:
-        """Send a command if there is a connection. Nobody waits for what comes of it."""
-        wire = self._wires[0]
-        if wire is not None and not wire.closed:
-            wire.send(*command).add_done_callback(_retrieve_exception)
 
     async def ask_all(self, wire: Wire, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send commands that leave together; the first error is raised."""
         try:
             return await ask_all(wire, commands)
         except ReplyError as error:
-            raise self._leave_if_moved(error) from error
+            raise self.leave_if_moved(error) from error
 
-    def _leave_if_moved(self, error: ReplyError) -> ReplyError:
+    def leave_if_moved(self, error: ReplyError) -> ReplyError:
         """Give up all connections to a server that the store has left: a master that has become a
         replica refuses writes, but goes on answering reads, with what it knows."""
         if server.has_moved(error):
@@ -142,12 +137,6 @@ class Link:
             if not is_known
         ]
         await ask_all(wire, [("SCRIPT", "LOAD", text) for text in missing])
-
-
-def _retrieve_exception(answer: asyncio.Future[Any]) -> None:
-    """Look at it, so that nobody complains."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 class Links:
@@ -220,14 +209,8 @@ async def find_master(address: Address, pushed: Callable[[Any], None] | None = N
 async def examine(address: Address) -> bool:
     """Look at the server before anything is written to it. Raises what `server.examine` raises, as
     our errors."""
-    try:
-        wire = await find_master(address)
-        try:
-            return await server.examine(wire, address)
-        finally:
-            wire.close()
-    except (OSError, ReplyError) as error:
-        raise server.explain(error, address, opening=True) from error
+    with server.explained(address, opening=True), closing(await find_master(address)) as wire:
+        return await server.examine(wire, address)
 
 
 async def _moved_to(wire: Wire, address: Address, host: str) -> tuple[str, int] | None:

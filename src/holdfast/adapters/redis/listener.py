@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from holdfast.adapters.redis.address import Address
@@ -58,10 +59,8 @@ class Listener:
                 log.debug("%s: can't subscribe to notifications: %s", self._address, error)
                 await asyncio.sleep(PAUSE)
                 continue
-            try:
+            with closing(wire):
                 await self._subscribe(wire)
-            finally:
-                wire.close()
 
     async def _subscribe(self, wire: Wire) -> None:
         loop = asyncio.get_running_loop()

@@ -29,9 +29,9 @@ async def runs(ask: Ask, where: RunFilter, limit: int, below: float) -> list[Run
     while len(matches) < limit:
         size = min(limit - len(matches), 1000) if is_plain else PAGE
         page = await _newest(ask, where, below, size)
-        rows = await _load(ask, [id for _, id in page], WHOLE if is_plain else SMALL)
+        rows = await load(ask, [id for _, id in page], WHOLE if is_plain else SMALL)
         ids = [run.id for run in rows if where.matches(run)][: limit - len(matches)]
-        matching = rows if is_plain else await _load(ask, ids, WHOLE)
+        matching = rows if is_plain else await load(ask, ids, WHOLE)
         matches += [run.view() for run in matching]
         if len(page) < size:
             break
@@ -39,8 +39,8 @@ async def runs(ask: Ask, where: RunFilter, limit: int, below: float) -> list[Run
     return matches
 
 
-async def _load(ask: Ask, ids: Sequence[str], fields: Sequence[str]) -> list[RunFacts]:
-    rows = await ask([("HMGET", f"run:{id}", *fields) for id in ids]) if ids else []
+async def load(ask: Ask, ids: Sequence[str], fields: Sequence[str]) -> list[RunFacts]:
+    rows = await ask([("HMGET", f"run:{id}", *fields) for id in ids])
     loaded = [codec.run(id, row) for id, row in zip(ids, rows, strict=True)]
     return [run for run in loaded if run is not None]  # some may have gone meanwhile
 
@@ -70,21 +70,20 @@ async def _from_sets(ask: Ask, keys: Sequence[str], below: float, size: int) -> 
     """From sets whose scores are the numbers of runs."""
     top = "+inf" if below == float("inf") else f"({below:.0f}"
     wanted = ("-inf", "WITHSCORES", "LIMIT", 0, size)
-    answers = await ask([("ZREVRANGEBYSCORE", key, top, *wanted) for key in keys]) if keys else []
-    return [
-        (int(score), id.decode())
-        for flat in answers
-        for id, score in zip(flat[::2], flat[1::2], strict=True)
-    ]
+    answers = await ask([("ZREVRANGEBYSCORE", key, top, *wanted) for key in keys])
+    return [(int(score), id.decode()) for flat in answers for id, score in codec.pairs(flat)]
 
 
 async def _members(ask: Ask, keys: Sequence[str]) -> list[str]:
-    answers = await ask([("ZRANGE", key, 0, -1) for key in keys]) if keys else []
+    answers = await ask([("ZRANGE", key, 0, -1) for key in keys])
     return [id.decode() for members in answers for id in members]
 
 
 async def _numbered(ask: Ask, ids: Sequence[str]) -> list[Numbered]:
-    return [(run.seq, run.id) for run in await _load(ask, ids, SMALL)]
+    pieces = [ids[start : start + 1000] for start in range(0, len(ids), 1000)]
+    answers = await ask([("ZMSCORE", "runs", *piece) for piece in pieces])
+    numbers = [number for some in answers for number in some]
+    return [(int(n), id) for n, id in zip(numbers, ids, strict=True) if n is not None]
 
 
 async def tenants(ask: Ask, where: RunFilter) -> list[str]:
@@ -96,7 +95,7 @@ async def tenants(ask: Ask, where: RunFilter) -> list[str]:
 
 async def _with_key(ask: Ask, where: RunFilter) -> list[Numbered]:
     names = [f"{tenant}\0{where.key}" for tenant in await tenants(ask, where)]
-    answers = await ask([("HGET", "keys", name) for name in names]) if names else []
+    answers = await ask([("HGET", "keys", name) for name in names])
     return await _numbered(ask, [id.decode() for id in answers if id is not None])
 
 
@@ -110,7 +109,7 @@ async def _queued(ask: Ask, where: RunFilter, below: float, size: int) -> list[N
         lanes = sorted({lane for _, _, lane, _, _ in await counts(ask, RunFilter())})
     else:
         lanes = [where.lane]
-    names = await ask([("ZRANGE", f"queues:{lane}", 0, -1) for lane in lanes]) if lanes else []
+    names = await ask([("ZRANGE", f"queues:{lane}", 0, -1) for lane in lanes])
     queues = [
         f"ready:{lane}\0{name.decode()}"
         for lane, members in zip(lanes, names, strict=True)
@@ -128,10 +127,10 @@ async def _queued(ask: Ask, where: RunFilter, below: float, size: int) -> list[N
 async def counts(ask: Ask, where: RunFilter) -> list[tuple[str, str, str, str, int]]:
     """Tenant, pipeline, lane, state and number of runs."""
     names = await tenants(ask, where)
-    answers = await ask([("HGETALL", f"counts:{tenant}") for tenant in names]) if names else []
+    answers = await ask([("HGETALL", f"counts:{tenant}") for tenant in names])
     rows: list[tuple[str, str, str, str, int]] = []
     for tenant, flat in zip(names, answers, strict=True):
-        for name, number in zip(flat[::2], flat[1::2], strict=True):
+        for name, number in codec.pairs(flat):
             pipeline, lane, state = name.decode().split("\0")
             rows.append((tenant, pipeline, lane, state, int(number)))
     return rows
@@ -162,7 +161,7 @@ async def count(ask: Ask, where: RunFilter) -> dict[str, int]:
 async def ended_leases(ask: Ask, limit: int, mono: float) -> list[str]:
     """Running runs whose lease has ended, the first that ended first."""
     [ids] = await ask([("ZRANGEBYSCORE", "leases", "-inf", repr(mono), "LIMIT", 0, limit)])
-    runs = await _load(ask, [id.decode() for id in ids], SMALL)
+    runs = await load(ask, [id.decode() for id in ids], SMALL)
     return [run.id for run in sorted(runs, key=lambda run: (run.lease_until or 0.0, run.seq))]
 
 
@@ -176,9 +175,8 @@ async def expired(ask: Ask, prune: Prune, now: float) -> list[str]:
             for key, keep in limits.items()
         ]
     )
-    old = await _load(ask, [id.decode() for ids in answers for id in ids], SMALL)
-    fields = [("HGET", f"run:{run.id}", f"e{run.events}") for run in old]
-    events = await ask(fields) if old else []
+    old = await load(ask, [id.decode() for ids in answers for id in ids], SMALL)
+    events = await ask([("HGET", f"run:{run.id}", f"e{run.events}") for run in old])
     kept = (1 << 62) if prune.sent is None else prune.sent
     expired_runs = [
         run

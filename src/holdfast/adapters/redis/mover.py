@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -13,13 +14,15 @@ from msgspec.structs import astuple, replace
 from holdfast.adapters import decisions
 from holdfast.adapters.decisions import LoadedFacts, Unit
 from holdfast.adapters.redis import changes, codec, reads, server
-from holdfast.adapters.redis.codec import WHOLE, pack, pack_raw, packed, unpack
+from holdfast.adapters.redis.batch import raise_failures
+from holdfast.adapters.redis.changes import Plain
+from holdfast.adapters.redis.codec import FREE, WHOLE, Times, packed, unpack
 from holdfast.adapters.redis.link import examine, find_master
 from holdfast.adapters.redis.store import RedisStore
-from holdfast.adapters.redis.wire import Argument, ReplyError, ask, ask_all
+from holdfast.adapters.redis.wire import Argument, ask, ask_all
 from holdfast.model.commands import RUN_LETTER, Sweep, Wake
-from holdfast.model.event import Event
 from holdfast.model.lane import Lane
+from holdfast.model.machine.facts import RecordFacts
 from holdfast.ports.mover import (
     PAGE_BYTES,
     AuditRecord,
@@ -36,13 +39,10 @@ from holdfast.ports.mover import (
     TenantLimit,
 )
 from holdfast.ports.records import Record
-from holdfast.ports.store import DeadLetter, RunFilter
 
 AT_ONCE = 20
 """Runs that are asked for in one go."""
 ALL = 1 << 40
-_ADOPT = pack("Adopt")
-_strings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class RedisMover(RedisStore):
@@ -53,28 +53,25 @@ class RedisMover(RedisStore):
 
     async def exists(self) -> bool:
         await examine(self.address)
-        try:
-            wire = await find_master(self.address)
-            try:
-                return await ask(wire, "HGET", self._meta, "schema") is not None
-            finally:
-                wire.close()
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address, opening=True) from error
+        with (
+            server.explained(self.address, opening=True),
+            closing(await find_master(self.address)) as wire,
+        ):
+            return await ask(wire, "HGET", self._meta, "schema") is not None
 
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
-        encoded = [changes.encode(unit, loaded) for unit in units]
-        return codec.decode(await self._call(encoded, Wake.NOBODY, force=True))
+        return await self._decide([changes.encode(unit, loaded) for unit in units])
+
+    async def _decide(self, encoded: Sequence[bytes]) -> Sequence[bool]:
+        return raise_failures(await self._call(encoded, Wake.NOBODY, force=True))
 
     async def _write(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """Send commands together; their second words are keys of ours."""
-        try:
+        with server.explained(self.address):
             wire = await self._link().command_wire()
-            return await ask_all(wire, [(c[0], self._key(str(c[1])), *c[2:]) for c in commands])
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
+            return await ask_all(wire, self._keyed(commands))
 
     # --- the mark ---
 
@@ -98,15 +95,10 @@ class RedisMover(RedisStore):
         )
 
     async def _leases(self) -> list[Holder]:
-        mono = (await self._times()).mono
-        running = await self.runs(RunFilter(state="running"), limit=ALL)
-        [ended] = await self._ask([("ZRANGEBYSCORE", "leases", "-inf", repr(mono))])
-        lost = {id.decode() for id in ended}
-        return [
-            Holder(f"run {run.id}", run.worker or "")
-            for run in reversed(running)
-            if run.id not in lost
-        ]
+        lasting = (f"({(await self._times()).mono!r}", "+inf")
+        [ids] = await self._ask([("ZRANGEBYSCORE", "leases", *lasting)])
+        running = sorted(await self._whole(id.decode() for id in ids), key=lambda run: run.seq)
+        return [Holder(f"run {run.id}", run.worker or "") for run in running]
 
     async def _held_locks(self) -> list[Holder]:
         return [Holder(f"lock {lock.name}", lock.owner or "") for lock in await self.locks()]
@@ -116,24 +108,14 @@ class RedisMover(RedisStore):
         text = msgspec.json.encode(mark).decode()
         await self._write([("HSET", "meta", "mark", text, "held", mark.meaning)])
         await self._end_leases()
-        locks = await self._hash("locks")
-        freed = [
-            value
-            for name, lock in locks.items()
-            for value in (name, packed(codec.lock(name, lock).epoch, None, None, None, None, None))
-        ]
-        if freed:
-            await self._write([("HSET", "locks", *freed), ("DEL", "locks:held")])
+        freed = _freed(await self._lock_epochs())
+        await self._write([*freed, ("DEL", "locks:held")])
 
     async def _end_leases(self) -> None:
         """Leases that end at 0 have ended; the sweep then does what it does for dead workers."""
-        ids = [run.id for run in await self.runs(RunFilter(state="running"), limit=ALL)]
-        fences = await self._ask([("HGET", f"run:{id}", "f") for id in ids]) if ids else []
-        for id, fence in zip(ids, fences, strict=True):
-            values = list(codec.CHANGES.unpack(fence))
-            values[6] = 0.0
-            ended = codec.CHANGES.pack(*values)
-            await self._write([("HSET", f"run:{id}", "f", ended), ("ZADD", "leases", 0, id)])
+        [ids] = await self._ask([("ZRANGE", "leases", 0, -1)])
+        ended = [[("run", id.decode(), {"lease_until": 0}, {})] for id in ids]
+        await self._decide([changes.encoded([], change) for change in ended])
         if ids:
             await decisions.decide_all(self, [Sweep(limit=ALL)])
 
@@ -179,7 +161,7 @@ class RedisMover(RedisStore):
             replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0),
             wait,
             await self.checkpoints(id),
-            await reads.quarantine(self._ask, id),
+            await self._quarantine(id),
             await self.history(id),
             await self.logs(id, limit=ALL),
             await self.dead_letter(f"{RUN_LETTER}{id}"),
@@ -195,8 +177,7 @@ class RedisMover(RedisStore):
 
     async def _hash(self, key: str) -> dict[str, bytes]:
         [flat] = await self._ask([("HGETALL", key)])
-        pairs = zip(flat[::2], flat[1::2], strict=True)
-        return {name.decode(): value for name, value in sorted(pairs)}
+        return {name.decode(): value for name, value in sorted(codec.pairs(flat))}
 
     async def _lanes(self) -> list[Lane]:
         lanes = await self._hash("lanes")
@@ -223,15 +204,11 @@ class RedisMover(RedisStore):
             if r.is_live(times)
         ]
 
-    async def _letters(self) -> list[LetterRecord]:
+    async def _moved_letters(self) -> list[LetterRecord]:
         [ids] = await self._ask([("ZRANGE", "letters:all", 0, -1)])
         names = [id.decode() for id in ids if not id.startswith(RUN_LETTER.encode())]
-        letters = await reads.letters(self._ask, names)
-        events = (
-            await self._ask([("HGET", f"letter:{letter.id}", "e") for letter in letters])
-            if letters
-            else []
-        )
+        letters = await self._letters(names)
+        events = await self._ask([("HGET", f"letter:{letter.id}", "e") for letter in letters])
         return [
             LetterRecord(letter, codec.event(letter.id, 1, event, letter.tenant, ""))
             for letter, event in zip(letters, events, strict=True)
@@ -247,21 +224,12 @@ class RedisMover(RedisStore):
         elif kind == "locks":
             await self._adopt_locks(records)
         else:
-            later = (await self._times()).later
-            commands = [command for record in records for command in ADOPT[kind](record, later)]
-            if commands:
-                await self._write(commands)
+            times = await self._times()
+            await self._write([c for record in records for c in ADOPT[kind](record, times)])
 
     async def _adopt_locks(self, locks: Sequence[LockEpoch]) -> None:
         known = {lock.name: lock.epoch for lock in await self._lock_epochs()}
-        higher = [lock for lock in locks if lock.epoch > known.get(lock.name, 0)]
-        values = [
-            value
-            for lock in higher
-            for value in (lock.name, packed(lock.epoch, None, None, None, None, None))
-        ]
-        if values:
-            await self._write([("HSET", "locks", *values)])
+        await self._write(_freed([lock for lock in locks if lock.epoch > known.get(lock.name, 0)]))
 
     async def _adopt_audit(self, entries: Sequence[AuditRecord]) -> None:
         [known] = await self._ask([("LLEN", "audit")])
@@ -271,10 +239,9 @@ class RedisMover(RedisStore):
 
     async def _adopt_runs(self, records: Sequence[RunRecord]) -> None:
         """What belongs to a run comes first: a run that is there has all that belongs to it."""
-        belongings = [command for record in records for command in _belongings(record)]
-        if belongings:
-            await self._write(belongings)
-        await self._call([_adoption(record) for record in records], Wake.NOBODY, force=True)
+        await self._write([command for record in records for command in _belongings(record)])
+        times = await self._times()
+        await self._decide([_adoption(record, times) for record in records])
 
     async def continue_from(self, numbers: Numbers) -> None:
         """Runs that have arrived are numbered by positions, and new ones come behind them."""
@@ -284,80 +251,67 @@ class RedisMover(RedisStore):
         await self._write([("HSET", "meta", "seq", seq, "position", position)])
 
 
-def _adoption(record: RunRecord) -> bytes:
-    run = record.run
-    fields: list[Any] = ["i", run.input]
-    for name, field in changes.TEXTS.items():
+def _freed(locks: Sequence[LockEpoch]) -> list[Plain]:
+    return [("HSET", "locks", lock.name, packed(lock.epoch, *FREE)) for lock in locks]
+
+
+def _adoption(record: RunRecord, times: Times) -> bytes:
+    """A decision that adds a run unless it is there."""
+    due = None if record.run.available is None else times.mono + record.wait
+    run = replace(record.run, due=due, delay=record.wait)
+    fields: list[Any] = []
+    for name, field in codec.TEXTS.items():
         value = getattr(run, name)
-        if value is not None and not (name == "progress" and value == "{}"):
+        if value is not None and (name, value) != ("progress", "{}"):
             fields += [field, value]
     for event in record.history:
-        fields += [f"e{event.seq}", packed(event.type, event.at, event.data, event.position)]
+        fields += [f"e{event.seq}", codec.packed_event(event)]
     for saved in record.checkpoints:
         fields += [codec.checkpoint_field(saved.step, saved.key), codec.packed_checkpoint(saved)]
-    numbers = {
-        server_name: getattr(run, name) or 0
-        for name, server_name in changes.NUMBERS.items()
-        if name != "delay"
-    }
-    numbers |= {
-        "state": codec.STATES.index(run.state) + 1,
-        "holds": int(run.holds_lane),
-        "events": run.events,
-        "delay": record.wait,
-    }
-    if run.available is not None:
-        numbers["due_in"] = record.wait
-    labels = _strings(run.labels) if run.labels else {}
-    positions = [event.position for event in record.history]
-    arguments = (run.id, codec.static(run), numbers, fields, labels, positions)
-    return _ADOPT + b"".join(map(pack_raw, arguments))
+    numbers = codec.changed({name: getattr(run, name) for name in codec.CHANGED}, times)
+    commands = [*_in_pieces("HSET", f"run:{run.id}", fields)]
+    if run.key is not None:
+        commands += [("HSET", "keys", f"{run.tenant}\0{run.key}", run.id)]
+    members = [(event.position, f"r{run.id}\0{event.seq}") for event in record.history]
+    commands += [("ZADD", "outbox", *member) for member in members]
+    adopted = ("adopt", run.id, codec.static(run), numbers, changes.strings_of(run))
+    written = [adopted, *[("call", *command) for command in commands]]
+    return changes.encoded([("run", run.id, False, False)], written)
 
 
-def _belongings(record: RunRecord) -> Iterator[Sequence[Argument]]:
+def _belongings(record: RunRecord) -> Iterator[Plain]:
     """The log, the quarantine and the dead letter of a run, written anew."""
-    id = record.run.id
-    yield "DEL", f"log:{id}"
-    yield from _pushed(f"log:{id}", [packed(*astuple(line)) for line in record.logs])
-    yield "DEL", f"quarantine:{id}"
-    yield from _pushed(f"quarantine:{id}", [packed(*astuple(bad)) for bad in record.quarantine])
+    lists = {
+        f"log:{record.run.id}": record.logs,
+        f"quarantine:{record.run.id}": record.quarantine,
+    }
+    for key, entries in lists.items():
+        yield "DEL", key
+        yield from _in_pieces("RPUSH", key, [packed(*astuple(entry)) for entry in entries])
     if record.letter is not None:
-        yield from _letter(record.letter, None)
+        yield from changes.put_letter(record.letter)
 
 
-def _pushed(key: str, entries: list[bytes]) -> Iterator[Sequence[Argument]]:
-    for start in range(0, len(entries), 400):
-        yield "RPUSH", key, *entries[start : start + 400]
+def _in_pieces(command: str, key: str, values: Sequence[Any]) -> Iterator[Plain]:
+    for start in range(0, len(values), 400):
+        yield command, key, *values[start : start + 400]
 
 
-def _letter(letter: DeadLetter, event: Event | None) -> Iterator[Sequence[Argument]]:
-    yield "HSET", f"letter:{letter.id}", "m", codec.packed_letter(letter)
-    if event is not None:
-        stored = packed(event.type, event.at, event.data, event.position)
-        yield "HSET", f"letter:{letter.id}", "b", letter.body, "e", stored
-        yield "ZADD", "outbox", event.position, f"l{letter.id}"
-    for kind in ("all", "open") if letter.closed is None else ("all",):
-        for index in (f"letters:{kind}", f"letters:{kind}:{letter.tenant}"):
-            yield "ZADD", index, repr(letter.created), letter.id
-
-
-def _lane(lane: Lane, later: float) -> Iterator[Sequence[Argument]]:
-    yield "HSET", "lanes", lane.name, packed(lane.order, lane.head)
-
-
-def _limit(limit: TenantLimit, later: float) -> Iterator[Sequence[Argument]]:
-    yield "HSET", "limits", limit.tenant, limit.running
-
-
-def _record(moved: ExpiringRecord, later: float) -> Iterator[Sequence[Argument]]:
+def _record(moved: ExpiringRecord, times: Times) -> Iterator[Plain]:
+    """Unless it is there."""
     r, remaining = moved.record, moved.remaining
-    until = None if remaining is None else later + remaining
-    yield "HSETNX", "records", r.key, packed(r.value, r.version, r.updated, until, remaining or 0.0)
-    yield "ZADD", "records:keys", 0, r.key
+    until = None if remaining is None else times.mono + remaining
+    facts = RecordFacts(r.key, r.value, r.version, r.updated, until, remaining or 0.0)
+    (_, *put), indexed = changes.put_record(facts, times)
+    yield "HSETNX", *put
+    yield indexed
 
 
-def _letter_record(moved: LetterRecord, later: float) -> Iterator[Sequence[Argument]]:
-    return _letter(moved.letter, moved.event)
+def _letter(moved: LetterRecord, times: Times) -> Iterator[Plain]:
+    letter, event = moved.letter, moved.event
+    yield from changes.put_letter(letter)
+    yield "HSET", f"letter:{letter.id}", "b", letter.body, "e", codec.packed_event(event)
+    yield "ZADD", "outbox", event.position, f"l{letter.id}"
 
 
 EXPORT: dict[str, Callable[[RedisMover], Coroutine[Any, Any, list[Any]]]] = {
@@ -365,12 +319,12 @@ EXPORT: dict[str, Callable[[RedisMover], Coroutine[Any, Any, list[Any]]]] = {
     "tenants": RedisMover._limits,
     "locks": RedisMover._lock_epochs,
     "records": RedisMover._expiring,
-    "letters": RedisMover._letters,
+    "letters": RedisMover._moved_letters,
 }
 
-ADOPT: dict[str, Callable[[Any, float], Iterator[Sequence[Argument]]]] = {
-    "lanes": _lane,
-    "tenants": _limit,
+ADOPT: dict[str, Callable[[Any, Times], Iterator[Plain]]] = {
+    "lanes": lambda lane, _: iter([changes.put_lane(lane)]),
+    "tenants": lambda limit, _: iter([changes.put_limit(limit.tenant, limit.running)]),
     "records": _record,
-    "letters": _letter_record,
+    "letters": _letter,
 }

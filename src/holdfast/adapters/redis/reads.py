@@ -3,14 +3,15 @@ values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from holdfast.adapters.redis import codec, lists
 from holdfast.adapters.redis.codec import WHOLE, Times, unpack
-from holdfast.adapters.redis.facts import Ask
+from holdfast.adapters.redis.wire import Argument
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.event import Event
 from holdfast.model.lane import Lane
@@ -21,224 +22,238 @@ from holdfast.ports.records import Record, RecordPage
 from holdfast.ports.store import Audit, DeadLetter, LaneInfo, RunFilter, StoredLog
 
 EVENTS_AT_ONCE = 1000
-
-
-async def run(ask: Ask, id: str) -> Run | None:
-    [row] = await ask([("HMGET", f"run:{id}", *WHOLE)])
-    facts = codec.run(id, row)
-    return facts.view() if facts else None
-
-
-async def over(ask: Ask, ids: Sequence[str]) -> list[Run]:
-    rows = await ask([("HGET", f"run:{id}", "f") for id in ids]) if ids else []
-    ended = [
-        id
-        for id, row in zip(ids, rows, strict=True)
-        if row is not None and codec.STATES[row[0] - 1] in FINISHED
-    ]
-    return await _whole(ask, ended)
-
-
-async def unique_runs(ask: Ask) -> list[Run]:
-    [ids] = await ask([("HVALS", "slots")])
-    return sorted(await _whole(ask, [id.decode() for id in ids]), key=lambda run: run.seq)
-
-
-async def _whole(ask: Ask, ids: Sequence[str]) -> list[Run]:
-    rows = await ask([("HMGET", f"run:{id}", *WHOLE) for id in ids]) if ids else []
-    loaded = [codec.run(id, row) for id, row in zip(ids, rows, strict=True)]
-    return [facts.view() for facts in loaded if facts is not None]
-
-
-async def checkpoints(ask: Ask, id: str, step: str | None) -> list[Checkpoint]:
-    [flat] = await ask([("HGETALL", f"run:{id}")])
-    saved = [
-        codec.checkpoint(field, packed)
-        for field, packed in zip(flat[::2], flat[1::2], strict=True)
-        if field.startswith(b"c")
-    ]
-    wanted = [checkpoint for checkpoint in saved if step in (None, checkpoint.step)]
-    return sorted(wanted, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
-
-
-async def quarantine(ask: Ask, id: str) -> list[Quarantined]:
-    [entries] = await ask([("LRANGE", f"quarantine:{id}", 0, -1)])
-    return [Quarantined(*unpack(5, entry)) for entry in entries]
-
-
-async def history(ask: Ask, id: str) -> list[Event]:
-    [(s, f)] = await ask([("HMGET", f"run:{id}", "s", "f")])
-    if s is None:
-        return []
-    tenant, pipeline, *_ = unpack(13, s)
-    last = codec.CHANGES.unpack(f)[3]
-    events: list[bytes] = []
-    for start in range(1, last + 1, EVENTS_AT_ONCE):
-        numbers = range(start, min(start + EVENTS_AT_ONCE, last + 1))
-        [some] = await ask([("HMGET", f"run:{id}", *[f"e{number}" for number in numbers])])
-        events += some
-    return [
-        codec.event(id, number, packed, tenant, pipeline) for number, packed in enumerate(events, 1)
-    ]
-
-
-async def outbox(ask: Ask, after: int, limit: int) -> list[Event]:
-    wanted = (f"({after}", "+inf", "LIMIT", 0, limit)
-    [members] = await ask([("ZRANGEBYSCORE", "outbox", *wanted)])
-    commands = [_event_command(member) for member in members]
-    rows = await ask(commands) if commands else []
-    events = [_outbox_event(m, row) for m, row in zip(members, rows, strict=True)]
-    return [event for event in events if event is not None]
-
-
-def _event_command(member: bytes) -> tuple[str, ...]:
-    name = member[1:].decode()
-    if member.startswith(b"l"):
-        return "HMGET", f"letter:{name}", "e", "m"
-    run, _, number = name.rpartition("\0")
-    return "HMGET", f"run:{run}", f"e{number}", "s"
-
-
-def _outbox_event(member: bytes, row: Sequence[Any]) -> Event | None:
-    packed, owner = row
-    if packed is None:
-        return None  # it has gone meanwhile
-    name = member[1:].decode()
-    if member.startswith(b"l"):
-        return codec.event(name, 1, packed, codec.letter(name, owner, None).tenant, "")
-    run, _, number = name.rpartition("\0")
-    tenant, pipeline, *_ = unpack(13, owner)
-    return codec.event(run, int(number), packed, tenant, pipeline)
-
-
-async def logs(ask: Ask, id: str, after: int, limit: int) -> list[StoredLog]:
-    if not limit:
-        return []
-    [lines] = await ask([("LRANGE", f"log:{id}", after, after + limit - 1)])
-    return [StoredLog(*unpack(5, line)) for line in lines]
-
-
-async def dead_letters(
-    ask: Ask, tenant: str | None, open_only: bool, limit: int
-) -> list[DeadLetter]:
-    index = f"letters:{'open' if open_only else 'all'}" + (f":{tenant}" if tenant else "")
-    [ids] = await ask([("ZREVRANGE", index, 0, limit - 1)]) if limit > 0 else [[]]
-    return await letters(ask, [id.decode() for id in ids])
-
-
-async def letters(ask: Ask, ids: Sequence[str]) -> list[DeadLetter]:
-    """Those that are there. The body of a run's letter is the run's input."""
-    rows = await ask([("HMGET", f"letter:{id}", "m", "b") for id in ids]) if ids else []
-    stored = [codec.letter(id, *row) for id, row in zip(ids, rows, strict=True) if row[0]]
-    runs = [letter.run for letter in stored if letter.run]
-    answers = await ask([("HGET", f"run:{run}", "i") for run in runs]) if runs else []
-    inputs = dict(zip(runs, answers, strict=True))
-    return [
-        msgspec.structs.replace(letter, body=inputs[letter.run] or b"") if letter.run else letter
-        for letter in stored
-    ]
-
-
-async def locks(ask: Ask, times: Times) -> list[LockInfo]:
-    [names] = await ask([("ZRANGEBYSCORE", "locks:held", f"({times.mono!r}", "+inf")])
-    rows = await ask([("HGET", "locks", name) for name in names]) if names else []
-    held = [codec.lock(name.decode(), row) for name, row in zip(names, rows, strict=True) if row]
-    infos = [
-        LockInfo(lock.name, lock.epoch, lock.owner, lock.acquired, lock.lease_until - times.mono)
-        for lock in held
-        if lock.token is not None and lock.lease_until is not None
-    ]
-    return sorted(infos, key=lambda lock: lock.name)
-
-
-async def lanes(ask: Ask, times: Times) -> list[LaneInfo]:
-    [flat] = await ask([("HGETALL", "lanes")])
-    defined = {
-        name.decode(): Lane(name.decode(), *unpack(2, value))
-        for name, value in zip(flat[::2], flat[1::2], strict=True)
-    }
-    numbers: dict[tuple[str, str], int] = {}
-    for _, _, lane, state, number in await lists.counts(ask, RunFilter()):
-        numbers[lane, state] = numbers.get((lane, state), 0) + number
-    busy = {lane for lane, state in numbers if state in ("queued", "running")}
-    leaders = {lock.name: lock for lock in await locks(ask, times)}
-    names = sorted({*defined, *busy})
-    blocked = await ask([("ZRANGE", f"blocked:{name}", 0, 0) for name in names]) if names else []
-    since = f"({times.later!r}"
-    delayed = (
-        await ask([("ZCOUNT", f"delayed:{name}", since, "+inf") for name in names]) if names else []
-    )
-    infos: list[LaneInfo] = []
-    oldest = [await _oldest(ask, name, times) for name in names]
-    for name, held_by, waiting, first in zip(names, blocked, delayed, oldest, strict=True):
-        lane = defined.get(name) or Lane(name)
-        leader = leaders.get(lane.leader_lock)
-        infos.append(
-            LaneInfo(
-                name,
-                lane.order,
-                lane.head,
-                numbers.get((name, "queued"), 0),
-                numbers.get((name, "running"), 0),
-                leader.owner if leader else None,
-                leader.epoch if leader else 0,
-                held_by[0].decode() if held_by else None,
-                waiting,
-                first,
-            )
-        )
-    return infos
-
-
-async def _oldest(ask: Ask, lane: str, times: Times) -> float | None:
-    """When the first run that waits without a delay was accepted."""
-    delayed, fifo, queues = f"delayed:{lane}", f"fifo:{lane}", f"queues:{lane}"
-    names, in_line, over = await ask(
-        [
-            ("ZRANGE", queues, 0, -1),
-            ("ZRANGE", fifo, 0, LOOKED_AT),
-            ("ZRANGEBYSCORE", delayed, "-inf", repr(times.later), "LIMIT", 0, LOOKED_AT),
-        ]
-    )
-    heads = [("ZRANGE", f"ready:{lane}\0{name.decode()}", 0, 0) for name in names]
-    ends = [("ZSCORE", delayed, id) for id in in_line]
-    answers = await ask([*heads, *ends]) if heads or ends else []
-    ready = [id for ids in answers[: len(heads)] for id in ids]
-    due = [
-        id
-        for id, end in zip(in_line, answers[len(heads) :], strict=True)
-        if end is None or float(end) <= times.later
-    ]
-    runs = await _whole(ask, [id.decode() for id in {*ready, *due, *over}])
-    return min((run.created for run in runs), default=None)
-
-
 LOOKED_AT = 100
 """Runs of a lane that were delayed, or are behind one that is."""
 
 
-async def records(ask: Ask, times: Times, prefix: str, after: str, limit: int) -> RecordPage:
-    page: list[Record] = []
-    low = f"({after}" if after >= prefix else f"[{prefix}"
-    high = b"(" + prefix.encode() + b"\xff"  # no text goes on with this byte
-    while len(page) < limit:
-        limits = ("LIMIT", 0, limit - len(page))
-        [keys] = await ask([("ZRANGEBYLEX", "records:keys", low, high, *limits)])
-        if not keys:
-            break
-        [rows] = await ask([("HMGET", "records", *keys)])
-        for key, row in zip(keys, rows, strict=True):
-            facts = codec.record(key.decode(), row, times) if row else None
-            if facts is not None and facts.is_live(times):
-                page.append(Record(facts.key, facts.value, facts.version, facts.updated))
-        low = f"({keys[-1].decode()}"
-    return RecordPage(page, times.wall)
+class Reads(ABC):
+    """Of a store that is connected."""
 
+    @abstractmethod
+    async def _ask(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """Send commands together; their second words are keys of ours."""
 
-async def audit(ask: Ask, limit: int) -> list[Audit]:
-    [entries] = await ask([("LRANGE", "audit", 0, limit - 1)]) if limit else [[]]
-    return [Audit(*unpack(5, entry)) for entry in entries]
+    @abstractmethod
+    async def _times(self) -> Times: ...
+
+    # --- runs ---
+
+    async def run(self, run: str) -> Run | None:
+        return next(iter(await self._whole([run])), None)
+
+    async def over(self, runs: Sequence[str]) -> list[Run]:
+        rows = await self._ask([("HGET", f"run:{id}", "f") for id in runs])
+        return await self._whole(
+            id
+            for id, row in zip(runs, rows, strict=True)
+            if row is not None and codec.STATES[row[0] - 1] in FINISHED
+        )
+
+    async def unique_runs(self) -> list[Run]:
+        [ids] = await self._ask([("HVALS", "slots")])
+        return sorted(await self._whole(id.decode() for id in ids), key=lambda run: run.seq)
+
+    async def _whole(self, ids: Iterable[str]) -> list[Run]:
+        return [run.view() for run in await lists.load(self._ask, list(ids), WHOLE)]
+
+    async def runs(
+        self, where: RunFilter, *, limit: int = 50, before: int | None = None
+    ) -> list[Run]:
+        below = float("inf") if before is None else before
+        return await lists.runs(self._ask, where, limit, below)
+
+    async def count(self, where: RunFilter) -> dict[str, int]:
+        return await lists.count(self._ask, where)
+
+    # --- what belongs to a run ---
+
+    async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
+        [flat] = await self._ask([("HGETALL", f"run:{run}")])
+        saved = [
+            codec.checkpoint(field, packed)
+            for field, packed in codec.pairs(flat)
+            if field.startswith(b"c")
+        ]
+        wanted = [checkpoint for checkpoint in saved if step in (None, checkpoint.step)]
+        return sorted(wanted, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
+
+    async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
+        return [(bad.step, bad.key, bad.reason) for bad in await self._quarantine(run)]
+
+    async def _quarantine(self, run: str) -> list[Quarantined]:
+        [entries] = await self._ask([("LRANGE", f"quarantine:{run}", 0, -1)])
+        return [Quarantined(*unpack(5, entry)) for entry in entries]
+
+    async def history(self, run: str) -> list[Event]:
+        [(s, f)] = await self._ask([("HMGET", f"run:{run}", "s", "f")])
+        if s is None:
+            return []
+        tenant, pipeline, *_ = unpack(13, s)
+        fields = [f"e{number}" for number in range(1, codec.CHANGES.unpack(f)[3] + 1)]
+        pieces = await self._ask(
+            [
+                ("HMGET", f"run:{run}", *fields[start : start + EVENTS_AT_ONCE])
+                for start in range(0, len(fields), EVENTS_AT_ONCE)
+            ]
+        )
+        events = [packed for piece in pieces for packed in piece]
+        return [codec.event(run, n, packed, tenant, pipeline) for n, packed in enumerate(events, 1)]
+
+    async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
+        if not limit:
+            return []
+        [lines] = await self._ask([("LRANGE", f"log:{run}", after, after + limit - 1)])
+        return [StoredLog(*unpack(5, line)) for line in lines]
+
+    # --- events ---
+
+    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
+        wanted = (f"({after}", "+inf", "LIMIT", 0, limit)
+        [members] = await self._ask([("ZRANGEBYSCORE", "outbox", *wanted)])
+        names = [member.decode() for member in members]
+        rows = await self._ask([_event_command(name) for name in names])
+        events = [_outbox_event(name, *row) for name, row in zip(names, rows, strict=True)]
+        return [event for event in events if event is not None]
+
+    # --- dead letters ---
+
+    async def dead_letters(
+        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+    ) -> list[DeadLetter]:
+        index = f"letters:{'open' if open_only else 'all'}" + (f":{tenant}" if tenant else "")
+        [ids] = await self._ask([("ZREVRANGE", index, 0, limit - 1)]) if limit > 0 else [[]]
+        return await self._letters([id.decode() for id in ids])
+
+    async def dead_letter(self, id: str) -> DeadLetter | None:
+        return next(iter(await self._letters([id])), None)
+
+    async def _letters(self, ids: Sequence[str]) -> list[DeadLetter]:
+        """Those that are there. The body of a run's letter is the run's input."""
+        rows = await self._ask([("HMGET", f"letter:{id}", "m", "b") for id in ids])
+        stored = [codec.letter(id, *row) for id, row in zip(ids, rows, strict=True) if row[0]]
+        runs = [letter.run for letter in stored if letter.run]
+        answers = await self._ask([("HGET", f"run:{run}", "i") for run in runs])
+        inputs = dict(zip(runs, answers, strict=True))
+        return [
+            msgspec.structs.replace(letter, body=inputs[letter.run] or b"")
+            if letter.run
+            else letter
+            for letter in stored
+        ]
+
+    # --- locks and lanes ---
+
+    async def locks(self) -> list[LockInfo]:
+        return await self._locks(await self._times())
+
+    async def _locks(self, times: Times) -> list[LockInfo]:
+        [names] = await self._ask([("ZRANGEBYSCORE", "locks:held", f"({times.mono!r}", "+inf")])
+        rows = await self._ask([("HGET", "locks", name) for name in names])
+        held = [codec.lock(n.decode(), row) for n, row in zip(names, rows, strict=True) if row]
+        return [
+            LockInfo(lock.name, lock.epoch, lock.owner, lock.acquired, until - times.mono)
+            for lock in sorted(held, key=lambda lock: lock.name)
+            if lock.token is not None and (until := lock.lease_until) is not None
+        ]
+
+    async def lanes(self) -> list[LaneInfo]:
+        times = await self._times()
+        [flat] = await self._ask([("HGETALL", "lanes")])
+        defined = {name.decode(): unpack(2, value) for name, value in codec.pairs(flat)}
+        numbers: dict[tuple[str, str], int] = {}
+        for _, _, lane, state, number in await lists.counts(self._ask, RunFilter()):
+            numbers[lane, state] = numbers.get((lane, state), 0) + number
+        busy = {lane for lane, state in numbers if state in ("queued", "running")}
+        leaders = {lock.name: lock for lock in await self._locks(times)}
+        return [
+            await self._lane(Lane(name, *defined.get(name, ())), numbers, leaders, times)
+            for name in sorted({*defined, *busy})
+        ]
+
+    async def _lane(
+        self,
+        lane: Lane,
+        numbers: dict[tuple[str, str], int],
+        leaders: dict[str, LockInfo],
+        times: Times,
+    ) -> LaneInfo:
+        name, delayed, now = lane.name, f"delayed:{lane.name}", repr(times.later)
+        blocked, waiting, queues, in_line, over = await self._ask(
+            [
+                ("ZRANGE", f"blocked:{name}", 0, 0),
+                ("ZCOUNT", delayed, f"({now}", "+inf"),
+                ("ZRANGE", f"queues:{name}", 0, -1),
+                ("ZRANGE", f"fifo:{name}", 0, LOOKED_AT),
+                ("ZRANGEBYSCORE", delayed, "-inf", now, "LIMIT", 0, LOOKED_AT),
+            ]
+        )
+        heads = [("ZRANGE", f"ready:{name}\0{queue.decode()}", 0, 0) for queue in queues]
+        ends = [("ZSCORE", delayed, id) for id in in_line]
+        answers = iter(await self._ask([*heads, *ends]))
+        ready = [id for _ in heads for id in next(answers)]
+        due = [id for id in in_line if float(next(answers) or 0) <= times.later]
+        first = await self._whole(id.decode() for id in {*ready, *due, *over})
+        leader = leaders.get(lane.leader_lock)
+        return LaneInfo(
+            name,
+            lane.order,
+            lane.head,
+            numbers.get((name, "queued"), 0),
+            numbers.get((name, "running"), 0),
+            leader.owner if leader else None,
+            leader.epoch if leader else 0,
+            blocked[0].decode() if blocked else None,
+            waiting,
+            min((run.created for run in first), default=None),
+        )
+
+    # --- records and interventions ---
+
+    async def record(self, key: str) -> RecordPage:
+        page = await self.records(key, limit=1)
+        return RecordPage([record for record in page.records if record.key == key], page.now)
+
+    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
+        times = await self._times()
+        page: list[Record] = []
+        low = f"({after}" if after >= prefix else f"[{prefix}"
+        high = b"(" + prefix.encode() + b"\xff"  # no text goes on with this byte
+        while len(page) < limit:
+            limits = ("LIMIT", 0, limit - len(page))
+            [keys] = await self._ask([("ZRANGEBYLEX", "records:keys", low, high, *limits)])
+            if not keys:
+                break
+            [rows] = await self._ask([("HMGET", "records", *keys)])
+            for key, row in zip(keys, rows, strict=True):
+                facts = codec.record(key.decode(), row, times) if row else None
+                if facts is not None and facts.is_live(times):
+                    page.append(Record(facts.key, facts.value, facts.version, facts.updated))
+            low = f"({keys[-1].decode()}"
+        return RecordPage(page, times.wall)
+
+    async def audit(self, *, limit: int = 100) -> list[Audit]:
+        [entries] = await self._ask([("LRANGE", "audit", 0, limit - 1)]) if limit else [[]]
+        return [Audit(*unpack(5, entry)) for entry in entries]
 
 
 def mark(text: bytes | None) -> MoveMark | None:
     return msgspec.json.decode(text, type=MoveMark) if text else None
+
+
+def _event_command(member: str) -> tuple[str, ...]:
+    """What tells an event of the outbox, and whose it is: see `lua/keys.lua`."""
+    name, _, number = member[1:].rpartition("\0")
+    if member.startswith("l"):
+        return "HMGET", f"letter:{member[1:]}", "e", "m"
+    return "HMGET", f"run:{name}", f"e{number}", "s"
+
+
+def _outbox_event(member: str, packed: bytes | None, owner: bytes) -> Event | None:
+    if packed is None:
+        return None  # it has gone meanwhile
+    if member.startswith("l"):
+        name = member[1:]
+        return codec.event(name, 1, packed, codec.letter(name, owner, None).tenant, "")
+    name, _, number = member[1:].rpartition("\0")
+    tenant, pipeline, *_ = unpack(13, owner)
+    return codec.event(name, int(number), packed, tenant, pipeline)

@@ -13,17 +13,9 @@ from importlib import resources
 from msgspec import Struct
 
 MODULES = (
-    "keys",
-    "meta",
-    "writes",
-    "run",
-    "indexes",
-    "submit",
-    "claim",
-    "attempts",
-    "locks",
+    "keys", "meta", "writes", "run", "indexes", "submit", "claim", "attempts", "settle", "locks",
     "decisions",
-)
+)  # fmt: skip
 
 _LOADER = """
 local loaded, modules = {}, {}
@@ -83,7 +75,6 @@ class BusScripts(Struct, frozen=True):
     """All scripts of a bus."""
 
     begin: Script
-    publish: Script
     take: Script
     finish: Script
     tidy: Script

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -158,6 +160,20 @@ def explain(error: Exception, address: Address, *, opening: bool = False) -> Hol
         if word in text:
             return StoreUnavailable(f"{address} {meaning}")
     return StoreUnavailable(f"{address} failed: {text}")
+
+
+@contextmanager
+def explained(address: Address, *, opening: bool = False) -> Iterator[None]:
+    """Raise what goes wrong meanwhile as our errors."""
+    try:
+        yield
+    except (OSError, ReplyError) as error:
+        raise explain(error, address, opening=opening) from error
+
+
+def is_of_server(text: str) -> bool:
+    """Whether an error is about the server, not about what it was given."""
+    return any(word in text for word in MEANINGS)
 
 
 HELD = "HELD "

@@ -23,23 +23,18 @@ from holdfast.adapters.redis.listener import Listener
 from holdfast.adapters.redis.scripts import scripts
 from holdfast.adapters.redis.wire import Argument, ReplyError, Wire, ask
 from holdfast.errors import StoreUnavailable
-from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.clock import Clock
 from holdfast.model.commands import Command, Prune, R, Wake
-from holdfast.model.event import Event
 from holdfast.model.ids import new_token
-from holdfast.model.lease import LockInfo
-from holdfast.model.run import Run
 from holdfast.ports.mover import refuse_marked
-from holdfast.ports.records import RecordPage
-from holdfast.ports.store import Audit, DeadLetter, Features, LaneInfo, RunFilter, StoredLog
+from holdfast.ports.store import Features
 
 PIECE = 1000
 """Commands of one call: a larger batch is several calls, so that others get their turn. Each is
 atomic in itself."""
 
 
-class RedisStore:
+class RedisStore(reads.Reads):
     """A `Store` on a server. Time is the server's, unless a test brings its own clock."""
 
     features = Features("redis", durable=True, shared=True, batches_in_flight=3)
@@ -83,15 +78,9 @@ class RedisStore:
         """Let the store know which server it is on, before anything else is sent."""
         info = server.parse_info(await ask(wire, "INFO", "replication"))
         server_id, met = info["master_replid"], self._met
-        arguments = (
-            self.address.prefix,
-            server_id,
-            met,
-            server.SCHEMA,
-            server.OLDEST_USABLE_SCHEMA,
-            FORMAT,
-        )
-        stored = await link.run(wire, self._scripts.greet, self._meta, *arguments)
+        ours = (server.SCHEMA, server.OLDEST_USABLE_SCHEMA, FORMAT)
+        arguments = (self._meta, self.address.prefix, server_id, met, *ours)
+        stored = await link.run(wire, self._scripts.greet, *arguments)
         server.refuse_other_schema(stored, self.address)
         self._met = server_id
 
@@ -137,15 +126,21 @@ class RedisStore:
         wake = max(command.wake for command in commands)
         return batch.replies(commands, await self._call(batch.encode(commands), wake))
 
-    async def _call(self, encoded: Sequence[bytes], wake: Wake, *, force: bool = False) -> bytes:
+    async def _call(
+        self, encoded: Sequence[bytes], wake: Wake, *, force: bool = False
+    ) -> list[Any]:
+        """The answers of a batch. `force` for a mover, which also writes to a store that is
+        held."""
         message = announcement(self._name, wake) if wake else ""
         link = self._link()
-        arguments = (self.address.prefix, message, int(force), *encoded)
-        try:
+        arguments = (self.address.prefix, message, int(force), *encoded, *self._time())
+        with server.explained(self.address):
             wire = await link.command_wire()
-            return await link.run(wire, self._scripts.batch, self._meta, *arguments, *self._time())
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
+            answer = await link.run(wire, self._scripts.batch, self._meta, *arguments)
+            try:
+                return batch.answers(answer)
+            except ReplyError as error:
+                raise link.leave_if_moved(error) from error
 
     def _time(self) -> tuple[Argument, ...]:
         clock = self._test_clock
@@ -159,11 +154,8 @@ class RedisStore:
     async def commit(
         self, loaded: LoadedFacts, units: Sequence[Unit], wake: Wake
     ) -> Sequence[bool]:
-        written = decode(await self._call([changes.encode(unit, loaded) for unit in units], wake))
-        for reply in written:
-            if type(reply) is dict:
-                raise batch.failure(reply)
-        return written
+        encoded = [changes.encode(unit, loaded) for unit in units]
+        return batch.raise_failures(await self._call(encoded, wake))
 
     async def ended_leases(self, limit: int) -> Sequence[str]:
         return await lists.ended_leases(self._ask, limit, (await self._times()).mono)
@@ -171,87 +163,22 @@ class RedisStore:
     async def expired(self, prune: Prune) -> Sequence[str]:
         return await lists.expired(self._ask, prune, (await self._times()).wall)
 
-    # --- reads ---
+    # --- talking to the server ---
 
     async def _ask(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """Send commands together; their second words are keys of ours."""
-        try:
-            link = self._link()
-            keyed = [(c[0], self._key(str(c[1])), *c[2:]) for c in commands]
-            return await link.ask_all(await link.read_wire(), keyed)
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
+        link = self._link()
+        with server.explained(self.address):
+            return await link.ask_all(await link.read_wire(), self._keyed(commands))
+
+    def _keyed(self, commands: Sequence[Sequence[Argument]]) -> list[Sequence[Argument]]:
+        return [(name, self._key(str(key)), *rest) for name, key, *rest in commands]
 
     def _key(self, name: str) -> str:
         return f"{self.address.prefix}holdfast:{name}"
 
     async def _times(self) -> Times:
         link = self._link()
-        try:
-            answer = await link.run(
-                await link.read_wire(),
-                self._scripts.now,
-                self._meta,
-                self.address.prefix,
-                *self._time(),
-            )
-        except (OSError, ReplyError) as error:
-            raise server.explain(error, self.address) from error
+        arguments = (self._meta, self.address.prefix, *self._time())
+        with server.explained(self.address):
+            answer = await link.run(await link.read_wire(), self._scripts.now, *arguments)
         return Times(*map(float, decode(answer)))
-
-    async def run(self, run: str) -> Run | None:
-        return await reads.run(self._ask, run)
-
-    async def over(self, runs: Sequence[str]) -> list[Run]:
-        return await reads.over(self._ask, runs)
-
-    async def unique_runs(self) -> list[Run]:
-        return await reads.unique_runs(self._ask)
-
-    async def runs(
-        self, where: RunFilter, *, limit: int = 50, before: int | None = None
-    ) -> list[Run]:
-        below = float("inf") if before is None else before
-        return await lists.runs(self._ask, where, limit, below)
-
-    async def count(self, where: RunFilter) -> dict[str, int]:
-        return await lists.count(self._ask, where)
-
-    async def checkpoints(self, run: str, step: str | None = None) -> list[Checkpoint]:
-        return await reads.checkpoints(self._ask, run, step)
-
-    async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
-        return [(bad.step, bad.key, bad.reason) for bad in await reads.quarantine(self._ask, run)]
-
-    async def history(self, run: str) -> list[Event]:
-        return await reads.history(self._ask, run)
-
-    async def outbox(self, after: int, limit: int = 200) -> list[Event]:
-        return await reads.outbox(self._ask, after, limit)
-
-    async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]:
-        return await reads.logs(self._ask, run, after, limit)
-
-    async def dead_letters(
-        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
-    ) -> list[DeadLetter]:
-        return await reads.dead_letters(self._ask, tenant, open_only, limit)
-
-    async def dead_letter(self, id: str) -> DeadLetter | None:
-        return next(iter(await reads.letters(self._ask, [id])), None)
-
-    async def locks(self) -> list[LockInfo]:
-        return await reads.locks(self._ask, await self._times())
-
-    async def lanes(self) -> list[LaneInfo]:
-        return await reads.lanes(self._ask, await self._times())
-
-    async def record(self, key: str) -> RecordPage:
-        page = await self.records(key, limit=1)
-        return RecordPage([record for record in page.records if record.key == key], page.now)
-
-    async def records(self, prefix: str, *, after: str = "", limit: int = 100) -> RecordPage:
-        return await reads.records(self._ask, await self._times(), prefix, after, limit)
-
-    async def audit(self, *, limit: int = 100) -> list[Audit]:
-        return await reads.audit(self._ask, limit)

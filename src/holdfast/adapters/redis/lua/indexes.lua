@@ -1,22 +1,21 @@
--- Where a run is to be found, by its state. Whatever changes a state calls `leave` before and
--- `enter` after.
+-- Where a run is to be found. Whatever changes a run so that it is found elsewhere does it by
+-- `update`.
 
 local keys, run, writes = require('keys'), require('run'), require('writes')
 local call, decode = redis.call, cmsgpack.unpack
 local H = keys.H
-local lanes = {}
+local lanes, tenants = {}, {}
 
-local indexes = {}
-
--- Whether a lane is fifo; and its head policy.
-function indexes.lane(name)
-  if lanes[name] == nil then
-    local packed = call('HGET', H .. 'lanes', name)
-    lanes[name] = packed and {decode(packed)} or {'parallel', 'dead-letter'}
+-- Whether a lane is fifo.
+local function is_fifo(lane)
+  if lanes[lane] == nil then
+    local packed = call('HGET', H .. 'lanes', lane)
+    lanes[lane] = packed and decode(packed) == 'fifo' or false
   end
-  return lanes[name][1] == 'fifo', lanes[name][2]
+  return lanes[lane]
 end
 
+-- Add to the numbers of runs by what they are.
 local function count(self, by)
   local field = self.pipeline .. '\0' .. self.lane .. '\0' .. run.NAMES[self.state]
   writes.sum(H .. 'counts:' .. self.tenant, field, by)
@@ -26,38 +25,51 @@ local function count(self, by)
   end
 end
 
--- The queues that a queued run may be in, by name.
-local function queue_of(self)
-  local name = self.tenant .. '\0' .. self.pipeline .. '\0' .. self.priority
-  return H .. 'ready:' .. self.lane .. '\0' .. name, name
-end
-
-local function line_up(self)
-  local is_fifo = indexes.lane(self.lane)
-  if is_fifo then
-    writes.add(H .. 'fifo:' .. self.lane, self.seq, self.id)
+-- Change (writes.add or writes.remove) the places of a queued run.
+local function change_places_in_lane(self, change)
+  local fifo = is_fifo(self.lane)
+  if fifo then
+    change(H .. 'fifo:' .. self.lane, self.seq, self.id)
   end
   if self.due > 0 then
-    writes.add(H .. 'delayed:' .. self.lane, self.due, self.id)
-  elseif not is_fifo then
-    local queue, name = queue_of(self)
-    writes.add(queue, self.seq, self.id)
-    writes.add(H .. 'queues:' .. self.lane, 0, name)
+    change(H .. 'delayed:' .. self.lane, self.due, self.id)
+  elseif not fifo then
+    local queue = self.tenant .. '\0' .. self.pipeline .. '\0' .. self.priority
+    change(H .. 'ready:' .. self.lane .. '\0' .. queue, self.seq, self.id)
+    if change == writes.add then -- until a claim finds the queue empty
+      writes.add(H .. 'queues:' .. self.lane, 0, queue)
+    end
   end
 end
 
-local function leave_line(self)
-  local is_fifo = indexes.lane(self.lane)
-  if is_fifo then
-    writes.remove(H .. 'fifo:' .. self.lane, self.id)
+-- The same for all places that its state gives a run.
+local function change_places(self, change)
+  local state = self.state
+  if state == run.QUEUED then
+    change_places_in_lane(self, change)
+  elseif state == run.RUNNING then
+    change(H .. 'leases', self.lease_until, self.id)
+  elseif state ~= run.SUCCEEDED then
+    change(H .. 'state:' .. run.NAMES[state], self.seq, self.id)
   end
-  if self.due > 0 then
-    writes.remove(H .. 'delayed:' .. self.lane, self.id)
-  elseif not is_fifo then
-    writes.remove((queue_of(self)), self.id)
+  if self.finished > 0 then
+    change(H .. (state == run.FAILED and 'failed' or 'finished'), self.finished, self.id)
+  end
+  if self.holds_lane > 0 then
+    change(H .. 'blocked:' .. self.lane, self.seq, self.id)
   end
 end
 
+-- The same for where it is found whatever its state.
+local function change_fixed_places(self, labels, change)
+  change(H .. 'runs', self.seq, self.id)
+  change(H .. 'tenant:' .. self.tenant, self.seq, self.id)
+  for name, value in pairs(labels) do
+    change(H .. 'label:' .. self.tenant .. '\0' .. name .. '\0' .. value, self.seq, self.id)
+  end
+end
+
+-- The slot of a unique pipeline is held while the run is live.
 local function hold_slot(self)
   local slot = self.tenant .. '\0' .. self.pipeline
   if self.state <= run.PAUSED then
@@ -67,102 +79,49 @@ local function hold_slot(self)
   end
 end
 
-local function ended_in(self)
-  return H .. (self.state == run.FAILED and 'failed' or 'finished')
-end
-
-function indexes.enter(self)
-  local state = self.state
+local function enter(self)
   count(self, 1)
+  change_places(self, writes.add)
   if self.unique then
     hold_slot(self)
   end
-  if state == run.QUEUED then
-    line_up(self)
-  elseif state == run.RUNNING then
-    writes.add(H .. 'leases', self.until_, self.id)
-  elseif state ~= run.SUCCEEDED then
-    writes.add(H .. 'state:' .. run.NAMES[state], self.seq, self.id)
-  end
-  if self.finished > 0 then
-    writes.add(ended_in(self), self.finished, self.id)
-  end
-  if self.holds > 0 then
-    writes.add(H .. 'blocked:' .. self.lane, self.seq, self.id)
-  end
 end
 
-function indexes.leave(self)
-  local state = self.state
+local function leave(self)
   count(self, -1)
-  if state == run.QUEUED then
-    leave_line(self)
-  elseif state == run.RUNNING then
-    writes.remove(H .. 'leases', self.id)
-  elseif state ~= run.SUCCEEDED then
-    writes.remove(H .. 'state:' .. run.NAMES[state], self.id)
-  end
-  if self.finished > 0 then
-    writes.remove(ended_in(self), self.id)
-  end
-  if self.holds > 0 then
-    writes.remove(H .. 'blocked:' .. self.lane, self.id)
-  end
+  change_places(self, writes.remove)
 end
 
-local tenants = {}
-
-local function each_label(self, labels, change)
-  for name, value in pairs(labels) do
-    change(H .. 'label:' .. self.tenant .. '\0' .. name .. '\0' .. value)
+-- Change fields of a stored run, and write it.
+local function update(self, fields)
+  leave(self)
+  for name, value in pairs(fields) do
+    self[name] = value
   end
+  enter(self)
+  run.save(self)
 end
 
--- A new run: where it is found whatever its state, and where its state belongs.
-function indexes.add(self, labels)
-  each_label(self, labels, function(key) writes.add(key, self.seq, self.id) end)
-  writes.add(H .. 'runs', self.seq, self.id)
-  writes.add(H .. 'tenant:' .. self.tenant, self.seq, self.id)
+-- Write a new run.
+local function add(self, labels)
+  change_fixed_places(self, labels, writes.add)
   if not tenants[self.tenant] then
     tenants[self.tenant] = call('SADD', H .. 'tenants', self.tenant)
   end
-  indexes.enter(self)
+  enter(self)
+  run.save(self)
 end
 
--- A run that is deleted.
-function indexes.remove(self, labels)
-  local slot = self.tenant .. '\0' .. self.pipeline
-  indexes.leave(self)
-  each_label(self, labels, function(key) writes.remove(key, self.id) end)
-  writes.remove(H .. 'runs', self.id)
-  writes.remove(H .. 'tenant:' .. self.tenant, self.id)
+-- Take a run that has ended out of everything but its own keys.
+local function remove(self, labels)
+  leave(self)
+  change_fixed_places(self, labels, writes.remove)
   for number = 1, self.events do
-    writes.remove(H .. 'outbox', 'r' .. self.id .. '\0' .. number)
+    writes.remove(keys.OUTBOX, nil, 'r' .. self.id .. '\0' .. number)
   end
   if self.key then
     call('HDEL', H .. 'keys', self.tenant .. '\0' .. self.key)
   end
-  if self.unique and call('HGET', H .. 'slots', slot) == self.id then
-    call('HDEL', H .. 'slots', slot)
-  end
 end
 
--- Runs whose delay is over, so many at a time: from now on they can be claimed.
-function indexes.end_delays(lane, now)
-  local delayed, is_fifo = H .. 'delayed:' .. lane, indexes.lane(lane)
-  local due = call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 1000)
-  for _, id in ipairs(due) do
-    local self = run.load(id)
-    writes.remove(delayed, id)
-    self.available, self.due = 0, 0
-    if not is_fifo then -- there it stands in line already
-      line_up(self)
-    end
-    run.save(self)
-  end
-  if due[1] then
-    writes.flush()
-  end
-end
-
-return indexes
+return {is_fifo = is_fifo, update = update, add = add, remove = remove}

@@ -39,4 +39,4 @@
 
 local H = ARGV[1] .. 'holdfast:'
 
-return {H = H, RUN = H .. 'run:', LETTER = H .. 'letter:', LOCKS = H .. 'locks', META = KEYS[1]}
+return {H = H, RUN = H .. 'run:', LOCKS = H .. 'locks', OUTBOX = H .. 'outbox', META = KEYS[1]}

@@ -1,26 +1,28 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every
 -- holder.
 
-local keys, meta, writes = require('keys'), require('meta'), require('writes')
+local keys, meta = require('keys'), require('meta')
 local call, pack, decode = redis.call, cmsgpack.pack, cmsgpack.unpack
 local HELD, clock = keys.LOCKS .. ':held', meta.clock
 
--- Epoch; and token, owner, acquired, until, ttl while it is held.
+-- A lock, without a token if nobody holds it.
 local function load(name)
-  local packed = call('HGET', keys.LOCKS, name)
-  if not packed then
-    return 0
+  local lock, packed = {name = name, epoch = 0}, call('HGET', keys.LOCKS, name)
+  if packed then
+    lock.epoch, lock.token, lock.owner, lock.acquired, lock.lease_until, lock.ttl = decode(packed)
   end
-  local epoch, token, owner, acquired, until_, ttl = decode(packed)
-  if not token or not meta.lasts(until_) then
-    return epoch
+  if lock.token and not meta.lasts(lock.lease_until) then
+    lock.token = nil
   end
-  return epoch, token, owner, acquired, until_, ttl
+  return lock
 end
 
-local function hold(name, epoch, token, owner, acquired, until_, ttl)
-  call('HSET', keys.LOCKS, name, pack(epoch, token, owner, acquired, until_, ttl))
-  call('ZADD', HELD, until_, name)
+local function extend(lock, ttl)
+  lock.lease_until = math.max(lock.lease_until, clock.mono + ttl)
+  lock.ttl = math.max(lock.ttl, ttl)
+  call('HSET', keys.LOCKS, lock.name, pack(lock.epoch, lock.token, lock.owner, lock.acquired,
+    lock.lease_until, lock.ttl))
+  call('ZADD', HELD, lock.lease_until, lock.name)
 end
 
 local function free(name, epoch)
@@ -31,29 +33,27 @@ end
 -- Returns the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's
 -- token (its answer was lost) it gives the same epoch, and lasts from this request: so its owner
 -- counts.
-local function acquire(name, new_token, new_owner, ttl)
-  local epoch, token, owner, acquired, until_, old_ttl = load(name)
-  if not token then
-    epoch = meta.raised(epoch)
-    hold(name, epoch, new_token, new_owner, clock.now, clock.mono + ttl, ttl)
-    return epoch
+local function acquire(name, token, owner, ttl)
+  local lock = load(name)
+  if not lock.token then
+    lock = {
+      name = name, epoch = meta.raised(lock.epoch), token = token, owner = owner,
+      acquired = clock.now, lease_until = 0, ttl = 0,
+    }
+  elseif lock.token ~= token then
+    return {lock.owner, lock.lease_until - clock.mono, lock.epoch}
   end
-  if token ~= new_token then
-    return {owner, until_ - clock.mono, epoch}
-  end
-  hold(name, epoch, token, owner, acquired, math.max(until_, clock.mono + ttl),
-    math.max(old_ttl, ttl))
-  return epoch
+  extend(lock, ttl)
+  return lock.epoch
 end
 
 -- Returns the pairs of name and token that are lost.
-local function renew_locks(held, ttl)
+local function renew(held, ttl)
   local lost = {}
   for _, pair in ipairs(held) do
-    local epoch, token, owner, acquired, until_, old_ttl = load(pair[1])
-    if token == pair[2] then
-      hold(pair[1], epoch, token, owner, acquired, math.max(until_, clock.mono + ttl),
-        math.max(old_ttl, ttl))
+    local lock = load(pair[1])
+    if lock.token == pair[2] then
+      extend(lock, ttl)
     else
       lost[#lost + 1] = pair
     end
@@ -62,23 +62,13 @@ local function renew_locks(held, ttl)
   return lost
 end
 
--- Whether the lock is held by this token, under this epoch.
-local function is_held(name, its_token, its_epoch)
-  local epoch, token = load(name)
-  return token ~= nil and token == its_token and epoch == its_epoch
-end
-
 -- Returns whether the token still held it.
-local function release(name, its_token)
-  local epoch, token = load(name)
-  if token ~= its_token then
-    return false
+local function release(name, token)
+  local lock = load(name)
+  if lock.token == token then
+    free(name, lock.epoch)
   end
-  free(name, epoch)
-  return true
+  return lock.token == token
 end
 
-return {
-  Acquire = acquire, RenewLocks = renew_locks, ReleaseLock = release, free = free,
-  is_held = is_held,
-}
+return {load = load, acquire = acquire, renew = renew, release = release, free = free}

@@ -1,52 +1,49 @@
--- Writes that the commands of a batch have in common: collected, and made in few calls.
+-- Writes that the commands of a batch have in common: collected, and made in few calls. Of several to
+-- one member the last one counts.
 
 local call = redis.call
-local added, removed, by_name, sums = {}, {}, {}, {}
-
-local function collect(list, command, key, first, second)
-  local name = command .. key
-  local arguments = by_name[name]
-  if not arguments then
-    arguments = {command, key}
-    by_name[name] = arguments
-    list[#list + 1] = arguments
-  end
-  local count = #arguments
-  arguments[count + 1], arguments[count + 2] = first, second
-end
-
-local writes = {}
+local scores, sums = {}, {} -- by key, and then by member or field
+local PIECE = 2000 -- values that one call takes
 
 -- Put a member into a sorted set.
-function writes.add(key, score, member)
-  collect(added, 'ZADD', key, score, member)
+local function add(key, score, member)
+  scores[key] = scores[key] or {}
+  scores[key][member] = score
 end
 
--- Take a member out of a sorted set. Within a batch a member is put in before it is taken out.
-function writes.remove(key, member)
-  collect(removed, 'ZREM', key, member)
+-- Take a member out of a sorted set, whatever its score.
+local function remove(key, _, member)
+  add(key, false, member)
 end
 
 -- Add to a number in a hash. A field that comes to nothing goes.
-function writes.sum(key, field, by)
-  local fields = sums[key]
-  if not fields then
-    fields = {}
-    sums[key] = fields
-  end
-  fields[field] = (fields[field] or 0) + by
+local function sum(key, field, by)
+  sums[key] = sums[key] or {}
+  sums[key][field] = (sums[key][field] or 0) + by
 end
 
-local function make(list)
-  for _, arguments in ipairs(list) do
-    call(unpack(arguments))
+-- A command with any number of values.
+local function call_with(command, key, values)
+  for from = 1, #values, PIECE do
+    call(command, key, unpack(values, from, math.min(from + PIECE - 1, #values)))
   end
 end
 
 -- Make all writes: at the end, or before somebody looks.
-function writes.flush()
-  make(added)
-  make(removed)
+local function flush()
+  for key, members in pairs(scores) do
+    local added, removed = {}, {}
+    for member, score in pairs(members) do
+      if score then
+        local count = #added
+        added[count + 1], added[count + 2] = score, member
+      else
+        removed[#removed + 1] = member
+      end
+    end
+    call_with('ZADD', key, added)
+    call_with('ZREM', key, removed)
+  end
   for key, fields in pairs(sums) do
     for field, by in pairs(fields) do
       if by ~= 0 and call('HINCRBY', key, field, by) == 0 then
@@ -54,7 +51,7 @@ function writes.flush()
       end
     end
   end
-  added, removed, by_name, sums = {}, {}, {}, {}
+  scores, sums = {}, {}
 end
 
-return writes
+return {add = add, remove = remove, sum = sum, call_with = call_with, flush = flush}

@@ -174,6 +174,15 @@ class FairnessTopics(StoreTopics):
         assert ids(await harness.claim(limit=9)) == ["a2"]
 
     @store_test
+    async def test_a_limit_holds_for_runs_of_several_priorities(
+        self, harness: StoreHarness
+    ) -> None:
+        await limit(harness, "a", 2)
+        for number in range(4):
+            await harness.submit(f"a{number}", tenant="a", priority=number)
+        assert ids(await harness.claim(limit=9)) == ["a3", "a2"]
+
+    @store_test
     async def test_a_limit_counts_the_runs_of_all_lanes(self, harness: StoreHarness) -> None:
         await limit(harness, "a", 2)
         await harness.start("x0", tenant="a", lane="other")

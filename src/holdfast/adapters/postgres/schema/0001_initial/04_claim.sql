@@ -145,7 +145,7 @@ BEGIN
                                WHERE o.tenant = of_tenant AND o.state = 'running'));
 END $$;
 
--- The only run that the leader of a fifo lane may claim now, if there is one. The row of the lane's
+-- The only run that the leader of a fifo lane may claim now, if there is one. The name of the lane's
 -- lock is locked, so terms and claims of the lane follow one another.
 CREATE FUNCTION fifo_head(given jsonb, mono double precision) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$

@@ -22,15 +22,12 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local taken = {}
 
-local function pending(id)
-  return redis.call('XPENDING', stream, group, id, id, 1)[1]
-end
-
 local function claim(id)
   redis.call('ZREM', later, id)
   local entry = redis.call('XCLAIM', stream, group, me, 0, id)[1]
   if entry then
-    taken[#taken + 1] = {entry[1], pending(id)[4], entry[2]}
+    local pending = redis.call('XPENDING', stream, group, id, id, 1)[1]
+    taken[#taken + 1] = {entry[1], pending[4], entry[2]}
   else -- it was deleted from the stream
     redis.call('XACK', stream, group, id)
   end

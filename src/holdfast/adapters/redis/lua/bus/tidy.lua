@@ -16,10 +16,9 @@ local function fields(flat)
   return named
 end
 
-local function before(a, b)
-  local a1, a2 = string.match(a, '^(%d+)-(%d+)$')
-  local b1, b2 = string.match(b, '^(%d+)-(%d+)$')
-  return tonumber(a1) < tonumber(b1) or (a1 == b1 and tonumber(a2) < tonumber(b2))
+-- An entry id so that texts are in the order of ids.
+local function sortable(id)
+  return string.format('%20s-%20s', string.match(id, '^(%d+)-(%d+)$'))
 end
 
 local needed -- from here on somebody needs the messages
@@ -27,7 +26,7 @@ for _, flat in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
   local group = fields(flat)
   local first = redis.call('XPENDING', stream, group.name, '-', '+', 1)[1]
   local from = first and first[1] or group['last-delivered-id']
-  if not needed or before(from, needed) then
+  if not needed or sortable(from) < sortable(needed) then
     needed = from
   end
   for _, member in ipairs(redis.call('XINFO', 'CONSUMERS', stream, group.name)) do
