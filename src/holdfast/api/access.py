@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from holdfast.api.problems import Problem
 from holdfast.app import Holdfast
+from holdfast.engine.submitter import note_submitter
 from holdfast.errors import Forbidden
 from holdfast.model.api_key import Scope
 from holdfast.services.local import LocalService
@@ -68,6 +69,7 @@ def requires(scope: Scope) -> Any:
         caller: Caller = await state.authenticate(request)
         if not caller.may(scope):
             raise Forbidden(f"this needs a key with the scope {scope}")
+        note_submitter(caller.actor)
         return Access(state.holdfast, caller, _seen(request, caller, scope))
 
     return Depends(access)
