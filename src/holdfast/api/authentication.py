@@ -27,6 +27,8 @@ log = logging.getLogger("holdfast.authentication")
 COOKIE = "holdfast_session"
 """Of a browser that has logged in. It counts for pages only: a request of any other route needs a
 key, whatever cookies come with it."""
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+"""Headers of proxies: one on this machine passes on what others ask."""
 CREATE_KEY = "holdfast tenants keys create --first"
 
 
@@ -102,6 +104,8 @@ def _unauthenticated(is_missing: bool) -> Problem:
 
 def local_caller(request: Request) -> Caller:
     """Let in what comes from this machine and was meant for it."""
+    if any(name in request.headers for name in FORWARDED):
+        raise _refused("the request came by a proxy, on behalf of somebody else")
     host = request.client.host if request.client is not None else ""
     if not is_loopback(host):
         raise _refused(f"{host or 'the caller'} is not this machine")

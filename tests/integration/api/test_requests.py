@@ -149,10 +149,20 @@ def status_of(connection: socket.socket) -> int:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Host": "example.org"}, {"Origin": "https://example.org"}, {"Origin": "null"}],
+    [
+        {"Host": "example.org"},
+        {"Origin": "https://example.org"},
+        {"Origin": "null"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Real-IP": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1"},
+        {"Via": "1.1 proxy"},
+    ],
     ids=str,
 )
-def test_without_keys_web_pages_of_others_can_not_call(memory_api: LiveApi, headers) -> None:
+def test_without_keys_neither_pages_nor_clients_of_others_can_call(
+    memory_api: LiveApi, headers
+) -> None:
     answer = memory_api.get("/v1/runs", headers=headers)
     assert problem(answer) == (403, "no-keys")
     assert "holdfast tenants keys create" in answer.json()["detail"]
