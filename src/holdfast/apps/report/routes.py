@@ -87,6 +87,7 @@ async def create_report(request: Request, access: Submitter) -> Response:
     JSON is `{userConfig, data: ["csv", rows]}`."""
     fields = await _fields(request, access)
     asked = codec_for(ReportRequest).validate(fields)
+    await access.service.pipelines.show(report.name)  # or nobody here knows of reports
     reports = Reports(access.holdfast)
     handle = await reports.build(asked, tenant=access.tenant, actor=access.caller.actor)
     place = f"{request.scope.get('root_path', '')}/report/{quote(handle.id, safe='')}"
