@@ -15,6 +15,15 @@ locals {
     "worker-transcription" = ["events"]
   }
 
+  reads = {
+    "pipeline-worker"      = ["holdfast-store", "openai-api-key"]
+    "worker-metadata"      = ["holdfast-store", "youtube-api-key"]
+    "worker-transcription" = ["holdfast-store", "google-ai-api-key"]
+  }
+
+  read = merge([
+    for account, names in local.reads : { for name in names : "${account}:${name}" => [account, name] }
+  ]...)
   consumed = merge([
     for account, names in local.consumes : { for name in names : "${account}:${name}" => [account, name] }
   ]...)
@@ -40,6 +49,22 @@ resource "google_pubsub_topic_iam_member" "publisher" {
   topic    = google_pubsub_topic.topic[each.value[1]].id
   role     = "roles/pubsub.publisher"
   member   = google_service_account.account[each.value[0]].member
+}
+
+# The store's URL and the keys of models: the values are added by hand, and each account reads its own.
+resource "google_secret_manager_secret" "secret" {
+  for_each  = toset(flatten(values(local.reads)))
+  secret_id = each.key
+  replication {
+    auto {}
+  }
+}
+
+resource "google_secret_manager_secret_iam_member" "reader" {
+  for_each  = local.read
+  secret_id = google_secret_manager_secret.secret[each.value[1]].id
+  role      = "roles/secretmanager.secretAccessor"
+  member    = google_service_account.account[each.value[0]].member
 }
 
 # Objects of one bucket: no rights on the bucket itself, none on others.

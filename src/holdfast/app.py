@@ -56,6 +56,7 @@ from holdfast.services.local import LocalService, ServiceContext
 from holdfast.services.lookup import find_run
 from holdfast.services.metrics_export import MetricsExport
 from holdfast.services.operations import Operations
+from holdfast.services.page_sessions import PageSessions
 from holdfast.services.tenants import Tenants
 from holdfast.services.webhooks import WebhookOptions
 from holdfast.settings import DEFAULT_STORE, Loaded, load
@@ -190,6 +191,7 @@ class Holdfast:
         runtime = self.runtime
         self.authenticator = Authenticator(runtime.records, runtime.tenants, runtime.clock)
         self.keys = ApiKeys(runtime.records, self.authenticator.forget)
+        self.page_sessions = PageSessions(runtime.records, self.authenticator, runtime.clock)
         self.tenants = Tenants(runtime, self.keys)
         self.metrics_export = MetricsExport(runtime, meter, options.alerts) if meter else None
         """What Prometheus is told, if anything is counted."""

@@ -10,6 +10,8 @@ from tests.acceptance.conftest import Cli
 from tests.acceptance.test_serving import address, stopped
 from tests.integration.api.test_tenants import ROUTES
 
+from holdfast.api.authentication import COOKIE
+
 WEBHOOKS_KEY = "canary-webhooks-7f3a9c1d5e"
 MODEL_KEY = "sk-canary-4f1d9c2b7a55"
 WRONG_KEY = "hfk_canarycanary_wrong"
@@ -53,11 +55,16 @@ def test_secrets_of_a_service_are_nowhere(cli: Cli) -> None:
         ask("GET", "/v1/runs", headers={"X-Api-Key": WRONG_KEY})
         ask("GET", f"/v1/runs?api_key={IN_URL}&cursor=wrong")
         ask("GET", "/v1/runs", headers={"Authorization": f"Basic {admin}"})
+        entered = http.post("/login", data={"key": issued["text"], "next": "/login"})
+        session = entered.cookies[COOKIE]
+        for path in ("/login", "/report/nothing"):
+            ask("GET", path, headers={"Accept": "text/html"})
+        ask("POST", "/login", data={"key": WRONG_KEY})
         for method, path in ROUTES:
             if method == "GET" and not path.endswith("/events"):
                 ask("GET", re.sub(r"{[^}]+}", hook["id"], path))
     ended = stopped(served, within=8)
-    texts = [issued["text"], rotated["text"], admin]
+    texts = [issued["text"], rotated["text"], admin, session]
     secrets = [text.rpartition("_")[2] for text in texts]  # what follows the id of a key
     secrets += [it["secret"].removeprefix("whsec_") for it in (hook, turned)]
     secrets += [WEBHOOKS_KEY, MODEL_KEY, WRONG_KEY, IN_URL]

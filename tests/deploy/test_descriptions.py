@@ -4,6 +4,7 @@ and settings, so that nothing is described that does not exist."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,21 @@ import pytest
 from holdfast.cli.main import load_command
 from holdfast.settings import CONFIG, FIELDS
 
-from .descriptions import DEPLOY, ROOT, TERRAFORM, UNITS, WORKFLOWS, Process, processes, terraform
+from .descriptions import (
+    CLOUD_RUN,
+    DEPLOY,
+    ROOT,
+    TERRAFORM,
+    UNITS,
+    WORKFLOWS,
+    Process,
+    cloud_run,
+    container,
+    documents,
+    processes,
+    terraform,
+    terraform_locals,
+)
 
 BIN = Path(sys.executable).parent
 KEYS = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_AI_API_KEY", "YOUTUBE_API_KEY"}
@@ -85,3 +100,41 @@ def test_every_process_is_a_command_that_exists(process: Process) -> None:
 def test_every_variable_is_a_setting(process: Process) -> None:
     known = {name for field in FIELDS for name in field.names}
     assert process.environment <= known | KEYS | OTHERS
+
+
+@pytest.mark.parametrize("path", sorted(CLOUD_RUN.glob("*.yaml")), ids=lambda path: path.name)
+def test_an_instance_executes_as_many_runs_as_are_sent_to_it(path: Path) -> None:
+    description = cloud_run(path.name)
+    if description["kind"] == "Service":
+        words = container(description)["args"]
+        at_once = description["spec"]["template"]["spec"]["containerConcurrency"]
+        assert words[words.index("--worker") + 1] == str(at_once)
+        assert "HOLDFAST_CONCURRENCY" not in str(container(description)["env"])
+
+
+@pytest.mark.parametrize("path", sorted(CLOUD_RUN.glob("*.yaml")), ids=lambda path: path.name)
+def test_an_account_may_read_the_secrets_of_its_process_and_no_other(path: Path) -> None:
+    [account] = set(re.findall(r"serviceAccountName: ([\w-]+)@", path.read_text()))
+    used = set(re.findall(r"secretKeyRef: {name: ([\w-]+),", path.read_text()))
+    assert used <= set(terraform_locals()["reads"][account])
+
+
+def test_prometheus_and_grafana_of_compose_find_what_they_read() -> None:
+    [compose] = documents(DEPLOY / "compose.yaml")
+    [prometheus] = documents(DEPLOY / "prometheus" / "prometheus.yml")
+    aliases = {
+        alias
+        for service in compose["services"].values()
+        for alias in service.get("networks", {}).get("default", {}).get("aliases", ())
+    }
+    for job in prometheus["scrape_configs"]:
+        for target in job["static_configs"][0]["targets"]:
+            assert target.partition(":")[0] in aliases
+    mounted = [volume.split(":") for volume in compose["services"]["grafana"]["volumes"]]
+    assert all((DEPLOY / source).exists() for source, *_ in mounted)
+    provisioning = DEPLOY / "grafana" / "provisioning"
+    [sources] = documents(provisioning / "datasources" / "prometheus.yaml")
+    assert sources["datasources"][0]["url"] == "http://prometheus:9090"
+    [dashboards] = documents(provisioning / "dashboards" / "holdfast.yaml")
+    folder = dashboards["providers"][0]["options"]["path"]
+    assert any(target == f"{folder}/holdfast.json" for _, target, *_ in mounted)

@@ -95,7 +95,7 @@ def an_app(folder: Path) -> Holdfast:
 
 
 def a_service(app: Holdfast, tenant: str | None = None) -> WebhookService:
-    return WebhookService(StoreRecords(app.store), KEY, ALLOW, tenant)
+    return WebhookService(app.store, StoreRecords(app.store), KEY, ALLOW, tenant)
 
 
 async def until(condition: Callable[[], bool | Awaitable[bool]], what: str) -> None:

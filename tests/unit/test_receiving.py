@@ -98,7 +98,7 @@ JOB = {"job_id": "j-1", "user_id": "u-7", "content": "hello", "preset": "quick_s
 
 def test_attributes_message_id_and_delivery_attempt_are_kept_with_the_run():
     async def story(post):
-        await post.send("m1", JOB, requestId="req-1", ce_subject="x")
+        await post.send("m1", JOB, requestId="req-1", ce_subject="x", submitted_by="an operator")
         [run], _ = await post.settled(1)
         assert run.key == "j-1"
         assert run.attributes == {

@@ -239,9 +239,10 @@ def line(formatter):
     return json.loads(formatter.format(record))
 
 
-def test_log_lines_on_cloud_run_have_severity_and_trace(monkeypatch):
+@pytest.mark.parametrize("name", ["GOOGLE_CLOUD_PROJECT", "PUBSUB_PROJECT_ID"])
+def test_log_lines_on_cloud_run_have_severity_and_trace(monkeypatch, name):
     monkeypatch.setenv("K_SERVICE", "worker")
-    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "acme-prod")
+    monkeypatch.setenv(name, "acme-prod")
     with entered(parse(PARENT)):
         found = line(JsonLines())
     assert found["severity"] == "WARNING"

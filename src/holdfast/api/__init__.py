@@ -16,6 +16,7 @@ _EXPORTS = {
     "Access": "access",
     "Admin": "access",
     "Operator": "access",
+    "PageReader": "access",
     "Problem": "problems",
     "Reader": "access",
     "Submitter": "access",
@@ -29,6 +30,7 @@ __all__ = [
     "Access",
     "Admin",
     "Operator",
+    "PageReader",
     "Problem",
     "Reader",
     "Submitter",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from holdfast.api.access import Access as Access
     from holdfast.api.access import Admin as Admin
     from holdfast.api.access import Operator as Operator
+    from holdfast.api.access import PageReader as PageReader
     from holdfast.api.access import Reader as Reader
     from holdfast.api.access import Submitter as Submitter
     from holdfast.api.answers import answer as answer

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from holdfast.api.problems import Problem
 from holdfast.app import Holdfast
+from holdfast.engine.submitter import note_submitter
 from holdfast.errors import Forbidden
 from holdfast.model.api_key import Scope
 from holdfast.services.local import LocalService
@@ -68,6 +69,7 @@ def requires(scope: Scope) -> Any:
         caller: Caller = await state.authenticate(request)
         if not caller.may(scope):
             raise Forbidden(f"this needs a key with the scope {scope}")
+        note_submitter(caller.actor)
         return Access(state.holdfast, caller, _seen(request, caller, scope))
 
     return Depends(access)
@@ -88,8 +90,26 @@ def _seen(request: Request, caller: Caller, scope: Scope) -> str | None:
     return named
 
 
+def looks_at_page() -> Any:
+    """A dependency: the access of somebody who looks at a page, also of a browser that logged in.
+    To a browser the errors of the route are pages, too."""
+
+    async def access(request: Request) -> Access:
+        state = request.app.state
+        request.state.shows_pages = "text/html" in request.headers.get("accept", "")
+        await state.holdfast.open()
+        caller: Caller = await state.authenticate_page(request)
+        if not caller.may("read"):
+            raise Forbidden("this needs a key with the scope read")
+        return Access(state.holdfast, caller, _seen(request, caller, "read"))
+
+    return Depends(access)
+
+
 Reader = Annotated[Access, requires("read")]
 """For routes that look."""
+PageReader = Annotated[Access, looks_at_page()]
+"""For routes that show a page to a browser, and change nothing."""
 Submitter = Annotated[Access, requires("submit")]
 """For routes that start runs."""
 Operator = Annotated[Access, requires("operate")]

@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from holdfast.api import docs_page, health, metrics, problems
+from holdfast.api import docs_page, health, login, metrics, problems
 from holdfast.api.access import Authenticate
 from holdfast.api.authentication import KeyAuthentication
 from holdfast.api.documentation import components
@@ -79,10 +79,14 @@ def create_app(
         separate_input_output_schemas=False,
     )
     api.state.holdfast = holdfast
-    api.state.authenticate = authenticate or KeyAuthentication(holdfast, rate)
+    authenticate = authenticate or KeyAuthentication(holdfast, rate)
+    api.state.authenticate = api.state.authenticate_page = authenticate
     api.state.health = holdfast.health
     api.state.hub = EventHub(holdfast.store)
     problems.install(api)
+    if isinstance(authenticate, KeyAuthentication):
+        api.state.authenticate_page = authenticate.of_page
+        api.include_router(login.router)
     for router in (*ROUTERS, *routers, *(app_routers() if apps else ())):
         api.include_router(router)
     api.openapi = lambda: _openapi(api)  # type: ignore[method-assign]

@@ -24,6 +24,11 @@ from holdfast.services.authentication import Rejected
 
 log = logging.getLogger("holdfast.authentication")
 
+COOKIE = "holdfast_session"
+"""Of a browser that has logged in. It counts for pages only: a request of any other route needs a
+key, whatever cookies come with it."""
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+"""Headers of proxies: one on this machine passes on what others ask."""
 CREATE_KEY = "holdfast tenants keys create --first"
 
 
@@ -45,6 +50,7 @@ class KeyAuthentication:
     def __init__(self, holdfast: Holdfast, rate: float = 0.0) -> None:
         self._rates = RequestRates(rate, holdfast.options.clock.monotonic)
         self._authenticator = holdfast.authenticator
+        self._sessions = holdfast.page_sessions
         self._keys = holdfast.keys
         self._exist = Cached(self._keys_exist, holdfast.options.clock)
 
@@ -58,6 +64,16 @@ class KeyAuthentication:
             raise _unauthenticated(text is None)
         self._rates.check(caller.tenant)
         return caller
+
+    async def of_page(self, request: Request) -> Caller:
+        """Who looks at a page: also a browser that has logged in (`login.py`)."""
+        session = request.cookies.get(COOKIE)
+        if session is not None and presented_key(request) is None:
+            caller = await self._sessions.caller(session)
+            if not isinstance(caller, Rejected):
+                self._rates.check(caller.tenant)
+                return caller
+        return await self(request)
 
     async def _keys_exist(self, _: str) -> bool:
         return await self._keys.exist()
@@ -88,6 +104,8 @@ def _unauthenticated(is_missing: bool) -> Problem:
 
 def local_caller(request: Request) -> Caller:
     """Let in what comes from this machine and was meant for it."""
+    if any(name in request.headers for name in FORWARDED):
+        raise _refused("the request came by a proxy, on behalf of somebody else")
     host = request.client.host if request.client is not None else ""
     if not is_loopback(host):
         raise _refused(f"{host or 'the caller'} is not this machine")

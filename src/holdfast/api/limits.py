@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
@@ -11,6 +13,9 @@ from holdfast.api.problems import Problem, problem_answer
 from holdfast.model.ids import new_token
 
 Scope = dict[str, Any]
+
+LINGER = 1.0
+"""Seconds for which a caller may go on sending what was refused."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 
@@ -38,7 +43,8 @@ class RequestId:
 
 
 class BodyLimit:
-    """Answers 413 for a body above the limit, without reading it where its length is announced."""
+    """Answers 413 for a body above the limit, without reading it where its length is announced, and
+    closes the connection: nobody has to take in the rest."""
 
     def __init__(self, app: Any, limit: int) -> None:
         self._app = app
@@ -50,8 +56,7 @@ class BodyLimit:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > self._limit:
             answer = problem_answer(Request(scope), self._too_large())
-            answer.headers["connection"] = "close"  # nobody reads the rest
-            return await answer(scope, receive, send)
+            return await answer(scope, receive, _closing(receive, send))
         received = 0
 
         async def bounded() -> Any:
@@ -62,7 +67,12 @@ class BodyLimit:
                 raise self._too_large()
             return message
 
-        return await self._app(scope, bounded, send)
+        closing = _closing(receive, send)
+
+        async def send_and_perhaps_close(message: Any) -> None:
+            await (closing if received > self._limit else send)(message)
+
+        return await self._app(scope, bounded, send_and_perhaps_close)
 
     def _too_large(self) -> Problem:
         return Problem(
@@ -70,3 +80,25 @@ class BodyLimit:
             "too-large",
             f"the body is larger than {self._limit} bytes; the setting http.max_body allows more",
         )
+
+
+def _closing(receive: Any, send: Any) -> Any:
+    """A `send` for the last answer on a connection, of whose request more may still come. It is
+    thrown away for a moment, while the caller reads the answer: a connection that is closed at once
+    is reset, and the answer is lost with it."""
+
+    async def send_and_close(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            headers = [*message["headers"], (b"connection", b"close")]
+            await send({**message, "headers": headers})
+            return
+        await send({**message, "more_body": True})
+        if message.get("more_body"):
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while (rest := await receive())["type"] == "http.request" and rest["more_body"]:
+                    pass
+        await send({"type": "http.response.body", "body": b""})
+
+    return send_and_close

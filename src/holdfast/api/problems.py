@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.api.pages import problem_page
 from holdfast.errors import Conflict, HoldfastError, RunFailed, Transient
 from holdfast.services.problems import TYPE, UNKNOWN, kind_of
 
@@ -80,6 +81,8 @@ class Problem(Exception):  # an answer, and no failure of ours
 def problem_answer(request: Request, problem: Problem) -> Response:
     request_id = request.scope.get("state", {}).get("request_id")
     document = msgspec.structs.replace(problem.document, request_id=request_id or UNSET)
+    if request.scope.get("state", {}).get("shows_pages"):
+        return problem_page(request, document, problem.headers)
     return Response(
         msgspec.json.encode(document),
         problem.status,

@@ -30,6 +30,11 @@ def is_on_cloud_run() -> bool:
     return bool(os.environ.get("K_SERVICE") or os.environ.get("CLOUD_RUN_JOB"))
 
 
+def _project() -> str | None:
+    """Cloud Run itself does not name it."""
+    return os.environ.get("GOOGLE_CLOUD_PROJECT") or os.environ.get("PUBSUB_PROJECT_ID")
+
+
 def _formatter(name: str) -> logging.Formatter:
     if name == "auto":
         name = "json" if is_on_cloud_run() else "text"
@@ -53,7 +58,7 @@ class JsonLines(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._project = os.environ.get("GOOGLE_CLOUD_PROJECT") if is_on_cloud_run() else None
+        self._project = _project() if is_on_cloud_run() else None
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

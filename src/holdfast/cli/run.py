@@ -10,8 +10,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from holdfast.cli.commands import DURATION, CliCommand, pipeline_argument, session_of
 from holdfast.cli.exits import ExitCode, RunEnded
 from holdfast.cli.inputs import NOTHING, read_input, read_labels
-from holdfast.cli.session import Session, wait_for
+from holdfast.cli.session import Session, actor, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
+from holdfast.engine.submitter import submitting
 from holdfast.errors import Conflict, InvalidInput, StillRunning
 from holdfast.model.run import ErrorInfo, Run, RunState
 
@@ -136,15 +137,16 @@ def _set_up_log(session: Session) -> None:
 async def _submit(
     session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], request: RunRequest
 ) -> RunHandle:
-    handle = await holdfast.submit(
-        pipeline,
-        _checked(pipeline, request.value),
-        tenant=session.loaded.settings.tenant if request.tenant is None else request.tenant,
-        key=request.idempotency_key,
-        priority=request.priority,
-        delay=request.delay,
-        labels=request.labels,
-    )
+    with submitting(actor()):
+        handle = await holdfast.submit(
+            pipeline,
+            _checked(pipeline, request.value),
+            tenant=session.loaded.settings.tenant if request.tenant is None else request.tenant,
+            key=request.idempotency_key,
+            priority=request.priority,
+            delay=request.delay,
+            labels=request.labels,
+        )
     if not handle.created:
         note_existing(session, request, handle.id, (await handle.info()).state)
     return handle

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.payloads import REFERENCE
 from holdfast.engine.runtime import Runtime
+from holdfast.engine.submitter import with_submitter
 from holdfast.engine.tracing import caused_by
 from holdfast.errors import (
     Conflict,
@@ -84,7 +85,7 @@ class Intake:
             priority=priority,
             delay=delay,
             labels=labels,
-            attributes=caused_by(dict(attributes or {})),
+            attributes=with_submitter(caused_by(dict(attributes or {}))),
             unique=unique,
         )
         counted = await self._admit(tenant, [command])
@@ -129,7 +130,7 @@ class Intake:
         ]
         ids = new_ids(self._runtime.clock.now(), len(checked))
         inputs = await self._offload_large(tenant, ids, [text for text, _, _ in checked])
-        cause = caused_by({})
+        attributes = with_submitter(caused_by({}))
         made: Iterable[Submit] = (
             _command(
                 pipeline,
@@ -141,7 +142,7 @@ class Intake:
                 priority=priority,
                 delay=delay,
                 labels=run_labels,
-                attributes=cause,
+                attributes=attributes,
             )
             for run_id, (text, key, run_labels), stored in zip(ids, checked, inputs, strict=True)
         )
@@ -181,6 +182,7 @@ class Intake:
             parent=run.id,
             checkpoints=checkpoints,
             labels=run.labels,
+            attributes=with_submitter({}),
         )
         counted = await self._admit(run.tenant, [command])
         return self._handle(pipeline, command, await self._send(command), counted)

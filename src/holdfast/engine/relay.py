@@ -20,6 +20,7 @@ from holdfast.engine import cursors
 from holdfast.engine.cursors import Cursor
 from holdfast.engine.failures import describe, error_info
 from holdfast.engine.locks import Lock
+from holdfast.engine.outbox import end_of_outbox
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.supervision import end
 from holdfast.errors import ConfigurationError, Transient
@@ -111,15 +112,9 @@ class Relay:
         records, target = self._runtime.records, self._target
         cursor = await cursors.load(records, target.name)
         if cursor is None:
-            position = 0 if target.history else await self._end_of_outbox()
+            position = 0 if target.history else await end_of_outbox(self._runtime.store)
             cursor = await cursors.register(records, target.name, target.kind, position)
         return cursor
-
-    async def _end_of_outbox(self) -> int:
-        position = 0
-        while events := await self._runtime.store.outbox(position, limit=1000):
-            position = events[-1].position
-        return position
 
     async def _leads(self) -> bool:
         return self._lock.held or await self._lock.try_acquire()

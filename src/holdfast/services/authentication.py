@@ -82,6 +82,14 @@ class Authenticator:
             return Rejected("unknown", id)
         return await self._admit(known)
 
+    async def owner(self, id: str) -> Caller | Rejected:
+        """The owner of a key that was shown before. Raises StoreUnavailable."""
+        known = await self._keys.get(id)
+        if known is None:
+            self._keys.forget(id)
+            return Rejected("unknown", id)
+        return await self._admit(known)
+
     def forget(self, id: str) -> None:
         """A key was changed here: in this process it counts at once."""
         self._keys.forget(id)

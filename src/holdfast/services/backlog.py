@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.model.pipeline import Pipeline
 from holdfast.model.run import Run
 from holdfast.ports.store import LaneInfo, RunFilter, Store
+from holdfast.services.head_of_lane import oldest_queued
 
 PAGE = 200
 
@@ -46,10 +47,8 @@ def _may_claim(lane: LaneInfo, worker: str) -> bool:
 
 async def _head_is_ours(store: Store, pipeline: Pipeline[Any], now: float) -> bool:
     """The head is the oldest queued run; when it waits for a retry, the lane waits with it."""
-    head: Run | None = None
-    async for run in _all(store, RunFilter(lane=pipeline.lane.name, state="queued")):
-        head = run
-    return head is not None and head.pipeline == pipeline.name and _due(head, now)
+    head = await oldest_queued(store, pipeline.lane.name)
+    return bool(head) and head[0].pipeline == pipeline.name and _due(head[0], now)
 
 
 def _due(run: Run, now: float) -> bool:

@@ -15,6 +15,9 @@ from holdfast.ports.store import LaneInfo
 from holdfast.services.views import at, readable
 from holdfast.services.workers import WorkerView
 
+LOOKED_AT = 1000
+"""Runs before a run that are counted."""
+
 
 class Cause(Struct, frozen=True):
     word: str
@@ -31,8 +34,11 @@ class Situation(Struct, frozen=True):
     history: list[Event]
     lane: LaneInfo | None
     workers: list[WorkerView]
-    queued: list[Run]
-    """The newest of the lane, at most 1,000."""
+    ahead: list[Run]
+    """Queued runs of the lane that come first, at most 1,000: all earlier ones in a fifo lane,
+    those of the same tenant in a parallel one."""
+    head: Run | None
+    """The first one of a fifo lane."""
     running: list[Run]
     """One that runs in the lane, if any does."""
     of_tenant: dict[str, int]
@@ -64,18 +70,6 @@ class Situation(Struct, frozen=True):
         """Workers that are alive and have the pipeline."""
         alive = (worker for worker in self.workers if worker.state == "alive")
         return [worker for worker in alive if self.run.pipeline in worker.pipelines]
-
-    @property
-    def ahead(self) -> list[Run]:
-        """Queued runs of the lane that come first: all earlier ones in a fifo lane, those of the
-        same tenant in a parallel one."""
-        run = self.run
-        others = [other for other in self.queued if other.id != run.id]
-        if self.is_fifo:
-            return [other for other in others if other.seq < run.seq]
-        mine = (-run.priority, run.seq)
-        same = [other for other in others if other.tenant == run.tenant]
-        return [other for other in same if (-other.priority, other.seq) < mine]
 
 
 def why_waiting(situation: Situation) -> Cause:
@@ -180,16 +174,16 @@ def _lane_busy(s: Situation) -> Cause | None:
 
 
 def _behind_others_in_fifo(s: Situation) -> Cause | None:
-    if not s.is_fifo or not s.ahead:
+    head = s.head
+    if not s.is_fifo or not s.ahead or head is None:
         return None
-    head = min(s.ahead, key=lambda run: run.seq)
     now = f"{s.shown(s.running[0])} is running" if s.running else f"{s.shown(head)} is at its head"
     due = head.available
     waits = f" and waits for {humanise(due - s.now)} more" if due and due > s.now else ""
     return Cause(
         "lane_position",
-        f"It is number {len(s.ahead) + 1} in lane {s.run.lane}, which executes one run at a time "
-        f"in strict order; {now}{waits if not s.running else ''}.",
+        f"It is number {_amount(len(s.ahead) + 1)} in lane {s.run.lane}, which executes one run at "
+        f"a time in strict order; {now}{waits if not s.running else ''}.",
         None,
         {"lane": s.run.lane, "ahead": len(s.ahead), "head": s.shown_id(head)},
     )
@@ -295,5 +289,8 @@ def _ahead(s: Situation) -> str:
 
 
 def _number(count: int, noun: str) -> str:
-    amount = "1,000 or more" if count >= 999 else str(count)
-    return f"{amount} {noun}{'' if count == 1 else 's'}"
+    return f"{_amount(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def _amount(count: int) -> str:
+    return f"{LOOKED_AT:,} or more" if count >= LOOKED_AT else str(count)

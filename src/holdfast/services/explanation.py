@@ -18,7 +18,8 @@ from holdfast.model.event import Event, EventType
 from holdfast.model.lease_losses import REMEDY, LeaseLosses, record_key
 from holdfast.model.run import Run, RunState, StepStatus
 from holdfast.ports.store import RunFilter, Store
-from holdfast.services.explained_waiting import Cause, Situation, why_waiting
+from holdfast.services.explained_waiting import LOOKED_AT, Cause, Situation, why_waiting
+from holdfast.services.head_of_lane import oldest_queued
 from holdfast.services.views import readable
 from holdfast.services.workers import WorkerView, list_workers
 
@@ -75,6 +76,7 @@ async def _situation(
 ) -> Situation:
     records = StoreRecords(store)
     lane = next((lane for lane in await store.lanes() if lane.name == run.lane), None)
+    is_fifo = lane is not None and lane.order == "fifo"
     head = lane.blocked_by if lane else None
     tenants = (await records.get(tenant_key(run.tenant))).records
     return Situation(
@@ -83,13 +85,26 @@ async def _situation(
         history,
         lane,
         await list_workers(records),
-        await store.runs(RunFilter(lane=run.lane, state=RunState.QUEUED), limit=1000),
+        await _ahead(store, run, is_fifo),
+        next(iter(await oldest_queued(store, run.lane)), None) if is_fifo else None,
         await store.runs(RunFilter(lane=run.lane, state=RunState.RUNNING), limit=1),
         await store.count(RunFilter(tenant=run.tenant)),
         decode_tenant(tenants[0].value).quotas.running if tenants else None,
         await store.run(head) if head else None,
         tenant,
     )
+
+
+async def _ahead(store: Store, run: Run, is_fifo: bool) -> list[Run]:
+    where = RunFilter(None if is_fifo else run.tenant, lane=run.lane, state=RunState.QUEUED)
+    ahead = await store.runs(where, limit=LOOKED_AT, before=run.seq)
+    if is_fifo:
+        return ahead
+    others = {other.id: other for other in await store.runs(where, limit=LOOKED_AT)}
+    others |= {other.id: other for other in ahead}
+    mine = (-run.priority, run.seq)
+    first = [other for other in others.values() if (-other.priority, other.seq) < mine]
+    return first[:LOOKED_AT]
 
 
 def _running(run: Run, now: float, workers: list[WorkerView]) -> Cause:

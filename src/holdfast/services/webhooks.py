@@ -10,8 +10,15 @@ from difflib import get_close_matches
 from msgspec import Struct, structs
 
 from holdfast.engine import cursors
+from holdfast.engine.outbox import end_of_outbox
 from holdfast.engine.webhook_records import WebhookRecords
-from holdfast.engine.webhooks import WebhookSender, cursor_name, delivery_of, require_key
+from holdfast.engine.webhooks import (
+    WebhookSender,
+    WebhookTarget,
+    cursor_name,
+    delivery_of,
+    require_key,
+)
 from holdfast.errors import ConfigurationError, Conflict, InvalidInput, NotFound
 from holdfast.model.clock import Clock
 from holdfast.model.event import Event, EventType
@@ -19,6 +26,7 @@ from holdfast.model.ids import new_token
 from holdfast.model.web_address import parse_web_address, refuse_private
 from holdfast.model.webhook import Delivery, Endpoint, endpoint_secret
 from holdfast.ports.records import Records
+from holdfast.ports.store import Store
 from holdfast.ports.web import Web
 from holdfast.services.audit import write_entry
 from holdfast.services.views import at
@@ -78,11 +86,13 @@ class WebhookService:
 
     def __init__(
         self,
+        store: Store,
         records: Records,
         key: str | None,
         allow: Sequence[str] = (),
         tenant: str | None = None,
     ) -> None:
+        self._outbox = store
         self._store = WebhookRecords(records)
         self._records = records
         self._key = key
@@ -102,6 +112,8 @@ class WebhookService:
         now = await self._store.now()
         endpoint = Endpoint(f"wh-{new_token()[:12]}", str(address), now, tenant, tuple(events))
         await self._store.add(endpoint)
+        name, position = cursor_name(endpoint.id), await end_of_outbox(self._outbox)
+        await cursors.register(self._records, name, WebhookTarget.kind, position)
         await self._audit(actor, "webhook.add", endpoint.id)
         return structs.replace(_view(endpoint), secret=endpoint_secret(key, endpoint.id, 1))
 

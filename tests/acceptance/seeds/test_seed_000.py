@@ -1206,7 +1206,9 @@ def test_row_74_each_service_has_an_account_that_may_do_its_own_work_only():
         "roles/pubsub.publisher",
         "roles/storage.objectUser",
         "roles/datastore.user",
+        "roles/secretmanager.secretAccessor",
     }
+    assert "secret_id" in resources["google_secret_manager_secret_iam_member.reader"]
     project_wide = {name for name in roles if name.startswith("google_project_iam")}
     assert project_wide == {"google_project_iam_member.documents"}
     for stage in ("staging", "production"):

@@ -662,6 +662,33 @@ def test_row_51_failed_and_delayed_jobs_are_cleared_by_their_own_modes(web):
         assert admin.post("/api/v1/clear-queue", json={"mode": mode}).status_code == 200
 
 
+def test_row_51_a_clearing_reaches_every_failed_job_of_its_queue_and_no_other(web):
+    admin, user = web.client("default", "admin"), web.client("acme1281", "submit", "read")
+    web.gate.fails = True
+    web.gate.open.set()
+    for number in range(3):
+        enqueue(user, number)
+    web.ended(user, "i2")
+    billed = user.post("/pipelines/run/gcp_billing_export", json={}).json()
+    web.ended(user, billed["pipeline_logging_id"])
+    admin.post("/api/v1/clear-queue", json={"mode": "failed"})
+    letters = web.live.holdfast.service(tenant=None, actor="test").dead_letters
+    left = web.live.call(letters.list()).items
+    assert [letter.run for letter in left] == [billed["pipeline_logging_id"]]
+
+
+def test_row_26_the_first_ten_of_many_are_shown(web):
+    admin = web.client("default", "admin")
+    jobs = [{"instanceId": f"i{number}", "microserviceId": "shop"} for number in range(300)]
+    accepted = admin.post("/v1/pipelines/compute/runs/batch", json={"inputs": jobs})
+    assert accepted.status_code == 202
+    web.live.call(until_running(web.live.holdfast.store))
+    status = admin.get("/api/v1/queue-status").json()
+    shown = [job["instanceId"] for job in status["waitingJobs"]]
+    assert shown == [f"i{number}" for number in range(1, 11)]
+    assert enqueue(admin, 150).json()["position"] == 150
+
+
 async def until_running(store):
     for _ in range(1000):
         if await store.runs(RunFilter(state="running"), limit=1):

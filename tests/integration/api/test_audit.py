@@ -1,5 +1,6 @@
 """Every route that changes something leaves who did it: in the audit log or, for what happens to
-one run, in its history. The routes are walked, so that a new one can't be forgotten."""
+one run, in its history; a submission with the run itself. The routes are walked, so that a new one
+can't be forgotten."""
 
 from __future__ import annotations
 
@@ -7,16 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.integration.api.live import LiveApi
+from tests.integration.api.live import LiveApi, greet, slow
 from tests.integration.api.test_tenants import ROUTES
 
 from holdfast import Lane, Pipeline
+from holdfast.apps.report import report
 
 ordered: Pipeline[Any] = Pipeline("ordered", input=str, lane=Lane("ordered", "fifo"))
+creative: Pipeline[Any] = Pipeline("creative", input=dict)
+metadata: Pipeline[Any] = Pipeline("metadata", input=dict)
 
 
 @ordered.step
-def wait(input: str) -> str:
+@creative.step
+@metadata.step
+def wait(input: Any) -> Any:
     return input
 
 
@@ -100,17 +106,27 @@ class Scene:
 Call = Callable[[Scene], tuple[str, Any]]
 """Makes what a route needs; gives its path and body."""
 
-SUBMITS = {
-    "/v1/pipelines/{pipeline}/runs",
-    "/v1/pipelines/{pipeline}/runs/batch",
-    "/pipelines/run/{pipeline_id}",
-    "/pipelines/batch/publish",
-    "/pipeline/run",
-    "/api/v1/enqueue/{pipeline}",
-    "/create",
-    "/jobs",
+ROWS = [{"id": "0", "comment": "Buses should run later."}]
+SUBMITS: dict[tuple[str, str], tuple[str, Any]] = {
+    ("POST", "/v1/pipelines/{pipeline}/runs"): (
+        "/v1/pipelines/greet/runs",
+        {"input": {"name": "Ada"}},
+    ),
+    ("POST", "/v1/pipelines/{pipeline}/runs/batch"): (
+        "/v1/pipelines/greet/runs/batch",
+        {"inputs": [{"name": "Ada"}]},
+    ),
+    ("POST", "/pipelines/run/{pipeline_id}"): ("/pipelines/run/greet", {"name": "Ada"}),
+    ("POST", "/pipelines/batch/publish"): (
+        "/pipelines/batch/publish",
+        {"tenant_ids": ["default"], "pipeline_id": "greet", "parameters": {"name": "Ada"}},
+    ),
+    ("POST", "/pipeline/run"): ("/pipeline/run", {"content": "An advertisement."}),
+    ("POST", "/api/v1/enqueue/{pipeline}"): ("/api/v1/enqueue/greet", {"name": "Ada"}),
+    ("POST", "/create"): ("/create", {"userConfig": {"title": "Buses"}, "data": ["csv", ROWS]}),
+    ("POST", "/jobs"): ("/jobs", {"youtubeUrl": "https://example.org/talk.mp3"}),
 }
-"""They make runs; a run is the record of its own submission."""
+"""They make runs; a run keeps who submitted it."""
 
 CHANGES: dict[tuple[str, str], Call] = {
     ("POST", "/v1/runs/{run}/cancel"): lambda s: (f"/v1/runs/{s.waiting()}/cancel", {}),
@@ -169,15 +185,23 @@ CHANGES: dict[tuple[str, str], Call] = {
 
 @pytest.fixture(scope="module")
 def scene():
-    from tests.integration.api.live import greet, slow
-
-    with LiveApi(pipelines=(greet, slow, ordered)) as api:
+    with LiveApi(pipelines=(greet, slow, ordered, creative, metadata, report)) as api:
         yield Scene(api)
 
 
 def test_every_route_that_changes_something_is_here() -> None:
     changing = {route for route in ROUTES if route[0] not in ("GET", "HEAD")}
-    assert changing == set(CHANGES) | {("POST", path) for path in SUBMITS}
+    assert changing == set(CHANGES) | set(SUBMITS)
+
+
+@pytest.mark.parametrize("route", SUBMITS, ids=" ".join)
+def test_a_run_says_who_submitted_it(scene: Scene, route: tuple[str, str]) -> None:
+    path, body = SUBMITS[route]
+    before = {run["id"] for run in scene.ask("GET", "/v1/runs")["items"]}
+    scene.ask("POST", path, body)
+    [run] = [run for run in scene.ask("GET", "/v1/runs")["items"] if run["id"] not in before]
+    attributes = scene.ask("GET", f"/v1/runs/{run['id']}")["attributes"]
+    assert attributes["submitted-by"].startswith(scene.actor)
 
 
 @pytest.mark.parametrize("route", CHANGES, ids=" ".join)

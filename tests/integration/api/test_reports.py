@@ -84,6 +84,13 @@ def test_the_json_of_the_earlier_service_is_understood(live: LiveApi) -> None:
     assert finished(live, created.json()["reportUrl"])["metadata"]["title"] == "Buses"
 
 
+def test_a_service_without_the_pipeline_accepts_no_report(memory_api: LiveApi) -> None:
+    rows = [{"id": "0", "comment": "The buses should run later."}]
+    refused = memory_api.post("/create", {"userConfig": {}, "data": ["csv", rows]})
+    assert (refused.status_code, refused.json()["code"]) == (404, "unknown-pipeline")
+    assert memory_api.get("/v1/runs").json()["items"] == []
+
+
 def test_what_is_no_report_is_refused(live: LiveApi) -> None:
     assert live.http.post("/create", content=b"x").status_code == 415
     assert live.http.post("/create", data={"title": "x"}, files={"other": b""}).status_code == 422

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import socket
+from contextlib import suppress
 
 import pytest
 from tests.integration.api.live import LiveApi
@@ -81,24 +83,86 @@ def test_the_header_and_the_body_must_not_name_two_keys(memory_api: LiveApi) -> 
     assert problem(answer) == (400, "two-keys")
 
 
-def test_a_large_body_is_refused_without_being_read() -> None:
+def test_a_body_that_is_announced_as_too_large_is_refused_without_being_read() -> None:
     with LiveApi(make=lambda holdfast: create_app(holdfast, max_body=1000)) as api:
-        host, port = api.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as announced:
-            head = f"POST {RUNS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
-            announced.sendall(head.encode())
-            assert announced.recv(100).startswith(b"HTTP/1.1 413")
+        with connected(api) as announced:
+            announced.sendall(head_of(RUNS, "Content-Length: 1000000000"))
+            assert status_of(announced) == 413
+        with connected(api) as waiting:  # as curl does, which then sends nothing
+            waiting.sendall(head_of(RUNS, "Content-Length: 2000", "Expect: 100-continue"))
+            assert status_of(waiting) == 413
         chunks = (b" " * 600 for _ in range(3))
         assert problem(api.http.post(RUNS, content=chunks)) == (413, "too-large")
         assert api.get("/v1/runs").json()["items"] == []
 
 
+@pytest.mark.parametrize("path", [RUNS, "/create", "/login"])
+@pytest.mark.parametrize("framing", ["Transfer-Encoding: chunked", "Content-Length: 1073741824"])
+def test_a_body_that_does_not_end_is_refused_while_it_comes(path: str, framing: str) -> None:
+    """A gigabyte, sent for as long as the service takes it: the answer comes early, the connection
+    is closed, little was sent, and others are answered meanwhile."""
+    limit, gigabyte, piece = 1_000_000, 1 << 30, b" " * 65536
+    sent = 0
+    with LiveApi(make=lambda holdfast: create_app(holdfast, max_body=limit)) as api:
+        with connected(api) as streaming:
+            form = "Content-Type: multipart/form-data; boundary=x"
+            kind = form if path == "/create" else "Content-Type: application/json"
+            streaming.sendall(head_of(path, framing, kind))
+            if path == "/create":
+                begin = b"--x\r\nContent-Disposition: form-data; name=file; filename=a\r\n\r\n"
+                piece = begin.ljust(len(piece))
+            if "chunked" in framing:
+                piece = b"%x\r\n%b\r\n" % (len(piece), piece)
+            answered = False
+            while sent < gigabyte and not answered:
+                streaming.sendall(piece)
+                sent += len(piece)
+                answered = bool(select.select([streaming], [], [], 0)[0])
+            assert status_of(streaming) == 413
+            assert api.get("/health").status_code == 200
+            with suppress(OSError):  # it is closed
+                while sent < gigabyte:
+                    streaming.sendall(piece)
+                    sent += len(piece)
+        assert sent < gigabyte
+        assert api.get("/v1/runs").json()["items"] == []
+
+
+def connected(api: LiveApi) -> socket.socket:
+    host, port = api.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def head_of(path: str, *headers: str) -> bytes:
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+def status_of(connection: socket.socket) -> int:
+    """Of the answer, which also says that the connection ends."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        answer += (part := connection.recv(4096))
+        assert part, answer
+    assert b"connection: close" in answer.lower()
+    return int(answer.split()[1])
+
+
 @pytest.mark.parametrize(
     "headers",
-    [{"Host": "example.org"}, {"Origin": "https://example.org"}, {"Origin": "null"}],
+    [
+        {"Host": "example.org"},
+        {"Origin": "https://example.org"},
+        {"Origin": "null"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Real-IP": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1"},
+        {"Via": "1.1 proxy"},
+    ],
     ids=str,
 )
-def test_without_keys_web_pages_of_others_can_not_call(memory_api: LiveApi, headers) -> None:
+def test_without_keys_neither_pages_nor_clients_of_others_can_call(
+    memory_api: LiveApi, headers
+) -> None:
     answer = memory_api.get("/v1/runs", headers=headers)
     assert problem(answer) == (403, "no-keys")
     assert "holdfast tenants keys create" in answer.json()["detail"]

@@ -56,10 +56,12 @@ def test_an_endpoint_is_added_tested_told_replayed_and_forgotten(
         assert (tested.state, tested.attempts[0].status) == ("delivered", 204)
         assert received.pop()["type"] == "dev.holdfast.webhook.test.v1"
 
+        run = api.submit("Ada")
         deadline = time.monotonic() + 20
-        while not received and time.monotonic() < deadline:  # its cursor begins soon
-            api.ended(api.submit("Ada"))
+        while not received and time.monotonic() < deadline:
+            time.sleep(0.02)
         completed = received[0]
+        assert completed["subject"] == run
         event = completed["id"]
         assert event in {it.event for it in client.webhooks.deliveries(hook.id, state="delivered")}
         assert client.webhooks.replay(hook.id, event).state == "waiting"
@@ -71,6 +73,20 @@ def test_an_endpoint_is_added_tested_told_replayed_and_forgotten(
         assert client.webhooks.list() == []
         with pytest.raises(NotFound, match="no webhook"):
             client.webhooks.deliveries(hook.id)
+
+
+def test_what_happens_right_after_it_was_added_is_told(receiver: tuple[str, list[dict]]) -> None:
+    """Before a worker has looked for endpoints again."""
+    url, received = receiver
+    with LiveApi() as api, Client(api.url) as client:
+        api.ended(api.submit("before"))
+        client.webhooks.add(url, events=["run.completed"])
+        run = api.submit("after")
+        api.ended(run)
+        deadline = time.monotonic() + 20
+        while not received and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert [event["subject"] for event in received] == [run]
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,24 @@ def test_place_in_a_fifo_lane_and_what_runs_there(on_stage, clock):
     on_stage(story, fifo())
 
 
+@pytest.mark.parametrize("lane", ["default", Lane("line", order="fifo")], ids=["parallel", "fifo"])
+def test_its_place_among_many_whether_they_came_before_or_after(on_stage, clock, lane):
+    async def story(scene):
+        await scene.worker(active=4)
+        inputs = list(range(1200))
+        before = await scene.app.submit_many(scene.pipeline, inputs, tenant="acme")
+        run = await scene.submit(1)
+        await scene.app.submit_many(scene.pipeline, inputs, tenant="acme")
+        many = ("lane_position", "number 1,000 or more", f"run {before[0].id} is at its head")
+        busy = ("workers_busy", "1,000 or more runs of tenant acme come before this one")
+        await scene.explain(run, *(many if scene.pipeline.lane.order == "fifo" else busy))
+        few = ("lane_position", "number 3 in lane line", f"run {before[0].id} is at its head")
+        first = ("workers_busy", "2 runs of tenant acme come before this one")
+        await scene.explain(before[2], *(few if scene.pipeline.lane.order == "fifo" else first))
+
+    on_stage(story, job(lane=lane))
+
+
 def test_another_tenant_in_the_lane_has_no_name(on_stage, clock):
     async def story(scene):
         await scene.worker()

@@ -17,7 +17,7 @@ from holdfast.api.documentation import documented
 from holdfast.api.headers import applied_wait, idempotency_key, preferred_wait
 from holdfast.api.problems import Problem
 from holdfast.api.shapes import Links, RunAnswer, SubmitManyRequest, SubmitRequest
-from holdfast.model.run import RunState
+from holdfast.model.run import FINISHED, RunState
 from holdfast.services.local import LocalService
 from holdfast.services.service import Accepted, Page
 
@@ -60,8 +60,9 @@ async def _answered(
 ) -> Response:
     wait = preferred_wait(request)
     run = await service.runs.wait(accepted.run.id, wait) if wait else accepted.run
-    ended = bool(wait) and run.state == RunState.SUCCEEDED
-    result = await service.runs.result(run.id) if ended else UNSET
+    ended = bool(wait) and run.state in FINISHED
+    has_result = ended and run.state == RunState.SUCCEEDED
+    result = await service.runs.result(run.id) if has_result else UNSET
     replayed = not accepted.created and key is not None and run.key == key
     existing = not accepted.created and not replayed
     headers = {"Location": f"{_root(request)}/v1/runs/{run.id}", **applied_wait(wait)}

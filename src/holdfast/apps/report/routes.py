@@ -18,7 +18,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from holdfast.api.access import Access, Reader, Submitter
+from holdfast.api.access import Access, PageReader, Submitter
 from holdfast.api.answers import answer, tagged_bytes
 from holdfast.api.bodies import check_depth, read_body
 from holdfast.api.documentation import documented
@@ -87,6 +87,7 @@ async def create_report(request: Request, access: Submitter) -> Response:
     JSON is `{userConfig, data: ["csv", rows]}`."""
     fields = await _fields(request, access)
     asked = codec_for(ReportRequest).validate(fields)
+    await access.service.pipelines.show(report.name)  # or nobody here knows of reports
     reports = Reports(access.holdfast)
     handle = await reports.build(asked, tenant=access.tenant, actor=access.caller.actor)
     place = f"{request.scope.get('root_path', '')}/report/{quote(handle.id, safe='')}"
@@ -163,7 +164,7 @@ def _of_json(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @router.get("/report/{report_id}", **documented(ReportState, description="State, or a page."))
-async def show_report(request: Request, report_id: str, access: Reader) -> Response:
+async def show_report(request: Request, report_id: str, access: PageReader) -> Response:
     """How far a report is. A browser gets a page that shows it, and the report once it is made."""
     view = await _view(access, report_id)
     if "text/html" not in request.headers.get("accept", ""):
@@ -177,7 +178,7 @@ async def show_report(request: Request, report_id: str, access: Reader) -> Respo
     "/report/{report_id}/{file}",
     **documented("application/octet-stream", description="The bytes."),
 )
-async def report_file(request: Request, report_id: str, file: str, access: Reader) -> Response:
+async def report_file(request: Request, report_id: str, file: str, access: PageReader) -> Response:
     """One of the files of a finished report."""
     view = await _view(access, report_id)
     if view.state != RunState.SUCCEEDED:
@@ -186,8 +187,11 @@ async def report_file(request: Request, report_id: str, file: str, access: Reade
 
 
 async def _view(access: Access, report_id: str) -> RunView:
-    view = await access.service.runs.show(report_id)
-    if view.run.pipeline != report.name:
+    try:
+        view = await access.service.runs.show(report_id)
+    except NotFound:
+        view = None
+    if view is None or view.run.pipeline != report.name:
         raise NotFound(f"there is no report {report_id!r:.80}")
     return view
 

@@ -10,6 +10,7 @@ from msgspec import Raw
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
 from holdfast.engine.snapshots import Snapshots
+from holdfast.engine.submitter import submitting
 from holdfast.errors import (
     Damaged,
     InvalidInput,
@@ -50,16 +51,17 @@ class LocalRuns:
     async def submit(
         self, pipeline: str, input: Any, *, key: str | None = None, about: Submission
     ) -> Accepted:
-        handle = await self._intake.submit(
-            self._context.catalogue.find(pipeline),
-            input,
-            tenant=self._tenant,
-            key=key,
-            priority=about.priority,
-            delay=about.delay,
-            labels=about.labels,
-            unique=about.unique,
-        )
+        with submitting(self._context.actor):
+            handle = await self._intake.submit(
+                self._context.catalogue.find(pipeline),
+                input,
+                tenant=self._tenant,
+                key=key,
+                priority=about.priority,
+                delay=about.delay,
+                labels=about.labels,
+                unique=about.unique,
+            )
         return await self._accepted(handle)
 
     async def submit_many(
@@ -72,15 +74,16 @@ class LocalRuns:
     ) -> list[Accepted]:
         if about.unique:
             raise InvalidInput("only one run can be unique: submit it alone")
-        handles = await self._intake.submit_many(
-            self._context.catalogue.find(pipeline),
-            inputs,
-            tenant=self._tenant,
-            keys=keys,
-            priority=about.priority,
-            delay=about.delay,
-            labels=about.labels,
-        )
+        with submitting(self._context.actor):
+            handles = await self._intake.submit_many(
+                self._context.catalogue.find(pipeline),
+                inputs,
+                tenant=self._tenant,
+                keys=keys,
+                priority=about.priority,
+                delay=about.delay,
+                labels=about.labels,
+            )
         return [await self._accepted(handle) for handle in handles]
 
     @property
@@ -223,9 +226,9 @@ class LocalRuns:
 
     async def rerun(self, name: str, *, from_step: str | None = None) -> Changed:
         run = await self._context.find_run(name)
-        handle = await self._context.operations.rerun(
-            run.id, from_step=from_step, actor=self._context.actor
-        )
+        actor = self._context.actor
+        with submitting(actor):
+            handle = await self._context.operations.rerun(run.id, from_step=from_step, actor=actor)
         return await self._changed(handle.id)
 
     async def _changed(self, run_id: str) -> Changed:

@@ -13,7 +13,7 @@ class LocalWebhooks:
         given = context.webhooks
         self._context = context
         self._service = WebhookService(
-            context.runtime.records, given.key, given.allow, context.tenant
+            context.store, context.runtime.records, given.key, given.allow, context.tenant
         )
         self._actor = context.actor
 

@@ -22,15 +22,18 @@ from holdfast.api.bodies import body_of
 from holdfast.api.documentation import documented
 from holdfast.apps.compat.routes.words import INSTANCE, settings, subject
 from holdfast.errors import Conflict, NotFound
+from holdfast.model.run import RunState
 from holdfast.ports.store import LaneInfo, RunFilter
+from holdfast.services.head_of_lane import oldest_queued
 from holdfast.services.service import Submission
-from holdfast.services.views import RunSummary
+from holdfast.services.views import RunSummary, summary
 
 router = APIRouter(tags=["queue"])
 
 WAITING_SHOWN = 10
 RECENT_SHOWN = 5
 PAGE = 200
+MOST_LETTERS = 1_000_000
 CLEARED = "QUEUE_CLEARED"
 """The reason that runs keep which were cleared away."""
 
@@ -212,8 +215,9 @@ async def _runs(access: Access, lane: str, state: str, *, limit: int) -> list[Ru
 
 async def _oldest(access: Access, lane: str) -> list[RunSummary]:
     """Those that come next, the first one first."""
-    waiting = [run async for run in _waiting(access, lane)]
-    return list(reversed(waiting))[:WAITING_SHOWN]
+    now = access.holdfast.runtime.clock.now()
+    waiting = await oldest_queued(access.holdfast.store, lane, WAITING_SHOWN)
+    return [summary(run, now) for run in waiting]
 
 
 async def _waiting(access: Access, lane: str) -> AsyncIterator[RunSummary]:
@@ -228,16 +232,17 @@ async def _waiting(access: Access, lane: str) -> AsyncIterator[RunSummary]:
 
 
 async def _position(access: Access, run: RunSummary, is_new: bool) -> int:
-    """How many are before it. A new one is the last of its lane; another one has to be looked for:
-    the newest comes first in a list."""
+    """How many are before it. A new one is the last of its lane; behind another one are those that
+    a list shows before it."""
+    lane = await _lane(access, run.lane)
     if is_new:
-        lane = await _lane(access, run.lane)
         return max(0, lane.queued + lane.running - 1)
-    waiting = [other.id async for other in _waiting(access, run.lane)]
-    running = await _runs(access, run.lane, "running", limit=PAGE)
-    if run.id not in waiting:
-        return 0
-    return len(waiting) - 1 - waiting.index(run.id) + len(running)
+    behind = 0
+    async for other in _waiting(access, run.lane):
+        if other.id == run.id:
+            return max(0, lane.queued + lane.running - behind - 1)
+        behind += 1
+    return 0  # it was claimed meanwhile
 
 
 async def _cancel_waiting(access: Access, lane: str, *, only_delayed: bool) -> None:
@@ -254,16 +259,12 @@ async def _cancel_waiting(access: Access, lane: str, *, only_delayed: bool) -> N
 
 
 async def _close_letters(access: Access, lane: str) -> None:
-    service = access.holdfast.service(tenant=None, actor=access.caller.actor)
-    failed = {run.id for run in await _runs(access, lane, "failed", limit=1000)}
-    letters, cursor = service.dead_letters, None
-    while True:
-        page = await letters.list(limit=PAGE, cursor=cursor)
-        for letter in page.items:
-            if letter.run in failed:
-                await letters.discard(letter.id, reason=CLEARED)
-        if (cursor := page.next_cursor) is None:
-            return
+    letters = access.holdfast.service(tenant=None, actor=access.caller.actor).dead_letters
+    store = access.holdfast.store
+    for letter in (await letters.list(limit=MOST_LETTERS)).items:
+        run = await store.run(letter.run) if letter.run else None
+        if run is not None and run.lane == lane and run.state == RunState.FAILED:
+            await letters.discard(letter.id, reason=CLEARED)
 
 
 # --- shapes ---------------------------------------------------------------------------------------
