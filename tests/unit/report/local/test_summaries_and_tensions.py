@@ -36,7 +36,7 @@ def test_every_sentence_cites_the_claim_it_is():
 
 
 def test_what_was_said_is_not_said_again():
-    assert not any("during the night" in group.statement for group in leading_groups(BUSES, 4))
+    assert not any("during the night" in group.statement for group in leading_groups(BUSES, 4, {}))
 
 
 def test_no_claims_no_summary():
@@ -44,7 +44,7 @@ def test_no_claims_no_summary():
     assert overview([TOPIC], {"t1": []}, "en") == []
 
 
-def test_findings_go_through_topics_by_people_and_are_at_least_five():
+def test_findings_go_through_topics_by_people_and_are_about_them():
     schools = Topic("t2", "Schools", "", (Subtopic("t2.1", "Schools"),))
     said = groups(
         "Schools need teachers.",
@@ -57,7 +57,7 @@ def test_findings_go_through_topics_by_people_and_are_at_least_five():
         "Buses, raised by 12 people. Most often: Buses should run at night (5 people)"
     )
     assert findings[1].text.startswith("Schools, raised by 3 people. For example: ")
-    assert 5 <= len(findings) <= 8
+    assert 4 <= len(findings) <= 8
     assert all(finding.cites for finding in findings)
 
 
@@ -156,4 +156,4 @@ def test_what_more_people_say_comes_before_what_is_better_said():
         "It makes the process of consultation quicker",
         people=(2, 3),
     )
-    assert leading_groups([better, more], 1, "Tool") == [more]
+    assert leading_groups([better, more], 1, {"t1.1": "Tool"}) == [more]

@@ -47,8 +47,8 @@ ADJECTIVES = word_set(
     acceptable accountable accurate actual afraid aggressive alone angry appropriate
     available aware awful bad basic beautiful better big bigger boring brave brilliant broken
     busy careful cheap clean clear cold common complete complex concerned concise confident
-    confused correct corrupt crazy critical crucial cruel current dangerous dead decent deep
-    democratic depressed desperate different difficult dirty disgusting divided due dumb early
+    confused correct corrupt crazy criminal critical crucial cruel current dangerous dead decent
+    deep democratic depressed desperate different difficult dirty disgusting divided due dumb early
     easy effective embarrassed empty entire equal essential evil exact excellent excited
     exciting expensive extreme fair false familiar famous fantastic fast federal few final
     financial fine first foreign formal former fortunate free frequent fresh friendly full
