@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from holdfast.apps.report.local.stop_words import HAN, word_set
-from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
+from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case, language, stop_words
 from holdfast.apps.report.local.word_classes import (
     MOSTLY_VERBS,
     is_adjective,
@@ -142,7 +142,7 @@ class Phrases:
             for sentence in phrase.sentences:
                 self.by_sentence.setdefault(sentence, []).append(key)
         self._uses = uses
-        common, subject = max(8, 0.25 * sentences), max(6, 0.1 * sentences)
+        common, subject = max(8, 0.25 * sentences), max(6, 0.2 * sentences)
         self.fitness = {
             key: 0.0
             if len(p.sentences) > (subject if self._is_name(p) else common)
@@ -243,8 +243,9 @@ def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
     first = {fold_case(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
     for sentence, at in ((sentences[at], at) for at in sorted(first.values())):
         tokens = _tokens(sentence)
-        _note_uses(tokens, uses, stop)
-        for key, (parts, first_word, surface) in _spaced(tokens, stop).items():
+        own_stop = stop | stop_words((language(sentence),))
+        _note_uses(tokens, uses, own_stop)
+        for key, (parts, first_word, surface) in _spaced(tokens, own_stop).items():
             phrase = by_key.setdefault(key, Phrase(key, parts, unspaced=False))
             phrase.sentences.append(at)
             phrase.surfaces[surface] += 1

@@ -41,6 +41,9 @@ _PER_WORD, _RARELY, _OFTEN = 0.001, 0.025, 0.34
 """The least share of comments that a phrase is in to name them: so much for each word of a typical
 one, within these bounds."""
 _TO_ALL = 0.5
+"""How near every phrase is to all sentences."""
+_ACCEPTED = 0.6
+"""The share of voters that must agree with a statement for it to describe a topic."""
 _HELD = 40
 """A topic has at least one subtopic for so many sentences, named well or not."""
 
@@ -48,7 +51,7 @@ _HELD = 40
 @dataclass(frozen=True, slots=True)
 class Said:
     """What was said: the parts that claim something, the comment of each, and for each comment its
-    text, its speaker, and which share of the voters surely agrees, if people voted."""
+    text, its speaker, and which share of the voters agrees, if people voted."""
 
     parts: Sequence[str]
     comment_of: Sequence[int]
@@ -277,7 +280,7 @@ class Describer:
     def _describes(self, row: int) -> bool:
         """Whether a sentence can describe what others say, too: not what most reject."""
         text, agreement = self._texts[row], self._said.agreement[self._said.comment_of[row]]
-        if agreement is not None and agreement < 0.5:
+        if agreement is not None and agreement < _ACCEPTED:
             return False
         return stands_alone(as_statement(text)) and (
             not self._spoken or claim_score(text) >= _SURELY_CLAIMING

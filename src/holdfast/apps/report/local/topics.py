@@ -25,7 +25,6 @@ from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Descri
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
-from holdfast.apps.report.opinions import at_least
 from holdfast.apps.report.voting import FEWEST as FEWEST_VOTES
 
 _SHORT, _ALL, _CHOSEN, _MORE = 2, 5, 3, 5
@@ -136,9 +135,9 @@ def find_topics(
 
 
 def _agreement(comment: Comment) -> float | None:
-    """Which share of the voters surely agrees with a comment, if enough people voted on it."""
+    """Which share of the voters agrees with a comment, if enough people voted on it."""
     votes = [comment.agrees or 0, comment.disagrees or 0, comment.passes or 0]
-    return at_least(votes[0], sum(votes)) if sum(votes) >= FEWEST_VOTES else None
+    return votes[0] / sum(votes) if sum(votes) >= FEWEST_VOTES else None
 
 
 def _whole(comment: Comment) -> Placement:
