@@ -375,7 +375,7 @@ def encoder_row(file: Path, encoder: SentenceEncoder | None) -> dict[str, float]
     sources = [id.split("|")[0] for id in topics]
     return {
         "topics": len(set(topics.values())),
-        "NMI": round(mutual_information(list(topics.values()), sources), 3),
+        "NMI": round(float(mutual_information(list(topics.values()), sources)), 3),
         "ARI": round(adjusted_rand(list(topics.values()), sources), 3),
     }
 
@@ -466,7 +466,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for the reports")
     parser.add_argument("--model", default="local:", help="local:, or local:minilm")
     parser.add_argument("--encoders", action="store_true", help="compare encoders, topics only")
-    parser.add_argument("--minutes", type=float, default=10, help="at most, for --encoders")
+    parser.add_argument("--minutes", type=float, default=20, help="at most, for --encoders")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         figures = (
