@@ -33,6 +33,8 @@ _AGREED, _HELD = 8.0, 0.35
 """How much voters count, and the share of them that is worth no more than one person's word."""
 _SAID, _NEVER = 0.8, -99.0
 """How alike a claim is to one that is chosen for it to say the same, and what it adds then."""
+_FEW = 3
+"""Of fewer findings, those whose example is about something else are better than none."""
 _UNCLEAR = 2
 """So many claims speak for a topic of which none is clear."""
 _CLAIMING = 1.3
@@ -118,8 +120,9 @@ def _raised(
     named = [topic for topic in spoken if not topic.name.startswith(unnamed)] or spoken
     order = sorted(named, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
     best = {topic.id: _examples(topic, groups[topic.id]) for topic in order}
-    if not any(best.values()):
-        best = {topic.id: leading_groups(groups[topic.id], 1, {}) for topic in order}
+    if sum(map(bool, best.values())) < _FEW:
+        for topic in order:
+            best[topic.id] = best[topic.id] or leading_groups(groups[topic.id], 1, {})
     findings = [
         _finding(topic, best[topic.id][0], people[topic.id], language)
         for topic in order
