@@ -226,3 +226,10 @@ def test_small_words_of_another_language_name_nothing():
     texts += [f"The roads of district {at} are in a bad state." for at in range(40)]
     assert "la" not in collect_phrases(texts, ENGLISH).by_key
     assert "las" not in collect_phrases(texts, ENGLISH).by_key
+
+
+def test_a_lone_gerund_and_a_lone_word_for_a_side_name_nothing():
+    texts = ["Educating is hard.", "Educating costs money.", "Be liberal.", "The liberal view"]
+    keys = collect_phrases(texts, ENGLISH).by_key
+    assert keys.keys().isdisjoint({"educating", "liberal"})
+    assert "voting" in collect_phrases(["Voting is fun.", "Voting is free."], ENGLISH).by_key

@@ -19,6 +19,7 @@ from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case, lan
 from holdfast.apps.report.local.word_classes import (
     MOSTLY_VERBS,
     is_adjective,
+    is_gerund,
     is_noun_in_ing,
     is_verb,
     may_be_verb,
@@ -91,6 +92,8 @@ _VERBS_HAN = tuple(
     )
 )
 """Verbs that begin a clause, not a name, where words have no spaces."""
+_ODD, _ENDS_NOWHERE_HAN = 3, tuple("管叫搭繳缴讓让被把給给載载")
+"""A word of two characters and one of these verbs is cut out of a clause."""
 _LEADING_NOWHERE = word_set(
     """including regarding concerning pro anti non versus via per played playing watched watching
     voted loved liked wanted needed supported opposed"""
@@ -98,7 +101,7 @@ _LEADING_NOWHERE = word_set(
 _SIDE, _TIME = ("pro-", "anti-", "non-"), ("pre-", "post-")
 """How words begin that describe a side and name nothing, and that describe a time and name nothing
 alone."""
-_OF_PEOPLE = ("ican", "ian")
+_OF_PEOPLE = ("ican", "ian", "liberal", "conservative")
 _LONGEST = {"spaced": 6, "unspaced": 6}
 
 
@@ -270,6 +273,8 @@ def _could_name(phrase: Phrase) -> bool:
         return False
     if len(words) == 1 and (words[0].startswith(_TIME) or not _names_people(phrase)):
         return False
+    if len(words) == 1 and is_gerund(words[0]):
+        return False
     if len(words) > 1 and phrase.titled * 2 > phrase.inside > 0:
         return True
     if may_be_verb(words[0]) or is_adjective(words[-1]):
@@ -389,6 +394,7 @@ def _is_word(phrase: Phrase, company: int) -> bool:
         times > 1
         and phrase.key not in _VAGUE_HAN
         and not phrase.key.startswith(_VERBS_HAN)
+        and not (len(phrase.key) == _ODD and phrase.key.endswith(_ENDS_NOWHERE_HAN))
         and (company > 4 or company >= max(min(times, 3), 0.5 * times))
     )
 

@@ -119,6 +119,14 @@ def is_noun_in_ing(root: str) -> bool:
     return root in _NOUNS_IN_ING
 
 
+def is_gerund(root: str) -> bool:
+    """Whether a word is the form in -ing of a verb, and no noun of its own like "voting"."""
+    if not root.endswith("ing") or root in _NOUNS_IN_ING:
+        return False
+    stem = root[:-3]
+    return stem in _VERBS or f"{stem}e" in _VERBS or stem[:-1] in _VERBS
+
+
 def is_verb(root: str) -> bool:
     """Whether a word is hardly ever anything but a verb."""
     return root in _VERBS - NOUNS_TOO
