@@ -179,7 +179,8 @@ def tf_idf_k_means(texts: Sequence[str], clusters: int) -> list[int]:
     matrix = csr_matrix((weights, (rows, columns)), shape=(len(texts), len(column))).toarray()
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     random = np.random.default_rng(0)
-    best, most = np.zeros(len(texts), int), -1.0
+    labels = best = np.zeros(len(texts), int)
+    most = -1.0
     for _ in range(10):
         centres = matrix[random.choice(len(matrix), clusters, replace=False)]
         for _ in range(30):
