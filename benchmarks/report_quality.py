@@ -14,7 +14,11 @@ offline. Measured on what came out:
 - seconds and peak memory
 
 `--python PATH` measures another installation, `--model local:minilm` the sentence encoder,
-`--save` and `--before` compare two."""
+`--save` and `--before` compare two.
+
+`--encoders` compares without reports: topics only, of the mixes and of the keywords' file, with the
+words alone, the encoder alone and both. A text is encoded once, for all of them, and what is not
+measured after `--minutes` is left out: that is said."""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log
@@ -35,12 +40,20 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from benchmarks.comments import CHILD
+from holdfast.apps.report.local import embeddings
+from holdfast.apps.report.local.sentence_encoder import SentenceEncoder, sentence_encoder
+from holdfast.apps.report.local.topics import find_topics, split_comments
+from holdfast.apps.report.model.brief import Brief
+from holdfast.apps.report.model.comment import Comment
+from holdfast.apps.report.model.taxonomy import Clustering
 
 Report = dict[str, Any]
 
 MIXED = (150, 100, 75)
 """Comments of one file in each of the mixes, at most."""
 WIDEST = 10
+ENCODED = 64
+"""Texts that are encoded between two looks at the clock."""
 LEAST_VOTES = 10
 """Of each group, for a gap to count."""
 KEYWORDS = (
@@ -94,6 +107,14 @@ def make_mix(files: Sequence[Path], most: int, target: Path) -> None:
             kept = [row[column] for row in rows if len((row[column] or "").strip()) > 20]
             for at in np.unique(np.linspace(0, len(kept) - 1, min(most, len(kept))).astype(int)):
                 writer.writerow([f"{file.stem}|{at}", f"{file.stem} {at}", kept[at]])
+
+
+def make_mixes(data: Path, folder: Path) -> list[Path]:
+    files = [file for file in sorted(data.glob("*.csv")) if file.stat().st_size > 5000]
+    mixes = [folder / f"mix_{most}.csv" for most in MIXED]
+    for most, mix in zip(MIXED, mixes, strict=True):
+        make_mix(files, most, mix)
+    return mixes
 
 
 def topic_of_comments(report: Report) -> dict[str, str]:
@@ -158,7 +179,8 @@ def tf_idf_k_means(texts: Sequence[str], clusters: int) -> list[int]:
     matrix = csr_matrix((weights, (rows, columns)), shape=(len(texts), len(column))).toarray()
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     random = np.random.default_rng(0)
-    best, most = np.zeros(len(texts), int), -1.0
+    labels = best = np.zeros(len(texts), int)
+    most = -1.0
     for _ in range(10):
         centres = matrix[random.choice(len(matrix), clusters, replace=False)]
         for _ in range(30):
@@ -214,8 +236,11 @@ def bad_names(report: Report) -> list[str]:
 
 def scatter(report: Report) -> dict[str, Any]:
     """For comments with a keyword: in how many topics they are, and how many in the largest."""
-    topics = topic_of_comments(report)
     text = {comment["id"]: comment["text"].lower() for comment in report["comments"]}
+    return spread_of(topic_of_comments(report), text)
+
+
+def spread_of(topics: dict[str, str], text: dict[str, str]) -> dict[str, float]:
     shares, spread = [], []
     for keyword in KEYWORDS:
         placed = Counter(topics[id] for id in topics if keyword in text[id])
@@ -279,6 +304,111 @@ def gaps_among_cruxes(report: Report, widest: Iterable[str]) -> int:
     return len(divided & set(widest))
 
 
+# --- encoders -------------------------------------------------------------------------------------
+
+
+class RememberingEncoder(SentenceEncoder):
+    """The encoder, with every text read once; OutOfTime where reading takes too long."""
+
+    def __init__(self, inner: SentenceEncoder, ends_at: float) -> None:
+        self._inner = inner
+        self._ends_at = ends_at
+        self._known: dict[str, np.ndarray] = {}
+        self.seconds = 0.0
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        began = time.monotonic()
+        new = sorted({*texts} - self._known.keys())
+        for start in range(0, len(new), ENCODED):
+            if time.monotonic() > self._ends_at:
+                raise OutOfTime
+            some = new[start : start + ENCODED]
+            self._known |= zip(some, self._inner.encode(some), strict=True)
+        self.seconds += time.monotonic() - began
+        return np.stack([self._known[text] for text in texts])
+
+
+class OutOfTime(Exception):
+    """The minutes are over."""
+
+
+def comments_of(file: Path) -> list[Comment]:
+    """The comments of a file that moderators did not reject."""
+    with file.open(encoding="utf-8-sig", newline="") as source:
+        rows = list(csv.DictReader(source))
+    text = next(name for name in ("comment", "comment-body") if name in rows[0])
+    speaker = next(name for name in ("name", "author-id") if name in rows[0])
+    return [
+        Comment(
+            row.get("id") or row.get("comment-id") or str(number),
+            number,
+            row[text],
+            row[speaker],
+            agrees=int(row.get("agrees") or 0),
+            disagrees=int(row.get("disagrees") or 0),
+        )
+        for number, row in enumerate(rows, 1)
+        if row[text].strip() and row.get("moderated") != "-1"
+    ]
+
+
+def placed_topics(clustering: Clustering) -> dict[str, str]:
+    """The topic that most parts of each comment are in."""
+    counts: dict[str, Counter[str]] = {}
+    for placement in clustering.placements:
+        topic = placement.subtopic.split(".")[0]
+        counts.setdefault(placement.comment, Counter())[topic] += 1
+    return {
+        comment: min(topics, key=lambda id: (-topics[id], id)) for comment, topics in counts.items()
+    }
+
+
+def divided(comments: list[Comment], encoder: SentenceEncoder | None) -> dict[str, str]:
+    clustering = find_topics(comments, split_comments(comments), Brief(language="en"), encoder)
+    return {id: topic for id, topic in placed_topics(clustering).items() if topic != "other"}
+
+
+def encoder_row(file: Path, encoder: SentenceEncoder | None) -> dict[str, float]:
+    comments = comments_of(file)
+    topics = divided(comments, encoder)
+    if file.stem == KEYWORD_FILE:
+        return spread_of(topics, {comment.id: comment.text.lower() for comment in comments})
+    sources = [id.split("|")[0] for id in topics]
+    return {
+        "topics": len(set(topics.values())),
+        "NMI": round(float(mutual_information(list(topics.values()), sources)), 3),
+        "ARI": round(adjusted_rand(list(topics.values()), sources), 3),
+    }
+
+
+def compare_encoders(data: Path, folder: Path, minutes: float) -> dict[str, Any]:
+    """The same division of the same comments, by the words, by the encoder, and by both."""
+    encoder = RememberingEncoder(sentence_encoder(), time.monotonic() + 60 * minutes)
+    files = make_mixes(data, folder)
+    files.append(data / f"{KEYWORD_FILE}.csv")
+    figures: dict[str, Any] = {}
+    for file in files:
+        figures[file.stem] = {"words": encoder_row(file, None)}
+        try:
+            figures[file.stem]["words and encoder"] = encoder_row(file, encoder)
+            with_words = embeddings.rarity_weighted_vectors
+            embeddings.rarity_weighted_vectors = nothing
+            try:
+                figures[file.stem]["encoder"] = encoder_row(file, encoder)
+            finally:
+                embeddings.rarity_weighted_vectors = with_words
+        except OutOfTime:
+            figures[file.stem]["not measured"] = f"{minutes:g} minutes were over"
+            break
+    figures["encoding"] = {"texts": len(encoder._known), "seconds": round(encoder.seconds, 1)}
+    return figures
+
+
+def nothing(texts: Sequence[str]) -> np.ndarray:
+    """Vectors that say nothing of any text."""
+    return np.zeros((len(texts), 1), np.float32)
+
+
 # --- all of it ------------------------------------------------------------------------------------
 
 
@@ -286,9 +416,7 @@ def measure(python: str, data: Path, folder: Path, keep: Path | None, model: str
     figures: dict[str, Any] = {}
     files = sorted(data.glob("*.csv"))
     matrices = {votes.name.split("_")[0]: votes for votes in sorted((data / "votes").glob("*.csv"))}
-    mixes = [folder / f"mix_{most}.csv" for most in MIXED]
-    for most, mix in zip(MIXED, mixes, strict=True):
-        make_mix([file for file in files if file.stat().st_size > 5000], most, mix)
+    mixes = make_mixes(data, folder)
     for file in [*files, *mixes]:
         votes = next((path for name, path in matrices.items() if f"_{name}" in file.stem), None)
         target = (keep or folder) / file.stem
@@ -338,9 +466,15 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="figures to print beside the new ones")
     parser.add_argument("--keep", type=Path, help="a folder for the reports")
     parser.add_argument("--model", default="local:", help="local:, or local:minilm")
+    parser.add_argument("--encoders", action="store_true", help="compare encoders, topics only")
+    parser.add_argument("--minutes", type=float, default=20, help="at most, for --encoders")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        figures = measure(options.python, options.data, Path(folder), options.keep, options.model)
+        figures = (
+            compare_encoders(options.data, Path(folder), options.minutes)
+            if options.encoders
+            else measure(options.python, options.data, Path(folder), options.keep, options.model)
+        )
     if options.save:
         options.save.write_text(json.dumps(figures, indent=1, ensure_ascii=False))
     show(figures, json.loads(options.before.read_text()) if options.before else {})

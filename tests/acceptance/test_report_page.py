@@ -10,6 +10,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from tests.unit.report.page import hostile, languages, samples
 
 from holdfast.apps.report.model.document import Report
 from holdfast.apps.report.page import render_page
+from holdfast.apps.report.service import load_report
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
@@ -481,6 +484,18 @@ def test_it_prints_as_deep_as_was_chosen(reader: Reader) -> None:
 def test_plain_printing_gives_the_summary_on_american_paper_too(reader: Reader) -> None:
     page = reader.open(samples.small())
     assert 2 <= pages(page.pdf(format="Letter", print_background=True)) <= 4
+
+
+def test_with_opinion_groups_the_summary_is_no_longer(reader: Reader, tmp_path: Path) -> None:
+    data = Path(__file__).parents[2] / "examples" / "data"
+    out, store = tmp_path / "town", f"sqlite:///{tmp_path / 'town.db'}"
+    command = ["report", "build", data / "riverside.csv", "--votes", data / "riverside-votes.csv"]
+    words = [sys.executable, "-m", "holdfast", *command, "-o", out, "--store", store]
+    subprocess.run([str(word) for word in words], check=True, capture_output=True)
+    page = reader.open(load_report(out))
+    shoot(page, "opinions")
+    expect(page.locator(".landscape")).to_be_visible()
+    assert 2 <= pages(page.pdf(format="A4", print_background=True)) <= 4
 
 
 def test_on_paper_text_is_open_and_tools_are_gone(reader: Reader) -> None:

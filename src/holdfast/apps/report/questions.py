@@ -33,17 +33,17 @@ async def cluster_questions(
     async def cluster(question: str, ctx: Context) -> Clustering:
         return await analyst.cluster(answers[question], replace(brief, question=question), ctx)
 
-    found: list[Clustering] = await ctx.map(cluster, questions, concurrency=1)
-    return _joined(zip(questions, found, strict=True))
+    clusterings: list[Clustering] = await ctx.map(cluster, questions, concurrency=1)
+    return _joined(zip(questions, clusterings, strict=True))
 
 
-def _joined(found: Iterable[tuple[str, Clustering]]) -> Clustering:
+def _joined(by_question: Iterable[tuple[str, Clustering]]) -> Clustering:
     """One clustering, its topics numbered through, each with its question."""
     topics: list[Topic] = []
     placements: list[Placement] = []
     positions: list[tuple[str, float, float]] = []
     notes: list[str] = []
-    for question, clustering in found:
+    for question, clustering in by_question:
         moved: dict[str, str] = {OTHER: OTHER}
         for topic in clustering.topics:
             id = f"t{len(topics) + 1}"

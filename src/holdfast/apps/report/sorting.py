@@ -84,7 +84,8 @@ class SubtopicCollector:
 def sort(topics: Sequence[Topic], groups: Iterable[ClaimGroup], by: str) -> Sorted:
     """Topics, subtopics and groups ordered by people or by claims, question by question; the topic
     for the rest is last."""
-    asked = {question: at for at, question in enumerate(topic.question for topic in topics)}
+    questions = [topic.question for topic in topics]
+    order_of_question = {question: at for at, question in enumerate(questions)}
     by_subtopic: dict[str, list[ClaimGroup]] = {}
     for group in groups:
         by_subtopic.setdefault(group.subtopic, []).append(group)
@@ -94,7 +95,7 @@ def sort(topics: Sequence[Topic], groups: Iterable[ClaimGroup], by: str) -> Sort
     used.sort(
         key=lambda topic: (
             topic.id == OTHER,
-            asked[topic.question],
+            order_of_question[topic.question],
             *_weight(_of_topic(topic, by_subtopic), by),
             topic.id,
         )

@@ -92,3 +92,13 @@ def test_what_needs_its_surroundings_describes_nothing(text):
 )
 def test_a_statement_that_stands_alone(text):
     assert stands_alone(text)
+
+
+SCRAPS = """Tools to understand their mental health.|With, maybe it's another alpha there.
+Technology is a ch a challenge for anybody.|Capture, create a whole new, create a whole new thing.
+The concern is the kids, and it should be there are today or tomorrow."""
+
+
+@pytest.mark.parametrize("text", lines(SCRAPS))
+def test_speech_that_breaks_off_or_has_no_verb_is_no_sentence(text):
+    assert not is_sentence(text)

@@ -201,3 +201,35 @@ def test_a_narrow_phrase_does_not_name_what_is_about_the_topic_above():
     above = [c for c in ranked if c.phrase.key == "woman"]
     name, _ = compose_name(phrases, ranked, "en", {"Women"}, above)
     assert name == "Women in general"
+
+
+def test_what_few_of_many_people_say_names_nothing():
+    texts = [f"Number {at} has an opinion on roads." for at in range(40)]
+    texts[0] = texts[1] = "The crystal palace has roads."
+    phrases = collect_phrases(texts, ENGLISH)
+    people = [str(at) for at in range(len(texts))]
+    names = candidates(phrases, range(len(texts)), people, lambda phrase: 0.5)
+    assert not [name for name in names if "palace" in name.phrase.key]
+
+
+def test_a_topic_is_general_only_where_its_name_is_used():
+    texts = ["Buses are late.", "Buses are full.", "The mill is old.", "The mill is closed."]
+    phrases = collect_phrases(texts, ENGLISH)
+    people = [str(at) for at in range(len(texts))]
+    above = candidates(phrases, [0, 1], people, lambda phrase: 0.5)
+    assert compose_name(phrases, [], "en", set(), above, [0, 1])[0] == "Buses in general"
+    assert compose_name(phrases, [], "en", set(), above, [2, 3])[0] == ""
+
+
+def test_small_words_of_another_language_name_nothing():
+    texts = ["Las calles son para las personas y no para los coches", "Las plazas son de todos"]
+    texts += [f"The roads of district {at} are in a bad state." for at in range(40)]
+    assert "la" not in collect_phrases(texts, ENGLISH).by_key
+    assert "las" not in collect_phrases(texts, ENGLISH).by_key
+
+
+def test_a_lone_gerund_and_a_lone_word_for_a_side_name_nothing():
+    texts = ["Educating is hard.", "Educating costs money.", "Be liberal.", "The liberal view"]
+    keys = collect_phrases(texts, ENGLISH).by_key
+    assert keys.keys().isdisjoint({"educating", "liberal"})
+    assert "voting" in collect_phrases(["Voting is fun.", "Voting is free."], ENGLISH).by_key

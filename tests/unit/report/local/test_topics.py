@@ -1,5 +1,7 @@
 """Every comment finds its place, tiny and hostile inputs too, and given topics are kept."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.report.local.scene import analyse, comments
 
@@ -214,3 +216,24 @@ def test_chinese_comments_are_noted_as_weaker():
         "乘客責任險很重要",
     ] * 4
     assert any("not in English" in note for note in analyse(comments(*texts)).clustering.notes)
+
+
+def test_what_most_voters_reject_does_not_describe_a_topic():
+    """The rejected one is the most typical, and would be the description without votes."""
+    said = (
+        ("The library should be closed for good, the library is old.", 2, 98),
+        ("The library should open on Sundays for all families.", 95, 5),
+        ("The library needs more books for small children.", 90, 10),
+    )
+    town = [
+        replace(comment, agrees=said[at][1], disagrees=said[at][2])
+        for at, comment in enumerate(comments(*(text for text, _, _ in said)))
+    ]
+    (topic,) = analyse(town).clustering.topics
+    assert topic.description.startswith(("The library should open", "The library needs"))
+
+
+def test_what_is_about_no_shared_phrase_is_not_named_after_one_comment():
+    texts = [f"The {thing} should be painted again." for thing in ("tower", "gate", "hall")]
+    names = {topic.name for topic in analyse(comments(*texts)).clustering.topics}
+    assert names.isdisjoint({"Tower", "Gate", "Hall"})

@@ -223,6 +223,10 @@ async def _write_files(
     return ExitCode.OK
 
 
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def print_result(
     session: Session, result: ReportFiles, run: str, created: bool, folder: Path
 ) -> None:
@@ -230,9 +234,9 @@ def print_result(
         session.out.json(_output(result, run, created, folder))
         return
     session.out.line(
-        f"{result.comments:,} comments by {result.people:,} people: "
-        f"{result.topics} topic{'' if result.topics == 1 else 's'}, {result.claims:,} claims, "
-        f"{result.quotes:,} quotes; {result.coverage:.0%} of the comments are in a topic"
+        f"{_counted(result.comments, 'comment')} by {_counted(result.people, 'person', 'people')}: "
+        f"{_counted(result.topics, 'topic')}, {_counted(result.claims, 'claim')}, "
+        f"{_counted(result.quotes, 'quote')}; {result.coverage:.0%} of the comments are in a topic"
     )
     if result.calls:
         price = "price unknown" if result.cost is None else f"${result.cost:,.4f}"

@@ -17,6 +17,7 @@ import numpy as np
 
 from holdfast.apps.report.local.embeddings import Vectors, semantic_vectors, unit_length
 from holdfast.apps.report.local.polarity import opposed, polarity, without_cues
+from holdfast.apps.report.local.sentence_value import stands_alone
 from holdfast.apps.report.local.tokenizing import WORD, fold_case, is_unspaced, stop_words, units
 from holdfast.apps.report.model.claim import ProposedGroup, QuotedClaim
 from holdfast.apps.report.self_description import describes_author
@@ -33,6 +34,8 @@ _ABOUT_ONESELF = re.compile(
 """What people say of themselves differs by a word: "middle class" is not "wealthy"."""
 _CLOSE = 0.8
 _STOP = stop_words(("en", "de", "fr", "es"))
+_UNCLEAR = 0.5
+"""How much less typical a statement counts that can't be understood alone."""
 _BLOCK = 512
 _NEIGHBOURS = 60
 """So many of the most similar claims are looked at for each."""
@@ -73,7 +76,9 @@ def group(claims: Sequence[QuotedClaim]) -> list[ProposedGroup]:
     texts = [_text(same_claims[0].statement) for same_claims in members]
     vectors = semantic_vectors([text.statement for text in texts])
     stars = _stars(texts, _alike(texts, vectors), list(map(len, members)))
-    typical = np.round(vectors @ unit_length(vectors.sum(axis=0, keepdims=True))[0], 3)
+    alone = np.array([stands_alone(text.statement) for text in texts])
+    typical = vectors @ unit_length(vectors.sum(axis=0, keepdims=True))[0] - _UNCLEAR * ~alone
+    typical = np.round(typical, 3)
     sizes = [sum(len(members[at]) for at in star) for star in stars]
     order = sorted(
         range(len(stars)), key=lambda at: (-sizes[at], -typical[stars[at][0]], stars[at][0])

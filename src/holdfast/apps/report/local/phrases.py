@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from holdfast.apps.report.local.stop_words import HAN, word_set
-from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case
+from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case, language, stop_words
 from holdfast.apps.report.local.word_classes import (
     MOSTLY_VERBS,
     is_adjective,
+    is_gerund,
     is_noun_in_ing,
     is_verb,
     may_be_verb,
@@ -91,6 +92,8 @@ _VERBS_HAN = tuple(
     )
 )
 """Verbs that begin a clause, not a name, where words have no spaces."""
+_ODD, _ENDS_NOWHERE_HAN = 3, tuple("管叫搭繳缴讓让被把給给載载")
+"""A word of two characters and one of these verbs is cut out of a clause."""
 _LEADING_NOWHERE = word_set(
     """including regarding concerning pro anti non versus via per played playing watched watching
     voted loved liked wanted needed supported opposed"""
@@ -98,7 +101,7 @@ _LEADING_NOWHERE = word_set(
 _SIDE, _TIME = ("pro-", "anti-", "non-"), ("pre-", "post-")
 """How words begin that describe a side and name nothing, and that describe a time and name nothing
 alone."""
-_OF_PEOPLE = ("ican", "ian")
+_OF_PEOPLE = ("ican", "ian", "liberal", "conservative")
 _LONGEST = {"spaced": 6, "unspaced": 6}
 
 
@@ -142,7 +145,7 @@ class Phrases:
             for sentence in phrase.sentences:
                 self.by_sentence.setdefault(sentence, []).append(key)
         self._uses = uses
-        common, subject = max(8, 0.25 * sentences), max(6, 0.1 * sentences)
+        common, subject = max(8, 0.25 * sentences), max(6, 0.2 * sentences)
         self.fitness = {
             key: 0.0
             if len(p.sentences) > (subject if self._is_name(p) else common)
@@ -243,8 +246,9 @@ def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
     first = {fold_case(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
     for sentence, at in ((sentences[at], at) for at in sorted(first.values())):
         tokens = _tokens(sentence)
-        _note_uses(tokens, uses, stop)
-        for key, (parts, first_word, surface) in _spaced(tokens, stop).items():
+        own_stop = stop | stop_words((language(sentence),))
+        _note_uses(tokens, uses, own_stop)
+        for key, (parts, first_word, surface) in _spaced(tokens, own_stop).items():
             phrase = by_key.setdefault(key, Phrase(key, parts, unspaced=False))
             phrase.sentences.append(at)
             phrase.surfaces[surface] += 1
@@ -268,6 +272,8 @@ def _could_name(phrase: Phrase) -> bool:
     if words[0] in _LEADING_NOWHERE or words[0].startswith(_SIDE):
         return False
     if len(words) == 1 and (words[0].startswith(_TIME) or not _names_people(phrase)):
+        return False
+    if len(words) == 1 and is_gerund(words[0]):
         return False
     if len(words) > 1 and phrase.titled * 2 > phrase.inside > 0:
         return True
@@ -388,6 +394,7 @@ def _is_word(phrase: Phrase, company: int) -> bool:
         times > 1
         and phrase.key not in _VAGUE_HAN
         and not phrase.key.startswith(_VERBS_HAN)
+        and not (len(phrase.key) == _ODD and phrase.key.endswith(_ENDS_NOWHERE_HAN))
         and (company > 4 or company >= max(min(times, 3), 0.5 * times))
     )
 

@@ -93,7 +93,8 @@ _LEADS_NOWHERE = re.compile(
 _POINTS_OUT = re.compile(
     r"\b(?:this|these|those|they|them|'em|he|she|him|his|her|hers)\b"
     r"|\bdo it\b|\bthat's\b|\bthere was\b"
-    r"|\b(?:right|just) now\b|\b(?:recently|myself|ain't|gonna|gotta|wanna|y'all)\b"
+    r"|\b(?:right|just) now\b|\b(?:in|out|over|right|back) (?:here|there)\b"
+    r"|\b(?:recently|me|myself|ain't|gonna|gotta|wanna|y'all)\b"
     r"|\b(?:oh|uh|um|okay|well|see|ear),\s"
     r"|\bthat (?:type|kind|sort|way|one|stuff|thing|point|model)\b|\?",
     re.IGNORECASE,
@@ -106,9 +107,11 @@ _ABOUT_ONESELF = re.compile(
     re.IGNORECASE,
 )
 _BEGUN_ANEW = re.compile(
-    r",\s+(?:i|it|the|a|an|and|but|so|you|we|they|to|of|that|because|like|or|it's|that's)[,.?]"
-    r"|\b(?:i|the|a|an|to|of|and|my|our|your),\s|\b(\w{1,3})\s\1\w+"
-    r"|\b([\w']+)[,.]? \2\b(?<!that that)(?<!had had)"
+    r"\b(\w+(?: [\w']+){2,}),? \1\b|\bbe there (?:is|are)\b"
+    r"|,\s+(?:i|it|the|a|an|and|but|so|you|we|they|to|of|that|because|like|or|it's|that's)[,.?]"
+    r"|\b(?:i|the|a|an|to|of|and|my|our|your|with|for|at|from),\s"
+    r"|\b(a|the|my|to) \w{1,3} \2\b|\b(\w{1,3})\s\3\w+"
+    r"|\b([\w']+)[,.]? \4\b(?<!that that)(?<!had had)"
     r"|\b(?:i|we|they|you)(?:'[a-z]+)?,? (?:i|we|they|you)\b(?!')"
     r"|\b(?:so|and|but|because|the|a|to|of|my|i|is|was|for|with|if|get|got)[.?]\s*(?:$|[A-Z])",
     re.IGNORECASE,
@@ -177,12 +180,14 @@ def has_predicate(text: str) -> bool:
     that hangs on a noun. Other languages are not judged."""
     if language(text) not in ("en", UNKNOWN):
         return True
+    before = ""
     for at, word in enumerate(WORD.findall(text.replace("’", "'"))):
         if fold_case(word) in _RELATIVE:
             return False
         is_name = at and word[0].isupper() and not word.isupper()
-        if is_finite(fold_case(word)) and not is_name:
+        if is_finite(fold_case(word)) and not is_name and before != "to":
             return True
+        before = fold_case(word)
     return False
 
 
@@ -208,8 +213,8 @@ def stands_alone(statement: str) -> bool:
             pattern.search(bare)
             for pattern in (_LEADS_NOWHERE, _STUTTER, _TELLING, _POINTS_OUT, _BEGUN_ANEW)
         )
-        and has_predicate(bare)
         and _pieces_are_whole(bare)
+        and all(has_predicate(piece) for piece in _STOP.split(bare) if piece.strip())
     )
 
 

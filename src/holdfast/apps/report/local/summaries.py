@@ -29,18 +29,38 @@ _CONSIDERED = 400
 _LONGEST = 170
 _SUPPORT = 8.0
 """How much people count beside wording: who says it better does not stand before who is more."""
+_AGREED, _HELD = 8.0, 0.35
+"""How much voters count, and the share of them that is worth no more than one person's word."""
+_SAID, _NEVER = 0.8, -99.0
+"""How alike a claim is to one that is chosen for it to say the same, and what it adds then."""
+_FEW = 3
+"""Of fewer findings, those whose example is about something else are better than none."""
+_UNCLEAR = 2
+"""So many claims speak for a topic of which none is clear."""
+_CLAIMING = 1.3
+"""The least score of a claim of one person that speaks for a topic without using its name."""
+_ABOUT = 0.2
+"""How near a statement must be to a name in meaning to be about what it names."""
 _END = tuple(".!?…。！？؟")
 
 
 def summarise(topic: Topic, groups: Sequence[ClaimGroup], language: str) -> list[Sentence]:
     """A topic in a few of its claims, each from another subtopic as far as possible."""
-    names = {subtopic.id: subtopic.name for subtopic in topic.subtopics}
-    return [_of_subtopic(group, names, language) for group in leading_groups(groups, _SENTENCES)]
+    ours = tuple(message(language, key) for key in ("general remarks", "further remarks"))
+    names = {
+        subtopic.id: "" if subtopic.name.startswith(ours) else subtopic.name
+        for subtopic in topic.subtopics
+    }
+    return [
+        _of_subtopic(group, names, language) for group in leading_groups(groups, _SENTENCES, names)
+    ]
 
 
 def _of_subtopic(group: ClaimGroup, names: Mapping[str, str], language: str) -> Sentence:
+    """A claim, led by the name of its subtopic if it is about that."""
     name = names.get(group.subtopic, "") if len(names) > 1 else ""
-    lead = name + message(language, "colon") if name else ""
+    is_led = name and bool(_are_about([group.statement], [name])[0])
+    lead = name + message(language, "colon") if is_led else ""
     return Sentence(lead + _claim(group, language), (group.id,))
 
 
@@ -95,10 +115,19 @@ def _raised(
         topic.id: len({s for group in groups.get(topic.id, ()) for s in group.speakers})
         for topic in topics
     }
+    unnamed = message(language, "general remarks")
     spoken = [topic for topic in topics if people[topic.id] and topic.id != OTHER]
-    order = sorted(spoken, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
-    best = {topic.id: leading_groups(groups[topic.id], 3, topic.name) for topic in order}
-    findings = [_finding(topic, best[topic.id][0], people[topic.id], language) for topic in order]
+    named = [topic for topic in spoken if not topic.name.startswith(unnamed)] or spoken
+    order = sorted(named, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
+    best = {topic.id: _examples(topic, groups[topic.id]) for topic in order}
+    if sum(map(bool, best.values())) < _FEW:
+        for topic in order:
+            best[topic.id] = best[topic.id] or leading_groups(groups[topic.id], 1, {})
+    findings = [
+        _finding(topic, best[topic.id][0], people[topic.id], language)
+        for topic in order
+        if best[topic.id]
+    ]
     further = [
         Sentence(topic.name + message(language, "colon") + _claim(group, language), (group.id,))
         for rank in (1, 2)
@@ -106,6 +135,14 @@ def _raised(
         for group in best[topic.id][rank : rank + 1]
     ]
     return findings + further[: max(0, FEWEST - len(findings))]
+
+
+def _examples(topic: Topic, groups: Sequence[ClaimGroup]) -> list[ClaimGroup]:
+    """Up to three claims that stand for a topic: only such as are about what it is named for."""
+    names = {subtopic.id: topic.name for subtopic in topic.subtopics}
+    leading = leading_groups(groups, 3, names)
+    about = _are_about([group.statement for group in leading], [topic.name] * len(leading))
+    return [group for group, is_about in zip(leading, about, strict=True) if is_about]
 
 
 def _finding(topic: Topic, group: ClaimGroup, people: int, language: str) -> Sentence:
@@ -117,23 +154,24 @@ def _finding(topic: Topic, group: ClaimGroup, people: int, language: str) -> Sen
     )
 
 
-def leading_groups(groups: Sequence[ClaimGroup], count: int, name: str = "") -> list[ClaimGroup]:
+def leading_groups(
+    groups: Sequence[ClaimGroup], count: int, names: Mapping[str, str]
+) -> list[ClaimGroup]:
     """The groups that tell most about all of them: well supported, typical, worded as a claim,
-    about what they are named for, unlike one another."""
-    named = name.casefold().removesuffix("s")
-    considered = [
-        group for group in groups[:_CONSIDERED] if not is_filler(group.statement)
-    ] or list(groups[:_CONSIDERED])
+    about what their subtopic is named for (`names`), unlike one another."""
+    considered = _considered(groups, names)
     if not considered:
         return []
-    vectors = semantic_vectors([group.statement for group in considered])
+    statements = [group.statement for group in considered]
+    vectors = semantic_vectors(statements)
     middle = unit_length(vectors.sum(axis=0, keepdims=True))[0]
+    about = _are_about(statements, [names.get(group.subtopic, "") for group in considered])
     merit = [
         _standing(group)
         + float(vectors[at] @ middle)
         + 0.5 * claim_score(group.statement)
         + 0.6 * stands_alone(group.statement)
-        + 0.5 * bool(named and named in group.statement.casefold())
+        + about[at]
         - 0.6 * (len(group.statement) > _LONGEST)
         for at, group in enumerate(considered)
     ]
@@ -142,17 +180,64 @@ def leading_groups(groups: Sequence[ClaimGroup], count: int, name: str = "") -> 
         scores = [
             _marginal(at, merit, vectors, considered, chosen) for at in range(len(considered))
         ]
-        chosen.append(int(np.argmax(np.round(scores, 4))))
+        best = int(np.argmax(np.round(scores, 4)))
+        if scores[best] <= _NEVER:
+            break
+        chosen.append(best)
     return [considered[at] for at in chosen]
 
 
+def _considered(groups: Sequence[ClaimGroup], names: Mapping[str, str]) -> list[ClaimGroup]:
+    """The groups that can speak for others, if there are such: what is supported, what is
+    understood alone and is about the name or claims something; in the script of most."""
+    considered = list(groups[:_CONSIDERED])
+    unspaced = [is_unspaced(group.statement) for group in considered]
+    mostly = sum(unspaced) * 2 > len(unspaced)
+    considered = [
+        group for group, is_so in zip(considered, unspaced, strict=True) if is_so == mostly
+    ]
+    telling = [group for group in considered if not is_filler(group.statement)]
+    about = _are_about(
+        [group.statement for group in telling], [names.get(group.subtopic, "") for group in telling]
+    )
+    clear = [
+        group
+        for group, is_about in zip(telling, about, strict=True)
+        if len(group.speakers) > 1
+        or is_voted(group)
+        or (
+            stands_alone(group.statement)
+            and (is_about or claim_score(group.statement) >= _CLAIMING)
+        )
+    ]
+    return clear or telling[:_UNCLEAR] or considered[:_UNCLEAR]
+
+
+def _are_about(statements: Sequence[str], names: Sequence[str]) -> list[bool]:
+    """For each statement whether it is about what the name beside it says: it uses the name, or is
+    near to it in meaning."""
+    row_of = {name: row for row, name in enumerate(dict.fromkeys(names))}
+    said = semantic_vectors(statements)
+    meant = semantic_vectors(list(row_of))[[row_of[name] for name in names]]
+    near = np.round((said * meant).sum(axis=1), 3) >= _ABOUT
+    return [
+        bool(name) and (_uses(statement, name) or (bool(is_near) and not is_unspaced(name)))
+        for statement, name, is_near in zip(statements, names, near, strict=True)
+    ]
+
+
+def _uses(statement: str, name: str) -> bool:
+    return name.casefold().removesuffix("s") in statement.casefold()
+
+
 def _standing(group: ClaimGroup) -> float:
-    """How much support counts: votes where people voted, else the people who say it; less for a
-    slogan, which many happen to write alike."""
-    if group.votes and is_voted(group):
-        return 4 * at_least(group.votes.agrees, group.votes.cast)
+    """How much support counts: the people who say it, less for a slogan, which many happen to write
+    alike; and the voters who agree, where people voted."""
     slogan = len(group.statement) < 18 and claim_score(group.statement) < 1
-    return (0.5 if slogan else _SUPPORT) * log1p(len(group.speakers))
+    standing = (0.5 if slogan else _SUPPORT) * log1p(len(group.speakers))
+    if group.votes and is_voted(group):
+        standing += _AGREED * (at_least(group.votes.agrees, group.votes.cast) - _HELD)
+    return standing
 
 
 def _marginal(
@@ -165,9 +250,11 @@ def _marginal(
     """What one more group would add: less if it is like one that is chosen or from the same
     subtopic."""
     if at in chosen:
-        return -9.0
+        return _NEVER
     if not chosen:
         return merit[at]
     likeness = float((vectors[list(chosen)] @ vectors[at]).max())
+    if likeness >= _SAID:
+        return _NEVER
     repeated = sum(groups[other].subtopic == groups[at].subtopic for other in chosen)
     return merit[at] - 1.2 * max(0.0, likeness) - 0.8 * repeated

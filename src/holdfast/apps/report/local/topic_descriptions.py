@@ -32,13 +32,32 @@ _FITTING = 0.045
 """The least score of what can name a subtopic: a fainter name would mislead."""
 _NAMING = 0.08
 """The least score of what can name a whole topic."""
-_SOME = 0.05
-"""The least share of a topic's sentences that a phrase is in, to name it for want of a better."""
+_SOME = 0.1
+"""The least share of a topic's comments that a phrase is in, to name it for want of a better."""
 _SENTENCES_OF_SPEECH, _SURELY_CLAIMING = 10, 1.35
 """Who says more sentences than this was recorded; of what they say, only clear claims describe."""
 _SCRIPTS = {"zh": "中文 / Chinese", "ja": "日本語 / Japanese", "ko": "한국어 / Korean"}
+_PER_WORD, _RARELY, _OFTEN = 0.001, 0.025, 0.34
+"""The least share of comments that a phrase is in to name them: so much for each word of a typical
+one, within these bounds."""
+_TO_ALL = 0.5
+"""How near every phrase is to all sentences."""
+_ACCEPTED = 0.6
+"""The share of voters that must agree with a statement for it to describe a topic."""
 _HELD = 40
 """A topic has at least one subtopic for so many sentences, named well or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was said: the parts that claim something, the comment of each, and for each comment its
+    text, its speaker, and which share of the voters agrees, if people voted."""
+
+    parts: Sequence[str]
+    comment_of: Sequence[int]
+    comments: Sequence[str]
+    speakers: Sequence[str]
+    agreement: Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +87,17 @@ class _Below:
 class Describer:
     """Names and descriptions for the topics of a division."""
 
-    def __init__(
-        self, texts: Sequence[str], speakers: Sequence[str], vectors: Vectors, report: str
-    ) -> None:
-        self._texts = texts
-        self._speakers = speakers
+    def __init__(self, said: Said, vectors: Vectors, report: str) -> None:
+        self._said = said
+        self._texts = said.parts
         self._vectors = vectors
         self._report = report
         """The language of the report; names are in the language of the comments."""
-        self._spoken = len(texts) > _SENTENCES_OF_SPEECH * len(set(speakers))
+        self._spoken = len(said.parts) > _SENTENCES_OF_SPEECH * len(set(said.speakers))
         spoken = languages(self._texts)
         self._language = spoken[0] if spoken else UNKNOWN
-        self._phrases: Phrases = collect_phrases(self._texts, stop_words(tuple(spoken)))
-        self._phrases.leave_out_common_names(speakers)
+        self._phrases: Phrases = collect_phrases(said.comments, stop_words(tuple(spoken)))
+        self._phrases.leave_out_common_names(said.speakers)
         self._meanings = semantic_vectors(self._texts)
         self._middle = self._meanings.mean(axis=0, keepdims=True)
 
@@ -150,14 +167,37 @@ class Describer:
         )
         subtopics[small.rows] = others[int(np.argmax(np.round(middles[1:] @ middles[0], 4)))].number
 
-    def _candidates(self, rows: list[int], breadth: float = 0.7) -> list[Candidate]:
+    def _candidates(
+        self, rows: list[int], breadth: float = 0.7, least: float | None = None
+    ) -> list[Candidate]:
         """Phrases for some sentences, by use and by how near they are to what sets the sentences
         apart from all others."""
         nearness = self._nearness_to(rows)
-        return candidates(self._phrases, rows, self._speakers, nearness, breadth)
+        comments = self._comments(rows)
+        return candidates(
+            self._phrases,
+            comments,
+            self._said.speakers,
+            nearness,
+            breadth,
+            self._least(comments) if least is None else least,
+        )
+
+    def _least(self, comments: Sequence[int]) -> float:
+        """The share of comments that a phrase must be in to name them: two long ones share many
+        phrases by chance."""
+        words = float(np.mean([len(self._said.comments[comment].split()) for comment in comments]))
+        return float(np.clip(words * _PER_WORD, _RARELY, _OFTEN))
+
+    def _comments(self, rows: Sequence[int]) -> list[int]:
+        return sorted({self._said.comment_of[row] for row in rows})
 
     def _nearness_to(self, rows: list[int]) -> Callable[[str], float]:
-        """How near phrases are to what sets some sentences apart from all others."""
+        """How near phrases are to what sets some sentences apart from all others; no phrase is
+        nearer than another to all sentences."""
+        if len(rows) == len(self._texts):
+            return lambda phrase: _TO_ALL
+
         apart = unit_length((self._meanings[rows] - self._middle).sum(axis=0, keepdims=True))[0]
 
         @cache
@@ -173,22 +213,24 @@ class Describer:
         """The name of a topic; if its sentences share too little, what its largest part that can be
         named is about."""
         if not best or best[0].score < _NAMING:
-            best = self._shared_by_some(inside, best, below)
+            best = self._shared_by_some(inside, below)
         name, used = compose_name(self._phrases, best, self._language, taken)
-        return (name, [used] if used else []) if name else (self._unnamed(inside, taken), [])
+        return (
+            (name, [used] if used else [])
+            if name
+            else (self._unnamed(taken, "general remarks"), [])
+        )
 
-    def _shared_by_some(
-        self, inside: list[int], best: Sequence[Candidate], below: Sequence[_Below]
-    ) -> list[Candidate]:
+    def _shared_by_some(self, inside: list[int], below: Sequence[_Below]) -> list[Candidate]:
         """Candidates for a topic whose sentences share little: what some of them share and is near
         to all in meaning, then what its largest part is about."""
         nearness = self._nearness_to(inside)
-        shared = [c for c in best if len(c.inside) >= _SOME * len(inside)]
-        shared.sort(
+        shared = sorted(
+            self._candidates(inside, breadth=0.85, least=_SOME),
             key=lambda c: (
                 -round(c.score * nearness(self._phrases.written(c.phrase)) ** 2, 6),
                 c.phrase.key,
-            )
+            ),
         )
         large = [part for part in below if part.tells() and len(part.rows) * 2 > len(inside)]
         return [*shared, *(part.best[0] for part in large)]
@@ -213,12 +255,14 @@ class Describer:
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
         fitting = [c for c in subtopic.best if c.score >= _FITTING]
-        name, _ = compose_name(self._phrases, fitting, self._language, taken, above)
-        return name or self._unnamed(subtopic.rows, taken)
+        name, _ = compose_name(
+            self._phrases, fitting, self._language, taken, above, self._comments(subtopic.rows)
+        )
+        return name or self._unnamed(taken, "further remarks")
 
-    def _unnamed(self, rows: list[int], taken: set[str]) -> str:
+    def _unnamed(self, taken: set[str], kind: str) -> str:
         """What can't be named by a phrase that is shared: remarks of a general kind."""
-        name = message(self._report, "general remarks")
+        name = message(self._report, kind)
         numbered = (f"{name} ({number})" for number in count(2))
         free = next(candidate for candidate in chain([name], numbered) if candidate not in taken)
         taken.add(free)
@@ -229,11 +273,15 @@ class Describer:
         if none does, or if it is told already."""
         named = name.casefold().removesuffix("s")
         naming = [row for row in rows if named in self._texts[row].casefold()]
-        alone = [row for row in naming if self._describes(self._texts[row])]
+        alone = [row for row in naming if self._describes(row)]
         sentence = self._central(alone) if alone else ""
         return "" if sentence in told else sentence
 
-    def _describes(self, text: str) -> bool:
+    def _describes(self, row: int) -> bool:
+        """Whether a sentence can describe what others say, too: not what most reject."""
+        text, agreement = self._texts[row], self._said.agreement[self._said.comment_of[row]]
+        if agreement is not None and agreement < _ACCEPTED:
+            return False
         return stands_alone(as_statement(text)) and (
             not self._spoken or claim_score(text) >= _SURELY_CLAIMING
         )
@@ -246,6 +294,7 @@ class Describer:
             float(likeness[at])
             - max(0, len(self._texts[row]) - 120) / 600
             + 0.1 * min(2.0, claim_score(self._texts[row]))
+            + (self._said.agreement[self._said.comment_of[row]] or 0.0)
             for at, row in enumerate(rows)
         ]
         return shortened(as_statement(self._texts[rows[int(np.argmax(scores))]]), 160)

@@ -3,14 +3,18 @@ use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.apps.report.local.phrases import Phrase, Phrases
 
 _NEARLY = 0.5
+_UNLIKE, _LIKE = 0.18, 1.2
+"""What a phrase is worth that is not near in meaning, and how much more one is that is."""
 _MOST = 40
 """Candidates that are kept for each cluster."""
+_TWO, _TENTH, _ENOUGH = 2, 10, 6
+"""What two people say can name something, of many people a tenth, and six in any case."""
 _GENERAL = {
     "en": "{} in general",
     "fr": "{} en général",
@@ -46,21 +50,23 @@ def candidates(
     speakers: Sequence[str],
     nearness: Callable[[str], float],
     breadth: float = 0.7,
+    least: float = 0.0,
 ) -> list[Candidate]:
     """The best candidates for some sentences, best first. `speakers` says whose each sentence of
     all is; `nearness`, how near a phrase is in meaning to what sets the sentences apart.
 
-    The more `breadth`, the more it counts in how many of the sentences a phrase is.
+    The more `breadth`, the more it counts in how many of the sentences a phrase is; it has to be in
+    the `least` share of them.
     """
     inside: dict[str, list[int]] = {}
-    fewest = min(2, len({speakers[row] for row in rows}) // 2)
+    fewest = _fewest(len({speakers[row] for row in rows}))
     for row in rows:
         for key in phrases.by_sentence.get(row, ()):
             inside.setdefault(key, []).append(row)
     scored = []
     for key, rows_with_phrase in inside.items():
         phrase, fitness = phrases.by_key[key], phrases.fitness[key]
-        if fitness < 0.05 or len(rows_with_phrase) < max(2, len(rows) // 40):
+        if fitness < 0.05 or len(rows_with_phrase) < max(2, least * len(rows)):
             continue
         people = len({speakers[row] for row in rows_with_phrase})
         if people < fewest:  # what one person says names nothing that several speak about
@@ -73,9 +79,15 @@ def candidates(
         scored.append(Candidate(phrase, fitness, score, frozenset(rows_with_phrase)))
     best = sorted(scored, key=lambda c: (-c.score, c.phrase.key))[:_MOST]
     weighed = [
-        replace(c, score=c.score * (0.3 + nearness(phrases.written(c.phrase)))) for c in best
+        replace(c, score=c.score * (_UNLIKE + _LIKE * nearness(phrases.written(c.phrase))))
+        for c in best
     ]
     return sorted(weighed, key=lambda c: (-round(c.score, 6), c.phrase.key))
+
+
+def _fewest(people: int) -> int:
+    """How many of some people must use a phrase for it to name what they all speak about."""
+    return max(min(_TWO, people // 2), min(_ENOUGH, people // _TENTH))
 
 
 def keys(phrase: Phrase) -> frozenset[str]:
@@ -91,18 +103,20 @@ def compose_name(
     language: str,
     taken: set[str],
     above: Sequence[Candidate] = (),
+    comments: Collection[int] = (),
 ) -> tuple[str, Candidate | None]:
     """A name from the best candidates: one phrase, never two joined to hide a mixed group.
 
     Names that are `taken` are not given again, nor a part of a phrase that names the topic `above`;
-    what is about that topic and nothing else is called so. Empty if nothing is shared by enough
-    sentences."""
+    what is about that topic and nothing else is called so, if enough of its `comments` use that
+    name. Empty if nothing is shared by enough of them."""
     free = [
         c
         for c in ranked
         if _shown(phrases, c) not in taken and not any(_is_part(c, other) for other in above)
     ]
-    if above and (not free or free[0].score < _FAINT * ranked[0].score):
+    is_general = above and len(above[0].inside.intersection(comments)) * _TENTH >= len(comments)
+    if is_general and (not free or free[0].score < _FAINT * ranked[0].score):
         general = capitalised(_general(phrases, above[0], language))
         if general not in taken:
             taken.add(general)

@@ -21,10 +21,11 @@ from holdfast.apps.report.local.sentence_encoder import SentenceEncoder
 from holdfast.apps.report.local.sentence_value import claim_score, is_filler, is_sentence
 from holdfast.apps.report.local.sentences import spans
 from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
-from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, members
+from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, Said, members
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
+from holdfast.apps.report.voting import FEWEST as FEWEST_VOTES
 
 _SHORT, _ALL, _CHOSEN, _MORE = 2, 5, 3, 5
 """Up to two parts of a comment are kept as they are; up to five, those that are sentences; of more,
@@ -113,12 +114,17 @@ def find_topics(
     vectors = sentence_vectors([*parts, *given.texts, *wholes], encoder)
     sentences, rest = vectors[: len(owners)], vectors[len(owners) :]
     given_vectors, comment_vectors = rest[: len(given.texts)], rest[len(given.texts) :]
-    mixed = _with_comments(sentences, comment_vectors[np.searchsorted(speaking, owners)])
+    comment_of = np.searchsorted(speaking, owners)
+    mixed = _with_comments(sentences, comment_vectors[comment_of])
     division, assigned = _divided(mixed, given_vectors, owners, sentence_parts, given, brief)
-    speakers = [comments[part.comment].speaker for part in sentence_parts.kept]
-    described = Describer(
-        [part.text for part in sentence_parts.kept], speakers, mixed, brief.language
-    ).describe(division, given)
+    said = Said(
+        parts,
+        comment_of.tolist(),
+        wholes,
+        [comments[number].speaker for number in speaking],
+        [_agreement(comments[number]) for number in speaking],
+    )
+    described = Describer(said, mixed, brief.language).describe(division, given)
     names, places = _ordered(described, division, owners)
     return Clustering(
         topics=names,
@@ -126,6 +132,12 @@ def find_topics(
         map=_map(comments, mixed, owners, division.topics),
         notes=_notes(sentence_parts, assigned, brief),
     )
+
+
+def _agreement(comment: Comment) -> float | None:
+    """Which share of the voters agrees with a comment, if enough people voted on it."""
+    votes = [comment.agrees or 0, comment.disagrees or 0, comment.passes or 0]
+    return votes[0] / sum(votes) if sum(votes) >= FEWEST_VOTES else None
 
 
 def _whole(comment: Comment) -> Placement:

@@ -47,8 +47,8 @@ ADJECTIVES = word_set(
     acceptable accountable accurate actual afraid aggressive alone angry appropriate
     available aware awful bad basic beautiful better big bigger boring brave brilliant broken
     busy careful cheap clean clear cold common complete complex concerned concise confident
-    confused correct corrupt crazy critical crucial cruel current dangerous dead decent deep
-    democratic depressed desperate different difficult dirty disgusting divided due dumb early
+    confused correct corrupt crazy criminal critical crucial cruel current dangerous dead decent
+    deep democratic depressed desperate different difficult dirty disgusting divided due dumb early
     easy effective embarrassed empty entire equal essential evil exact excellent excited
     exciting expensive extreme fair false familiar famous fantastic fast federal few final
     financial fine first foreign formal former fortunate free frequent fresh friendly full
@@ -117,6 +117,14 @@ _NOUNS_IN_ING = word_set(
 
 def is_noun_in_ing(root: str) -> bool:
     return root in _NOUNS_IN_ING
+
+
+def is_gerund(root: str) -> bool:
+    """Whether a word is the form in -ing of a verb, and no noun of its own like "voting"."""
+    if not root.endswith("ing") or root in _NOUNS_IN_ING:
+        return False
+    stem = root[:-3]
+    return stem in _VERBS or f"{stem}e" in _VERBS or stem[:-1] in _VERBS
 
 
 def is_verb(root: str) -> bool:

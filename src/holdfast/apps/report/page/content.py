@@ -186,6 +186,11 @@ class PageContent:
             return list(self.comments.values())
         return [comment for comment in self.comments.values() if comment.id in self.quoted]
 
+    def is_in_summary(self, topic: ReportTopic) -> bool:
+        """Whether a topic's summary says what its description says: once is enough."""
+        described = topic.description.rstrip(" .。…")
+        return any(described in sentence.text for sentence in topic.summary)
+
     def representative_quote(self, topic: ReportTopic) -> Quote | None:
         """A short quote that speaks for a topic: from the claims that most people made, a sentence
         on its own."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.model.opinion import OpinionGroup, Opinions
 from holdfast.apps.report.model.stance import Stance, VoteTally
 from holdfast.apps.report.page.charts.dots import path
@@ -14,7 +15,7 @@ from holdfast.apps.report.page.content import PageContent
 
 SIDE = 1000
 """Of the landscape, in units of its drawing."""
-IN_HEADER = 110
+IN_HEADER = 160
 """Characters of a statement in the header."""
 LISTED = 5
 
@@ -41,9 +42,7 @@ class GroupedStatement:
 
     @property
     def short(self) -> str:
-        if len(self.text) <= IN_HEADER:
-            return self.text
-        return self.text[:IN_HEADER].rsplit(" ", 1)[0].rstrip(" ,.;:，。；") + " …"
+        return shortened(self.text, IN_HEADER)
 
 
 @dataclass(frozen=True, slots=True)

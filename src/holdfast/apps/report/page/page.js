@@ -1,13 +1,14 @@
-// What the report page can do beyond being read: links that open things, filters, sorting, keys, printing.
+// What the report page can do beyond being read: links that open things, filters, sorting, keys,
+// printing.
 // All text is in the document already; nothing is fetched, and nothing here is needed to read.
 
 const root = document.documentElement;
 const data = JSON.parse(document.getElementById("data").textContent);
-const one = (selector, within = document) => within.querySelector(selector);
+const first = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 const at = (id) => document.getElementById(id);
 
-// --- words ----------------------------------------------------------------------------------------------------
+// --- words ---------------------------------------------------------------------------------------
 
 const locale = data.language === "ar" ? "ar-u-nu-latn" : data.language;
 const numbers = new Intl.NumberFormat(locale);
@@ -46,11 +47,12 @@ function stored(name, value) {
   return null;
 }
 
-// --- the address: view, order and filters are in it, so that a link shows what its sender saw -----------------
+// --- the address: view, order and filters are in it, so that a link shows what its sender saw ----
 
 const query = () => new URLSearchParams(location.search);
 
-/** Write values into the address; empty ones go. `step` makes a place that the back button returns to. */
+/** Write values into the address; empty ones go. `step` makes a place that the back button returns
+ * to. */
 function address(values, step = true) {
   const now = query();
   for (const [name, value] of Object.entries(values)) {
@@ -73,7 +75,7 @@ function follow(read) {
 
 window.addEventListener("popstate", () => readers.forEach((read) => read(query())));
 
-// --- switches: view, unit, orders -----------------------------------------------------------------------------
+// --- switches: view, unit, orders ----------------------------------------------------------------
 
 const sorters = {
   sort: sortTopics,
@@ -89,7 +91,9 @@ function startSwitch(group) {
     sorters[name]?.(event.target.value);
   });
   follow((params) => {
-    const wanted = inputs.find((input) => input.value === params.get(name)) ?? inputs.find((i) => i.value === usual);
+    const wanted =
+      inputs.find((input) => input.value === params.get(name)) ??
+      inputs.find((input) => input.value === usual);
     const changed = !wanted.checked;
     wanted.checked = true;
     if (changed) sorters[name]?.(wanted.value);
@@ -97,7 +101,7 @@ function startSwitch(group) {
 }
 
 function sortTopics(order) {
-  const name = (topic) => one("h3", topic).textContent;
+  const name = (topic) => first("h3", topic).textContent;
   const compare =
     order === "name"
       ? (a, b) => name(a).localeCompare(name(b), locale)
@@ -107,7 +111,7 @@ function sortTopics(order) {
     list.append(...all(".topic", list).sort((a, b) => isOther(a) - isOther(b) || compare(a, b)));
 }
 
-// --- theme ----------------------------------------------------------------------------------------------------
+// --- theme ---------------------------------------------------------------------------------------
 
 const themes = ["auto", "light", "dark"];
 
@@ -124,18 +128,22 @@ function nextTheme() {
   toast(say(`theme_${theme}`));
 }
 
-// --- going somewhere: whatever hides the target is opened first -----------------------------------------------
+// --- going somewhere: whatever hides the target is opened first ----------------------------------
 
 function openAround(element) {
   const inside = element.matches("summary") ? element.parentElement.parentElement : element;
-  for (let box = inside.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+  for (let box = inside.closest("details"); box; box = box.parentElement.closest("details")) {
+    box.open = true;
+  }
 }
 
 function arrive(element, { focus = true } = {}) {
   openAround(element);
-  element.scrollIntoView({ block: element.matches("section, article, details") ? "start" : "center" });
+  const block = element.matches("section, article, details") ? "start" : "center";
+  element.scrollIntoView({ block });
   if (!focus) return;
-  if (!element.hasAttribute("tabindex") && !element.matches("a, button, input, summary")) element.tabIndex = -1;
+  const takesFocus = element.matches("a, button, input, summary");
+  if (!element.hasAttribute("tabindex") && !takesFocus) element.tabIndex = -1;
   element.focus({ preventScroll: true });
 }
 
@@ -156,42 +164,49 @@ document.addEventListener("click", (event) => {
   if (link && link.getAttribute("href") === location.hash && !link.matches(".ctx")) arriveAtHash();
 });
 
-// --- a quote in its comment -----------------------------------------------------------------------------------
+// --- a quote in its comment ----------------------------------------------------------------------
 
-/** The whole comment, the quoted words marked. Offsets count characters, not the units of JavaScript's strings. */
+/** The whole comment, the quoted words marked. Offsets count characters, not the units of
+ * JavaScript's strings. */
 function contextOf(link) {
   const comment = at(link.getAttribute("href").slice(1));
   if (!comment) return null;
   const [start, end] = link.dataset.at.split("-").map(Number);
-  const text = one(".text", comment);
+  const text = first(".text", comment);
   const letters = [...text.textContent];
   const piece = (from, to) => letters.slice(from, to).join("");
   const box = make("div", { className: "context", dir: "auto", lang: text.lang });
   box.append(piece(0, start), make("mark", {}, piece(start, end)), piece(end));
-  const notes = [...traitsOf(comment), ...all(".video", comment).map((video) => video.cloneNode(true))];
-  if (notes.length) box.append(make("small", {}, ...notes.flatMap((note, i) => (i ? [" · ", note] : [note]))));
+  const videos = all(".video", comment).map((video) => video.cloneNode(true));
+  const notes = [...traitsOf(comment), ...videos];
+  const parts = notes.flatMap((note, i) => (i ? [" · ", note] : [note]));
+  if (notes.length) box.append(make("small", {}, ...parts));
   return box;
 }
 
 function traitsOf(comment) {
   const codes = (comment.dataset.f ?? "").split(".");
-  return data.traits.flatMap((trait, i) => (codes[i] ? [`${trait.name}: ${trait.values[codes[i]]}`] : []));
+  const written = (trait, code) => `${trait.name}: ${trait.values[code]}`;
+  return data.traits.flatMap((trait, i) => (codes[i] ? [written(trait, codes[i])] : []));
 }
 
 function toggleContext(link) {
   const item = link.closest("li");
-  const shown = one(":scope > .context", item);
+  const shown = first(":scope > .context", item);
   if (shown) shown.remove();
   else item.append(contextOf(link));
-  const said = one(":scope > .said", item);
+  const said = first(":scope > .said", item);
   if (said) said.hidden = shown ? "until-found" : false;
   link.setAttribute("aria-expanded", String(!shown));
 }
 
-/** What a quote alone was taken to say is for those who look into it, and for the browser's own search. */
+/** What a quote alone was taken to say is for those who look into it, and for the browser's own
+ * search. */
 document.addEventListener("toggle", (event) => {
   if (!event.target.open) return;
-  for (const said of all("li:not(:has(.context)) > .said", event.target)) said.hidden = "until-found";
+  for (const said of all("li:not(:has(.context)) > .said", event.target)) {
+    said.hidden = "until-found";
+  }
 }, { capture: true });
 
 document.addEventListener("click", (event) => {
@@ -201,7 +216,7 @@ document.addEventListener("click", (event) => {
   toggleContext(link);
 });
 
-// --- citations: a look at the claim before going there --------------------------------------------------------
+// --- citations: a look at the claim before going there -------------------------------------------
 
 const preview = at("preview");
 const touch = matchMedia("(hover: none)");
@@ -210,12 +225,13 @@ let previewed = null;
 function lookAt(chip) {
   const claim = at(chip.getAttribute("href").slice(1));
   if (!claim) return;
-  const quote = one("blockquote", claim);
-  const people = one(".tally .side", claim).textContent;
+  const quote = first("blockquote", claim);
+  const people = first(".tally .side", claim).textContent;
+  const speaker = quote && first("bdi", quote.parentElement).textContent;
   preview.replaceChildren(
-    make("b", { dir: "auto" }, one(".statement", claim).textContent),
+    make("b", { dir: "auto" }, first(".statement", claim).textContent),
     quote ? make("q", { dir: "auto" }, quote.textContent) : "",
-    make("small", {}, [quote && one("bdi", quote.parentElement).textContent, people].filter(Boolean).join(" · ")),
+    make("small", {}, [speaker, people].filter(Boolean).join(" · ")),
   );
   preview.hidden = false;
   previewed = chip;
@@ -248,7 +264,8 @@ function hover(event) {
 
 function leave(event) {
   const inside = (node) => node && (previewed?.contains(node) || preview.contains(node));
-  if (previewed && !touch.matches && inside(event.target) && !inside(event.relatedTarget)) lookAway();
+  const leaves = inside(event.target) && !inside(event.relatedTarget);
+  if (previewed && !touch.matches && leaves) lookAway();
 }
 
 document.addEventListener("pointerover", hover);
@@ -264,10 +281,11 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   lookAt(chip);
   preview.classList.add("sheet");
-  preview.append(make("p", { className: "buttons" }, make("a", { href: chip.hash, className: "plain" }, say("open_claim"))));
+  const link = make("a", { href: chip.hash, className: "plain" }, say("open_claim"));
+  preview.append(make("p", { className: "buttons" }, link));
 });
 
-// --- open and close everything --------------------------------------------------------------------------------
+// --- open and close everything -------------------------------------------------------------------
 
 function toggleAll() {
   const boxes = all(".subtopic, .more");
@@ -275,7 +293,7 @@ function toggleAll() {
   for (const box of boxes) box.open = open;
 }
 
-// --- the map: which comment is this dot -----------------------------------------------------------------------
+// --- the map: which comment is this dot ----------------------------------------------------------
 
 const mapSpots = all(".map-dots path").flatMap((path, cloud) =>
   [...path.getAttribute("d").matchAll(/M([\d.]+) ([\d.]+)/g)].map(([, x, y], i) => ({
@@ -286,34 +304,34 @@ const mapSpots = all(".map-dots path").flatMap((path, cloud) =>
 );
 
 function nearestSpot(event) {
-  const box = one(".map").getBoundingClientRect();
+  const box = first(".map").getBoundingClientRect();
   const [x, y] = [event.clientX - box.left, event.clientY - box.top];
   const far = (spot) => (spot.x * box.width - x) ** 2 + (spot.y * box.height - y) ** 2;
   const best = mapSpots.reduce((a, b) => (far(b) < far(a) ? b : a), mapSpots[0]);
   return best && far(best) < 200 ? at(best.comment) : null;
 }
 
-one(".map")?.addEventListener("pointermove", (event) => {
+first(".map")?.addEventListener("pointermove", (event) => {
   const comment = nearestSpot(event);
   if (!comment) return lookAway();
   preview.replaceChildren(
-    make("q", { dir: "auto" }, one(".text", comment).textContent.slice(0, 280)),
-    make("small", {}, one("bdi", comment).textContent),
+    make("q", { dir: "auto" }, first(".text", comment).textContent.slice(0, 280)),
+    make("small", {}, first("bdi", comment).textContent),
   );
   preview.hidden = false;
   place({ getBoundingClientRect: () => new DOMRect(event.clientX, event.clientY, 0, 0) });
 });
-one(".map")?.addEventListener("pointerleave", lookAway);
-one(".map")?.addEventListener("click", (event) => {
+first(".map")?.addEventListener("pointerleave", lookAway);
+first(".map")?.addEventListener("click", (event) => {
   const comment = nearestSpot(event);
   if (comment) location.hash = comment.id;
 });
 
-// --- all quotes: search and filters ---------------------------------------------------------------------------
+// --- all quotes: search and filters --------------------------------------------------------------
 
 const PER_PAGE = 50;
-const form = one(".filters");
-const found = { list: [], page: 1 };
+const form = first(".filters");
+const listing = { list: [], page: 1 };
 
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLocaleLowerCase();
 
@@ -321,10 +339,10 @@ const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLocaleLo
 function quotes() {
   quotes.list ??= all(".quotes > li").map((item) => {
     const claim = item.closest(".claim");
-    const link = one(".ctx", item);
-    const statement = one(".statement", claim);
-    const text = (one("blockquote", item) ?? statement).firstChild.data.trim();
-    const speaker = one("bdi", item).textContent;
+    const link = first(".ctx", item);
+    const statement = first(".statement", claim);
+    const text = (first("blockquote", item) ?? statement).firstChild.data.trim();
+    const speaker = first("bdi", item).textContent;
     const comment = at(link.getAttribute("href").slice(1));
     return {
       id: item.id,
@@ -359,13 +377,16 @@ function matches(want) {
     words.every((word) => quote.searched.includes(word));
 }
 
-/** The text with the words that were searched for marked, whatever their accents: letter stands for letter. */
+/** The text with the words that were searched for marked, whatever their accents: letter stands for
+ * letter. */
 function lit(text, words) {
   const letters = [...text];
   const folded = letters.map((letter) => plain(letter)[0] ?? "\0").join("");
   const on = letters.map(() => false);
   for (const word of words)
-    for (let i = folded.indexOf(word); i >= 0; i = folded.indexOf(word, i + 1)) on.fill(true, i, i + word.length);
+    for (let i = folded.indexOf(word); i >= 0; i = folded.indexOf(word, i + 1)) {
+      on.fill(true, i, i + word.length);
+    }
   const pieces = [];
   letters.forEach((letter, i) => {
     if (i && on[i] === on[i - 1]) pieces.at(-1).text += letter;
@@ -385,48 +406,53 @@ function resultOf(quote, words) {
       { className: "from" },
       make("bdi", {}, ...lit(quote.speaker, words)),
       link(quote.subtopic.id, `${nameOf(quote.topic)} › ${nameOf(quote.subtopic)}`),
-      link(quote.claim.id, say("claim", { n: Number(one(".no", quote.claim).textContent) })),
+      link(quote.claim.id, say("claim", { n: Number(first(".no", quote.claim).textContent) })),
       link(quote.id, say("permalink")),
     ),
   );
 }
 
-const nameOf = (box) => one("h3, h4", box).firstChild.data.trim();
+const nameOf = (box) => first("h3, h4", box).firstChild.data.trim();
 
 function showResults() {
   const words = wordsOf(form.elements.q.value);
-  const pages = Math.max(1, Math.ceil(found.list.length / PER_PAGE));
-  found.page = Math.min(Math.max(found.page, 1), pages);
-  const part = found.list.slice((found.page - 1) * PER_PAGE, found.page * PER_PAGE);
+  const pages = Math.max(1, Math.ceil(listing.list.length / PER_PAGE));
+  listing.page = Math.min(Math.max(listing.page, 1), pages);
+  const part = listing.list.slice((listing.page - 1) * PER_PAGE, listing.page * PER_PAGE);
   at("results").replaceChildren(...part.map((quote) => resultOf(quote, words)));
-  const [n, total] = [found.list.length, quotes().length];
-  at("found").textContent = n === 0 ? say("none") : n === total ? say("found", { n }) : say("found_of", { n, all: total });
-  at("page").textContent = say("page", { n: found.page, all: pages });
-  one(".pager").hidden = pages < 2;
-  one('[data-do="previous"]').disabled = found.page === 1;
-  one('[data-do="next"]').disabled = found.page === pages;
-  one('[data-do="reset"]').hidden = !Object.keys(wanted()).length;
+  const [n, total] = [listing.list.length, quotes().length];
+  const some = n === total ? say("found", { n }) : say("found_of", { n, all: total });
+  at("found").textContent = n === 0 ? say("none") : some;
+  at("page").textContent = say("page", { n: listing.page, all: pages });
+  first(".pager").hidden = pages < 2;
+  first('[data-do="previous"]').disabled = listing.page === 1;
+  first('[data-do="next"]').disabled = listing.page === pages;
+  first('[data-do="reset"]').hidden = !Object.keys(wanted()).length;
 }
 
 function search({ step = false, page = 1 } = {}) {
   const want = wanted();
-  for (const option of form.elements.subtopic.options)
-    option.hidden = Boolean(want.topic && option.dataset.topic && option.dataset.topic !== want.topic);
-  found.list = quotes().filter(matches(want));
-  found.page = page;
+  for (const option of form.elements.subtopic.options) {
+    const { topic } = option.dataset;
+    option.hidden = Boolean(want.topic && topic && topic !== want.topic);
+  }
+  listing.list = quotes().filter(matches(want));
+  listing.page = page;
   showResults();
-  const blank = Object.fromEntries([...form.elements].filter((e) => e.name).map((e) => [e.name, ""]));
-  address({ ...blank, ...want, page: found.page > 1 ? String(found.page) : "" }, step);
+  const named = [...form.elements].filter((element) => element.name);
+  const blank = Object.fromEntries(named.map((element) => [element.name, ""]));
+  address({ ...blank, ...want, page: listing.page > 1 ? String(listing.page) : "" }, step);
 }
 
 function turn(by) {
-  found.page += by;
+  listing.page += by;
   showResults();
-  address({ page: found.page > 1 ? String(found.page) : "" });
+  address({ page: listing.page > 1 ? String(listing.page) : "" });
   at("quotes").scrollIntoView();
 }
 
-/** Cells that a spreadsheet would take for formulas get an apostrophe, as in the files beside this page. */
+/** Cells that a spreadsheet would take for formulas get an apostrophe, as in the files beside this
+ * page. */
 function cell(value) {
   const text = String(value);
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
@@ -435,12 +461,13 @@ function cell(value) {
 
 function saveCsv() {
   const head = ["quote_id", "claim_id", "row", "speaker", "text", "topic", "subtopic", "claim"];
-  const rows = found.list.map((quote) => [
+  const rows = listing.list.map((quote) => [
     quote.id, quote.claim.id, quote.row, quote.speaker, quote.text,
     nameOf(quote.topic), nameOf(quote.subtopic), quote.statement,
   ]);
   const text = [head, ...rows].map((row) => row.map(cell).join(",")).join("\r\n");
-  const link = make("a", { href: URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" })), download: "quotes-found.csv" });
+  const file = new Blob(["\ufeff", text], { type: "text/csv" });
+  const link = make("a", { href: URL.createObjectURL(file), download: "quotes-found.csv" });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
@@ -448,7 +475,8 @@ function saveCsv() {
 function startExplorer() {
   if (startExplorer.done) return;
   startExplorer.done = true;
-  const speakers = [...new Set(quotes().map((quote) => quote.speaker))].sort((a, b) => a.localeCompare(b, locale));
+  const speakers = [...new Set(quotes().map((quote) => quote.speaker))];
+  speakers.sort((a, b) => a.localeCompare(b, locale));
   at("speakers").append(...speakers.slice(0, 3000).map((value) => make("option", { value })));
   follow((params) => {
     for (const field of form.elements) if (field.name) field.value = params.get(field.name) ?? "";
@@ -467,9 +495,9 @@ if (form) {
   }, { rootMargin: "1200px" }).observe(form);
 }
 
-// --- the matrix -----------------------------------------------------------------------------------------------
+// --- the matrix ----------------------------------------------------------------------------------
 
-const matrix = one(".grid tbody");
+const matrix = first(".grid tbody");
 const asMade = matrix ? [...matrix.rows] : [];
 const weight = { agree: 0, unclear: 1, disagree: 2, "": 3 };
 
@@ -478,39 +506,45 @@ function sortMatrix(order) {
   const positions = (row) => all(".agree, .disagree", row).length;
   const column = Number(order);
   const rows = [...asMade];
-  if (column) rows.sort((a, b) => weight[a.cells[column].className] - weight[b.cells[column].className]);
+  const weigh = (row) => weight[row.cells[column].className];
+  const nameOf = (row) => row.cells[0].textContent;
+  if (column) rows.sort((a, b) => weigh(a) - weigh(b));
   else if (order === "positions") rows.sort((a, b) => positions(b) - positions(a));
-  else if (order === "name") rows.sort((a, b) => a.cells[0].textContent.localeCompare(b.cells[0].textContent, locale));
+  else if (order === "name") rows.sort((a, b) => nameOf(a).localeCompare(nameOf(b), locale));
   matrix.append(...rows);
-  for (const button of all("[data-column]")) button.setAttribute("aria-pressed", String(button.dataset.column === order));
+  for (const button of all("[data-column]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.column === order));
+  }
 }
 
-one(".grid")?.addEventListener("pointerover", (event) => {
+first(".grid")?.addEventListener("pointerover", (event) => {
   const { cellIndex } = event.target.closest("td, th") ?? {};
-  all(".grid thead th").forEach((head, i) => head.classList.toggle("lit", i === cellIndex && i > 0));
+  const isLit = (i) => i === cellIndex && i > 0;
+  all(".grid thead th").forEach((head, i) => head.classList.toggle("lit", isLit(i)));
 });
-one(".grid thead")?.addEventListener("click", (event) => {
+first(".grid thead")?.addEventListener("click", (event) => {
   const column = event.target.closest("[data-column]")?.dataset.column;
   if (column) sortMatrix(column);
 });
 
-// --- where the reader is --------------------------------------------------------------------------------------
+// --- where the reader is -------------------------------------------------------------------------
 
 const entries = new Map(all(".outline a").map((link) => [at(link.hash.slice(1)), link]));
 const inView = new Set();
 const spy = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) inView[isIntersecting ? "add" : "delete"](target);
-  const here = [...entries.keys()].filter((place) => inView.has(place)).at(-1);
-  for (const [place, link] of entries) {
-    if (place === here) link.setAttribute("aria-current", "true");
+  const here = [...entries.keys()].filter((section) => inView.has(section)).at(-1);
+  for (const [section, link] of entries) {
+    if (section === here) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }, { rootMargin: "-20% 0px -70% 0px" });
-for (const place of entries.keys()) if (place) spy.observe(place);
+for (const section of entries.keys()) if (section) spy.observe(section);
 
-// --- printing -------------------------------------------------------------------------------------------------
+// --- printing ------------------------------------------------------------------------------------
 
-/** Closed boxes print as they are; those that belong to the chosen depth are opened, and closed again after. */
+/** Closed boxes print as they are; those that belong to the chosen depth are opened, and closed
+ * again after. */
 function openForPrint() {
   const depth = root.dataset.print ?? "summary";
   const kinds = { summary: ".as-table", topics: ".subtopic, .as-table", everything: "details" };
@@ -524,11 +558,11 @@ window.addEventListener("afterprint", () => {
 });
 at("printing").addEventListener("close", (event) => {
   if (event.target.returnValue !== "print") return;
-  root.dataset.print = one("input:checked", event.target).value;
+  root.dataset.print = first("input:checked", event.target).value;
   setTimeout(() => window.print());
 });
 
-// --- tools and keys -------------------------------------------------------------------------------------------
+// --- tools and keys ------------------------------------------------------------------------------
 
 async function copyLink() {
   try {
@@ -557,36 +591,48 @@ const tools = {
   print: () => at("printing").showModal(),
   link: copyLink,
   help: () => at("help").showModal(),
-  reset: () => { form.reset(); for (const field of form.elements) if (field.name) field.value = ""; search({ step: true }); },
+  reset: () => {
+    form.reset();
+    for (const field of form.elements) if (field.name) field.value = "";
+    search({ step: true });
+  },
   csv: saveCsv,
   previous: () => turn(-1),
   next: () => turn(1),
 };
 
-document.addEventListener("click", (event) => tools[event.target.closest("[data-do]")?.dataset.do]?.());
+document.addEventListener("click", (event) => {
+  tools[event.target.closest("[data-do]")?.dataset.do]?.();
+});
 
 /** j and k walk through topics, open subtopics and their claims. */
 function walk(by) {
   const stops = all(".topic > h3, .subtopic > summary, .subtopic[open] .claim, .crux");
-  const here = stops.indexOf(one(".cursor"));
+  const here = stops.indexOf(first(".cursor"));
   const top = (stop) => stop.getBoundingClientRect().top;
-  const next = here >= 0 ? here + by : by > 0 ? stops.findIndex((s) => top(s) > 60) : stops.findLastIndex((s) => top(s) < 40);
+  const below = () => stops.findIndex((stop) => top(stop) > 60);
+  const above = () => stops.findLastIndex((stop) => top(stop) < 40);
+  const nearest = by > 0 ? below : above;
+  const next = here >= 0 ? here + by : nearest();
   const stop = stops[Math.min(Math.max(next, 0), stops.length - 1)];
   if (!stop) return;
-  one(".cursor")?.classList.remove("cursor");
+  first(".cursor")?.classList.remove("cursor");
   stop.classList.add("cursor");
   arrive(stop);
   stop.scrollIntoView({ block: "center" });
 }
 
 function openHere() {
-  const here = one(".cursor") ?? document.activeElement;
-  const box = here?.closest(".claim, .crux") ? one("details", here.closest(".claim, .crux")) : here?.closest("details");
-  const target = box ?? one(".subtopic", here?.closest(".topic") ?? root);
+  const here = first(".cursor") ?? document.activeElement;
+  const statement = here?.closest(".claim, .crux");
+  const box = statement ? first("details", statement) : here?.closest("details");
+  const target = box ?? first(".subtopic", here?.closest(".topic") ?? root);
   if (target) target.open = !target.open;
 }
 
-const keys = { "/": goSearch, j: () => walk(1), k: () => walk(-1), o: openHere, e: toggleAll, "?": tools.help };
+const keys = {
+  "/": goSearch, j: () => walk(1), k: () => walk(-1), o: openHere, e: toggleAll, "?": tools.help,
+};
 const single = at("single-keys");
 single.checked = stored("holdfast-keys") !== "off";
 single.addEventListener("change", () => stored("holdfast-keys", single.checked ? "on" : "off"));
@@ -594,7 +640,8 @@ single.addEventListener("change", () => stored("holdfast-keys", single.checked ?
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") lookAway();
   const typing = event.target.matches("input:not([type=radio], [type=checkbox]), select, textarea");
-  if (!single.checked || typing || one("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const held = event.ctrlKey || event.metaKey || event.altKey;
+  if (!single.checked || typing || held || first("dialog[open]")) return;
   const act = keys[event.key];
   if (!act) return;
   event.preventDefault();

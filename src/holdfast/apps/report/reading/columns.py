@@ -206,27 +206,27 @@ def find_columns(
     """What each column is for. Raises InvalidInput with the columns there are when none holds
     comments. Without one, columns that are called like a question are `questions`."""
     roles = _roles(names, overrides, filename)
-    asked = _questions(names, roles, filename, questions)
-    if asked:
-        roles["comment"] = asked[0][0]
+    answers = _questions(names, roles, filename, questions)
+    if answers:
+        roles["comment"] = answers[0][0]
     if "comment" not in roles:
         raise InvalidInput(
             f"{filename} has no column of comments that could be recognised. Columns found: "
             f"{listed(names)}. "
             "Say which one it is: --column comment=NAME."
         )
-    used = {*roles.values(), *(index for index, _ in asked)}
+    used = {*roles.values(), *(index for index, _ in answers)}
     others = [(index, name) for index, name in enumerate(names) if index not in used]
     return Columns(
         names={role: names[index] for role, index in roles.items()}
-        | ({"comment": " | ".join(name for _, name in asked)} if asked else {}),
+        | ({"comment": " | ".join(name for _, name in answers)} if answers else {}),
         facets=tuple(others[:MOST_FACETS]),
         surplus=tuple(name for _, name in others[MOST_FACETS:]),
         width=len(names),
         separator=separator,
         comment=roles["comment"],
         **{role: roles.get(role) for role in ALIASES if role != "comment"},
-        questions=tuple(asked) if len(asked) > 1 else (),
+        questions=tuple(answers) if len(answers) > 1 else (),
         question=0,
     )
 
@@ -236,8 +236,8 @@ def _questions(
 ) -> list[tuple[int, str]]:
     """The columns that each answer a question: those that were said, else those called so."""
     if wanted:
-        found = [_overridden("comment", name, names, filename) for name in wanted]
-        return [(index, names[index]) for index in dict.fromkeys(found)]
+        indexes = [_overridden("comment", name, names, filename) for name in wanted]
+        return [(index, names[index]) for index in dict.fromkeys(indexes)]
     if "comment" in roles:
         return []
     return [(index, name) for index, name in enumerate(names) if is_question(name)]
