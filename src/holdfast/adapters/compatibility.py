@@ -2,7 +2,7 @@
 
 A store notes its format when it is made, and with every migration the oldest schema whose programs
 can still use it. So a program of the version before restarts beside newer ones, and one that is too
-old is refused. Stores of pre-releases have another format, or none: they are not upgraded."""
+old is refused. Stores of pre-releases have a lower format, or none: they are not upgraded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final
 
 from holdfast.errors import ConfigurationError
 
-FORMAT: Final = 1
-"""Of stores that this program makes and uses. Those of pre-releases have 0, or none."""
+FORMAT: Final = 2
+"""Of stores that this program makes and uses. Those of pre-releases have a lower one, or none."""
 
 FORMAT_NAME: Final = "format"
 OLDEST_NAME: Final = "oldest_usable_schema"

@@ -12,7 +12,6 @@ from holdfast.cli.exits import ExitCode, RunEnded
 from holdfast.cli.inputs import NOTHING, read_input, read_labels
 from holdfast.cli.session import Session, actor, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
-from holdfast.engine.submitter import submitting
 from holdfast.errors import Conflict, InvalidInput, StillRunning
 from holdfast.model.run import ErrorInfo, Run, RunState
 
@@ -137,6 +136,8 @@ def _set_up_log(session: Session) -> None:
 async def _submit(
     session: Session, holdfast: Holdfast, pipeline: Pipeline[Any], request: RunRequest
 ) -> RunHandle:
+    from holdfast.engine.submitter import submitting
+
     with submitting(actor()):
         handle = await holdfast.submit(
             pipeline,
