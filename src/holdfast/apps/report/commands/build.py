@@ -214,10 +214,7 @@ async def _write_files(
     from holdfast.apps.report.service import write_files
 
     if run.state != RunState.SUCCEEDED:
-        raise RunEnded(
-            f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries again "
-            "from there"
-        )
+        raise RunEnded.repeatable(run)
     write_files(await reports.files(handle), folder)
     print_result(session, await reports.result(handle), handle.id, handle.created, folder)
     return ExitCode.OK
