@@ -193,6 +193,15 @@ def test_a_file_without_comments_is_refused_before_a_run_is_made(tmp_path: Path)
     assert holdfast("runs", "list", "--json", cwd=tmp_path).stdout.count('"id"') == 0
 
 
+def test_votes_of_another_conversation_are_no_reason_to_repeat_the_command(tmp_path: Path) -> None:
+    (tmp_path / "comments.csv").write_text("comment-id,comment-body\n1,More trees.\n2,No cars.\n")
+    (tmp_path / "votes.csv").write_text("participant,7,8,9\n0,1,-1,1\n1,1,1,-1\n")
+    ended = holdfast("report", "build", "comments.csv", "--votes", "votes.csv", cwd=tmp_path)
+    assert ended.returncode == 5
+    assert "votes.csv does not fit the comments" in ended.stderr
+    assert "the same command" not in ended.stderr
+
+
 # --- with a model ---------------------------------------------------------------------------------
 
 

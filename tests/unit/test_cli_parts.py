@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from holdfast import errors
-from holdfast.cli.exits import ExitCode, code_for
+from holdfast.cli.exits import ExitCode, RunEnded, code_for
 from holdfast.cli.inputs import NOTHING, read_input
 from holdfast.cli.main import all_commands, load_command, root
 from holdfast.cli.render import timeline
 from holdfast.cli.render.runs import run_table
 from holdfast.errors import InvalidInput
-from holdfast.model.run import StepStatus
+from holdfast.model.run import ErrorInfo, StepStatus
 from holdfast.services.steps import StepView
 from holdfast.services.views import RunSummary
 
@@ -161,6 +161,23 @@ def test_each_kind_of_error_has_its_exit_code(error, code):
 
 def test_exit_codes_are_the_documented_ones():
     assert {code.value for code in ExitCode} == {0, 1, 2, 3, 4, 5, 6, 7, 8, 130, 143}
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (InvalidInput("no such column"), False),
+        (errors.ConfigurationError("no key is set"), True),
+        (errors.Permanent("refused"), True),
+        (errors.StepTimeout("too slow"), True),
+        (ValueError("a bug"), True),
+    ],
+)
+def test_the_same_command_is_suggested_unless_only_other_input_can_help(error, again):
+    info = ErrorInfo(type(error).__name__, str(error))
+    said = str(RunEnded.repeatable(summary_of(error=info)))
+    assert f"failed: {info}" in said
+    assert ("the same command tries again from there" in said) == again
 
 
 # --- help -----------------------------------------------------------------------------------------

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from holdfast import errors
+
+if TYPE_CHECKING:
+    from holdfast.model.run import Run
+    from holdfast.services.views import RunSummary
 
 
 class ExitCode(IntEnum):
@@ -44,6 +49,15 @@ class Paused(errors.StillRunning):
 
 class RunEnded(errors.HoldfastError):
     """The run ended as failed or cancelled."""
+
+    @classmethod
+    def repeatable(cls, run: Run | RunSummary) -> RunEnded:
+        """Of a command that resumes its run when it is given again. That is not suggested where
+        nothing but other input can help: the error would be the same."""
+        ending = f"run {run.id} {run.state}: {run.error or run.reason}"
+        if run.error and run.error.name == errors.InvalidInput.__name__:
+            return cls(ending)
+        return cls(f"{ending}; the same command tries again from there")
 
 
 class Unexpected(errors.HoldfastError):

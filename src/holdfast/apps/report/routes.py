@@ -86,16 +86,16 @@ async def create_report(request: Request, access: Submitter) -> Response:
     `votes` may be a second file, and `request` is JSON with all else that a report can be told.
     JSON is `{userConfig, data: ["csv", rows]}`."""
     fields = await _fields(request, access)
-    asked = codec_for(ReportRequest).validate(fields)
+    report_request = codec_for(ReportRequest).validate(fields)
     await access.service.pipelines.show(report.name)  # or nobody here knows of reports
     reports = Reports(access.holdfast)
-    handle = await reports.build(asked, tenant=access.tenant, actor=access.caller.actor)
-    place = f"{request.scope.get('root_path', '')}/report/{quote(handle.id, safe='')}"
-    filename = asked.file.filename if asked.file else f"{handle.id}.json"
+    handle = await reports.build(report_request, tenant=access.tenant, actor=access.caller.actor)
+    path = f"{request.scope.get('root_path', '')}/report/{quote(handle.id, safe='')}"
+    filename = report_request.file.filename if report_request.file else f"{handle.id}.json"
     return answer(
-        Created("Request received.", filename, f"{place}/report.json", place),
+        Created("Request received.", filename, f"{path}/report.json", path),
         status=202,
-        headers={"Location": place, **({} if handle.created else {"Holdfast-Existing": "true"})},
+        headers={"Location": path, **({} if handle.created else {"Holdfast-Existing": "true"})},
     )
 
 

@@ -253,10 +253,7 @@ class Stages:
         if run.state not in OVER:
             return None
         if run.state is not RunState.SUCCEEDED:
-            raise RunEnded(
-                f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries "
-                "again from there"
-            )
+            raise RunEnded.repeatable(run)
         return msgspec.json.decode(await self._app.runtime.payloads.result_of(run))
 
     async def _files(self, keys: dict[str, str]) -> dict[str, bytes]:

@@ -1,5 +1,4 @@
-"""Small reports in other scripts: Chinese, for which the page has no dictionary, and Arabic,
-written from the right."""
+"""Small reports in other scripts: Chinese, and Arabic, written from the right."""
 
 from __future__ import annotations
 

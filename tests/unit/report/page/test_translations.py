@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.apps.report import page
+from holdfast.apps.report import local, page
 from holdfast.apps.report.page.translations import LANGUAGES, Translations
 
 HOME = Path(str(files(page)))
+MESSAGES = Path(str(files(local))) / "messages.json"
 every_language = pytest.mark.parametrize("code", LANGUAGES)
 NARROW, WIDE = "\u202f", "\u00a0"
 
@@ -68,6 +69,7 @@ def test_no_word_is_left_unused() -> None:
         ("de", "1.234", "1.234.567", f"12{WIDE}%"),
         ("es", "1234", "1.234.567", f"12{WIDE}%"),
         ("ja", "1,234", "1,234,567", "12%"),
+        ("zh", "1,234", "1,234,567", "12%"),
         ("ar", "1,234", "1,234,567", "12%"),
     ],
 )
@@ -90,6 +92,7 @@ def test_numbers_are_written_as_people_write_them(
         ("de", "3. Mai 2026, 14:05 UTC"),
         ("es", "3 de mayo de 2026, 14:05 UTC"),
         ("ja", "2026年5月3日 14:05 UTC"),
+        ("zh", "2026年5月3日 14:05 UTC"),
         ("ar", "3 مايو 2026، 14:05 UTC"),
     ],
 )
@@ -107,6 +110,7 @@ def test_what_is_no_date_is_shown_as_it_is() -> None:
         ("en", {0: "0 people", 1: "1 person", 2: "2 people"}),
         ("fr", {0: "0 personne", 1: "1 personne", 2: "2 personnes"}),
         ("ja", {1: "1人", 2: "2人"}),
+        ("zh", {1: "1人", 2: "2人"}),
         (
             "ar",
             {
@@ -126,8 +130,16 @@ def test_plurals_follow_the_language(code: str, counted: dict[int, str]) -> None
 
 
 def test_an_unknown_language_is_served_in_english() -> None:
-    assert Translations("zh-TW").code == "en"
+    assert Translations("ko-KR").code == "en"
     assert Translations("").code == "en"
+
+
+def test_a_language_is_served_whatever_its_region() -> None:
+    assert Translations("zh-TW").code == Translations("zh").code == "zh"
+
+
+def test_page_and_findings_know_the_same_languages() -> None:
+    assert json.loads(MESSAGES.read_text("utf-8")).keys() == set(LANGUAGES)
 
 
 def test_what_a_dictionary_lacks_is_said_in_english_with_english_plurals(

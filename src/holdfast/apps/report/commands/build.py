@@ -214,17 +214,14 @@ async def _write_files(
     from holdfast.apps.report.service import write_files
 
     if run.state != RunState.SUCCEEDED:
-        raise RunEnded(
-            f"run {run.id} {run.state}: {run.error or run.reason}; the same command tries again "
-            "from there"
-        )
+        raise RunEnded.repeatable(run)
     write_files(await reports.files(handle), folder)
     print_result(session, await reports.result(handle), handle.id, handle.created, folder)
     return ExitCode.OK
 
 
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def _counted(count: int, singular: str, plural: str = "") -> str:
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def print_result(

@@ -37,10 +37,7 @@ async def build_remotely(
         run, created = await _start(client, session, file, options)
         ended = (await watch_remotely(session, client, run)).run
         if ended.state != RunState.SUCCEEDED:
-            raise RunEnded(
-                f"run {run} {ended.state}: {ended.error or ended.reason}; the same command tries "
-                "again from there"
-            )
+            raise RunEnded.repeatable(ended)
         result = msgspec.json.decode(await client.runs.result(run), type=ReportFiles)
         files = {name: await client.download(f"/report/{run}/{name}") for name in result.files}
     write_files(files, folder)

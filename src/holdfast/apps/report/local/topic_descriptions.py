@@ -241,16 +241,16 @@ class Describer:
         topic: str,
         used: Sequence[Candidate],
         given: GivenTopics,
-        told: set[str],
+        descriptions: set[str],
     ) -> Iterator[tuple[int, str, str]]:
-        """Number, name and description of each. `told` are descriptions that are used already."""
+        """Number, name and description of each. `descriptions` are used already."""
         taken = {topic, *given.names.values()}
         for subtopic in below:
             name = given.names.get(subtopic.number) or (
                 topic if len(below) == 1 else self._below(subtopic, taken, used)
             )
-            about = self._sentence(subtopic.rows, name, told)
-            told.add(about)
+            about = self._sentence(subtopic.rows, name, descriptions)
+            descriptions.add(about)
             yield subtopic.number, name, about
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
@@ -268,14 +268,14 @@ class Describer:
         taken.add(free)
         return free
 
-    def _sentence(self, rows: list[int], name: str, told: Container[str] = ()) -> str:
+    def _sentence(self, rows: list[int], name: str, used: Container[str] = ()) -> str:
         """The most central sentence that stands alone and uses the name, as a description; nothing
-        if none does, or if it is told already."""
+        if none does, or if it is used already."""
         named = name.casefold().removesuffix("s")
         naming = [row for row in rows if named in self._texts[row].casefold()]
         alone = [row for row in naming if self._describes(row)]
         sentence = self._central(alone) if alone else ""
-        return "" if sentence in told else sentence
+        return "" if sentence in used else sentence
 
     def _describes(self, row: int) -> bool:
         """Whether a sentence can describe what others say, too: not what most reject."""

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-LANGUAGES = ("en", "fr", "de", "es", "ja", "ar")
+LANGUAGES = ("en", "fr", "de", "es", "ja", "zh", "ar")
 NO_BREAK = "\u00a0"
 
 
@@ -25,6 +25,7 @@ _ONE: Callable[[float], str] = lambda n: "one" if n == 1 else "other"  # noqa: E
 _PLURALS: dict[str, Callable[[float], str]] = {
     "fr": lambda n: "one" if n < 2 else "other",
     "ja": lambda n: "other",
+    "zh": lambda n: "other",
     "ar": _arabic,
 }
 
