@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -14,6 +15,14 @@ from tests.integration.api.live import LiveApi
 from holdfast import Client, Holdfast
 from holdfast.api import create_app
 from holdfast.errors import ConfigurationError, NotFound
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Ask until it is so: what another process sends can't be waited for otherwise."""
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert condition()
 
 
 @pytest.fixture
@@ -57,17 +66,14 @@ def test_an_endpoint_is_added_tested_told_replayed_and_forgotten(
         assert received.pop()["type"] == "dev.holdfast.webhook.test.v1"
 
         run = api.submit("Ada")
-        deadline = time.monotonic() + 20
-        while not received and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: received)
         completed = received[0]
         assert completed["subject"] == run
         event = completed["id"]
-        assert event in {it.event for it in client.webhooks.deliveries(hook.id, state="delivered")}
+        delivered = partial(client.webhooks.deliveries, hook.id, state="delivered")
+        until(lambda: event in {delivery.event for delivery in delivered()})
         assert client.webhooks.replay(hook.id, event).state == "waiting"
-        while [it["id"] for it in received].count(event) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert [it for it in received if it["id"] == event] == [completed] * 2
+        until(lambda: received.count(completed) == 2)
 
         client.webhooks.remove(hook.id)
         assert client.webhooks.list() == []
@@ -83,9 +89,7 @@ def test_what_happens_right_after_it_was_added_is_told(receiver: tuple[str, list
         client.webhooks.add(url, events=["run.completed"])
         run = api.submit("after")
         api.ended(run)
-        deadline = time.monotonic() + 20
-        while not received and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: received)
         assert [event["subject"] for event in received] == [run]
 
 
