@@ -16,6 +16,8 @@ Scope = dict[str, Any]
 
 LINGER = 1.0
 """Seconds for which a caller may go on sending what was refused."""
+LINGER_BYTES = 32 * 1024 * 1024
+"""How much of it is thrown away at most."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 
@@ -97,8 +99,16 @@ def _closing(receive: Any, send: Any) -> Any:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER):
-                while (rest := await receive())["type"] == "http.request" and rest["more_body"]:
-                    pass
+                await _discard(receive)
         await send({"type": "http.response.body", "body": b""})
 
     return send_and_close
+
+
+async def _discard(receive: Any) -> None:
+    discarded = 0
+    while discarded < LINGER_BYTES:
+        rest = await receive()
+        if rest["type"] != "http.request" or not rest["more_body"]:
+            return
+        discarded += len(rest["body"])
