@@ -84,7 +84,7 @@ def put_letter(letter: DeadLetter) -> Iterator[Plain]:
     """All of it but its body."""
     yield "HSET", f"letter:{letter.id}", "m", codec.packed_letter(letter)
     for index in _letter_indexes(letter.tenant, "all", *["open"] * (letter.closed is None)):
-        yield "ZADD", index, repr(letter.created), letter.id
+        yield "ZADD", index, codec.score(letter.created), letter.id
 
 
 def _letter_indexes(tenant: str, *kinds: str) -> list[str]:

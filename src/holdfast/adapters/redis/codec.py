@@ -3,6 +3,7 @@ are packed one after another, so an array without its first byte."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from struct import Struct as Layout
 from typing import Any
@@ -66,6 +67,11 @@ class Times(Now, frozen=True):
     def to_later(self, moment: float) -> float:
         """The other way round."""
         return moment - self.mono + self.later
+
+
+def score(moment: float) -> int:
+    """What a moment is ordered by: microseconds."""
+    return math.floor(moment * 1_000_000)
 
 
 def unpack(count: int, packed: bytes) -> list[Any]:

@@ -7,7 +7,7 @@ import time
 from contextlib import aclosing, closing
 
 from holdfast.adapters.compatibility import FORMAT_NAME, OLDEST_NAME
-from holdfast.adapters.redis import server
+from holdfast.adapters.redis import codec, server
 from holdfast.adapters.redis.address import Address, parse
 from holdfast.adapters.redis.bus import RedisBus
 from holdfast.adapters.redis.link import find_master, meta_key
@@ -268,7 +268,7 @@ async def _leases(wire: Wire, address: Address) -> Finding:
     seconds, microseconds = await ask(wire, "TIME")
     long_ago = mono + int(seconds) + int(microseconds) / 1e6 - wall - 60
     leases = f"{address.prefix}holdfast:leases"
-    ended = await ask(wire, "ZCOUNT", leases, "-inf", f"({long_ago!r}")
+    ended = await ask(wire, "ZCOUNT", leases, "-inf", f"({codec.score(long_ago)}")
     return abandoned(ended)
 
 

@@ -160,7 +160,7 @@ async def count(ask: Ask, where: RunFilter) -> dict[str, int]:
 
 async def ended_leases(ask: Ask, limit: int, mono: float) -> list[str]:
     """Running runs whose lease has ended, the first that ended first."""
-    [ids] = await ask([("ZRANGEBYSCORE", "leases", "-inf", repr(mono), "LIMIT", 0, limit)])
+    [ids] = await ask([("ZRANGEBYSCORE", "leases", "-inf", codec.score(mono), "LIMIT", 0, limit)])
     runs = await load(ask, [id.decode() for id in ids], SMALL)
     return [run.id for run in sorted(runs, key=lambda run: (run.lease_until or 0.0, run.seq))]
 
@@ -171,7 +171,7 @@ async def expired(ask: Ask, prune: Prune, now: float) -> list[str]:
     limits = {"failed": prune.keep_failed, "finished": prune.keep}
     answers = await ask(
         [
-            ("ZRANGEBYSCORE", key, "-inf", repr(now - keep), "LIMIT", 0, 2 * prune.limit)
+            ("ZRANGEBYSCORE", key, "-inf", codec.score(now - keep), "LIMIT", 0, 2 * prune.limit)
             for key, keep in limits.items()
         ]
     )

@@ -95,7 +95,7 @@ class RedisMover(RedisStore):
         )
 
     async def _leases(self) -> list[Holder]:
-        lasting = (f"({(await self._times()).mono!r}", "+inf")
+        lasting = (f"({codec.score((await self._times()).mono)}", "+inf")
         [ids] = await self._ask([("ZRANGEBYSCORE", "leases", *lasting)])
         running = sorted(await self._whole(id.decode() for id in ids), key=lambda run: run.seq)
         return [Holder(f"run {run.id}", run.worker or "") for run in running]

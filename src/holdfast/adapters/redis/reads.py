@@ -147,7 +147,7 @@ class Reads(ABC):
         return await self._locks(await self._times())
 
     async def _locks(self, times: Times) -> list[LockInfo]:
-        [names] = await self._ask([("ZRANGEBYSCORE", "locks:held", f"({times.mono!r}", "+inf")])
+        [names] = await self._ask([("ZRANGEBYSCORE", "locks:held", f"({codec.score(times.mono)}", "+inf")])
         rows = await self._ask([("HGET", "locks", name) for name in names])
         held = [codec.lock(n.decode(), row) for n, row in zip(names, rows, strict=True) if row]
         return [
@@ -177,7 +177,7 @@ class Reads(ABC):
         leaders: dict[str, LockInfo],
         times: Times,
     ) -> LaneInfo:
-        name, delayed, now = lane.name, f"delayed:{lane.name}", repr(times.later)
+        name, delayed, now = lane.name, f"delayed:{lane.name}", codec.score(times.later)
         blocked, waiting, queues, in_line, over = await self._ask(
             [
                 ("ZRANGE", f"blocked:{name}", 0, 0),
@@ -191,7 +191,7 @@ class Reads(ABC):
         ends = [("ZSCORE", delayed, id) for id in in_line]
         answers = iter(await self._ask([*heads, *ends]))
         ready = [id for _ in heads for id in next(answers)]
-        due = [id for id in in_line if float(next(answers) or 0) <= times.later]
+        due = [id for id in in_line if int(next(answers) or 0) <= now]
         first = await self._whole(id.decode() for id in {*ready, *due, *over})
         leader = leaders.get(lane.leader_lock)
         return LaneInfo(

@@ -14,7 +14,7 @@ local function renew(held, ttl)
       lost[#lost + 1] = pair
     elseif lease_until > self.lease_until then
       self.lease_until, self.lease_ttl = lease_until, math.max(self.lease_ttl, ttl)
-      writes.add(keys.H .. 'leases', lease_until, self.id)
+      writes.add(keys.H .. 'leases', writes.moment(lease_until), self.id)
       run.save(self)
     end
   end

@@ -20,8 +20,8 @@ end
 
 -- Runs whose delay is over, so many at a time: from now on they can be claimed.
 local function end_delays(lane)
-  local delayed = H .. 'delayed:' .. lane
-  for _, id in ipairs(call('ZRANGEBYSCORE', delayed, '-inf', clock.later, 'LIMIT', '0', '1000')) do
+  local delayed, now = H .. 'delayed:' .. lane, writes.moment(clock.later)
+  for _, id in ipairs(call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', '0', '1000')) do
     indexes.update(run.load(id), {available = 0, due = 0})
   end
 end

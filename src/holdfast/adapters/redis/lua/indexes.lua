@@ -32,7 +32,7 @@ local function change_places_in_lane(self, change)
     change(H .. 'fifo:' .. self.lane, self.seq, self.id)
   end
   if self.due > 0 then
-    change(H .. 'delayed:' .. self.lane, self.due, self.id)
+    change(H .. 'delayed:' .. self.lane, writes.moment(self.due), self.id)
   elseif not fifo then
     local queue = self.tenant .. '\0' .. self.pipeline .. '\0' .. self.priority
     change(H .. 'ready:' .. self.lane .. '\0' .. queue, self.seq, self.id)
@@ -48,12 +48,13 @@ local function change_places(self, change)
   if state == run.QUEUED then
     change_places_in_lane(self, change)
   elseif state == run.RUNNING then
-    change(H .. 'leases', self.lease_until, self.id)
+    change(H .. 'leases', writes.moment(self.lease_until), self.id)
   elseif state ~= run.SUCCEEDED then
     change(H .. 'state:' .. run.NAMES[state], self.seq, self.id)
   end
   if self.finished > 0 then
-    change(H .. (state == run.FAILED and 'failed' or 'finished'), self.finished, self.id)
+    local ended = H .. (state == run.FAILED and 'failed' or 'finished')
+    change(ended, writes.moment(self.finished), self.id)
   end
   if self.holds_lane > 0 then
     change(H .. 'blocked:' .. self.lane, self.seq, self.id)

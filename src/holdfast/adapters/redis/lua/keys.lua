@@ -34,6 +34,8 @@
 --   audit               list: interventions, newest first
 --   notify              channel: who has done something that others may wait for
 --
+-- Times are seconds, as scores microseconds.
+--
 -- Several values in one string are packed one after another (MessagePack); names are joined with a
 -- zero byte. Numbers given to redis.call keep all their digits; `..` would round them to 14.
 

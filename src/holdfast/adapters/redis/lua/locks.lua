@@ -1,7 +1,7 @@
 -- Locks: held by one token at a time, numbered by an epoch that only rises and outlives every
 -- holder.
 
-local keys, meta = require('keys'), require('meta')
+local keys, meta, writes = require('keys'), require('meta'), require('writes')
 local call, pack, decode = redis.call, cmsgpack.pack, cmsgpack.unpack
 local HELD, clock = keys.LOCKS .. ':held', meta.clock
 
@@ -22,12 +22,12 @@ local function extend(lock, ttl)
   lock.ttl = math.max(lock.ttl, ttl)
   call('HSET', keys.LOCKS, lock.name, pack(lock.epoch, lock.token, lock.owner, lock.acquired,
     lock.lease_until, lock.ttl))
-  call('ZADD', HELD, lock.lease_until, lock.name)
+  writes.add(HELD, writes.moment(lock.lease_until), lock.name)
 end
 
 local function free(name, epoch)
   call('HSET', keys.LOCKS, name, pack(epoch, nil, nil, nil, nil, nil))
-  call('ZREM', HELD, name)
+  writes.remove(HELD, nil, name)
 end
 
 -- Returns the epoch, or owner, remaining, epoch of another holder. Asked again by the holder's
@@ -58,7 +58,7 @@ local function renew(held, ttl)
       lost[#lost + 1] = pair
     end
   end
-  call('ZREMRANGEBYSCORE', HELD, '-inf', clock.mono)
+  call('ZREMRANGEBYSCORE', HELD, '-inf', writes.moment(clock.mono))
   return lost
 end
 

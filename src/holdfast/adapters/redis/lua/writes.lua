@@ -5,7 +5,8 @@ local call = redis.call
 local scores, sums = {}, {} -- by key, and then by member or field
 local PIECE = 2000 -- values that one call takes
 
--- Put a member into a sorted set.
+-- Put a member into a sorted set. Scores are whole numbers: Redis takes several times as long to read
+-- and write fractions.
 local function add(key, score, member)
   scores[key] = scores[key] or {}
   scores[key][member] = score
@@ -14,6 +15,11 @@ end
 -- Take a member out of a sorted set, whatever its score.
 local function remove(key, _, member)
   add(key, false, member)
+end
+
+-- The score of a moment: microseconds.
+local function moment(seconds)
+  return math.floor(seconds * 1000000)
 end
 
 -- Add to a number in a hash. A field that comes to nothing goes.
@@ -36,7 +42,7 @@ local function flush()
     for member, score in pairs(members) do
       if score then
         local count = #added
-        added[count + 1], added[count + 2] = score, member
+        added[count + 1], added[count + 2] = string.format('%d', score), member
       else
         removed[#removed + 1] = member
       end
@@ -54,4 +60,6 @@ local function flush()
   scores, sums = {}, {}
 end
 
-return {add = add, remove = remove, sum = sum, call_with = call_with, flush = flush}
+return {
+  add = add, remove = remove, moment = moment, sum = sum, call_with = call_with, flush = flush,
+}
