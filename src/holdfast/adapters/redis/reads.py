@@ -147,7 +147,9 @@ class Reads(ABC):
         return await self._locks(await self._times())
 
     async def _locks(self, times: Times) -> list[LockInfo]:
-        [names] = await self._ask([("ZRANGEBYSCORE", "locks:held", f"({codec.score(times.mono)}", "+inf")])
+        [names] = await self._ask(
+            [("ZRANGEBYSCORE", "locks:held", f"({codec.score(times.mono)}", "+inf")]
+        )
         rows = await self._ask([("HGET", "locks", name) for name in names])
         held = [codec.lock(n.decode(), row) for n, row in zip(names, rows, strict=True) if row]
         return [
