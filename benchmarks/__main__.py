@@ -113,12 +113,12 @@ def choose(suite: Suite, options: argparse.Namespace) -> tuple[Benchmark, ...]:
     """The benchmarks to measure; none if nothing has such a name."""
     if options.quick and not options.only and not options.system:
         return suite.judged()
-    chosen = (
+    selection = (
         benchmark.only(options.system)
         for benchmark in suite.benchmarks
         if not options.only or benchmark.name.startswith(tuple(options.only))
     )
-    return tuple(benchmark for benchmark in chosen if benchmark.subjects)
+    return tuple(benchmark for benchmark in selection if benchmark.subjects)
 
 
 def measure(

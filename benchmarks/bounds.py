@@ -48,16 +48,16 @@ class Thread:
 
     def __init__(self, pid: int) -> None:
         self._stat = Path(f"/proc/{pid}/task/{pid}/stat")
-        self._seen = self._waiting = 0
+        self._samples = self._waiting = 0
 
     def look(self) -> None:
-        self._seen += 1
+        self._samples += 1
         self._waiting += waits_for_work(self._stat.read_bytes())
 
     @property
     def occupied(self) -> float:
         """The share of the looks that did not find it waiting; 0 before the first look."""
-        return 1 - self._waiting / self._seen if self._seen else 0.0
+        return 1 - self._waiting / self._samples if self._samples else 0.0
 
 
 def waits_for_work(stat: bytes) -> bool:

@@ -123,8 +123,8 @@ class Suite:
     """The module, in our own environment, that starts the systems' processes; without one they
     start by themselves."""
 
-    def environments(self, chosen: tuple[Benchmark, ...]) -> list[str]:
-        systems = (subject.system for benchmark in chosen for subject in benchmark.subjects)
+    def environments(self, selection: tuple[Benchmark, ...]) -> list[str]:
+        systems = (subject.system for benchmark in selection for subject in benchmark.subjects)
         return list(dict.fromkeys(system.environment for system in systems))
 
     def judged(self) -> tuple[Benchmark, ...]:

@@ -54,21 +54,21 @@ def generate(path: Path, count: int, seed: int = 7) -> None:
         writer = csv.writer(file)
         writer.writerow(["id", "name", "comment"])
         for number in range(count):
-            chosen = chance.sample(sentences, chance.choice((1, 1, 2, 3)))
+            selection = chance.sample(sentences, chance.choice((1, 1, 2, 3)))
             writer.writerow(
                 [
                     number,
                     f"person {chance.randrange(count // 2)}",
-                    _varied(" ".join(chosen), words, chance),
+                    _varied(" ".join(selection), words, chance),
                 ]
             )
 
 
 def _varied(text: str, words: list[str], chance: random.Random) -> str:
-    given = text.split()
-    for _ in range(max(1, len(given) // 6)):
-        given[chance.randrange(len(given))] = chance.choice(words)
-    return " ".join(given)
+    varied = text.split()
+    for _ in range(max(1, len(varied) // 6)):
+        varied[chance.randrange(len(varied))] = chance.choice(words)
+    return " ".join(varied)
 
 
 def build(file: Path, folder: Path, **environment: str) -> tuple[float, float]:

@@ -60,16 +60,16 @@ class Driver:
 
     def ask(self, verb: str, count: int = 0) -> dict[str, Any]:
         """What the system answers to a verb."""
-        done = subprocess.run(
+        process = subprocess.run(
             self._command(verb, count),
             env=self._environment,
             capture_output=True,
             text=True,
             errors="replace",
         )
-        if done.returncode:
-            raise RuntimeError(f"{verb}: {_last_line(done.stderr)}")
-        return json.loads(done.stdout.strip().splitlines()[-1])
+        if process.returncode:
+            raise RuntimeError(f"{verb}: {_last_line(process.stderr)}")
+        return json.loads(process.stdout.strip().splitlines()[-1])
 
     @contextmanager
     def working(self, workers: int) -> Iterator[list[subprocess.Popen[bytes]]]:
@@ -111,12 +111,12 @@ class Watch:
         self._pids = {process.pid for process in processes}
 
     def until_executed(self, count: int) -> None:
-        before, self.seen = 0, 0
+        before, self.executed = 0, 0
         last = time.perf_counter()
         while before < count:
             total, now = self._driver.executed.total(), time.perf_counter()
-            if total and not self.seen:
-                self.start, self.seen, self._cpu = now, total, self._usage()
+            if total and not self.executed:
+                self.start, self.executed, self._cpu = now, total, self._usage()
                 self._bounds = Bounds(self._driver.server.only_thread)
             if total > before:
                 before, last = total, now
@@ -140,10 +140,14 @@ class Watch:
         seconds = self.end - self.start
         spent = [after - before for before, after in zip(self._cpu, self._usage(), strict=True)]
         busy = {"server_cpu": spent[0] / seconds, "worker_cpu": spent[1] / seconds}
-        return {"value": (count - self.seen) / seconds, **busy, **self._bounds.shares(sum(spent))}
+        return {
+            "value": (count - self.executed) / seconds,
+            **busy,
+            **self._bounds.shares(sum(spent)),
+        }
 
     def _tick(self) -> None:
-        if self.seen:
+        if self.executed:
             self._bounds.look()
         time.sleep(TICK)
 

@@ -94,10 +94,10 @@ def _against(rows: list[Row], goal: Goal, peer: str, harder: str) -> str:
     return ""
 
 
-def verdict(rows: list[Row], goal: Goal, theirs: Theirs) -> Verdict:
+def verdict(rows: list[Row], goal: Goal, competitors: Theirs) -> Verdict:
     """Medians decide; what else there is to know stands in brackets."""
     ours = find(rows, goal.ours, HOLDFAST)
-    other = find(rows, *theirs) if isinstance(theirs, tuple) else {"value": theirs}
+    other = find(rows, *competitors) if isinstance(competitors, tuple) else {"value": competitors}
     if not ours or not other or not other["value"]:
         return NOT_MEASURED
     share = ours["value"] / other["value"]

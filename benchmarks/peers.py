@@ -43,13 +43,13 @@ def ready(environment: str) -> str | None:
         return None
     folder = FOLDER / environment
     stamp = folder / "benchmarks-installed.txt"
-    wanted = _wanted(environment)
+    packages = _wanted(environment)
     try:
-        if stamp.exists() and stamp.read_text() == wanted:
+        if stamp.exists() and stamp.read_text() == packages:
             return None
         install = _install_node if environment == NODE else _install_python
         install(folder)
-        stamp.write_text(wanted)
+        stamp.write_text(packages)
     except subprocess.CalledProcessError as error:
         lines = str(error.stderr or error.stdout or error).strip().splitlines()
         return next(

@@ -30,9 +30,9 @@ def marks(section: str) -> tuple[str, str]:
 
 def table(rows: list[Row], suite: Suite) -> str:
     """One line per figure; the ratio is that of holdfast with default settings."""
-    shown = [(head, cell) for head, cell in WHERE_TIME_WENT if any(cell(row) for row in rows)]
+    columns = [(head, cell) for head, cell in WHERE_TIME_WENT if any(cell(row) for row in rows)]
     head = ["benchmark", "system", "median", "min – max", "rounds", "unit", "holdfast is"]
-    lines = [[*head, *(title for title, _ in shown)]]
+    lines = [[*head, *(title for title, _ in columns)]]
     for row in rows:
         spread = f"{number(row['min'])} – {number(row['max'])}" if row["value"] is not None else ""
         system = row["system"] + (f" ({row['way']})" if row.get("way") else "")
@@ -44,7 +44,7 @@ def table(rows: list[Row], suite: Suite) -> str:
             str(row.get("repeats", "")),
             row["unit"],
         ]
-        lines.append([*cells, ratio(rows, row, suite), *(cell(row) for _, cell in shown)])
+        lines.append([*cells, ratio(rows, row, suite), *(cell(row) for _, cell in columns)])
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     texts = [
         "| "
@@ -124,6 +124,6 @@ def replace_section(readme: Path, name: str, text: str) -> None:
     old = readme.read_text()
     if old.count(begin) != 1 or old.count(end) != 1:
         raise SystemExit(f"{readme} has lost its marks; it needs these two lines:\n{begin}\n{end}")
-    before, rest = old.split(begin)
-    _, after = rest.split(end)
+    before, remainder = old.split(begin)
+    _, after = remainder.split(end)
     readme.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")

@@ -104,9 +104,9 @@ def make_mix(files: Sequence[Path], most: int, target: Path) -> None:
             with file.open(encoding="utf-8-sig", newline="") as source:
                 rows = list(csv.DictReader(source))
             column = next(name for name in ("comment", "comment-body") if name in rows[0])
-            kept = [row[column] for row in rows if len((row[column] or "").strip()) > 20]
-            for at in np.unique(np.linspace(0, len(kept) - 1, min(most, len(kept))).astype(int)):
-                writer.writerow([f"{file.stem}|{at}", f"{file.stem} {at}", kept[at]])
+            texts = [row[column] for row in rows if len((row[column] or "").strip()) > 20]
+            for at in np.unique(np.linspace(0, len(texts) - 1, min(most, len(texts))).astype(int)):
+                writer.writerow([f"{file.stem}|{at}", f"{file.stem} {at}", texts[at]])
 
 
 def make_mixes(data: Path, folder: Path) -> list[Path]:
@@ -222,12 +222,12 @@ def names_of(report: Report) -> list[str]:
 def bad_names(report: Report) -> list[str]:
     """Names that no person would give, each with what is wrong."""
     text = "\n".join(comment["text"] for comment in report["comments"])
-    whole = {word.casefold() for word in SPACED.findall(text)}
+    words = {word.casefold() for word in SPACED.findall(text)}
     runs = set(KATAKANA.findall(text))
     bad = []
     for name in names_of(report):
         reasons = [reason for reason, pattern in BAD_NAMES.items() if pattern.search(name)]
-        cut = [word for word in SPACED.findall(name) if word.casefold() not in whole]
+        cut = [word for word in SPACED.findall(name) if word.casefold() not in words]
         cut += [run for run in KATAKANA.findall(name) if run not in runs]
         reasons += [f"cut: {word}" for word in cut if word.casefold() not in OWN_WORDS]
         bad += [f"{name} ({', '.join(reasons)})"] if reasons else []
@@ -266,10 +266,10 @@ def group_agreement(report: Report, rows: Iterable[dict[str, str]]) -> float | N
     opinions = report.get("opinions")
     if not opinions or not opinions["groups"]:
         return None
-    theirs = {row["participant"]: row["group-id"] for row in rows if row["group-id"]}
+    group_of = {row["participant"]: row["group-id"] for row in rows if row["group-id"]}
     ours = {person[0]: person[3] for person in opinions["people"] if person[3]}
-    both = sorted(theirs.keys() & ours.keys())
-    return round(adjusted_rand([ours[id] for id in both], [theirs[id] for id in both]), 3)
+    both = sorted(group_of.keys() & ours.keys())
+    return round(adjusted_rand([ours[id] for id in both], [group_of[id] for id in both]), 3)
 
 
 def widest_gaps(rows: Sequence[dict[str, str]], comments: Sequence[str]) -> list[str]:
@@ -433,8 +433,8 @@ def measure(python: str, data: Path, folder: Path, keep: Path | None, model: str
             rows, comments = read_matrix(votes)
             row["groups"] = len((report.get("opinions") or {}).get("groups", ()))
             row["ARI with Polis' groups"] = group_agreement(report, rows)
-            kept = {comment["id"] for comment in report["comments"]}
-            widest = widest_gaps(rows, [comment for comment in comments if comment in kept])
+            ids = {comment["id"] for comment in report["comments"]}
+            widest = widest_gaps(rows, [comment for comment in comments if comment in ids])
             row["widest gaps among cruxes"] = gaps_among_cruxes(report, widest)
             row["cruxes"] = len(report["cruxes"])
         if file.stem == KEYWORD_FILE:

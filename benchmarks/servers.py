@@ -251,9 +251,9 @@ BENCHMARKS = (
 )
 
 
-def _ahead(what: str, benchmark: str, system: System, factor: float) -> Goal:
+def _ahead(name: str, benchmark: str, system: System, factor: float) -> Goal:
     return Goal(
-        f"{what}: at least {factor:g} × {system.name}", benchmark, (benchmark, system.name), factor
+        f"{name}: at least {factor:g} × {system.name}", benchmark, (benchmark, system.name), factor
     )
 
 

@@ -106,17 +106,17 @@ def holdfast(folder: Path, kill: bool) -> Measured:
     took = time.perf_counter() - began
     if kill:
         after = _segments(folder / "holdfast.db")
-        kept = sum(after[key] == row for key, row in before.items())
-        print(f"killed with {len(before)} of {len(after)} segments done; {kept} of them kept")
+        unchanged = sum(after[key] == row for key, row in before.items())
+        print(f"killed with {len(before)} of {len(after)} segments done; {unchanged} of them kept")
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    heard = json.loads((folder / "out" / "transcript.json").read_text())["rawText"]
-    return Measured(heard, took, _worked() - worked, memory)
+    transcript = json.loads((folder / "out" / "transcript.json").read_text())["rawText"]
+    return Measured(transcript, took, _worked() - worked, memory)
 
 
 def _worked() -> float:
     """Seconds of processors, of all processes that were waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _killed(command: list[str], folder: Path, environment: dict[str, str]) -> dict[str, Any]:
@@ -160,10 +160,10 @@ def _rows(store: Path, query: str) -> list[Any]:
 
 def pocketsphinx(path: Path) -> Measured:
     """In a process of its own, so that its memory is its own. One core: it has no more."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", POCKETSPHINX, str(path)], check=True, capture_output=True, text=True
     )
-    return Measured(*json.loads(done.stdout.splitlines()[-1]))
+    return Measured(*json.loads(process.stdout.splitlines()[-1]))
 
 
 POCKETSPHINX = """

@@ -109,13 +109,15 @@ class Demo:
     async def _is_over(self) -> bool:
         return bool(await self.app.store.over([self.run.id]))
 
-    async def _watch(self, reached: Callable[[], Awaitable[bool]], what: str) -> None:
+    async def _watch(self, reached: Callable[[], Awaitable[bool]], description: str) -> None:
         """Tell each new event until the story has come to this point."""
         deadline = time.monotonic() + TIMEOUT
         while not await reached():
             await self._tell_news()
             if time.monotonic() > deadline:
-                raise Overdue(f"waited {TIMEOUT:.0f} s for {what}; look at {FOLDER}/worker-*.log")
+                raise Overdue(
+                    f"waited {TIMEOUT:.0f} s for {description}; look at {FOLDER}/worker-*.log"
+                )
             await asyncio.sleep(POLL)
         await self._tell_news()
 
@@ -166,13 +168,17 @@ async def main() -> int:
         return conclude(await story.told(), story.run.id, console)
 
 
-def conclude(told: Told, run_id: str, console: Console) -> int:
+def conclude(record: Told, run_id: str, console: Console) -> int:
     """Show what happened, and whether it was what was promised."""
-    kept = promises(told)
-    for part in (timeline(told, console.width), proof(kept, FOLDER), next_steps(run_id, FOLDER)):
+    results = promises(record)
+    for part in (
+        timeline(record, console.width),
+        proof(results, FOLDER),
+        next_steps(run_id, FOLDER),
+    ):
         console.print()
         console.print(part, soft_wrap=True)
-    return 0 if all(promise.kept for promise in kept) else 1
+    return 0 if all(promise.kept for promise in results) else 1
 
 
 def make_console() -> Console:

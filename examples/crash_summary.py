@@ -64,13 +64,16 @@ def place_of(idempotency_key: str) -> Place:
 # --- the proof ------------------------------------------------------------------------------------
 
 
-def promises(told: Told) -> list[Promise]:
+def promises(record: Told) -> list[Promise]:
     """What holdfast promises, compared with what really happened."""
-    times = Counter(effect.place for effect in told.effects)
-    twice = {place for place, count in times.items() if count > 1}
-    again = sorted(f"{step} {key}".rstrip() for step, key in twice & told.stored)
-    steps, items = sum(not key for _, key in told.stored), sum(bool(key) for _, key in told.stored)
-    ends = sum(event.type == "run.completed" for event in told.history)
+    times = Counter(effect.place for effect in record.effects)
+    twice = {repeated for repeated, count in times.items() if count > 1}
+    again = sorted(f"{step} {key}".rstrip() for step, key in twice & record.stored)
+    steps, items = (
+        sum(not key for _, key in record.stored),
+        sum(bool(key) for _, key in record.stored),
+    )
+    ends = sum(event.type == "run.completed" for event in record.history)
     return [
         Promise(
             not again,
@@ -78,16 +81,16 @@ def promises(told: Told) -> list[Promise]:
             + (f"AGAIN ran {', '.join(again)}" if again else "none of them ran again"),
         ),
         Promise(
-            len(twice - told.stored) <= AT_ONCE and max(times.values()) <= 2,
-            f"{len(twice - told.stored)} items ran twice: in flight at the kill, nothing stored of "
+            len(twice - record.stored) <= AT_ONCE and max(times.values()) <= 2,
+            f"{len(twice - record.stored)} items ran twice: in flight at the kill, nothing stored of "
             "them yet",
         ),
         Promise(ends == 1, "one end: the run succeeded once"),
         Promise(
-            not history_gaps(told.history),
-            f"one history: {len(told.history)} events, no number is missing",
+            not history_gaps(record.history),
+            f"one history: {len(record.history)} events, no number is missing",
         ),
-        Promise(told.result == told.expected, f"one result: {told.result}"),
+        Promise(record.result == record.expected, f"one result: {record.result}"),
     ]
 
 
@@ -97,12 +100,12 @@ def promises(told: Told) -> list[Promise]:
 class Chart:
     """Bars on one time axis, with the kill as a line through all of them."""
 
-    def __init__(self, told: Told, room: int) -> None:
-        self._told = told
+    def __init__(self, record: Told, room: int) -> None:
+        self._told = record
         self._room = room
-        self._end = told.history[-1].at
+        self._end = record.history[-1].at
         self._resumed = next(
-            event.at for event in reversed(told.history) if event.type == "run.started"
+            event.at for event in reversed(record.history) if event.type == "run.started"
         )
 
     @property
@@ -142,39 +145,39 @@ class Chart:
         return min(self._room - 1, max(0, int(part * self._room)))
 
 
-def timeline(told: Told, width: int) -> Table:
-    chart = Chart(told, max(20, width - 60))
+def timeline(record: Told, width: int) -> Table:
+    chart = Chart(record, max(20, width - 60))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for heading in ("STEP", chart.axis, "ATTEMPT 1", "ATTEMPT 2"):
         table.add_column(heading, no_wrap=True)
     for step in demo.steps:
         table.add_row(
-            step, chart.bar(step), _first_attempt(told, step), _second_attempt(told, step)
+            step, chart.bar(step), _first_attempt(record, step), _second_attempt(record, step)
         )
     return table
 
 
-def _first_attempt(told: Told, step: str) -> Text:
-    if (step, "") in told.stored:
+def _first_attempt(record: Told, step: str) -> Text:
+    if (step, "") in record.stored:
         return Text("✔ executed", style="cyan")
     begun = {
-        effect.place for effect in told.effects if effect.attempt == 1 and effect.place[0] == step
+        effect.place for effect in record.effects if effect.attempt == 1 and effect.place[0] == step
     }
     if not begun:
         return Text("–", style="dim")
-    stored = len(begun & told.stored)
+    stored = len(begun & record.stored)
     return Text.assemble(
         (f"{stored} items", "cyan"), ", ", (f"{len(begun) - stored} cut off", "red")
     )
 
 
-def _second_attempt(told: Told, step: str) -> Text:
-    executed = sum(effect.attempt == 2 and effect.place[0] == step for effect in told.effects)
-    if (step, "") in told.stored:
+def _second_attempt(record: Told, step: str) -> Text:
+    executed = sum(effect.attempt == 2 and effect.place[0] == step for effect in record.effects)
+    if (step, "") in record.stored:
         return (
             Text("executed AGAIN", style="bold red") if executed else Text("↺ reused", style="cyan")
         )
-    reused = sum(name == step and bool(key) for name, key in told.stored)
+    reused = sum(name == step and bool(key) for name, key in record.stored)
     if reused:
         return Text.assemble(
             (f"↺ {reused} reused", "cyan"), ", ", (f"{executed} executed", "green")
@@ -185,11 +188,11 @@ def _second_attempt(told: Told, step: str) -> Text:
 # --- all of it ------------------------------------------------------------------------------------
 
 
-def proof(kept: Sequence[Promise], folder: Path) -> Group:
+def proof(promises: Sequence[Promise], folder: Path) -> Group:
     heading = Text.assemble(
         ("PROOF", "bold"), (f"  {folder / EFFECTS}: a line per execution", "dim")
     )
-    return Group(heading, *(_verdict(entry) for entry in kept))
+    return Group(heading, *(_verdict(entry) for entry in promises))
 
 
 def _verdict(promise: Promise) -> Text:

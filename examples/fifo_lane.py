@@ -27,13 +27,13 @@ async def book(input: int, ctx: Context) -> int:
 async def main() -> None:
     async with Holdfast("memory:", pipelines=[booking]) as app:
         runs = [await app.submit(booking, number) for number in range(1, 8)]
-        places = [await run.result() for run in runs]
+        positions = [await run.result() for run in runs]
         lane = next(lane for lane in await app.store.lanes() if lane.name == "ledger")
     print(
         f"booked in the order {booked}; booking 3 took {tries[3]} tries (leader's term {lane.term})"
     )
     assert booked == [1, 2, 3, 4, 5, 6, 7]
-    assert places == booked
+    assert positions == booked
 
 
 if __name__ == "__main__":

@@ -43,14 +43,14 @@ SLICE = 50
 
 
 async def play(
-    folder: Path, asked: argparse.Namespace, server: Server | None
+    folder: Path, options: argparse.Namespace, server: Server | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The figures, and every promise that was broken."""
-    async with Holdfast(asked.store, pipelines=[soak, hostile], worker=False) as app:
-        fleet = Fleet(folder, asked)
-        storm = Storm(server, asked, lambda: fleet.is_at_work) if server else None
+    async with Holdfast(options.store, pipelines=[soak, hostile], worker=False) as app:
+        fleet = Fleet(folder, options)
+        storm = Storm(server, options, lambda: fleet.is_at_work) if server else None
         try:
-            took = await rage(app, fleet, asked)
+            took = await rage(app, fleet, options)
         finally:
             if storm:
                 await asyncio.to_thread(storm.calm)
@@ -58,26 +58,26 @@ async def play(
         if storm and storm.problems:
             return {}, storm.problems
         figures, problems = await check(
-            app.store, read_traces(folder / TRACES), asked.runs, asked.steps
+            app.store, read_traces(folder / TRACES), options.runs, options.steps
         )
-        retried, harm = await check_hostile(app.store, asked.runs, asked.hostile, bool(storm))
+        retried, harm = await check_hostile(app.store, options.runs, options.hostile, bool(storm))
         problems += harm
-    happened = summary(asked, fleet, figures, took) | {
-        "hostile runs among them": asked.hostile,
+    happened = summary(options, fleet, figures, took) | {
+        "hostile runs among them": options.hostile,
         "innocent runs that were retried": retried,
     }
     happened |= {"server killed": storm.kills} if storm else {}
     return happened, fleet.problems + problems
 
 
-async def rage(app: Holdfast, fleet: Fleet, asked: argparse.Namespace) -> float:
+async def rage(app: Holdfast, fleet: Fleet, options: argparse.Namespace) -> float:
     """Strike until all runs are over. The seconds it took."""
-    began, limit = time.monotonic(), asked.seconds_limit
-    submitting = asyncio.create_task(submit(app, asked.runs, asked.hostile))
+    began, limit = time.monotonic(), options.seconds_limit
+    submitting = asyncio.create_task(submit(app, options.runs, options.hostile))
     try:
-        while (over := await ended(app)) != asked.runs + asked.hostile:
+        while (over := await ended(app)) != options.runs + options.hostile:
             if time.monotonic() - began > limit:
-                fleet.problems.append(f"L1: {over} of {asked.runs} runs over after {limit:g} s")
+                fleet.problems.append(f"L1: {over} of {options.runs} runs over after {limit:g} s")
                 break
             fleet.step()
             await asyncio.sleep(LOOK)
@@ -125,14 +125,14 @@ async def submit_one(app: Holdfast, pipeline: Pipeline[Any], value: Any, key: st
 
 
 def summary(
-    asked: argparse.Namespace, fleet: Fleet, figures: Figures, took: float
+    options: argparse.Namespace, fleet: Fleet, figures: Figures, took: float
 ) -> dict[str, Any]:
     return {
-        "runs": asked.runs,
-        "steps each": asked.steps,
-        "workers": asked.workers,
+        "runs": options.runs,
+        "steps each": options.steps,
+        "workers": options.workers,
         "seconds": round(took, 1),
-        "runs per second": round(asked.runs / took, 1),
+        "runs per second": round(options.runs / took, 1),
         "workers killed": fleet.kills,
         "workers paused past their lease": fleet.pauses,
         "workers started while the server was away": fleet.turned_away,
@@ -211,25 +211,25 @@ def report(figures: dict[str, Any], problems: Iterable[str], as_json: bool) -> N
 
 
 def main() -> int:
-    asked = arguments()
-    asked.seed = random.randrange(10**6) if asked.seed is None else asked.seed
-    asked.hostile = asked.runs // 10 if asked.hostile is None else asked.hostile
-    os.environ["SOAK_STEPS"] = str(asked.steps)
+    options = arguments()
+    options.seed = random.randrange(10**6) if options.seed is None else options.seed
+    options.hostile = options.runs // 10 if options.hostile is None else options.hostile
+    os.environ["SOAK_STEPS"] = str(options.steps)
     logging.getLogger("holdfast").setLevel(logging.ERROR)  # that the server is away is no news here
     folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
     with ExitStack() as stack:
         server = (
-            stack.enter_context(Server(asked.server, pairs(asked.server_setting)))
-            if asked.server
+            stack.enter_context(Server(options.server, pairs(options.server_setting)))
+            if options.server
             else None
         )
-        asked.store = server.url if server else asked.store or f"sqlite:///{folder}/holdfast.db"
+        options.store = server.url if server else options.store or f"sqlite:///{folder}/holdfast.db"
         print(
-            f"seed {asked.seed}, in {folder}{f', on {server.description}' if server else ''}",
+            f"seed {options.seed}, in {folder}{f', on {server.description}' if server else ''}",
             file=sys.stderr,
         )
-        figures, problems = asyncio.run(play(folder, asked, server))
-    report(figures, problems, asked.json)
+        figures, problems = asyncio.run(play(folder, options, server))
+    report(figures, problems, options.json)
     if problems:
         print(f"what the workers said is kept in {folder}", file=sys.stderr)
         return 1

@@ -83,16 +83,16 @@ class Worker:
 class Fleet:
     """So many workers, whatever happens to them."""
 
-    def __init__(self, folder: Path, asked: argparse.Namespace) -> None:
+    def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.kills = self.pauses = self.turned_away = 0
         self.problems: list[str] = []
         self._folder = folder
-        self._store: str = asked.store
-        self._size: int = asked.workers
-        self._chance = random.Random(asked.seed)
-        self._strikes: int | None = asked.strikes
-        self._every: tuple[float, float] = tuple(asked.every)
-        self._environment = environment_of(asked)
+        self._store: str = options.store
+        self._size: int = options.workers
+        self._chance = random.Random(options.seed)
+        self._strikes: int | None = options.strikes
+        self._every: tuple[float, float] = tuple(options.every)
+        self._environment = environment_of(options)
         self._workers: list[Worker] = []
         self._started = 0
         self._next_strike = 0.0
@@ -174,28 +174,28 @@ class Witness:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read = 0
+        self._offset = 0
         self._pids: set[int] = set()
 
     def pids(self) -> set[int]:
         if self._path.exists():
             with open(self._path, "rb") as file:
-                file.seek(self._read)
+                file.seek(self._offset)
                 lines = file.read().splitlines(keepends=True)
             for line in lines:
                 if line.endswith(b"\n"):
-                    self._read += len(line)
+                    self._offset += len(line)
                     self._pids.add(int(line.split()[2]))
         return self._pids
 
 
-def environment_of(asked: argparse.Namespace) -> dict[str, str]:
+def environment_of(options: argparse.Namespace) -> dict[str, str]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
     }
     environment |= {f"HOLDFAST_LEASE_{name}": value for name, value in LEASE.items()}
     return environment | {
-        "HOLDFAST_CONCURRENCY": str(asked.concurrency),
-        "SOAK_STEPS": str(asked.steps),
-        "SOAK_STEP_SECONDS": str(asked.step_seconds),
+        "HOLDFAST_CONCURRENCY": str(options.concurrency),
+        "SOAK_STEPS": str(options.steps),
+        "SOAK_STEP_SECONDS": str(options.step_seconds),
     }

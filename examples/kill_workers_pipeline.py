@@ -25,13 +25,13 @@ def declare(number: int) -> None:
     """Step n adds one to what step n − 1 gave: the result is the input plus the number of steps."""
     before = f"step{number - 1}" if number > 1 else "input"
 
-    async def step(ctx: Context, **given: int) -> int:
+    async def step(ctx: Context, **inputs: int) -> int:
         leave_trace(ctx)
         await asyncio.sleep(random.uniform(0, 2 * STEP_SECONDS))
-        return given[before] + 1
+        return inputs[before] + 1
 
-    wanted = [Parameter(name, Parameter.KEYWORD_ONLY) for name in (before, "ctx")]
-    setattr(step, "__signature__", Signature(wanted))  # noqa: B010  (unknown to type checkers)
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in (before, "ctx")]
+    setattr(step, "__signature__", Signature(parameters))  # noqa: B010  (unknown to type checkers)
     soak.step(name=f"step{number}")(step)
 
 

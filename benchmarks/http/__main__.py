@@ -38,8 +38,8 @@ SUBMITS = {
 
 
 def say(name: str, figures: dict[str, Any]) -> None:
-    shown = "  ".join(f"{key} {value:,.1f}" for key, value in figures.items())
-    click.echo(f"{name:44} {shown}")
+    text = "  ".join(f"{key} {value:,.1f}" for key, value in figures.items())
+    click.echo(f"{name:44} {text}")
 
 
 async def submits(url: str, system: str, count: int, connections: int) -> dict[str, float]:
@@ -64,7 +64,9 @@ def measure_submits(store: Callable[[], str], systems: list[str], count: int, ro
                         asyncio.run(submits(url, system, some, connections))
                     )
     for (system, connections), several in figures.items():
-        middle = {name: median(one[name] for one in several) for name in several[0]}
+        middle = {
+            name: median(figures_of_run[name] for figures_of_run in several) for name in several[0]
+        }
         say(f"submits, {system}, {connections} connections", middle)
 
 
@@ -119,25 +121,25 @@ class Stores:
         return server
 
 
-def all_submits(made: Stores, kinds: Sequence[str], quick: bool) -> None:
+def all_submits(stores: Stores, kinds: Sequence[str], quick: bool) -> None:
     number, rounds = (500, 1) if quick else (5000, 3)
     for kind in kinds:
         click.echo(DURABILITY[kind])
         systems = ["holdfast", *PEERS[kind]]
-        measure_submits(lambda kind=kind: made.fresh(kind), systems, number, rounds)
+        measure_submits(lambda kind=kind: stores.fresh(kind), systems, number, rounds)
 
 
-def all_reads(made: Stores, kinds: Sequence[str], quick: bool) -> None:
+def all_reads(stores: Stores, kinds: Sequence[str], quick: bool) -> None:
     runs, number = (2_000, 500) if quick else (100_000, 5000)
     for kind in kinds:
         click.echo(DURABILITY[kind])
-        measure_reads(made.fresh(kind), runs, number, lambda kind=kind: made.settle(kind))
+        measure_reads(stores.fresh(kind), runs, number, lambda kind=kind: stores.settle(kind))
 
 
-def all_tenants(made: Stores, kinds: Sequence[str], quick: bool) -> None:
+def all_tenants(stores: Stores, kinds: Sequence[str], quick: bool) -> None:
     many = 500 if quick else 10_000
     for kind in kinds:
-        store = made.fresh(kind)
+        store = stores.fresh(kind)
         keys = make_tenants(store)
         with served("holdfast", store) as url:
             figures = measure_tenants(url, store, keys, many)
@@ -160,12 +162,12 @@ MEASURED = {"submits": all_submits, "reads": all_reads, "tenants": all_tenants}
 @click.option("--store", "kinds", type=click.Choice(list(DURABILITY)), multiple=True)
 def main(only: tuple[str, ...], quick: bool, watchers: int, kinds: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder, stores.servers(None, None, "always") as servers:
-        made = Stores(Path(folder), servers)
+        made_stores = Stores(Path(folder), servers)
         for name, measured in MEASURED.items():
             if not only or name in only:
-                measured(made, kinds or list(DURABILITY), quick)
+                measured(made_stores, kinds or list(DURABILITY), quick)
         if not only or "watchers" in only:
-            with served("holdfast", made.fresh("sqlite")) as url:
+            with served("holdfast", made_stores.fresh("sqlite")) as url:
                 figures = asyncio.run(measure_watchers(url, watchers, min(50, watchers)))
             say("watchers, SQLite", figures)
 

@@ -86,5 +86,5 @@ async def create(job: Job) -> dict[str, str]:
 
 @app.get("/jobs/{id}")
 async def show(id: str) -> dict[str, str]:
-    found, state = await store.read(id)
-    return {"id": found, "state": state}
+    run, state = await store.read(id)
+    return {"id": run, "state": state}

@@ -65,10 +65,10 @@ async def measure(url: str, request: Request, count: int, connections: int) -> d
 
     begun = time.perf_counter()
     await asyncio.gather(*[ask_all() for _ in range(connections)])
-    taken = time.perf_counter() - begun
+    duration = time.perf_counter() - begun
     cuts = quantiles(times, n=100)
     return {
-        "value": count / taken,
+        "value": count / duration,
         "p50_ms": cuts[49] * 1000,
         "p99_ms": cuts[98] * 1000,
         "max_ms": max(times) * 1000,

@@ -20,8 +20,8 @@ PIPELINES = Path(__file__).with_name("pipelines.py")
 
 
 def holdfast_command(store: str, port: int) -> list[str]:
-    given = ["--store", store, "--app", str(PIPELINES), "serve", "--port", str(port)]
-    return [sys.executable, "-m", "holdfast", *given]
+    arguments = ["--store", store, "--app", str(PIPELINES), "serve", "--port", str(port)]
+    return [sys.executable, "-m", "holdfast", *arguments]
 
 
 def app_command(module: str, port: int, environment: str) -> list[str]:

@@ -42,9 +42,17 @@ def make_tenants(store: str) -> dict[str, str]:
 @contextmanager
 def worker(store: str) -> Iterator[None]:
     """One worker process that executes four runs at once, each of which takes 20 ms."""
-    given = ["--store", store, "--app", f"{PIPELINES}:nap", "worker", "--concurrency", str(WORKER)]
+    arguments = [
+        "--store",
+        store,
+        "--app",
+        f"{PIPELINES}:nap",
+        "worker",
+        "--concurrency",
+        str(WORKER),
+    ]
     variables = os.environ | {"PYTHONPATH": str(ROOT / "src"), "HOLDFAST_LOG_LEVEL": "warning"}
-    process = subprocess.Popen([sys.executable, "-m", "holdfast", *given], env=variables)
+    process = subprocess.Popen([sys.executable, "-m", "holdfast", *arguments], env=variables)
     try:
         yield
     finally:

@@ -46,11 +46,11 @@ async def measure_watchers(url: str, count: int, runs: int) -> dict[str, Any]:
     opened = time.perf_counter() - begun
     others = await measure(url, lambda number: ("GET", f"/v1/runs/{ids[0]}", None), 500, 8)
     async with Connection(url) as connection:  # the first one was idle for too long
-        told = time.perf_counter()
+        announced_at = time.perf_counter()
         for id in ids:
             await connection.ask("POST", f"/v1/runs/{id}/cancel", {})
-        cancelled = time.perf_counter() - told
-    last = max(await asyncio.gather(*tasks)) - told
+        cancelled = time.perf_counter() - announced_at
+    last = max(await asyncio.gather(*tasks)) - announced_at
     return {
         "watchers": count,
         "opened_per_second": count / opened,

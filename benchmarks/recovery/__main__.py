@@ -71,15 +71,17 @@ async def measure(folder: Path, rounds: int) -> list[tuple[str, str, list[float]
             ("PostgreSQL", postgres, postgres.url("outages")),
             ("Redis", redis, redis.url(prefix="outages:")),
         ):
-            found = await on_server(folder / f"{name}-outages", server, store, rounds)
-            figures[name] = {**figures[name], **found}
+            outages = await on_server(folder / f"{name}-outages", server, store, rounds)
+            figures[name] = {**figures[name], **outages}
     finally:
         postgres.end()
         redis.end()
     figures["SQLite"] |= await stopping(folder / "stopping", rounds)
     figures["Redis"] |= await measurements.bus_outages(folder, rounds)
     return sorted(
-        (what, where, seconds) for where, rows in figures.items() for what, seconds in rows.items()
+        (measurement, where, seconds)
+        for where, rows in figures.items()
+        for measurement, seconds in rows.items()
     )
 
 
@@ -88,12 +90,12 @@ def table(rows: Sequence[tuple[str, str, list[float]]]) -> str:
         "| what | on | p50 | max | promised | samples |",
         "|---|---|---|---|---|---|",
     ]
-    for what, where, seconds in rows:
-        promise = next(text for start, text in PROMISES.items() if what.startswith(start))
+    for measurement, where, seconds in rows:
+        promise = next(text for start, text in PROMISES.items() if measurement.startswith(start))
         middle, longest = statistics.median(seconds), max(seconds)
         count = len(seconds)
         lines.append(
-            f"| {what} | {where} | {middle:.1f} s | {longest:.1f} s | {promise} | {count} |"
+            f"| {measurement} | {where} | {middle:.1f} s | {longest:.1f} s | {promise} | {count} |"
         )
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
     return "\n".join([*lines, "", f"Measured on {machine}, Python {platform.python_version()}."])
@@ -113,12 +115,12 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=6, help="of each kind of accident")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # that a server is away is no news
     with tempfile.TemporaryDirectory(prefix="holdfast-recovery-") as folder:
-        text = table(asyncio.run(measure(Path(folder), asked.rounds)))
+        text = table(asyncio.run(measure(Path(folder), options.rounds)))
     print(text)
-    if asked.write:
+    if options.write:
         write(text)
     return 0
 

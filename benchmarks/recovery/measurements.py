@@ -69,12 +69,12 @@ async def stops(workers: Workers, rounds: int) -> Figures:
     async with Holdfast(workers.store, [ticking, stubborn], worker=False) as app:
         for _ in range(rounds):
             figures["SIGTERM → gone, idle"].append(await stop(await workers.start()))
-        for pipeline, what in ((ticking, "items of 0.2 s"), (stubborn, "a step that never ends")):
+        for pipeline, name in ((ticking, "items of 0.2 s"), (stubborn, "a step that never ends")):
             run = await app.submit(pipeline, ENDLESS)
             for _ in range(rounds):
                 worker = await workers.start()
                 await until(lambda pid=worker.pid: at_work(workers, pid), "it is at work")
-                figures[f"SIGTERM → gone, {what}"].append(await stop(worker))
+                figures[f"SIGTERM → gone, {name}"].append(await stop(worker))
             await app.operations.cancel(run.id)
     return figures
 

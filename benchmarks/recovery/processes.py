@@ -51,13 +51,13 @@ class Workers:
         return worker
 
     def _launch(self) -> tuple[subprocess.Popen[bytes], Path]:
-        mine = {name: text for name, text in os.environ.items() if name[:9] != "HOLDFAST_"}
+        environment = {name: text for name, text in os.environ.items() if name[:9] != "HOLDFAST_"}
         command = [sys.executable, "-m", "holdfast", "--store", self.store]
         command += ["--app", pipelines.__file__, "worker"]
         log = self.folder / f"worker-{len(self._started)}.log"
         with log.open("wb") as output:
             worker = subprocess.Popen(
-                command, cwd=self.folder, env=mine, stdout=output, stderr=output
+                command, cwd=self.folder, env=environment, stdout=output, stderr=output
             )
         self._started.append(worker)
         return worker, log
@@ -71,15 +71,15 @@ class Workers:
 
 async def stop(worker: subprocess.Popen[bytes]) -> float:
     """Tell it to stop. The seconds until it was gone."""
-    told = time.monotonic()
+    asked_at = time.monotonic()
     worker.send_signal(signal.SIGTERM)
     await asyncio.to_thread(worker.wait)
-    return time.monotonic() - told
+    return time.monotonic() - asked_at
 
 
-async def until(ask: Callable[[], object], what: str) -> None:
+async def until(ask: Callable[[], object], description: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not ask():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {PATIENCE:.0f} s: {what}")
+            raise TimeoutError(f"waited {PATIENCE:.0f} s: {description}")
         await asyncio.sleep(POLL)

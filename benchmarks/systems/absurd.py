@@ -22,11 +22,11 @@ def client() -> AsyncAbsurd:
     app = AsyncAbsurd(jobs.STORE)
 
     @app.register_task(name="noop")
-    async def noop(given: dict[str, Any], context: Any) -> None:
-        jobs.done(given.get("submitted"))
+    async def noop(params: dict[str, Any], context: Any) -> None:
+        jobs.done(params.get("submitted"))
 
     @app.register_task(name="five")
-    async def five(given: dict[str, Any], context: Any) -> dict[str, Any]:
+    async def five(params: dict[str, Any], context: Any) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for number in range(5):
 

@@ -51,8 +51,8 @@ class Workspace:
             return ""
         trailer = "%(trailers:key=Instance,valueonly,separator=%x20)"
         log = self._git(repository, "log", f"--format=%H {trailer}").splitlines()
-        made = {name: commit for commit, _, name in (line.partition(" ") for line in log)}
-        return made.get(instance, "")
+        commits = {name: commit for commit, _, name in (line.partition(" ") for line in log)}
+        return commits.get(instance, "")
 
     def _git(self, repository: Path, *words: str) -> str:
         who = {"NAME": "compute", "EMAIL": "compute@example.internal", "DATE": START}
@@ -61,7 +61,7 @@ class Workspace:
         }
         settled = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 ["git", "-C", str(repository), *words],
                 env={**os.environ, **identity, **settled},
                 capture_output=True,
@@ -70,9 +70,9 @@ class Workspace:
             )
         except FileNotFoundError:
             raise Permanent("git is not installed here") from None
-        if done.returncode:
-            raise Transient(f"git {words[0]} failed: {done.stderr.strip()[-500:]}")
-        return done.stdout
+        if process.returncode:
+            raise Transient(f"git {words[0]} failed: {process.stderr.strip()[-500:]}")
+        return process.stdout
 
     # --- dns --------------------------------------------------------------------------------------
 
@@ -88,10 +88,10 @@ class Workspace:
         return f"{service}.{ZONE}"
 
     @contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
+    def _alone(self, purpose: str) -> Iterator[None]:
         """Nobody else on this host changes it meanwhile."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / f".{what}.lock").open("w") as file:
+        with (self.folder / f".{purpose}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 

@@ -89,10 +89,10 @@ def sanitize(request: JobMessage) -> Brief:
     text = unicodedata.normalize("NFC", re.sub(r"<[^>]*>", " ", request.content))
     text = "".join(c if c.isprintable() else " " for c in text)
     sentences = [part.strip() for part in re.split(r"(?<=[.!?…。])\s+", text) if part.strip()]
-    kept = [" ".join(sentence.split()) for sentence in sentences][:MAX_SCENES]
-    if not kept:
+    cleaned = [" ".join(sentence.split()) for sentence in sentences][:MAX_SCENES]
+    if not cleaned:
         raise Permanent("nothing is left of the content: send at least one sentence")
-    return Brief(sentences=kept, removed=max(0, len(request.content) - sum(map(len, kept))))
+    return Brief(sentences=cleaned, removed=max(0, len(request.content) - sum(map(len, cleaned))))
 
 
 @creative.step(name="AGENTS_EXECUTED")
@@ -127,8 +127,10 @@ def qa_tech(AGENTS_EXECUTED: Scenes) -> Score:  # noqa: N803
 def qa_semantic(request: JobMessage, AGENTS_EXECUTED: Scenes) -> Score:  # noqa: N803
     """Whether it says what was asked for: the words of the content are in the scenes."""
     words = set(re.findall(r"\w+", re.sub(r"<[^>]*>", " ", request.content).lower()))
-    shown = set(re.findall(r"\w+", " ".join(s.text for s in AGENTS_EXECUTED.scenes).lower()))
-    missing = sorted(words - shown)
+    executed_words = set(
+        re.findall(r"\w+", " ".join(s.text for s in AGENTS_EXECUTED.scenes).lower())
+    )
+    missing = sorted(words - executed_words)
     score = 1 - len(missing) / len(words) if words else 0.0
     return Score(score=round(score, 2), notes=[f"{len(missing)} words are missing"][: len(missing)])
 
@@ -137,10 +139,10 @@ def qa_semantic(request: JobMessage, AGENTS_EXECUTED: Scenes) -> Score:  # noqa:
 def approve(request: JobMessage, QA_TECH: Score, QA_SEMANTIC: Score) -> float:  # noqa: N803
     """Good enough for the preset, or the job fails and says why."""
     quality = min(QA_TECH.score, QA_SEMANTIC.score)
-    wanted = PRESETS[request.preset]
-    if quality < wanted:
+    preset = PRESETS[request.preset]
+    if quality < preset:
         notes = "; ".join([*QA_TECH.notes, *QA_SEMANTIC.notes]) or "no notes"
-        raise Permanent(f"quality {quality} is below {wanted} of {request.preset}: {notes}")
+        raise Permanent(f"quality {quality} is below {preset} of {request.preset}: {notes}")
     return quality
 
 

@@ -27,8 +27,8 @@ def made(job: JobMessage) -> tuple[dict, dict[str, bytes | None], list[str]]:
             run = await app.submit(creative, job)
             output = await run.result()
             payloads = app.runtime.payloads
-            places = {"video": output.video, "audio": output.audio}
-            files = {name: await payloads.get(at) if at else None for name, at in places.items()}
+            paths = {"video": output.video, "audio": output.audio}
+            files = {name: await payloads.get(at) if at else None for name, at in paths.items()}
             steps = [
                 event.data for event in await app.store.history(run.id) if "step" in event.type
             ]

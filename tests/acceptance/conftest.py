@@ -56,7 +56,7 @@ class Cli:
         )
 
     def __call__(self, *words: str, code: int | None = 0, stdin: str = "", **env: str) -> Answer:
-        done = subprocess.run(
+        process = subprocess.run(
             [*HOLDFAST, *words],
             cwd=self.folder,
             env=self.env | env,
@@ -65,7 +65,7 @@ class Cli:
             text=True,
             timeout=60,
         )
-        answer = Answer(done.returncode, done.stdout, done.stderr)
+        answer = Answer(process.returncode, process.stdout, process.stderr)
         assert code is None or answer.code == code, answer
         return answer
 
@@ -121,23 +121,23 @@ class Started:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
-        self.told: list[str] = []
+        self.output: list[str] = []
 
     def until(self, words: str) -> None:
         """Read what it says until these words come."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self.told.append(line)
+            self.output.append(line)
             if words in line:
                 return
-        raise AssertionError(f"it ended without saying {words!r}: {self.told}")
+        raise AssertionError(f"it ended without saying {words!r}: {self.output}")
 
     def tell(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
     def end(self) -> Answer:
         out, err = self.process.communicate(timeout=60)
-        return Answer(self.process.returncode, out, "".join(self.told) + err)
+        return Answer(self.process.returncode, out, "".join(self.output) + err)
 
 
 @pytest.fixture

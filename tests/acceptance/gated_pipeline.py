@@ -43,8 +43,8 @@ async def after(slow: str, ctx: Context) -> str:
     return f"{slow}, after by {os.getpid()}"
 
 
-def note(what: str, ctx: Context) -> None:
+def note(text: str, ctx: Context) -> None:
     """One write to a file opened for appending is never torn or mixed."""
     file = os.open(NOTES, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    os.write(file, f"{os.getpid()} {what} {ctx.step_name}\n".encode())
+    os.write(file, f"{os.getpid()} {text} {ctx.step_name}\n".encode())
     os.close(file)

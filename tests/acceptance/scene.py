@@ -68,8 +68,8 @@ class WorkerProcess:
     def open_gate(self) -> None:
         (self._folder / f"gate-{self.pid}").touch()
 
-    def noted(self, what: str) -> bool:
-        return f"{self.pid} {what}" in notes(self._folder)
+    def noted(self, text: str) -> bool:
+        return f"{self.pid} {text}" in notes(self._folder)
 
     def exit_code(self) -> int | None:
         return self._process.poll()
@@ -119,14 +119,16 @@ class Scene:
         )
         return run
 
-    async def until(self, ask: Callable[[], Any], what: str) -> None:
+    async def until(self, ask: Callable[[], Any], description: str) -> None:
         """Look until it is so."""
         deadline = time.monotonic() + TIMEOUT
         while True:
             answer = ask()
             if await answer if isinstance(answer, Awaitable) else answer:
                 return
-            assert time.monotonic() < deadline, f"waited {TIMEOUT:.0f} s: {what}\n{self._logs()}"
+            assert time.monotonic() < deadline, (
+                f"waited {TIMEOUT:.0f} s: {description}\n{self._logs()}"
+            )
             await asyncio.sleep(POLL)
 
     def _logs(self) -> str:

@@ -31,10 +31,10 @@ ID = re.compile(r"[0-9a-z]{26}")
 
 
 def test_run_prints_the_result_on_stdout_and_progress_on_stderr(cli):
-    done = cli("run", "greet", "--input", "name=Ada")
-    assert done.json == {"greeting": "Hello Ada!"}
-    assert "hello completed in" in done.err
-    assert "succeeded" in done.err
+    result = cli("run", "greet", "--input", "name=Ada")
+    assert result.json == {"greeting": "Hello Ada!"}
+    assert "hello completed in" in result.err
+    assert "succeeded" in result.err
 
 
 def test_run_with_json_tells_the_run_and_its_result(cli):
@@ -117,8 +117,8 @@ def test_a_failed_run_exits_with_5_and_goes_on_from_its_checkpoints_when_redrive
     (cli.folder / "repaired").touch()
     assert cli("dlq", "redrive", run).out == f"run:{run} redriven\n"
     cli("worker", "--once")
-    shown = cli("runs", "show", run).out
-    assert "1 step executed, 2 reused" in shown
+    page = cli("runs", "show", run).out
+    assert "1 step executed, 2 reused" in page
     assert cli("runs", "result", run).json == {"greeting": "Hello Ada!"}
 
 
@@ -160,9 +160,9 @@ def test_a_worker_told_to_stop_hands_its_runs_over_and_exits_with_0(cli):
     worker.until("deliver is waiting")
     worker.tell(signal.SIGTERM)
     assert worker.end().code == 0
-    shown = cli("runs", "show", run, "--json").json
-    assert (shown["run"]["state"], shown["run"]["attempts"]) == ("queued", 0)
-    assert shown["history"][-1]["type"] == "run.handed_over"
+    view = cli("runs", "show", run, "--json").json
+    assert (view["run"]["state"], view["run"]["attempts"]) == ("queued", 0)
+    assert view["history"][-1]["type"] == "run.handed_over"
 
 
 def test_a_second_signal_stops_a_worker_at_once(cli):
@@ -235,8 +235,8 @@ def test_the_leader_of_a_lane_holds_a_lock_that_can_be_taken_away(cli):
         cli("locks", "release", "lane:line", "--yes", "--reason", "test").out
         == "lane:line released\n"
     )
-    shown = cli("lanes", "show", "line", "--json").json
-    [first] = [leader for leader in shown["leaders"] if leader["term"] == 1]
+    view = cli("lanes", "show", "line", "--json").json
+    [first] = [leader for leader in view["leaders"] if leader["term"] == 1]
     assert (first["worker"], first["until"] is None) == (lane["leader"], False)
     assert first["ended"].startswith("released by ")
     assert first["ended"].endswith(": test")
@@ -258,12 +258,12 @@ def test_a_leader_can_be_told_to_step_down(cli):
     worker = cli.start("worker", "--lane", "line", "--drain-timeout", "0")
     worker.until("queue is waiting")
     assert "add --yes" in cli("lanes", "step-down", "line", code=2).err
-    told = cli("lanes", "step-down", "line", "--yes", "--reason", "host is old", "--json").json
+    result = cli("lanes", "step-down", "line", "--yes", "--reason", "host is old", "--json").json
     worker.until("leadership gained, term 3")
     [lane] = [
         lane for lane in cli("lanes", "list", "--json").json["items"] if lane["name"] == "line"
     ]
-    assert lane["leader"] == told["stepped_down"]
+    assert lane["leader"] == result["stepped_down"]
     worker.tell(signal.SIGTERM)
     assert worker.end().code == 0
     assert "host is old" in cli.here("audit", "list").out
@@ -305,20 +305,20 @@ def test_lists_can_be_filtered_and_streamed_as_lines(stage):
 
 
 def test_a_run_is_shown_as_a_page_with_a_timeline(stage):
-    shown = stage.here("runs", "show", stage.failed).out
-    assert "✘ deliver" in shown
-    assert "█" in shown
-    assert "2 steps executed, 0 reused, 1 not finished · 15 tokens · $0.2500" in shown
-    assert f"holdfast dlq redrive run:{stage.failed}" in shown
+    page = stage.here("runs", "show", stage.failed).out
+    assert "✘ deliver" in page
+    assert "█" in page
+    assert "2 steps executed, 0 reused, 1 not finished · 15 tokens · $0.2500" in page
+    assert f"holdfast dlq redrive run:{stage.failed}" in page
 
 
 def test_a_failed_run_is_shown_with_the_traceback_of_its_step(stage):
-    shown = stage.here("runs", "show", stage.failed).out
-    error, *traceback = shown[shown.index("failed: deliver: ") :].splitlines()
+    page = stage.here("runs", "show", stage.failed).out
+    error, *traceback = page[page.index("failed: deliver: ") :].splitlines()
     assert error == "failed: deliver: Permanent: nobody is at home"
     assert traceback[0] == "  Traceback (most recent call last):"
-    assert '    raise Permanent("nobody is at home")' in shown
-    assert "holdfast/engine" not in shown
+    assert '    raise Permanent("nobody is at home")' in page
+    assert "holdfast/engine" not in page
     view = stage.here("runs", "show", stage.failed, "--json").json
     assert ", in deliver\n" in view["run"]["error"]["traceback"]
     [listed] = stage.here("runs", "list", "--state", "failed", "--json").json["items"]
@@ -410,10 +410,10 @@ def test_a_dead_letter_is_shown_with_its_original_bytes(stage):
         f"run:{stage.failed}",
         "Permanent: nobody is at home",
     )
-    shown = stage.here("dlq", "show", stage.failed[:-2], "--json").json
-    assert shown["dead_letter"]["id"] == letter["id"]
-    assert shown["body"]["name"] == "Bob"
-    assert ", in deliver\n" in shown["error"]["traceback"]
+    view = stage.here("dlq", "show", stage.failed[:-2], "--json").json
+    assert view["dead_letter"]["id"] == letter["id"]
+    assert view["body"]["name"] == "Bob"
+    assert ", in deliver\n" in view["error"]["traceback"]
     page = stage.here("dlq", "show", letter["id"]).out
     assert "Permanent: nobody is at home" in page
     assert ", in deliver\n" in page
@@ -450,17 +450,17 @@ def test_changing_several_runs_needs_a_confirmation(cli):
     runs = [cli.submit("greet", "-i", f"name={name}", "--delay", "1h") for name in ("Ada", "Bob")]
     assert "Cancel 2 runs?" in cli.here("runs", "cancel", *runs, code=2).err
     assert cli.state(runs[0]) == "queued"
-    done = cli.here("runs", "cancel", *runs, "--yes", "--json").json["items"]
-    assert [entry["state"] for entry in done] == ["cancelled", "cancelled"]
+    items = cli.here("runs", "cancel", *runs, "--yes", "--json").json["items"]
+    assert [entry["state"] for entry in items] == ["cancelled", "cancelled"]
 
 
 def test_a_rerun_takes_over_what_does_not_depend_on_the_step(cli):
     first = cli.here("run", "greet", "-i", "name=Ada", "--json").json["run"]
     again = cli.here("runs", "rerun", first, "--from-step", "deliver").out.strip()
     cli.here("worker", "--once")
-    shown = cli.here("runs", "show", again).out
-    assert "1 step executed, 2 reused" in shown
-    assert f"rerun of {first}" in shown
+    page = cli.here("runs", "show", again).out
+    assert "1 step executed, 2 reused" in page
+    assert f"rerun of {first}" in page
     assert (
         "no step 'nonsense'"
         in cli.here("runs", "rerun", first, "--from-step", "nonsense", code=7).err
@@ -517,7 +517,7 @@ def _in_terminal(cli, *words, typed):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["run", "gret", "-i", "name=Ada"], 7, "did you mean 'greet'?"),
         (["run", "greet"], 2, "name: Field required"),
@@ -569,10 +569,12 @@ def _in_terminal(cli, *words, typed):
         (["pipelines", "schema", "nonsense"], 7, "known: greet, line"),
     ],
 )
-def test_a_mistake_is_explained_in_one_last_line_and_ends_with_its_code(stage, words, code, told):
+def test_a_mistake_is_explained_in_one_last_line_and_ends_with_its_code(
+    stage, words, code, message
+):
     _put_broken_files(stage.folder)
     answer = stage.here(*words, code=code)
-    assert told in answer.err.splitlines()[-1]
+    assert message in answer.err.splitlines()[-1]
     assert "Traceback" not in answer.err
     assert "geheim" not in answer.err
     assert answer.out == ""
@@ -627,9 +629,9 @@ def test_pipelines_are_listed_with_graph_and_schema(stage):
 
 
 def test_every_setting_is_shown_with_its_origin_and_without_secrets(stage):
-    shown = stage.here("config", "show", "--origin", HOLDFAST_BUS="redis://u:geheim@h/0")
-    assert "environment HOLDFAST_BUS" in shown.out
-    assert "geheim" not in shown.out + shown.err
+    page = stage.here("config", "show", "--origin", HOLDFAST_BUS="redis://u:geheim@h/0")
+    assert "environment HOLDFAST_BUS" in page.out
+    assert "geheim" not in page.out + page.err
     items = stage.here("config", "show", "--json").json["items"]
     [store] = [item for item in items if item["name"] == "store"]
     assert store["origin"].endswith("holdfast.toml")
@@ -664,10 +666,10 @@ def test_version_tells_what_is_installed(stage):
 def test_the_shell_completes_commands_pipelines_and_run_ids(stage):
     def offers(words: str) -> list[str]:
         count = str(len(words.split(" ")) - 1)
-        asked = stage(
+        output = stage(
             _HOLDFAST_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=count, code=None
         )
-        return [line.partition(",")[2] for line in asked.out.splitlines()]
+        return [line.partition(",")[2] for line in output.out.splitlines()]
 
     assert "_HOLDFAST_COMPLETE" in stage("completion", "bash").out
     assert offers("holdfast ru") == ["run", "runs"]
@@ -688,19 +690,19 @@ HEAVY = ("pydantic", "sqlite3", "rich", "holdfast.engine", "holdfast.adapters", 
 )
 def test_help_and_version_start_without_what_they_do_not_need(words, heavy):
     """What makes them quick is what they do not import; a timed test would tell less."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "holdfast", *words],
         capture_output=True,
         text=True,
         check=True,
     )
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    imported = {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
     assert "holdfast.cli.main" in imported
     assert not [name for name in imported if name.startswith(heavy)]
 
 
 def test_what_was_typed_by_mistake_is_refused(cli):
-    said = cli.here("worker", "--once", "--receive", "work=nope", code=2).err
-    assert "--receive work=nope: there is no pipeline 'nope'; known pipelines: " in said
+    error = cli.here("worker", "--once", "--receive", "work=nope", code=2).err
+    assert "--receive work=nope: there is no pipeline 'nope'; known pipelines: " in error
     assert "tenant '' is not usable" in cli.here("run", "line", "--tenant", "", code=2).err
     assert "add --yes" in cli.here("locks", "release", "anything", code=2).err

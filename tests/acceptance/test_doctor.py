@@ -106,7 +106,7 @@ URLS = {
 def test_no_command_shows_a_password(cli: Cli, url: str) -> None:
     for words in COMMANDS:
         try:
-            said = repr(
+            text = repr(
                 cli.here(
                     *words,
                     code=None,
@@ -116,8 +116,8 @@ def test_no_command_shows_a_password(cli: Cli, url: str) -> None:
                 )
             )
         except HoldfastError as error:  # --debug lets it out
-            said = "".join(traceback.format_exception(error))
-        assert "s3cret" not in said, f"{words}: {said}"
+            text = "".join(traceback.format_exception(error))
+        assert "s3cret" not in text, f"{words}: {text}"
 
 
 def test_a_server_that_goes_away_under_a_worker_is_logged_without_its_password(cli: Cli) -> None:

@@ -38,13 +38,13 @@ def test_logging_in_watching_a_report_being_made_and_logging_out(page: Page) -> 
         keys = api.holdfast.keys
         key = api.call(keys.create("default", ["submit", "read"], actor="test")).text
         with COMMENTS.open("rb") as file:
-            made = api.http.post(
+            response = api.http.post(
                 "/create",
                 data={"title": "A better town"},
                 files={"file": ("comments.csv", file)},
                 headers={"X-Api-Key": key},
             )
-        url = api.url + made.json()["reportUrl"]
+        url = api.url + response.json()["reportUrl"]
         page.goto(url)
         log_in(page, key[:-1])
         assert page.get_by_role("alert").inner_text() == "The key is not accepted."

@@ -14,8 +14,8 @@ from tests.acceptance.conftest import HOLDFAST
 def first_match(process: subprocess.Popen[str], pattern: str) -> str:
     assert process.stderr is not None
     for line in process.stderr:
-        if found := re.search(pattern, line):
-            return found[1]
+        if match := re.search(pattern, line):
+            return match[1]
     raise AssertionError(f"the process ended with {process.wait()}")
 
 

@@ -107,8 +107,8 @@ def test_state_documents_are_there_for_who_asks_for_them(jobs):
     state = json.loads((jobs.folder / "documents" / "pipeline_state:j-1").read_text())
     assert (state["reportId"], state["status"]) == ("j-1", "completed")
     assert state["completedResults"]["work"]["data"] == 2
-    shown = jobs("--app", "jobs.py", "runs", "show", "j-1", "--format", "state").json
-    assert shown == state
+    document = jobs("--app", "jobs.py", "runs", "show", "j-1", "--format", "state").json
+    assert document == state
     jobs.env["HOLDFAST_PROJECTIONS"] = "state_document"
     wrong = jobs("--app", "jobs.py", "worker", "--once", code=2).err
     assert "did you mean 'state_documents'?" in wrong

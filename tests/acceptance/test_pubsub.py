@@ -66,7 +66,7 @@ def test_duplicates_poison_a_killed_and_a_stopped_worker(an_office):
     office.google.create(RESULTS, RESULTS_SUB)
     # What somebody pulled and never acknowledged comes again, past the deadline.
     office.send((job(0), {}))
-    [held] = office.google.pull(f"{JOBS}-sub")
+    [message] = office.google.pull(f"{JOBS}-sub")
     stopped, killed, _ = [office.start_worker() for _ in range(3)]
     for number in range(1, 15):
         office.send((job(number), {}))
@@ -86,7 +86,7 @@ def test_duplicates_poison_a_killed_and_a_stopped_worker(an_office):
     poison = {POISON[number % 5] for number in range(3, 15, 3)}
     assert Counter(letter.body for letter in office.letters()) == dict.fromkeys(poison, 1)
     assert len(office.dead_letters(len(poison))) == len(poison)
-    late = {"subscription": office.google.subscription(f"{JOBS}-sub"), "ack_ids": [held.ack_id]}
+    late = {"subscription": office.google.subscription(f"{JOBS}-sub"), "ack_ids": [message.ack_id]}
     office.google.subscriber.acknowledge(request=late)  # does no harm
 
 

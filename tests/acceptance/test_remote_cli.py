@@ -42,10 +42,10 @@ class Service(Cli):
 
     def remote(self, *words: str, code: int | None = 0):
         """From a folder that has neither the store nor the pipelines."""
-        elsewhere = self.folder / "elsewhere"
-        elsewhere.mkdir(exist_ok=True)
+        folder = self.folder / "elsewhere"
+        folder.mkdir(exist_ok=True)
         there = Cli.__new__(Cli)
-        there.folder, there.env = elsewhere, self.env
+        there.folder, there.env = folder, self.env
         return there.here(*words, code=code, HOLDFAST_URL=self.url, HOLDFAST_API_KEY=self.key)
 
 
@@ -64,11 +64,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def test_a_run_is_submitted_watched_and_printed(service: Service) -> None:
-    told = service.remote("run", "greet", "-i", "name=Ada")
-    assert json.loads(told.out) == {"greeting": "Hello Ada!"}
-    told = service.remote("run", "greet", "-i", "name=Bob", "-i", "trouble=fail", "--json", code=5)
-    assert told.json["state"] == "failed"
-    assert "resume" in told.err
+    result = service.remote("run", "greet", "-i", "name=Ada")
+    assert json.loads(result.out) == {"greeting": "Hello Ada!"}
+    result = service.remote(
+        "run", "greet", "-i", "name=Bob", "-i", "trouble=fail", "--json", code=5
+    )
+    assert result.json["state"] == "failed"
+    assert "resume" in result.err
 
 
 def test_the_same_is_shown_here_and_there(service: Service) -> None:
@@ -120,8 +122,8 @@ def test_dead_letters_are_redriven_from_elsewhere(service: Service) -> None:
     assert service.remote("dlq", "show", run, "--json").json["dead_letter"]["run"] == run
     dry = service.remote("dlq", "redrive", run, "--dry-run", "--json").json["items"]
     assert [item["run"] for item in dry] == [run]
-    done = service.remote("dlq", "discard", run, "--reason", "test", "--json").json["items"]
-    assert done[0]["changed"]
+    items = service.remote("dlq", "discard", run, "--reason", "test", "--json").json["items"]
+    assert items[0]["changed"]
 
 
 def test_tenants_and_their_keys_are_made_from_elsewhere(service: Service) -> None:
@@ -141,8 +143,8 @@ def test_tenants_and_their_keys_are_made_from_elsewhere(service: Service) -> Non
 
 
 def test_what_works_on_the_store_says_so(service: Service) -> None:
-    told = service.here("worker", "--once", "--url", service.url, code=2)
-    assert "works on the store itself" in told.err
+    result = service.here("worker", "--once", "--url", service.url, code=2)
+    assert "works on the store itself" in result.err
     assert service.here("runs", "list", "--local", "--json", HOLDFAST_URL="http://127.0.0.1:1")
     assert (
         "does not answer" in service.here("runs", "list", "--url", "http://127.0.0.1:1", code=1).err

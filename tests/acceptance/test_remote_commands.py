@@ -91,8 +91,8 @@ def test_every_command_is_one_or_the_other() -> None:
 
 @pytest.mark.parametrize("name", LOCAL)
 def test_what_no_service_can_do_says_why(name: str, service: Service) -> None:
-    given = ARGUMENTS.get(name, "")
-    refused = service.here(*name.split(), *given.split(), "--url", service.url, code=2)
+    arguments = ARGUMENTS.get(name, "")
+    refused = service.here(*name.split(), *arguments.split(), "--url", service.url, code=2)
     assert refused.out == ""
     assert refused.err == f"holdfast: {LOCAL[name].local}: leave out --url\n"  # type: ignore[attr-defined]
 
@@ -141,8 +141,8 @@ def test_every_other_command_works_from_elsewhere(service: Service) -> None:
         code = 7 if name in NOTHING_THERE else 8 if name in NOT_REACHED else 0
         answer = service.remote(*words, code=code)
         assert answer.out or answer.err, name
-    shown = service.remote("runs", "show", names["unwanted"], "--json").json
-    assert shown["run"]["state"] == "cancelled"
+    view = service.remote("runs", "show", names["unwanted"], "--json").json
+    assert view["run"]["state"] == "cancelled"
     assert json.loads((service.folder / "elsewhere" / "out" / "report.json").read_bytes())
 
 

@@ -78,7 +78,7 @@ def test_topics_wait_for_people_and_the_same_command_goes_on_with_theirs(tmp_pat
 
 def test_the_demo_makes_a_report_that_holds_and_finds_it_again(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "examples" / "demo.py")]
-    for told in ("report completed", "has made this report already"):
+    for text in ("report completed", "has made this report already"):
         ended = subprocess.run(
             command,
             cwd=tmp_path,
@@ -89,7 +89,7 @@ def test_the_demo_makes_a_report_that_holds_and_finds_it_again(tmp_path: Path) -
             check=False,
         )
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        assert told in ended.stderr
+        assert text in ended.stderr
         assert "every quote, citation and figure holds" in ended.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["holdfast-demo"]
     assert sorted(path.name for path in (tmp_path / "holdfast-demo" / "report").iterdir()) == [
@@ -120,9 +120,9 @@ def test_the_same_file_twice_is_the_same_report_to_the_byte_apart_from_times(
 
 def files(folder: Path) -> dict[str, list[str]]:
     """The lines of each file, without times: when it was made, and how long that took."""
-    made = json.loads((folder / "report.json").read_text())["made"]
+    provenance = json.loads((folder / "report.json").read_text())["made"]
     return {
-        path.name: untimed(path.read_text(encoding="utf-8"), made["at"])
+        path.name: untimed(path.read_text(encoding="utf-8"), provenance["at"])
         for path in folder.iterdir()
     }
 
@@ -145,11 +145,11 @@ def test_a_real_file_becomes_a_report_that_holds(name: str, votes: bool, tmp_pat
     matrix = next(SHARED.glob(f"votes/{name.removeprefix('polis_').split('_')[0]}*.csv"), None)
     if votes and matrix is None:
         pytest.skip("this file has no matrix of votes")
-    told = built(SHARED / name, *(["--votes", str(matrix)] if votes else []), cwd=tmp_path)
+    output = built(SHARED / name, *(["--votes", str(matrix)] if votes else []), cwd=tmp_path)
     report = load_report(tmp_path / "out")
     assert problems(report) == []
-    assert told["comments"] + sum(1 for row in report.left_out) == report.counts.rows
-    assert told["claims"] > 0
+    assert output["comments"] + sum(1 for row in report.left_out) == report.counts.rows
+    assert output["claims"] > 0
     with (tmp_path / "out" / "rows.csv").open(encoding="utf-8-sig", newline="") as rows:
         assert sum(1 for _ in csv.DictReader(rows)) == report.counts.rows
 
@@ -246,8 +246,8 @@ async def kill_in_the_middle(folder: Path) -> None:
         second = await start()
         out, err = await second.communicate()
         assert second.returncode == 0, err.decode()
-        asked = Counter((call.task, call.text) for call in fake.calls)
-        repeated = sum(times - 1 for times in asked.values())
+        counts = Counter((call.task, call.text) for call in fake.calls)
+        repeated = sum(times - 1 for times in counts.values())
         comments = Counter(
             line for call in fake.calls if call.task == "extraction" for line in texts(call.text)
         )
@@ -322,8 +322,8 @@ def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_
     first = built(tmp_path / "job.json", cwd=tmp_path)
     again = holdfast("run", "report", "--input-file", "job.json", "--json", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    told = json.loads(again.stdout)
-    assert (told["run"], told["created"]) == (first["run"], False)
+    status = json.loads(again.stdout)
+    assert (status["run"], status["created"]) == (first["run"], False)
     state = json.loads(
         holdfast("runs", "show", first["run"], "--format", "state", cwd=tmp_path).stdout
     )

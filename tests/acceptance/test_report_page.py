@@ -47,28 +47,28 @@ class Reader:
         self.contexts: list[BrowserContext] = []
 
     def open(
-        self, report: Report, after: str = "", *, file: str = "report.html", **how: Any
+        self, report: Report, after: str = "", *, file: str = "report.html", **options: Any
     ) -> Page:
         path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(render_page(report).encode())
         context = self.browser.new_context(
-            **{"viewport": DESKTOP, "reduced_motion": "reduce"} | how
+            **{"viewport": DESKTOP, "reduced_motion": "reduce"} | options
         )
         self.contexts.append(context)
         context.add_init_script(WATCH)
         page = context.new_page()
         self._listen(page)
         page.goto(path.as_uri() + after)
-        if how.get("java_script_enabled", True):
+        if options.get("java_script_enabled", True):
             page.wait_for_selector(":root[data-ready]", state="attached")
         return page
 
     def _listen(self, page: Page) -> None:
-        page.on("console", lambda said: self.trouble.append(f"{said.type}: {said.text}"))
+        page.on("console", lambda message: self.trouble.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.trouble.append(str(error)))
         page.on("dialog", lambda dialog: self.trouble.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda asked: self._asked(asked.url))
+        page.on("request", lambda request: self._asked(request.url))
 
     def _asked(self, url: str) -> None:
         if not url.startswith(("file:", "data:image/svg+xml", "blob:")):
@@ -96,8 +96,8 @@ def reader(browser: Browser, tmp_path: Path) -> Iterator[Reader]:
     reading.done()
 
 
-def shoot(page: Page, name: str, **how: Any) -> None:
-    page.screenshot(path=SCREENSHOTS / f"{name}.png", **how)
+def shoot(page: Page, name: str, **options: Any) -> None:
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", **options)
 
 
 def fits(page: Page) -> bool:
@@ -252,13 +252,13 @@ def test_on_a_phone_a_citation_opens_a_sheet(reader: Reader) -> None:
 
 def test_a_quote_is_shown_in_its_comment_to_the_letter(reader: Reader) -> None:
     writer = samples.Writer({"district": ["north"]})
-    said = "👩‍👩‍👧 We know 𝔬𝔫𝔢 thing: [[trees 🌳 cool the street]] — and that is that.\r\nYes."
+    text = "👩‍👩‍👧 We know 𝔬𝔫𝔢 thing: [[trees 🌳 cool the street]] — and that is that.\r\nYes."
     quote = writer.quote(
-        "Trees cool", "Zoë", said, video="https://vimeo.com/1", timestamp="00:01:38"
+        "Trees cool", "Zoë", text, video="https://vimeo.com/1", timestamp="00:01:38"
     )
     claim = writer.claim("Trees cool", [quote])
-    held = samples.topic("t-0", "Trees", "", [samples.subtopic("s-0", "Shade", "", [claim])])
-    page = reader.open(writer.report([held]))
+    topic = samples.topic("t-0", "Trees", "", [samples.subtopic("s-0", "Shade", "", [claim])])
+    page = reader.open(writer.report([topic]))
     page.click("#s-0 > summary")
     page.click(".ctx")
     expect(page.locator(".context mark")).to_have_text("trees 🌳 cool the street")
@@ -273,8 +273,8 @@ def test_what_a_quote_alone_was_taken_to_say_is_shown_with_its_context(reader: R
     writer = samples.Writer()
     quote = writer.quote("Trees keep my street cool", "Zoë", "You know, [[trees keep us cool]].")
     claim = writer.claim("Trees cool the town", [quote])
-    held = samples.topic("t-0", "Trees", "", [samples.subtopic("s-0", "Shade", "", [claim])])
-    report = writer.report([held])
+    topic = samples.topic("t-0", "Trees", "", [samples.subtopic("s-0", "Shade", "", [claim])])
+    report = writer.report([topic])
     page = reader.open(replace(report, method=replace(report.method, generated=True)))
     page.click("#s-0 > summary")
     expect(page.locator(".said")).to_have_attribute("hidden", "until-found")
@@ -397,9 +397,9 @@ def test_the_matrix_sorts_by_column_and_hides_people_without_positions(reader: R
     column = page.locator(".grid tbody td:nth-child(3)")
     marks = [mark.strip() for mark in column.all_inner_texts()]
     assert marks == sorted(marks, key=lambda mark: "✓·✗".find(mark) if mark else 9)
-    shown = page.locator(".grid tbody tr:visible").count()
+    rows = page.locator(".grid tbody tr:visible").count()
     page.uncheck("#silent")
-    assert page.locator(".grid tbody tr:visible").count() > shown
+    assert page.locator(".grid tbody tr:visible").count() > rows
 
 
 # --- keyboard -------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def test_everything_that_can_be_used_can_be_reached_and_seen_by_keyboard(reader:
     page = reader.open(samples.small())
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_in_viewport()
-    seen = set()
+    focused = set()
     for _ in range(60):
         page.keyboard.press("Tab")
         style, kind = page.evaluate(
@@ -457,8 +457,8 @@ def test_everything_that_can_be_used_can_be_reached_and_seen_by_keyboard(reader:
         )
         hidden_input = page.evaluate("document.activeElement.matches('.switch input')")
         assert style != "none" or hidden_input
-        seen.add(kind.split(" ")[0] if kind else "")
-    assert {"tool", "chip", "bar-name"} <= seen
+        focused.add(kind.split(" ")[0] if kind else "")
+    assert {"tool", "chip", "bar-name"} <= focused
 
 
 # --- paper ----------------------------------------------------------------------------------------

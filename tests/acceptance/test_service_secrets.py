@@ -66,12 +66,12 @@ def test_secrets_of_a_service_are_nowhere(cli: Cli) -> None:
     ended = stopped(served, within=8)
     texts = [issued["text"], rotated["text"], admin, session]
     secrets = [text.rpartition("_")[2] for text in texts]  # what follows the id of a key
-    secrets += [it["secret"].removeprefix("whsec_") for it in (hook, turned)]
+    secrets += [item["secret"].removeprefix("whsec_") for item in (hook, turned)]
     secrets += [WEBHOOKS_KEY, MODEL_KEY, WRONG_KEY, IN_URL]
     assert len(set(secrets)) == len(secrets)
     files = [path.read_bytes() for path in cli.folder.rglob("*") if path.is_file()]
     everything = b"\n".join(
-        [*files, ended.out.encode(), ended.err.encode(), *(it.encode() for it in answers)]
+        [*files, ended.out.encode(), ended.err.encode(), *(item.encode() for item in answers)]
     )
     assert issued["key"]["id"].encode() in everything  # it is the right haystack
     assert hook["id"].encode() in everything

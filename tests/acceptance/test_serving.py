@@ -14,9 +14,9 @@ from tests.acceptance.conftest import Cli, Started
 def address(started: Started, words: str) -> str:
     """Where it says that it listens."""
     started.until(words)
-    found = re.search(r"http://[\d.:]+", started.told[-1])
-    assert found is not None
-    return found[0]
+    match = re.search(r"http://[\d.:]+", started.output[-1])
+    assert match is not None
+    return match[0]
 
 
 def stopped(started: Started, within: float) -> Any:
@@ -45,7 +45,7 @@ def test_a_run_by_http_and_a_clean_end(cli: Cli) -> None:
 def test_the_demo_makes_a_report_and_says_where_it_is(cli: Cli) -> None:
     served = cli.start("serve", "--demo", "--port", "0")
     served.until("a report of sample comments")
-    report = served.told[-1].split()[-1]
+    report = served.output[-1].split()[-1]
     deadline = time.monotonic() + 60
     while (state := httpx2.get(report).json())["status"] != "finished":
         assert time.monotonic() < deadline, state
@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_said(cli: Cli) -> None:
 def test_a_worker_answers_probes_on_the_port_of_the_environment(cli: Cli) -> None:
     worker = cli.start("worker", PORT="0")
     worker.until("answers /health on port")
-    url = f"http://127.0.0.1:{worker.told[-1].split()[-1]}"
+    url = f"http://127.0.0.1:{worker.output[-1].split()[-1]}"
     worker.until("Ctrl-C drains")
     assert httpx2.get(f"{url}/health/ready").json() == {"ready": True, "reasons": []}
     stopped(worker, within=8)

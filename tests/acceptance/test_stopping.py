@@ -48,10 +48,10 @@ async def begin(scene: Scene, pipeline: str) -> tuple[WorkerProcess, RunHandle]:
 
 async def stop(scene: Scene, worker: WorkerProcess) -> int | None:
     """Tell it to stop, and see to it that it is gone in time."""
-    told = time.monotonic()
+    asked_at = time.monotonic()
     worker.send(signal.SIGTERM)
     code = await scene.exit_code(worker)
-    took = time.monotonic() - told
+    took = time.monotonic() - asked_at
     assert took < GRACE + EXIT_TIMEOUT + NOTICE, f"it took {took:.1f} s\n{worker.log}"
     return code
 

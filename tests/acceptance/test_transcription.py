@@ -51,14 +51,14 @@ def items_of(store: Path) -> dict[str, Any]:
 def test_a_recording_becomes_a_folder_of_files(cli: Cli) -> None:
     media = recording("mp3")
     answer = cli("transcribe", str(media), "-o", "out", "--json")
-    told = json.loads(answer.out)
+    summary = json.loads(answer.out)
     folder = cli.folder / "out"
-    assert sorted(path.name for path in folder.iterdir()) == told["files"]
+    assert sorted(path.name for path in folder.iterdir()) == summary["files"]
     transcript = json.loads((folder / "transcript.json").read_text())
     assert word_error_rate(TALK, transcript["rawText"]) < 0.1
-    assert told["transcript"] == transcript["id"]
+    assert summary["transcript"] == transcript["id"]
     again = cli("transcribe", str(media), "-o", "again", "--json")
-    assert json.loads(again.out)["run"] == told["run"]
+    assert json.loads(again.out)["run"] == summary["run"]
     page = (cli.folder / "again" / "transcript.html").read_text()
     relative = os.path.relpath(media, cli.folder / "again")
     assert f'src="{relative}"' in page
@@ -87,8 +87,8 @@ def test_a_kill_in_the_middle_repeats_no_finished_segment(cli: Cli) -> None:
     before = items_of(store)
     answer = cli("transcribe", str(media), "-o", "out", "--json")
     run = json.loads(answer.out)["run"]
-    shown = json.loads(cli("runs", "show", run, "--json").out)
-    speech = next(step for step in shown["steps"] if step["name"] == "speech")
+    view = json.loads(cli("runs", "show", run, "--json").out)
+    speech = next(step for step in view["steps"] if step["name"] == "speech")
     after = items_of(store)
     assert 0 < len(before) < len(after) == speech["items"]
     assert {key: after[key] for key in before} == before

@@ -140,8 +140,8 @@ def test_a_broken_run_is_listed_as_broken_and_the_others_as_they_are(
     place: Any, field: str
 ) -> None:
     async def story(store: Store) -> None:
-        known = {"labels": {"a": "b"}, "attributes": {"c": "d"}}
-        await store.apply([a_submit(id, **known) for id in ("r1", "r2", "r3")])
+        values = {"labels": {"a": "b"}, "attributes": {"c": "d"}}
+        await store.apply([a_submit(id, **values) for id in ("r1", "r2", "r3")])
         await store.apply([a_claim(limit=3)])
         await store.apply(
             [Settle(id, 1, "failed", error=an_error(id)) for id in ("r1", "r2", "r3")]
@@ -175,11 +175,11 @@ def test_a_damaged_dead_letter_hides_no_other(place: Any) -> None:
         letters = [Bury(f"m{n}", "bus", "why", b"body", {"a": "b"}) for n in range(3)]
         await store.apply(letters)
         await place.change_letter("m1", BROKEN)
-        found = {letter.id: letter for letter in await store.dead_letters()}
-        assert sorted(found) == ["m0", "m1", "m2"]
-        assert found["m0"].attributes == found["m2"].attributes == {"a": "b"}
-        assert found["m1"].attributes == {"damaged": "its attributes can't be read any more"}
-        assert (found["m1"].reason, found["m1"].body) == ("why", b"body")
+        by_id = {letter.id: letter for letter in await store.dead_letters()}
+        assert sorted(by_id) == ["m0", "m1", "m2"]
+        assert by_id["m0"].attributes == by_id["m2"].attributes == {"a": "b"}
+        assert by_id["m1"].attributes == {"damaged": "its attributes can't be read any more"}
+        assert (by_id["m1"].reason, by_id["m1"].body) == ("why", b"body")
 
     play(place, story)
 
@@ -200,12 +200,12 @@ def test_a_damaged_cursor_begins_anew_and_holds_retention_back(place: Any) -> No
 @pytest.mark.parametrize("field", ["id", "tenant", "created", "attempts", "input", "state"])
 def test_what_is_of_another_type_is_damage(tmp_path: Path, field: str) -> None:
     """Of all stores only SQLite keeps anything in any column."""
-    place = OnSqlite(tmp_path)
+    backend = OnSqlite(tmp_path)
 
     async def story(store: Store) -> None:
         await store.apply([a_submit(id) for id in ("r1", "r2", "r3")])
         sql = f"UPDATE runs SET {field} = x'fffe' WHERE id = 'r2'"
-        place.store._reader.execute(sql)
+        backend.store._reader.execute(sql)
         third, second, first = await store.runs(RunFilter())
         assert [run.damage for run in (first, third)] == [None, None]
         assert "its row can't be read" in (second.damage or "")
@@ -213,18 +213,18 @@ def test_what_is_of_another_type_is_damage(tmp_path: Path, field: str) -> None:
         assert (explained.state, explained.cause) == ("broken", "damaged")
         assert "its row can't be read" in explained.sentence
 
-    play(place, story)
+    play(backend, story)
 
 
 def test_a_damaged_run_is_left_alone_by_name(tmp_path: Path) -> None:
     """Whatever is asked of it, the answer says that it is damaged."""
-    place = OnSqlite(tmp_path)
+    backend = OnSqlite(tmp_path)
     pipeline = counting([])
 
     async def story(store: Store) -> None:
         app = Holdfast(store, [pipeline], worker=False, blobs=MemoryBlobs())
         run = await app.submit(pipeline, "a")
-        place.store._reader.execute("UPDATE runs SET attempts = 'many'")
+        backend.store._reader.execute("UPDATE runs SET attempts = 'many'")
         broken = await run.info()
         assert abs(broken.created - (time_of(run.id) or 0.0)) < 1.0
         for act in (app.operations.cancel, app.operations.pause, app.operations.resume):
@@ -233,7 +233,7 @@ def test_a_damaged_run_is_left_alone_by_name(tmp_path: Path) -> None:
         with pytest.raises(Damaged, match="its row can't be read"):
             await app.service().runs.result(run.id)
 
-    play(place, story)
+    play(backend, story)
 
 
 def counting(executed: list[str]) -> Pipeline[Any]:
@@ -262,8 +262,8 @@ async def failed_once(app: Holdfast, pipeline: Pipeline[Any]) -> RunHandle:
     return RunHandle(app.runtime, run.id, pipeline)
 
 
-def an_app(place: Any, pipeline: Pipeline[Any]) -> Holdfast:
-    return Holdfast(place.store, [pipeline], blobs=MemoryBlobs())
+def an_app(backend: Any, pipeline: Pipeline[Any]) -> Holdfast:
+    return Holdfast(backend.store, [pipeline], blobs=MemoryBlobs())
 
 
 @pytest.mark.parametrize(

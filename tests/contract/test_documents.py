@@ -117,9 +117,9 @@ class TestRedisDocuments(DocumentsContract):
         """The server's time can't be moved: what is left of the keys' lives is shortened."""
         prefix = self.documents.address.prefix
         for name in [n for key in keys for n in (f"{prefix}{key}", _version_key(prefix, key))]:
-            left = await self.ask("PTTL", name)
-            if isinstance(left, int) and left >= 0:
-                await self.ask("PEXPIRE", name, max(0, left - round(1000 * seconds)))
+            milliseconds = await self.ask("PTTL", name)
+            if isinstance(milliseconds, int) and milliseconds >= 0:
+                await self.ask("PEXPIRE", name, max(0, milliseconds - round(1000 * seconds)))
 
     @story
     async def test_only_the_document_and_its_version_are_stored(self, documents: Documents) -> None:

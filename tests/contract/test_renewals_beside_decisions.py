@@ -43,9 +43,9 @@ def test_a_failure_is_written_while_its_lease_is_renewed(kind: str, tmp_path: Pa
             runs = [f"r{number}" for number in range(RUNS)]
             await store.apply([a_submit(run) for run in runs])
             [claimed] = await store.apply([a_claim(limit=RUNS)])
-            held = [(run.run, run.epoch) for run in claimed]
-            for run, epoch in held:
-                renewals = [store.apply([Renew(held=held, ttl=30.0)]) for _ in range(2)]
+            leases = [(run.run, run.epoch) for run in claimed]
+            for run, epoch in leases:
+                renewals = [store.apply([Renew(held=leases, ttl=30.0)]) for _ in range(2)]
                 settle = Settle(run, epoch, "failed", error=an_error("no"))
                 [reply], *_ = await asyncio.gather(store.apply([settle]), *renewals)
                 assert reply is None, f"{run}: {reply}"

@@ -236,7 +236,7 @@ class Aim:
             case c.Claim():
                 return self._claim(command)
             case c.Renew():
-                return replace(command, held=[self._fenced(*held) for held in command.held])
+                return replace(command, held=[self._fenced(*lease) for lease in command.held])
             case c.SaveCheckpoint() | c.Quarantine() | c.SaveProgress() | c.LogLine() | c.Settle():
                 return self._write(command)
             case c.Resume():
@@ -268,15 +268,15 @@ class Aim:
         run = self._run(run, "queued" if distance > 0 else "running")
         return run, self._epochs.get(run, 0) + distance
 
-    def _run(self, drawn: str, *states: str) -> str:
-        return _pick(drawn, RUNS, [run.id for run in self._runs if run.state in states])
+    def _run(self, choice: str, *states: str) -> str:
+        return _pick(choice, RUNS, [run.id for run in self._runs if run.state in states])
 
 
-def _pick(drawn: str, pool: Iterable[str], present: list[str]) -> str:
+def _pick(choice: str, pool: Iterable[str], present: list[str]) -> str:
     """What was drawn if it is present, or else something that is, or else what was drawn."""
-    if drawn in present or drawn not in pool or not present:
-        return drawn
-    return present[list(pool).index(drawn) % len(present)]
+    if choice in present or choice not in pool or not present:
+        return choice
+    return present[list(pool).index(choice) % len(present)]
 
 
 def sqlite(clock: ManualClock) -> Store:

@@ -51,8 +51,8 @@ def terraform() -> dict[str, dict[str, Any]]:
     for path in sorted(TERRAFORM.glob("*.tf")):
         parsed = plain(hcl2.loads(path.read_text()))
         for block in parsed.get("resource", []):
-            for kind, named in block.items():
-                for name, body in named.items():
+            for kind, entry in block.items():
+                for name, body in entry.items():
                     if name != "__is_block__":
                         resources[f"{kind}.{name}"] = body
     return resources

@@ -37,8 +37,10 @@ OTHERS = {"PORT", "PUBSUB_EMULATOR_HOST", CONFIG}
 
 
 def run(*words: str | Path) -> None:
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, cwd=ROOT
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_the_image_is_described_well() -> None:
@@ -98,8 +100,8 @@ def test_every_process_is_a_command_that_exists(process: Process) -> None:
 
 @pytest.mark.parametrize("process", processes(), ids=lambda process: process.where)
 def test_every_variable_is_a_setting(process: Process) -> None:
-    known = {name for field in FIELDS for name in field.names}
-    assert process.environment <= known | KEYS | OTHERS
+    names = {name for field in FIELDS for name in field.names}
+    assert process.environment <= names | KEYS | OTHERS
 
 
 @pytest.mark.parametrize("path", sorted(CLOUD_RUN.glob("*.yaml")), ids=lambda path: path.name)
@@ -115,8 +117,8 @@ def test_an_instance_executes_as_many_runs_as_are_sent_to_it(path: Path) -> None
 @pytest.mark.parametrize("path", sorted(CLOUD_RUN.glob("*.yaml")), ids=lambda path: path.name)
 def test_an_account_may_read_the_secrets_of_its_process_and_no_other(path: Path) -> None:
     [account] = set(re.findall(r"serviceAccountName: ([\w-]+)@", path.read_text()))
-    used = set(re.findall(r"secretKeyRef: {name: ([\w-]+),", path.read_text()))
-    assert used <= set(terraform_locals()["reads"][account])
+    secrets = set(re.findall(r"secretKeyRef: {name: ([\w-]+),", path.read_text()))
+    assert secrets <= set(terraform_locals()["reads"][account])
 
 
 def test_prometheus_and_grafana_of_compose_find_what_they_read() -> None:

@@ -38,7 +38,7 @@ PARTS = {
 def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Nothing of the caller's settings reaches an example."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *command],
         cwd=cwd,
         env=env,
@@ -47,8 +47,8 @@ def call(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         timeout=TIMEOUT,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process
 
 
 APPS = sorted(path.parent for path in EXAMPLES.glob("*/test_*.py"))
@@ -63,17 +63,17 @@ def test_the_tests_of_an_app_pass(folder: Path) -> None:
 
 def test_no_example_is_forgotten() -> None:
     """A new file is named here, or is tried by the acceptance tests because it takes longer."""
-    elsewhere = {"crash.py": CRASHES, "demo.py": REPORTS, "kill_workers.py": CRASHES}
+    other_files = {"crash.py": CRASHES, "demo.py": REPORTS, "kill_workers.py": CRASHES}
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         *SAYS,
         *PARTS,
-        *elsewhere,
+        *other_files,
         "comments.py",
     }
-    assert all(f'"{name}"' in tests.read_text() for name, tests in elsewhere.items())
+    assert all(f'"{name}"' in tests.read_text() for name, tests in other_files.items())
     assert all(
-        f"from {Path(part).stem} import" in (EXAMPLES / whole).read_text()
-        for part, whole in PARTS.items()
+        f"from {Path(part).stem} import" in (EXAMPLES / file).read_text()
+        for part, file in PARTS.items()
     )
 
 
@@ -90,7 +90,7 @@ def test_an_example_can_be_run_again_in_the_same_folder(tmp_path: Path) -> None:
 def test_the_comments_pipeline_runs_from_the_command_line(tmp_path: Path) -> None:
     app = ("--app", str(EXAMPLES / "comments.py"))
     holdfast = ("-m", "holdfast", *app)
-    done = call(
+    process = call(
         *holdfast,
         "run",
         "comments",
@@ -100,7 +100,7 @@ def test_the_comments_pipeline_runs_from_the_command_line(tmp_path: Path) -> Non
         "cruxes:=true",
         cwd=tmp_path,
     )
-    report = json.loads(done.stdout)
+    report = json.loads(process.stdout)
     assert report["title"] == "Parks"
     assert report["topics"]["dogs"] == 2
     assert "dogs" in report["cruxes"]
@@ -110,9 +110,9 @@ def test_the_comments_pipeline_is_served_by_a_worker(tmp_path: Path) -> None:
     holdfast = ("-m", "holdfast", "--app", str(EXAMPLES / "comments.py"))
     run = call(*holdfast, "run", "comments", "--no-wait", cwd=tmp_path).stdout.strip()
     call(*holdfast, "worker", "--once", cwd=tmp_path)
-    shown = json.loads(call(*holdfast, "runs", "show", run, "--json", cwd=tmp_path).stdout)
-    assert shown["run"]["state"] == "succeeded"
-    steps = {step["name"]: step for step in shown["steps"]}
+    view = json.loads(call(*holdfast, "runs", "show", run, "--json", cwd=tmp_path).stdout)
+    assert view["run"]["state"] == "succeeded"
+    steps = {step["name"]: step for step in view["steps"]}
     assert steps["cruxes"]["status"] == "skipped"
     assert steps["claims"]["items"] == 6
     assert steps["claims"]["usage"]["calls"] == 6

@@ -31,8 +31,10 @@ class Terminal:
     def __init__(self, folder: Path, page: str, **env: str) -> None:
         self.text = (PAGES / page).read_text()
         self.folder = folder
-        kept = {name: v for name, v in os.environ.items() if not name.startswith("HOLDFAST_")}
-        self.env = {**kept, "HOME": str(folder), "NO_COLOR": "1", **env}
+        environment = {
+            name: v for name, v in os.environ.items() if not name.startswith("HOLDFAST_")
+        }
+        self.env = {**environment, "HOME": str(folder), "NO_COLOR": "1", **env}
         self.background: list[subprocess.Popen[bytes]] = []
         (folder / "examples").symlink_to(ROOT / "examples")
         for name, text in JSON.findall(self.text):
@@ -53,10 +55,10 @@ class Terminal:
         if words[1:] == ["worker"]:
             self.background.append(subprocess.Popen(command, cwd=self.folder, env=self.env))
             return
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=self.folder, env=self.env, capture_output=True, text=True, timeout=60
         )
-        assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}{done.stderr}"
+        assert process.returncode == 0, f"{shlex.join(words)}\n{process.stdout}{process.stderr}"
 
     def until(self, condition: Callable[[str], bool], *words: str) -> None:
         deadline = time.monotonic() + 60
@@ -117,10 +119,10 @@ def test_a_page_says_what_you_have_what_changes_and_what_is_safer(page: str) -> 
 
 def spans() -> list[str]:
     """Commands in the middle of a text."""
-    found = (
+    matches = (
         re.findall(r"`(holdfast [a-z][^`]*)`", page.read_text()) for page in PAGES.glob("*.md")
     )
-    return sorted({span for page in found for span in page})
+    return sorted({span for page in matches for span in page})
 
 
 @pytest.mark.parametrize("span", spans())

@@ -60,8 +60,8 @@ def test_every_name_without_effect_is_documented_with_its_reason(entry):
 
 def test_no_other_name_is_documented_as_without_effect():
     table = SETTINGS.partition("| name | because |")[2].partition("\n\n")[0]
-    said = re.findall(r"`([A-Z_]+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))
-    assert sorted(said) == sorted(name for entry in WITHOUT_EFFECT for name in entry.names)
+    names = re.findall(r"`([A-Z_]+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))
+    assert sorted(names) == sorted(name for entry in WITHOUT_EFFECT for name in entry.names)
 
 
 def test_no_name_is_said_to_have_no_effect_that_has_one():

@@ -35,11 +35,11 @@ def promtool(*words: str) -> str:
             raise FileNotFoundError("promtool is missing: make prometheus")
         return program
 
-    done = subprocess.run(
+    process = subprocess.run(
         [or_skip(find), *words], cwd=PROMETHEUS, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def test_the_rules_are_valid():

@@ -21,8 +21,8 @@ def server(request: pytest.FixtureRequest) -> Any:
         yield server
 
 
-def driver(server: stores.Server, folder: Path, **asked: Any) -> drive.Driver:
-    given = {
+def driver(server: stores.Server, folder: Path, **options: Any) -> drive.Driver:
+    defaults = {
         "command": peers.command(peers.OURS, "holdfast_servers"),
         "environment": {},
         "server": asdict(server),
@@ -32,7 +32,7 @@ def driver(server: stores.Server, folder: Path, **asked: Any) -> drive.Driver:
         "pending": "holdfast",
         "prepares": True,
     }
-    return drive.Driver({**given, **asked})
+    return drive.Driver({**defaults, **options})
 
 
 def test_a_drain_ends_when_everything_is_settled(server: stores.Server, tmp_path: Path) -> None:

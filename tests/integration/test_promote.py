@@ -56,8 +56,8 @@ servers = pytest.mark.parametrize("url", [postgres_url, redis_url])
 
 
 def promotion(source: Mover, target: Mover, names: tuple[str, str] = ("old", "new")) -> Promotion:
-    places = NamedMover(source, names[0]), NamedMover(target, names[1])
-    return Promotion(*places, SystemClock(), lambda *_: None, BlobCheck(None))
+    named_movers = NamedMover(source, names[0]), NamedMover(target, names[1])
+    return Promotion(*named_movers, SystemClock(), lambda *_: None, BlobCheck(None))
 
 
 def between(source: str, target: str) -> Promotion:
@@ -116,13 +116,13 @@ def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_survives_a_journey_through_all_stores(source: str, tmp_path: Path) -> None:
-    places = [
+    urls = [
         source,
         *[url(tmp_path) for url in (redis_url, postgres_url, sqlite_url, redis_url, sqlite_url)],
     ]
-    for here, there in pairwise(places):
+    for here, there in pairwise(urls):
         asyncio.run(between(here, there).move("ann", force=True))
-    assert asyncio.run(contents(places[-1])) == asyncio.run(contents(source))
+    assert asyncio.run(contents(urls[-1])) == asyncio.run(contents(source))
 
 
 def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
     and wherever."""
     steps = Pipeline("steps", input=int)
     steps.step(name="one")(lambda input: input + 1)
-    steps.step(name="two")(lambda one: 2 * one)
+    steps.step(name="two")(lambda value: 2 * value)
 
     async def stay(url: str, first: int) -> None:
         async with Holdfast(url, [steps], blobs=f"file:{tmp_path / 'files'}") as app:
@@ -163,9 +163,9 @@ def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
         postgres_url,
         sqlite_url,
     )
-    places = [url(tmp_path) for url in kinds]
-    asyncio.run(stay(places[0], 0))
-    for stop, (here, there) in enumerate(pairwise(places), 1):
+    urls = [url(tmp_path) for url in kinds]
+    asyncio.run(stay(urls[0], 0))
+    for stop, (here, there) in enumerate(pairwise(urls), 1):
         asyncio.run(between(here, there).move("ann", force=True))
         asyncio.run(stay(there, 10 * stop))
 
@@ -253,10 +253,10 @@ def test_what_was_changed_on_the_way_is_found(source: str, tmp_path: Path) -> No
         def __getattr__(self, name: str) -> Any:
             return getattr(new, name)
 
-        async def adopt(self, kind: Any, given: Any) -> None:
-            for record in given if kind == "runs" else ():
+        async def adopt(self, kind: Any, records: Any) -> None:
+            for record in records if kind == "runs" else ():
                 record.logs = record.logs[1:]
-            await new.adopt(kind, given)
+            await new.adopt(kind, records)
 
     with pytest.raises(Different, match=r"log lines \(2 and 1\); 1 runs differ: done"):
         asyncio.run(promotion(old, Careless()).move("ann"))  # type: ignore[arg-type]
@@ -302,7 +302,9 @@ def test_whatever_it_dies_on_it_goes_on_there(template: Path, url: Url, tmp_path
         source, target = sqlite_url(tmp_path), url(tmp_path)
         shutil.copy(template, source.removeprefix("sqlite:///"))
         Mortal.changes = 0
-        movers = [Mortal(make_mover(place, SystemClock()), lifetime) for place in (source, target)]
+        movers = [
+            Mortal(make_mover(location, SystemClock()), lifetime) for location in (source, target)
+        ]
         try:
             asyncio.run(promotion(*movers, names=(source, target)).move("ann"))  # type: ignore[arg-type]
         except Died:
@@ -324,7 +326,7 @@ def test_an_interrupted_promotion_can_be_taken_back(source: str, tmp_path: Path)
     before = asyncio.run(contents(source))
     target = sqlite_url(tmp_path)
     Mortal.changes = 0
-    movers = [Mortal(make_mover(place, SystemClock()), 9) for place in (source, target)]
+    movers = [Mortal(make_mover(location, SystemClock()), 9) for location in (source, target)]
     with pytest.raises(Died):
         asyncio.run(promotion(*movers, names=(source, target)).move("ann"))  # type: ignore[arg-type]
     asyncio.run(between(source, target).undo())
@@ -405,19 +407,19 @@ def test_a_killed_command_goes_on_when_it_is_started_again(
 ) -> None:
     target = url(tmp_path)
     script = KILLED.format(package=package, name=name)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, "promote", source, target], cwd=tmp_path, timeout=60
     )
-    assert done.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
     assert not can_be_opened(source)
     assert not can_be_opened(target)
     capfd.readouterr()
     with pytest.raises(SystemExit) as ended:
         main(["promote", source, target])
     assert ended.value.code == 0
-    told = capfd.readouterr()
-    assert "20 of 20 runs moved" in told.err
-    assert "the same on both sides" in told.out
+    output = capfd.readouterr()
+    assert "20 of 20 runs moved" in output.err
+    assert "the same on both sides" in output.out
     assert can_be_opened(target)
 
 
@@ -450,14 +452,14 @@ def test_the_command_tells_what_there_is_and_what_to_set(
     planned = json.loads(capfd.readouterr().out)
     assert (planned["moved"], planned["target_is"], planned["obstacles"]) == (False, "new", [])
     assert command("promote", source, target, "--json") == 0
-    told = json.loads(capfd.readouterr().out)
-    assert (told["moved"], told["keys"], sum(told["runs"].values())) == (True, 2, 20)
+    plan = json.loads(capfd.readouterr().out)
+    assert (plan["moved"], plan["keys"], sum(plan["runs"].values())) == (True, 2, 20)
     digests = [
-        {kind["kind"]: kind["digest"] for kind in entry["kinds"]} for entry in (planned, told)
+        {kind["kind"]: kind["digest"] for kind in entry["kinds"]} for entry in (planned, plan)
     ]
     assert digests[0] == digests[1]
     folder = source.removeprefix("sqlite:///").removesuffix(".db") + "-files"
-    assert told["blobs"] == {
+    assert plan["blobs"] == {
         "values": 1,
         "missing": 1,
         "place": f"file:{folder}",
@@ -476,15 +478,15 @@ def test_the_target_may_come_from_the_settings_and_no_password_is_shown(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_STORE", "postgresql://ann:secret@127.0.0.1:1/app")
     assert command("promote", source) == 1
-    told = capfd.readouterr()
-    assert "127.0.0.1:1/app can't be reached" in told.err
-    assert "secret" not in told.err + told.out
+    output = capfd.readouterr()
+    assert "127.0.0.1:1/app can't be reached" in output.err
+    assert "secret" not in output.err + output.out
     assert can_be_opened(source)
 
 
 @pytest.mark.usefixtures("_alone")
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("memory:", "sqlite:///new.db"), 2, "nothing to move"),
         (("sqlite:///new.db", "sqlite:///new.db"), 2, "given twice"),
@@ -493,10 +495,14 @@ def test_the_target_may_come_from_the_settings_and_no_password_is_shown(
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    words: tuple[str, ...], code: int, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    words: tuple[str, ...],
+    code: int,
+    message: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert command("promote", *words) == code
-    assert said in capfd.readouterr().err
+    assert message in capfd.readouterr().err
     assert not list(tmp_path.glob("*.db"))
 
 
@@ -535,11 +541,11 @@ class Desk:
             return 1
 
         @self.wide.step
-        async def two(one: int, ctx: Context) -> int:
+        async def two(value: int, ctx: Context) -> int:
             self.executed.append("two")
             self.waiting.set()
             await self.gate.wait()
-            return one + 1
+            return value + 1
 
     def app(self, url: str, folder: Path, *, worker: bool = True) -> Holdfast:
         return Holdfast(
@@ -570,10 +576,10 @@ def test_paused_and_queued_runs_go_on_with_their_checkpoints(url: Url, tmp_path:
             results.append(await (await app.submit(after.pipeline, "d", key="d")).result())
         assert results == ["a 40000", "b 40000", "c 40000", "d 40000"]
         assert before.executed == ["first budget", "second budget"]
-        rest = ["second budget", "first d", "second d"]
+        executions = ["second budget", "first d", "second d"]
         assert (
             after.executed
-            == [f"{step} {run}" for run in "abc" for step in ("first", "second")] + rest
+            == [f"{step} {run}" for run in "abc" for step in ("first", "second")] + executions
         )
 
     asyncio.run(story())
@@ -595,11 +601,11 @@ def test_a_live_worker_loses_its_run_and_writes_nothing_more(url: Url, tmp_path:
         after.gate.set()
         async with after.app(new, tmp_path) as there:
             assert await (await there.run(run.id)).result() == 2
-            done = await there.store.history(run.id)
+            history = await there.store.history(run.id)
             before.gate.set()
             await app.close(grace=0)
-            assert await there.store.history(run.id) == done
-            assert [event.type for event in done].count("run.worker_lost") == 1
+            assert await there.store.history(run.id) == history
+            assert [event.type for event in history].count("run.worker_lost") == 1
         assert before.executed == ["one", "two"]
         assert after.executed == ["two"]
 

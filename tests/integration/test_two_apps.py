@@ -171,11 +171,11 @@ def test_a_fifo_lane_goes_on_when_its_leader_closes(url):
 def test_a_lock_released_in_one_app_is_taken_in_the_other_at_once(url):
     async def story():
         async with Holdfast(url, worker=False) as first, Holdfast(url, worker=False) as second:
-            held = first.lock("import")
-            await held.acquire()
+            lock = first.lock("import")
+            await lock.acquire()
             waiting = asyncio.ensure_future(second.lock("import").acquire())
             await asyncio.sleep(0)
-            await held.release()
+            await lock.release()
             start = time.monotonic()
             assert await waiting
             return time.monotonic() - start
@@ -187,17 +187,17 @@ def test_who_waits_for_a_lock_does_not_keep_the_store_busy(url):
     async def story():
         async with Holdfast(url, worker=False) as first, Holdfast(url, worker=False) as second:
             await first.lock("import").acquire()
-            asked = 0
+            calls = 0
             apply = second.store.apply
 
             async def counted(commands):
-                nonlocal asked
-                asked += 1
+                nonlocal calls
+                calls += 1
                 return await apply(commands)
 
             second.store.apply = counted
             assert not await second.lock("import").acquire(timeout=1.2)
-            return asked
+            return calls
 
     assert play(story) <= 10
 

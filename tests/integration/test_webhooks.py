@@ -98,14 +98,14 @@ def a_service(app: Holdfast, tenant: str | None = None) -> WebhookService:
     return WebhookService(app.store, StoreRecords(app.store), KEY, ALLOW, tenant)
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], what: str) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], description: str) -> None:
     """Poll, with a deadline."""
     for _ in range(1500):
         reply = condition()
         if await reply if isinstance(reply, Awaitable) else reply:
             return
         await asyncio.sleep(0.02)
-    pytest.fail(f"not within 30 s: {what}")
+    pytest.fail(f"not within 30 s: {description}")
 
 
 async def following(app: Holdfast, id: str) -> None:
@@ -157,8 +157,10 @@ def test_an_event_that_fails_is_tried_again_and_stops_no_other(
             async with an_app(tmp_path) as app:
                 service = a_service(app)
                 hooks = [
-                    await service.add(place.url, events=["run.completed"], tenant=None, actor="ada")
-                    for place in (receiver, dead)
+                    await service.add(
+                        endpoint.url, events=["run.completed"], tenant=None, actor="ada"
+                    )
+                    for endpoint in (receiver, dead)
                 ]
                 for hook in hooks:
                     await following(app, hook.id)

@@ -30,8 +30,8 @@ def without(patch: Patch, command: type, *fields: str) -> None:
     """The command leaves these fields of its run as they are."""
     rule = RULES[command]
 
-    def forgetful(given: Any, facts: Any, now: Now) -> Decision:
-        decision = rule(given, facts, now)
+    def forgetful(command: Any, facts: Any, now: Now) -> Decision:
+        decision = rule(command, facts, now)
         changes = [_left_out(change, fields) for change in decision.changes]
         return msgspec.structs.replace(decision, changes=changes)
 
@@ -41,8 +41,8 @@ def without(patch: Patch, command: type, *fields: str) -> None:
 def _left_out(change: Change, fields: tuple[str, ...]) -> Change:
     if not isinstance(change, ChangeRun):
         return change
-    kept = {name: value for name, value in change.fields.items() if name not in fields}
-    return ChangeRun(change.run, kept)
+    remaining = {name: value for name, value in change.fields.items() if name not in fields}
+    return ChangeRun(change.run, remaining)
 
 
 def attempts_not_counted(patch: Patch) -> None:
@@ -77,8 +77,8 @@ def ended_lease_revived(patch: Patch) -> None:
         runs = [(facts.run(id), epoch) for id, epoch in command.held]
         lost = [(run.id, epoch) for run, epoch in runs if run.epoch != epoch]
         until = {"lease_until": now.mono + command.ttl}
-        kept = [ChangeRun(run.id, until) for run, epoch in runs if run.epoch == epoch]
-        return Decision(lost, kept)
+        renewed = [ChangeRun(run.id, until) for run, epoch in runs if run.epoch == epoch]
+        return Decision(lost, renewed)
 
     patch.setitem(RULES, c.Renew, renew)
 
@@ -174,8 +174,8 @@ def no_dead_letter(patch: Patch) -> None:
     """A run fails and leaves no dead letter."""
     fail = failing.fail
 
-    def silent(*given: Any, **fields: Any) -> list[Change]:
-        changes = fail(*given, **fields)
+    def silent(*arguments: Any, **fields: Any) -> list[Change]:
+        changes = fail(*arguments, **fields)
         return [change for change in changes if not isinstance(change, OpenLetter)]
 
     patch.setattr(attempts, "fail", silent)

@@ -102,8 +102,8 @@ def documents_without_versions(patch: Patch) -> None:
 def results_at_random(patch: Patch) -> None:
     """A message is made of something that is not the event's."""
 
-    def body(given: Any) -> bytes:
-        return body_bytes(given) + f" {random.random()}".encode()
+    def body(event: Any) -> bytes:
+        return body_bytes(event) + f" {random.random()}".encode()
 
     patch.setattr(publishing, "body_bytes", body)
 

@@ -53,8 +53,8 @@ def declare_projections(pipelines: Sequence[Pipeline[Any]]) -> None:
 
 def state(snapshot: RunSnapshot) -> list[Document | Removal]:
     run = snapshot.run
-    done = [record.done for record in run.progress.steps.values()]
-    body = {"run": run.id, "number": run.events, "state": run.state, "done": done}
+    counts = [record.done for record in run.progress.steps.values()]
+    body = {"run": run.id, "number": run.events, "state": run.state, "done": counts}
     lock = f"lock/{run.id}"
     return [
         Document(f"state/{run.id}", {**body, "result": snapshot.result}),
@@ -90,9 +90,12 @@ class Reader:
     def check(self, runs: Sequence[Run]) -> list[str]:
         problems = list(self.problems)
         for run in runs:
-            shown = self.now.get(f"state/{run.id}")
-            if shown is None or (shown["state"], shown["number"]) != (run.state, run.events):
-                problems.append(f"document of run {run.id} shows {shown}: it is {run.state}")
+            document = self.now.get(f"state/{run.id}")
+            if document is None or (document["state"], document["number"]) != (
+                run.state,
+                run.events,
+            ):
+                problems.append(f"document of run {run.id} shows {document}: it is {run.state}")
             if run.state is not RunState.RUNNING and self.now.get(f"lock/{run.id}") is not None:
                 problems.append(f"run {run.id} is {run.state} and its lock is shown")
         return problems

@@ -317,9 +317,9 @@ class Story:
         problems += check_messages(self.published, events)
         problems += self.reader.check(runs)
         problems += await check_dead_end(self.store)
-        known = {run.id for run in runs}
+        listed = {run.id for run in runs}
         for key, ids in self.accepted.items():
-            problems += [f"I2: run {id} was accepted and is gone" for id in ids - known]
+            problems += [f"I2: run {id} was accepted and is gone" for id in ids - listed]
             problems += [f"I6: key {key} became {len(ids)} runs"] if len(ids) > 1 else []
         problems += check_order({run.id: run.seq for run in runs if run.lane == "line"}, events)
         problems += [

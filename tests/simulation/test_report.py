@@ -75,10 +75,10 @@ def made(crash_after: str | None = None) -> dict[str, bytes]:
         files = engine.result(run).files
         if crash_after:
             assert crash_after in engine.reused(run)
-        read = {
+        inputs = {
             name: engine.call(engine.app.runtime.payloads.get(where))
             for name, where in files.items()
         }
-        return {name: data for name, data in read.items() if name.endswith(".csv")}
+        return {name: data for name, data in inputs.items() if name.endswith(".csv")}
     finally:
         engine.close()

@@ -44,14 +44,14 @@ class StoryWitness(Witness):
 
     def on_execute(self, run: str, step: str, key: str) -> None:
         super().on_execute(run, step, key)
-        what = f"{step}[{key}] of run {run}"
-        self._check_stopped(run, step, key, what)
-        self._check_lease(run, what)
+        call = f"{step}[{key}] of run {run}"
+        self._check_stopped(run, step, key, call)
+        self._check_lease(run, call)
         for need in NEEDS.get(step, ()) if not key else ():
             if (run, need, "") not in self.durable:
-                self.violations.append(f"I3: {what} started before {need} was durable")
+                self.violations.append(f"I3: {call} started before {need} was durable")
 
-    def _check_stopped(self, run: str, step: str, key: str, what: str) -> None:
+    def _check_stopped(self, run: str, step: str, key: str, call: str) -> None:
         tried = self._tried.setdefault(run, set())
         is_retry = (step, key) in tried
         tried.add((step, key))
@@ -59,16 +59,16 @@ class StoryWitness(Witness):
             return
         late = self._world.clock.monotonic() - self._stopped[run]
         if late > self._notice:
-            self.violations.append(f"L5: {what} started {late:g} s after the run was stopped")
+            self.violations.append(f"L5: {call} started {late:g} s after the run was stopped")
         elif is_retry and self._retries_ask and late:  # at once: they were asked in one batch
-            self.violations.append(f"I15: {what} was tried again after the run was stopped")
+            self.violations.append(f"I15: {call} was tried again after the run was stopped")
 
-    def _check_lease(self, run: str, what: str) -> None:
+    def _check_lease(self, run: str, call: str) -> None:
         """Only the store in memory shows leases without waiting."""
         if not isinstance(self._store, MemoryStore):
             return
         facts, now = self._store._tables.run(run), self._store._now()
         if facts is None or facts.state is RunState.QUEUED:
-            self.violations.append(f"I1: {what} started while nobody had the run")
+            self.violations.append(f"I1: {call} started while nobody had the run")
         elif facts.state is RunState.RUNNING and not lasts(facts.lease_until, facts.lease_ttl, now):
-            self.violations.append(f"I1: {what} started although the lease had ended")
+            self.violations.append(f"I1: {call} started although the lease had ended")

@@ -32,11 +32,11 @@ def pipelines(
 
     async def work_while_told(ctx: Context) -> None:
         """In small pieces, as a long computation: whoever loses the lease is cancelled."""
-        told = 0
+        count = 0
         for _ in range(chance.choice([0, 0, 10, 40])):
             await asyncio.sleep(1)
-            told = told + 1 if ctx.cancelled else 0
-            if told > STUBBORN:
+            count = count + 1 if ctx.cancelled else 0
+            if count > STUBBORN:
                 report(f"L1: {ctx.step_name} of run {ctx.run_id} goes on without a lease")
                 return
 
@@ -48,13 +48,13 @@ def pipelines(
         return input + 1
 
     @chain.step(max_attempts=20, version=str(version))
-    async def two(one: int) -> int:
+    async def two(value: int) -> int:
         await work()
         if chance.random() < (0.6 if calm else 0.2):
             raise Transient(
                 "not now", retry_after=chance.choice([5, 20] if calm else [None, 1, 90])
             )
-        return one + 1 + OLD * is_new
+        return value + 1 + OLD * is_new
 
     @chain.step(version=str(version))
     async def three(two: int) -> int:

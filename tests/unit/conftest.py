@@ -68,12 +68,12 @@ class Lab(TestEngine):
 @pytest.fixture
 def lab() -> Iterator[Callable[..., Lab]]:
     """`lab(pipeline, …)`: a laboratory of its own for each test."""
-    made: list[Lab] = []
+    labs: list[Lab] = []
 
     def make(*pipelines: Any, **options: Any) -> Lab:
-        made.append(Lab(*pipelines, **options))
-        return made[-1]
+        labs.append(Lab(*pipelines, **options))
+        return labs[-1]
 
     yield make
-    for entry in made:
+    for entry in labs:
         entry.close()

@@ -108,8 +108,10 @@ def in_a_process_of_its_own(*lines: str) -> str:
         "from holdfast.model import clock",
     )
     code = "\n".join([*start, *lines])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return process.stdout
 
 
 def test_adapters_are_imported_when_they_are_made() -> None:

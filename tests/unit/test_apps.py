@@ -73,10 +73,10 @@ class Site:
             (self.folder / f"{name}.py").write_text(code)
 
     def holdfast(self, *words: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if "HOLDFAST" not in name}
+        environment = {name: value for name, value in os.environ.items() if "HOLDFAST" not in name}
         return subprocess.run(
             [sys.executable, "-m", "holdfast", *words],
-            env={**kept, "PYTHONPATH": str(self.folder)},
+            env={**environment, "PYTHONPATH": str(self.folder)},
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -145,9 +145,9 @@ def test_without_its_extra_the_command_line_says_what_to_install(site: Site) -> 
     hidden = "import sys\nsys.modules['numpy'] = None\n"
     (site.folder / "sitecustomize.py").write_text(hidden)
     for words in (["report", "build", "comments.csv"], ["report", "validate", "out"]):
-        done = site.holdfast(*words)
-        assert done.returncode == 2
-        assert done.stderr == (
+        process = site.holdfast(*words)
+        assert process.returncode == 2
+        assert process.stderr == (
             "holdfast: `holdfast report` needs numpy, which is not installed: "
             "pip install 'holdfast[report]'\n"
         )
@@ -177,14 +177,14 @@ def test_an_entry_point_becomes_a_command_pipelines_ports_and_checks(garden: Sit
 def test_other_packages_are_not_imported_for_other_commands(garden: Site) -> None:
     """Those who look at runs, ask for help or name a shipped command import no app at all."""
     for words in (["--help"], ["version"], ["runs", "--help"], ["report", "--help"]):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "holdfast", *words],
             env={**os.environ, "PYTHONPATH": str(garden.folder)},
             capture_output=True,
             text=True,
             check=True,
         )
-        assert "garden" not in done.stderr
+        assert "garden" not in process.stderr
 
 
 def test_the_command_line_runs_another_packages_app(garden: Site) -> None:
@@ -289,18 +289,18 @@ def test_what_is_given_comes_before_what_an_app_provides(garden: Site) -> None:
 
 
 def test_a_port_is_made_once_closed_once_and_made_anew_after_that() -> None:
-    made: list[Rake] = []
+    instances: list[Rake] = []
 
     def make(use: object) -> Rake:
-        made.append(Rake())
-        return made[-1]
+        instances.append(Rake())
+        return instances[-1]
 
-    given = Rake()
-    providers = Providers({int: given}, {f"{__name__}:Rake": make})
+    instance = Rake()
+    providers = Providers({int: instance}, {f"{__name__}:Rake": make})
     assert providers[Rake] is providers[Rake]
     asyncio.run(providers.aclose())
-    assert [rake.closed for rake in (*made, given)] == [1, 1]
-    assert providers[Rake] is made[1]
+    assert [rake.closed for rake in (*instances, instance)] == [1, 1]
+    assert providers[Rake] is instances[1]
 
 
 def test_what_nobody_provides_is_named_with_the_remedy() -> None:

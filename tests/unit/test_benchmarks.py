@@ -205,8 +205,8 @@ def measured(
     ways: tuple[str, ...], answers: dict[str, list[dict[str, Any]]], **more: Any
 ) -> list[dict[str, Any]]:
     benchmark = Benchmark("jobs", "runs/s", (Subject(FAST, 1, 1, ways),), **more)
-    said: list[str] = []
-    machinery = Harness(Suite("test", (benchmark,), (), 1), 0, False, True, {}, {}, said.append)
+    lines: list[str] = []
+    machinery = Harness(Suite("test", (benchmark,), (), 1), 0, False, True, {}, {}, lines.append)
     machinery.answers = {("jobs", "holdfast", way): values for way, values in answers.items()}
     machinery.failures = {
         ("jobs", "holdfast", way): ["it broke"] for way in ways if way not in answers
@@ -259,10 +259,10 @@ def test_an_environment_that_is_missing_fails_its_systems_alone() -> None:
     benchmark = Benchmark(
         "jobs", "runs/s", (Subject(System("peer", "peer", "redis"), 1, 1),), store="redis"
     )
-    said: list[str] = []
+    lines: list[str] = []
     suite = Suite("test", (benchmark,), (), 1)
     missing = {"redis": "no network"}
-    [row] = Harness(suite, 1, False, True, missing, {}, said.append).measure(benchmark)
+    [row] = Harness(suite, 1, False, True, missing, {}, lines.append).measure(benchmark)
     assert row["failures"] == ["redis is missing: no network"]
 
 

@@ -30,20 +30,20 @@ def watch(
 ) -> list[int]:
     """Note how many runs each claim asks for; with a gate, hold back what the store has
     answered."""
-    asked: list[int] = []
+    sizes: list[int] = []
     apply = app.store.apply
 
     async def watched(commands: Any) -> Any:
         replies = await apply(commands)
         limits = [command.limit for command in commands if isinstance(command, Claim)]
-        asked.extend(limits)
+        sizes.extend(limits)
         if limits and answered is not None and gate is not None:
             answered.set()
             await gate.wait()
         return replies
 
     app.store.apply = watched  # type: ignore[method-assign]
-    return asked
+    return sizes
 
 
 def test_outcomes_and_the_claim_that_fills_their_slots_are_one_batch() -> None:
@@ -138,11 +138,11 @@ def test_a_worker_claims_one_half_while_it_works_on_the_other() -> None:
         pipeline = a_pipeline(body)
         async with Holdfast("memory:", [pipeline], worker=False) as app:
             handles = await app.submit_many(pipeline, range(40))
-            asked = watch(app)
+            sizes = watch(app)
             worker = await _start(app, WorkerOptions(concurrency=8, poll=0.05))
             await asyncio.gather(*[handle.result(5) for handle in handles])
             await worker.stop()
-        assert max(asked) == 4
+        assert max(sizes) == 4
 
     asyncio.run(play())
 

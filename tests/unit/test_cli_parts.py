@@ -175,9 +175,9 @@ def test_exit_codes_are_the_documented_ones():
 )
 def test_the_same_command_is_suggested_unless_only_other_input_can_help(error, again):
     info = ErrorInfo(type(error).__name__, str(error))
-    said = str(RunEnded.repeatable(summary_of(error=info)))
-    assert f"failed: {info}" in said
-    assert ("the same command tries again from there" in said) == again
+    command = str(RunEnded.repeatable(summary_of(error=info)))
+    assert f"failed: {info}" in command
+    assert ("the same command tries again from there" in command) == again
 
 
 # --- help -----------------------------------------------------------------------------------------

@@ -146,11 +146,11 @@ async def test_after_an_error_the_next_batch_is_tried(store, committer):
 @story
 async def test_who_stopped_waiting_does_not_disturb_the_others(store, committer):
     store.gate.clear()
-    gone, stays = committer.send(Sweep(1)), committer.send(Sweep(2))
+    gone, second = committer.send(Sweep(1)), committer.send(Sweep(2))
     await asyncio.sleep(0)
     gone.cancel()
     store.gate.set()
-    assert await stays == 2
+    assert await second == 2
 
 
 @story

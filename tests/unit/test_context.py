@@ -109,17 +109,17 @@ def test_a_def_step_has_inner_steps_too(lab):
 
 @pytest.mark.parametrize("fn", [time.time, uuid.uuid4])
 def test_inner_steps_keep_what_differs_each_time(lab, fn):
-    seen = []
+    values = []
 
     async def s(ctx: Context) -> int:
-        seen.append(await ctx.step("once", fn))
-        if len(seen) < 2:
+        values.append(await ctx.step("once", fn))
+        if len(values) < 2:
             raise Transient("again")
         return 1
 
     engine, run = played(lab, s)
     assert engine.result(run) == 1
-    assert seen[0] == seen[1]
+    assert values[0] == values[1]
 
 
 def test_inner_steps_of_items_do_not_meet_those_of_the_step(lab):
@@ -185,8 +185,8 @@ def test_progress_can_be_seen_while_the_step_runs(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.advance(35)
-    seen = engine.info(run).progress.steps["s"]
-    assert (seen.done, seen.total, seen.status) == (3, 10, "in_progress")
+    progress = engine.info(run).progress.steps["s"]
+    assert (progress.done, progress.total, progress.status) == (3, 10, "in_progress")
     engine.drain()
     assert engine.info(run).progress.steps == {}
 
@@ -203,8 +203,8 @@ def test_a_map_shows_its_progress_by_itself(lab):
     engine = lab(pipeline)
     run = engine.submit(pipeline)
     engine.advance(25)
-    seen = engine.info(run).progress.steps["s"]
-    assert (seen.done, seen.total) == (4, 10)
+    progress = engine.info(run).progress.steps["s"]
+    assert (progress.done, progress.total) == (4, 10)
 
 
 # --- usage ----------------------------------------------------------------------------------------

@@ -69,8 +69,8 @@ def event(type: str, data: dict, **more) -> CommittedEvent:
 
 
 def test_a_run_without_a_key_goes_by_its_id():
-    done = event("run.completed", {"execution_time_ms": 7}, states=("running", "succeeded"))
-    [(id, message)] = job_results("out").messages(done)
+    completed = event("run.completed", {"execution_time_ms": 7}, states=("running", "succeeded"))
+    [(id, message)] = job_results("out").messages(completed)
     assert (id, message.topic, message.ordering_key) == ("job_results:r1:3", "out", "r1")
     assert message.body == {
         "job_id": "r1",

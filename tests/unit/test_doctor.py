@@ -153,8 +153,8 @@ def test_two_doctors_do_not_disturb_each_other() -> None:
         await store.open()
         await store.apply([Acquire(doctor.LOCK, "other", "other", 60.0)])
         assert troubles(await gathered(doctor.trial(lambda: store))) == {}
-        [held] = await store.apply([Acquire(doctor.LOCK, "third", "third", 60.0)])
-        assert held == Held("other", held.remaining, 1)
+        [lock] = await store.apply([Acquire(doctor.LOCK, "third", "third", 60.0)])
+        assert lock == Held("other", lock.remaining, 1)
 
     asyncio.run(play())
 

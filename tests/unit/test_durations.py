@@ -9,7 +9,7 @@ from holdfast.model.duration import humanise, seconds
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected"),
     [
         ("90s", 90),
         ("30m", 1800),
@@ -24,8 +24,8 @@ from holdfast.model.duration import humanise, seconds
         (timedelta(minutes=2), 120),
     ],
 )
-def test_a_duration_is_read_as_people_write_it(written, meant):
-    assert seconds(written) == meant
+def test_a_duration_is_read_as_people_write_it(written, expected):
+    assert seconds(written) == expected
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_what_is_no_duration_is_refused_with_examples(nonsense):
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [
         (0.0123, "12 ms"),
         (1.25, "1.2 s"),
@@ -47,5 +47,5 @@ def test_what_is_no_duration_is_refused_with_examples(nonsense):
         (5400, "1 h 30 min"),
     ],
 )
-def test_a_duration_is_shown_as_people_say_it(value, shown):
-    assert humanise(value) == shown
+def test_a_duration_is_shown_as_people_say_it(value, text):
+    assert humanise(value) == text

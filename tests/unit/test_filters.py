@@ -20,7 +20,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("", {"plain", "transcription", "empty", "english"}),
         ("NOT attributes:worker-type", {"plain", "english"}),
@@ -43,8 +43,8 @@ MESSAGES = {
         ('attributes.lang = "\\x65\\u006e\\055GB"', {"english"}),
     ],
 )  # fmt: skip
-def test_what_a_filter_wants(text, wanted):
-    assert {name for name, message in MESSAGES.items() if Filter(text).matches(message)} == wanted
+def test_what_a_filter_wants(text, expected):
+    assert {name for name, message in MESSAGES.items() if Filter(text).matches(message)} == expected
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_what_a_filter_wants(text, wanted):
 def test_a_wrong_filter_says_where(text, at, reason):
     with pytest.raises(ConfigurationError) as error:
         Filter(text)
-    said, shown, mark = str(error.value).split("\n")
-    assert reason in said
-    assert shown == f"  {text}"
+    message, excerpt, mark = str(error.value).split("\n")
+    assert reason in message
+    assert excerpt == f"  {text}"
     assert mark == " " * (at + 2) + "^"
 
 

@@ -77,12 +77,12 @@ def test_a_step_starts_only_when_all_it_needs_has_ended(lab):
 
 
 def test_the_result_is_that_of_the_last_step_or_of_the_one_named(run_pipeline):
-    last, named = Pipeline("last"), Pipeline("named", result="a")
-    for pipeline in (last, named):
+    last, by_name = Pipeline("last"), Pipeline("named", result="a")
+    for pipeline in (last, by_name):
         pipeline.step(name="a")(lambda: "a")
         pipeline.step(name="b")(lambda: "b")
     assert run_pipeline(last) == "b"
-    assert run_pipeline(named) == "a"
+    assert run_pipeline(by_name) == "a"
 
 
 def test_a_step_with_another_name_is_wired_by_that_name(run_pipeline):

@@ -29,7 +29,7 @@ class CountingStore(MemoryStore):
 
     async def runs(self, where, *, limit=50, before=None):
         page = await super().runs(where, limit=limit, before=before)
-        self.read += len(page)
+        self.rows_read += len(page)
         return page
 
 
@@ -45,6 +45,6 @@ def test_the_first_ones_in_order(waiting, others):
             await app.submit_many(other, list(range(others)))
             first = await oldest_queued(store, "line", 10)
             assert [run.id for run in first] == [handle.id for handle in submitted[:10]]
-            assert store.read <= 15 * READ
+            assert store.rows_read <= 15 * READ
 
     asyncio.run(story())

@@ -107,9 +107,9 @@ def test_a_schema_of_a_newer_program_is_a_failure(path: Path) -> None:
 def test_a_schema_of_an_older_program_is_a_warning(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = sqlite.database.migrations()
-    next_one = known[0]._replace(number=2)
-    monkeypatch.setattr(sqlite.database, "migrations", lambda: [*known, next_one])
+    all_migrations = sqlite.database.migrations()
+    next_one = all_migrations[0]._replace(number=2)
+    monkeypatch.setattr(sqlite.database, "migrations", lambda: [*all_migrations, next_one])
     assert troubles(look(sqlite.findings(str(path)))) == {"schema": "warn"}
 
 
@@ -177,8 +177,8 @@ def test_a_folder_of_blobs_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
 
 def test_a_folder_that_takes_no_blobs_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file", NOT_WRITABLE / "blobs"):
-        assert troubles(look(bootstrap.blobs_health(f"file:{place}", "sqlite:///x.db"))) == {
+    for path in (tmp_path / "file", NOT_WRITABLE / "blobs"):
+        assert troubles(look(bootstrap.blobs_health(f"file:{path}", "sqlite:///x.db"))) == {
             "reachable": "fail"
         }
 

@@ -289,8 +289,10 @@ def test_a_checkpoint_that_cant_be_written_fails_its_step_at_once(lab, monkeypat
 
 @pytest.mark.parametrize("field", ["result", "progress", "error"])
 def test_an_outcome_that_cant_be_written_becomes_a_failure_that_says_so(lab, monkeypatch, field):
-    seen = []
-    hostile_in_store(monkeypatch, Settle, field, lambda command: not seen and not seen.append(1))
+    outcomes = []
+    hostile_in_store(
+        monkeypatch, Settle, field, lambda command: not outcomes and not outcomes.append(1)
+    )
     engine = lab(innocent())
     run = engine.submit(innocent(), 1)
     engine.drain()

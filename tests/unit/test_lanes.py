@@ -17,17 +17,17 @@ from holdfast.testing.world import at_once
 
 def ordered(*, head="dead-letter", seconds=10, fail=None, delay=120):
     """Runs are numbers; `fail` says what happens at the first try of a number."""
-    pipeline, log, seen = Pipeline("p", lane=Lane("line", "fifo", head)), [], {}
+    pipeline, log, order = Pipeline("p", lane=Lane("line", "fifo", head)), [], {}
 
     @pipeline.step(max_attempts=3)
     async def s(input) -> int:
-        seen[input] = seen.get(input, 0) + 1
+        order[input] = order.get(input, 0) + 1
         log.append(("start", input))
         await asyncio.sleep(seconds)
-        what = (fail or {}).get(input)
-        if what == "permanent":
+        failure = (fail or {}).get(input)
+        if failure == "permanent":
             raise Permanent("no")
-        if what == "later" and seen[input] == 1:
+        if failure == "later" and order[input] == 1:
             raise Transient("later", retry_after=delay)
         log.append(("end", input))
         return input
@@ -37,19 +37,19 @@ def ordered(*, head="dead-letter", seconds=10, fail=None, delay=120):
 
 def started(log):
     order = []
-    for what, number in log:
-        if what == "start" and number not in order:
+    for event, number in log:
+        if event == "start" and number not in order:
             order.append(number)
     return order
 
 
 def in_order(log, count):
     """One at a time, in the order of acceptance."""
-    ends = [number for what, number in log if what == "end"]
+    ends = [number for event, number in log if event == "end"]
     assert ends == list(range(count))
     assert started(log) == list(range(count))
-    for index, (what, number) in enumerate(log):
-        if what == "start":
+    for index, (event, number) in enumerate(log):
+        if event == "start":
             assert all(("end", earlier) in log[:index] for earlier in range(number))
 
 

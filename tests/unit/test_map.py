@@ -118,11 +118,11 @@ def test_asynchronous_iterables_are_read_as_they_come(run_pipeline):
 
 
 def test_an_endless_source_is_not_read_ahead(lab):
-    taken = []
+    items_read = []
 
     def source():
         for n in range(1000):
-            taken.append(n)
+            items_read.append(n)
             yield n
 
     async def slow(n: int) -> int:
@@ -133,7 +133,7 @@ def test_an_endless_source_is_not_read_ahead(lab):
     engine = lab(pipeline)
     engine.submit(pipeline)
     engine.advance(10)
-    assert taken == [0, 1, 2]
+    assert items_read == [0, 1, 2]
 
 
 def test_a_def_step_maps_too(run_pipeline):
@@ -491,10 +491,10 @@ def test_a_blob_store_that_is_away_for_a_moment_does_not_fail_the_run(lab, monke
     engine = lab(pipeline)
     put = engine._blobs.put
 
-    async def flaky_put(key, data, **how):
+    async def flaky_put(key, data, **options):
         if away and away.pop():
             raise StoreUnavailable("the bucket is away")
-        return await put(key, data, **how)
+        return await put(key, data, **options)
 
     monkeypatch.setattr(engine._blobs, "put", flaky_put)
     run = engine.submit(pipeline, [1])

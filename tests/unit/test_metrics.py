@@ -292,5 +292,5 @@ def test_metrics_follow_the_rules_of_prometheus():
 @pytest.mark.parametrize("module", ["holdfast.app", "holdfast.cli.worker"])
 def test_nothing_is_imported_without_being_asked_for(module):
     code = f"import sys, {module}; print('prometheus_client' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "False"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout.strip() == "False"

@@ -53,8 +53,8 @@ def test_a_run_that_succeeds_wakes_waiters_and_every_other_end_workers() -> None
 
 
 def test_looking_wakes_nobody() -> None:
-    asked = [CLAIM, Acquire("l", "t", "me", 5.0), SaveProgress("a", 1, "{}")]
-    assert wake_after(asked, [[], Acquired(1), None]) is Wake.NOBODY
+    commands = [CLAIM, Acquire("l", "t", "me", 5.0), SaveProgress("a", 1, "{}")]
+    assert wake_after(commands, [[], Acquired(1), None]) is Wake.NOBODY
 
 
 def test_who_waits_for_work_is_not_woken_by_a_success() -> None:
@@ -85,18 +85,18 @@ def test_who_holds_a_lease_is_woken_only_when_one_is_taken_away(tmp_path: Path) 
     """Also by another process, whose other commits are nobody's business here."""
 
     async def play() -> None:
-        ours, theirs = SqliteStore(tmp_path / "runs.db"), SqliteStore(tmp_path / "runs.db")
+        ours, remote = SqliteStore(tmp_path / "runs.db"), SqliteStore(tmp_path / "runs.db")
         await ours.open()
-        await theirs.open()
+        await remote.open()
         holder = asyncio.create_task(ours.wait(0, 60.0, wake=Wake.HOLDERS))
         change = 0
         for command in (A, B, CLAIM, Settle("a", 1, "succeeded")):
-            await theirs.apply([command])
+            await remote.apply([command])
             change = await ours.wait(change, 60.0)
             assert not holder.done()
-        await theirs.apply([Cancel("b", "ann")])
+        await remote.apply([Cancel("b", "ann")])
         assert await holder > change
         await ours.close()
-        await theirs.close()
+        await remote.close()
 
     asyncio.run(play())

@@ -128,17 +128,17 @@ def test_blobs_lie_beside_the_store_that_is_used_in_the_end(settings: Load) -> N
 
 
 def test_defaults_are_those_of_the_settings(settings: Load) -> None:
-    options, given = Options(), settings().settings
+    options, defaults = Options(), settings().settings
     assert options == Options(clock=options.clock).with_settings(settings())
     assert (options.store, options.lease, options.retention) == (
-        given.store,
-        given.lease,
-        given.retention,
+        defaults.store,
+        defaults.lease,
+        defaults.retention,
     )
     assert (options.worker.concurrency, options.worker.max_bytes, options.worker.grace) == (
-        given.concurrency,
-        given.max_bytes,
-        given.grace,
+        defaults.concurrency,
+        defaults.max_bytes,
+        defaults.grace,
     )
     app = Holdfast()
     assert app.options == replace(options, clock=app.options.clock)

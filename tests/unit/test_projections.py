@@ -139,13 +139,13 @@ def test_an_id_is_made_of_projection_event_and_place(lab, bus):
 
 
 def test_events_say_where_a_run_comes_from_and_goes_to(lab, bus):
-    seen: list[tuple[str | None, str | None]] = []
+    states: list[tuple[str | None, str | None]] = []
     pipeline = jobs()
 
     @pipeline.publishes
     def changes(event: CommittedEvent) -> None:
         if event.after is not None:
-            seen.append((event.before, event.after))
+            states.append((event.before, event.after))
 
     engine = lab(pipeline, bus=bus)
     run = engine.submit(pipeline, {"kind": "a"})
@@ -155,7 +155,7 @@ def test_events_say_where_a_run_comes_from_and_goes_to(lab, bus):
     other = engine.submit(pipeline, {"kind": "a"}, delay=1000)
     engine.operate("cancel", other.id)
     engine.advance(3.0)
-    assert seen == [
+    assert states == [
         (None, "queued"),
         ("queued", "paused"),
         ("paused", "queued"),
@@ -168,12 +168,12 @@ def test_events_say_where_a_run_comes_from_and_goes_to(lab, bus):
 
 def test_labels_and_attributes_of_the_request_are_there(lab, bus):
     pipeline = jobs()
-    seen: list[CommittedEvent] = []
-    pipeline.publishes(events=["run.queued"], name="seen")(seen.append)
+    events: list[CommittedEvent] = []
+    pipeline.publishes(events=["run.queued"], name="seen")(events.append)
     engine = lab(pipeline, bus=bus)
     engine.submit(pipeline, {"kind": "a"}, tenant="acme", key="k", labels={"user_id": "42"})
     engine.advance(3.0)
-    [event] = seen
+    [event] = events
     assert (event.tenant, event.pipeline, event.key, event.input) == (
         "acme",
         "jobs",
@@ -184,10 +184,10 @@ def test_labels_and_attributes_of_the_request_are_there(lab, bus):
 
 
 def test_a_projection_of_an_app_is_about_all_pipelines_and_dead_letters(lab, bus):
-    seen: list[tuple[str, str, bytes | None]] = []
+    messages: list[tuple[str, str, bytes | None]] = []
 
     def audit(event: CommittedEvent) -> Outgoing:
-        seen.append((event.pipeline, event.type, event.body))
+        messages.append((event.pipeline, event.type, event.body))
         return Outgoing("audit", event.data)
 
     first, second = jobs(), Pipeline("two")
@@ -199,8 +199,8 @@ def test_a_projection_of_an_app_is_about_all_pipelines_and_dead_letters(lab, bus
     engine.submit(second)
     engine.call(engine.store.apply([Bury("message:t:1", "t", "bad", b"\x00", {"a": "b"}, "acme")]))
     engine.advance(3.0)
-    assert {pipeline for pipeline, _, _ in seen} == {"jobs", "two", ""}
-    assert ("", "message.dead_lettered", b"\x00") in seen
+    assert {pipeline for pipeline, _, _ in messages} == {"jobs", "two", ""}
+    assert ("", "message.dead_lettered", b"\x00") in messages
 
 
 def test_a_projection_of_a_pipeline_gets_buried_messages_if_it_names_them(lab, bus):
@@ -222,13 +222,13 @@ def test_without_history_it_begins_with_what_happens_from_now_on(lab, bus):
     engine = lab(pipeline)
     engine.submit(pipeline, {"kind": "old"})
     engine.drain()
-    seen: list[Event] = []
-    projection = MessageProjection(name="new", function=seen.append, history=False)
+    events: list[Event] = []
+    projection = MessageProjection(name="new", function=events.append, history=False)
     relay = relay_of(engine, projection, bus)
     assert engine.call(relay.drain()) == 0
     run = engine.submit(pipeline, {"kind": "new"})
     engine.call(relay.drain())
-    assert [event.id for event in seen] == [f"{run.id}:1"]
+    assert [event.id for event in events] == [f"{run.id}:1"]
 
 
 def relay_of(engine: Any, projection: MessageProjection, bus: Topics) -> Relay:
@@ -440,8 +440,8 @@ def documented(**options: Any) -> Pipeline[Any]:
 
     @pipeline.step
     async def work(input: int, ctx: Context) -> int:
-        for done in range(input):
-            ctx.progress(done, input)
+        for count in range(input):
+            ctx.progress(count, input)
             await asyncio.sleep(1)
         return input
 
@@ -469,15 +469,15 @@ def test_a_document_follows_its_run(lab):
     documents = MemoryDocuments()
     engine = lab(pipeline, documents=documents)
     engine.submit(pipeline, 20, key="k")
-    seen = []
+    states = []
     for _ in range(12):
         engine.advance(2.0)
-        seen.append(read(documents, "state:k"))
-    assert [state["state"] for state in seen[:3]] == ["running"] * 3
-    done = [state["done"] for state in seen if state["done"] is not None]
-    assert done == sorted(done)
-    assert len(set(done)) > 4
-    assert seen[-1] == {"state": "succeeded", "done": None, "result": 20}
+        states.append(read(documents, "state:k"))
+    assert [state["state"] for state in states[:3]] == ["running"] * 3
+    counts = [state["done"] for state in states if state["done"] is not None]
+    assert counts == sorted(counts)
+    assert len(set(counts)) > 4
+    assert states[-1] == {"state": "succeeded", "done": None, "result": 20}
     assert documents.read("lock:k") is None
 
 
@@ -520,17 +520,17 @@ def test_results_of_steps_are_there_for_who_asks_for_them(lab):
     pipeline = Pipeline("p")
     pipeline.step(name="big")(lambda: "x" * 50_000)
     pipeline.step(name="small")(lambda big: len(big))
-    seen: list[dict[str, str]] = []
+    documents: list[dict[str, str]] = []
 
     @pipeline.documents(results=True)
     def state(snapshot: RunSnapshot) -> None:
         assert list(snapshot.steps) == ["big", "small"]
-        seen.append({c.step: c.value for c in snapshot.checkpoints})
+        documents.append({c.step: c.value for c in snapshot.checkpoints})
 
     engine = lab(pipeline, documents=MemoryDocuments())
     engine.submit(pipeline)
     engine.advance(5.0)
-    assert seen[-1] == {"big": '"' + "x" * 50_000 + '"', "small": "50000"}
+    assert documents[-1] == {"big": '"' + "x" * 50_000 + '"', "small": "50000"}
 
 
 # --- declaring ---

@@ -80,7 +80,7 @@ def test_nobody_reads_what_belongs_to_another_tenant(where):
 
 def test_spending_is_known_across_a_crash_in_the_middle_of_a_map():
     pipeline: Pipeline[int] = Pipeline("spending", input=int)
-    seen: list[tuple[int, float, float]] = []
+    spending: list[tuple[int, float, float]] = []
 
     @pipeline.step
     async def first(request: int, ctx: Context) -> int:
@@ -90,8 +90,8 @@ def test_spending_is_known_across_a_crash_in_the_middle_of_a_map():
     @pipeline.step
     async def second(first: int, ctx: Context) -> list[int]:
         async def pay(number: int, ctx: Context) -> int:
-            seen.append((number, ctx.spent.cost, ctx.steps["first"].usage.cost))
-            if len(seen) == 4:
+            spending.append((number, ctx.spent.cost, ctx.steps["first"].usage.cost))
+            if len(spending) == 4:
                 raise Pause("enough")
             ctx.usage(input_tokens=1, cost=0.5)
             return number
@@ -105,8 +105,8 @@ def test_spending_is_known_across_a_crash_in_the_middle_of_a_map():
     engine.call(engine.app.operations.resume(run.id))
     engine.drain()
     assert engine.result(run) == [0, 1, 2, 3, 4]
-    assert [spent for _, spent, _ in seen] == [1.0, 1.5, 2.0, 2.5, 2.5, 3.0]
-    assert {before for _, _, before in seen} == {1.0}
+    assert [spent for _, spent, _ in spending] == [1.0, 1.5, 2.0, 2.5, 2.5, 3.0]
+    assert {before for _, _, before in spending} == {1.0}
     engine.close()
 
 

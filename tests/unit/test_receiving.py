@@ -58,8 +58,8 @@ class Post:
 
     async def send(self, id: str, body, **attributes: str) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        named = {name.replace("_", "-"): value for name, value in attributes.items()}
-        await self.bus.publish("orders", Message(id, data, named))
+        headers = {name.replace("_", "-"): value for name, value in attributes.items()}
+        await self.bus.publish("orders", Message(id, data, headers))
 
     async def settled(self, runs: int = 0, letters: int = 0):
         """All runs, newest first, once there are so many runs and dead letters, and none works."""
@@ -148,21 +148,21 @@ def test_what_can_not_be_a_label_is_left_out():
 EVENT = {"specversion": "1.0", "id": "e-1", "source": "/shop", "type": "job", "lang": "en"}
 
 
-@pytest.mark.parametrize("how", ["data", "data_base64", "binary"])
-def test_cloudevents_are_understood_in_both_modes(how):
+@pytest.mark.parametrize("mode", ["data", "data_base64", "binary"])
+def test_cloudevents_are_understood_in_both_modes(mode):
     encoded = base64.b64encode(json.dumps(JOB).encode()).decode()
 
     async def story(post):
-        if how == "binary":
+        if mode == "binary":
             attributes = {f"ce_{name}": value for name, value in EVENT.items()}
             await post.send("m1", JOB, content_type="application/json", **attributes)
         else:
-            event = EVENT | {how: encoded if how == "data_base64" else JOB}
+            event = EVENT | {mode: encoded if mode == "data_base64" else JOB}
             await post.send("m1", event, content_type="application/cloudevents+json")
         [run], _ = await post.settled(1)
         assert json.loads(run.input) == JOB
-        kept = {name: run.attributes[name] for name in ("ce-id", "ce-lang", "content-type")}
-        assert kept == {"ce-id": "e-1", "ce-lang": "en", "content-type": "application/json"}
+        cloudevent = {name: run.attributes[name] for name in ("ce-id", "ce-lang", "content-type")}
+        assert cloudevent == {"ce-id": "e-1", "ce-lang": "en", "content-type": "application/json"}
         assert run.attributes["message-id"] == "/shop#e-1"
 
     received(story)
@@ -360,29 +360,29 @@ def jobs_of_texts() -> Pipeline:
     return pipeline
 
 
-def keyed(seen: list[str | None]) -> Pipeline:
+def keyed(keys: list[str | None]) -> Pipeline:
     pipeline = Pipeline("jobs", input=dict, key=lambda job: job["job_id"])
 
     @pipeline.step(max_attempts=1)
     async def work(request: dict, ctx) -> int:
-        seen.append(await ctx.secret("OPENAI_API_KEY", "api_key"))
+        keys.append(await ctx.secret("OPENAI_API_KEY", "api_key"))
         if request.get("leak"):
-            raise ValueError(f"the key {seen[-1]} was refused")
+            raise ValueError(f"the key {keys[-1]} was refused")
         return 1
 
     return pipeline
 
 
 def test_a_job_key_is_known_to_the_process_that_received_it():
-    seen: list[str | None] = []
+    keys: list[str | None] = []
 
     async def story(post):
         await post.send("m1", {"job_id": "a", "config": {"openaiApiKey": CANARY}})
         await post.send("m2", {"job_id": "b"})
         await post.settled(2)
-        assert sorted(map(str, seen)) == ["None", CANARY]
+        assert sorted(map(str, keys)) == ["None", CANARY]
 
-    received(story, pipeline=keyed(seen))
+    received(story, pipeline=keyed(keys))
 
 
 def test_what_a_step_says_about_its_key_is_masked(caplog):
@@ -398,8 +398,8 @@ def test_what_a_step_says_about_its_key_is_masked(caplog):
 
 def test_another_process_pauses_the_run_until_a_message_brings_the_key_again():
     async def play():
-        bus, seen = InProcessBus(), []
-        pipeline = keyed(seen)
+        bus, keys = InProcessBus(), []
+        pipeline = keyed(keys)
         async with Holdfast("memory:", [pipeline], bus=bus, worker=False) as receiver:
             await receiver.receive("orders", pipeline)
             post = Post(receiver, bus)
@@ -410,14 +410,14 @@ def test_another_process_pauses_the_run_until_a_message_brings_the_key_again():
             [run], _ = await post.settled(1)
             assert run.state == "paused"
             assert run.reason.startswith("needs the key that came with its message (api_key)")
-            assert seen == []
+            assert keys == []
             await worker.worker.stop()
             own = Holdfast(receiver.store, [pipeline], bus=bus, worker=WorkerOptions(poll=0.05))
             await own.receive("orders", pipeline, subscription="again")
             await post.send("m1", {"job_id": "a", "api_key": CANARY})
             succeeded = RunFilter(state="succeeded")
             await until(receiver.store, lambda: receiver.store.runs(succeeded))
-            assert seen == [CANARY]
+            assert keys == [CANARY]
             await own.worker.stop()
 
     asyncio.run(play())

@@ -241,12 +241,12 @@ def test_nothing_commits_after_a_cancel(lab):
 def test_finished_is_final(lab):
     pipeline = sleeper(0)
     engine = lab(pipeline)
-    done, stopped = engine.submit(pipeline, "a"), engine.submit(pipeline, "b")
+    succeeded, stopped = engine.submit(pipeline, "a"), engine.submit(pipeline, "b")
     engine.operate("cancel", stopped.id)
     engine.drain()
     for action in ("cancel", "pause", "resume"):
         with pytest.raises(Conflict, match="is succeeded and can't be"):
-            engine.operate(action, done.id)
+            engine.operate(action, succeeded.id)
         with pytest.raises(Conflict, match="is cancelled and can't be"):
             engine.operate(action, stopped.id)
     with pytest.raises(NotFound, match="holdfast runs list"):

@@ -126,8 +126,8 @@ def test_a_profile_lies_over_the_file_that_defines_it(place):
         'tenant = "a"\ngrace = 1\n[profiles.staging]\ntenant = "b"\n[profiles.x.lease]\nttl = 99',
     )
     assert place.load().settings.tenant == "a"
-    chosen = place.load(HOLDFAST_PROFILE="staging").settings
-    assert (chosen.tenant, chosen.grace, chosen.profile) == ("b", 1.0, "staging")
+    profile = place.load(HOLDFAST_PROFILE="staging").settings
+    assert (profile.tenant, profile.grace, profile.profile) == ("b", 1.0, "staging")
     assert place.load({"profile": "x"}).settings.lease.ttl == 99.0
 
 
@@ -469,8 +469,8 @@ SAMPLES = {"text": ("x", "x"), "texts": ("a,b", ("a", "b")), "size": ("77MiB", 7
     "field", [field for field in FIELDS if field.parse.__name__ in SAMPLES], ids=lambda f: f.name
 )
 def test_a_setting_that_is_given_arrives(field, tmp_path: Path) -> None:
-    given, expected = SAMPLES[field.parse.__name__]
-    env = {"HOME": str(tmp_path), field.environment: given}
+    text, expected = SAMPLES[field.parse.__name__]
+    env = {"HOME": str(tmp_path), field.environment: text}
     try:
         value = load(env=env, cwd=tmp_path).settings
     except ConfigurationError:

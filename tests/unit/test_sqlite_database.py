@@ -307,15 +307,15 @@ def test_a_lock_that_is_refused_rings_no_bell(tmp_path):
         store = SqliteStore(tmp_path / "a.db", threads=False)
         await store.open()
         await store.apply([Acquire("x", "token-1", "one", 30.0)])
-        heard = await store.wait(0, 0.0)
+        version = await store.wait(0, 0.0)
         await store.apply([Acquire("x", "token-2", "two", 30.0)])
         try:
-            return heard, await store.wait(heard, 0.0)
+            return version, await store.wait(version, 0.0)
         finally:
             await store.close()
 
-    heard, then = asyncio.run(story())
-    assert heard == then
+    observed, then = asyncio.run(story())
+    assert observed == then
 
 
 @pytest.mark.parametrize("column", ["progress", "error", "labels", "input", "worker"])
@@ -366,10 +366,10 @@ def test_what_is_renewed_while_somebody_looks_is_shown_as_held(look, tmp_path):
     async def story():
         await store.open()
         await holder.open()
-        taken = [Acquire("lane:line", "t", "mine", 30.0), PutRecord("mine", "", "v1", ttl=30.0)]
-        await holder.apply([DefineLane("line", "fifo", "dead-letter"), *taken])
+        commands = [Acquire("lane:line", "t", "mine", 30.0), PutRecord("mine", "", "v1", ttl=30.0)]
+        await holder.apply([DefineLane("line", "fifo", "dead-letter"), *commands])
         clock.interrupt = renew
-        shown = await (store.records("") if look == "records" else getattr(store, look)())
-        assert "mine" in repr(shown)
+        view = await (store.records("") if look == "records" else getattr(store, look)())
+        assert "mine" in repr(view)
 
     asyncio.run(story())

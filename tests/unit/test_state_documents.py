@@ -134,20 +134,20 @@ def test_who_asked_is_the_label_or_else_the_tenant(lab, label):
 def test_a_worker_keeps_the_documents_up_to_date(lab):
     pipeline = report()
     pipeline.steps["summaries"].timeout = pipeline.timeout = 7200.0
-    kept = MemoryDocuments()
-    engine = lab(pipeline, documents=kept, projections=["state_documents"])
+    documents = MemoryDocuments()
+    engine = lab(pipeline, documents=documents, projections=["state_documents"])
     engine.submit(pipeline, "x", key="r-1")
     engine.advance(5.0)
 
     def read(key: str) -> Any:
-        body = kept.read(key)
+        body = documents.read(key)
         return None if body is None else json.loads(body)
 
     document = read("pipeline_state:r-1")
     assert (document["status"], document["currentStep"]) == ("running", "summaries")
     assert set(document["completedResults"]) == {"clustering", "claims"}
-    assert kept.read("pipeline_lock:r-1")
+    assert documents.read("pipeline_lock:r-1")
     engine.drain()
     engine.advance(2.0)
     assert read("pipeline_state:r-1")["status"] == "completed"
-    assert kept.read("pipeline_lock:r-1") is None
+    assert documents.read("pipeline_lock:r-1") is None

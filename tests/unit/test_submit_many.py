@@ -13,8 +13,8 @@ from holdfast.ports.store import RunFilter
 
 def in_a_loop(test):
     @wraps(test)
-    def run(*arguments, **named):
-        asyncio.run(test(*arguments, **named))
+    def run(*arguments, **options):
+        asyncio.run(test(*arguments, **options))
 
     return run
 
@@ -73,10 +73,10 @@ async def test_keys_find_the_same_runs_again():
 async def test_a_key_that_is_taken_does_not_stop_the_others():
     pipeline = doubling()
     async with Holdfast("memory:", pipelines=[pipeline], worker=False) as app:
-        taken = await app.submit(pipeline, 1, key="a")
+        existing = await app.submit(pipeline, 1, key="a")
         with pytest.raises(Conflict, match=r"key 'a' .* \(2 of 3 were accepted\)") as caught:
             await app.submit_many(pipeline, [7, 8, 9], keys=["b", "a", "c"])
-        assert caught.value.run_id == taken.id
+        assert caught.value.run_id == existing.id
         assert await app.store.count(RunFilter()) == {"queued": 3}
 
 

@@ -123,7 +123,7 @@ def test_one_value_that_can_not_be_written_costs_nobody_else_their_progress(
         bad, good = engine.submit(pipeline, "bad"), engine.submit(pipeline, "good")
         engine.advance(5.9)
     assert engine.info(good).progress.steps["slow"].done >= 2
-    said = [r for r in caplog.records if "progress can't be written" in r.getMessage()]
-    assert [bad.id in record.getMessage() for record in said] == [True]
+    records = [r for r in caplog.records if "progress can't be written" in r.getMessage()]
+    assert [bad.id in record.getMessage() for record in records] == [True]
     engine.drain()
     assert engine.info(bad).state == "succeeded"

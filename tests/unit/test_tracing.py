@@ -196,8 +196,8 @@ def test_a_run_that_fails_is_an_error_without_secrets(tracer, exporter):
     spans = by_name(exporter)
     assert spans["run orders"].status.status_code == StatusCode.ERROR
     assert spans["step ask"].status.status_code == StatusCode.ERROR
-    shown = str([(span.status.description, dict(span.attributes)) for span in spans.values()])
-    assert "hunter2" not in shown
+    text = str([(span.status.description, dict(span.attributes)) for span in spans.values()])
+    assert "hunter2" not in text
 
 
 def test_trace_context_passes_through_without_any_tracer():
@@ -230,8 +230,8 @@ def test_nothing_is_imported_when_nobody_wants_traces():
         "import sys, holdfast.app, holdfast.cli.worker, holdfast.bootstrap.tracing;"
         "print(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "False"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout.strip() == "False"
 
 
 def line(formatter):
@@ -244,18 +244,18 @@ def test_log_lines_on_cloud_run_have_severity_and_trace(monkeypatch, name):
     monkeypatch.setenv("K_SERVICE", "worker")
     monkeypatch.setenv(name, "acme-prod")
     with entered(parse(PARENT)):
-        found = line(JsonLines())
-    assert found["severity"] == "WARNING"
-    assert found["logging.googleapis.com/trace"] == f"projects/acme-prod/traces/{TRACE}"
-    assert found["logging.googleapis.com/spanId"] == SPAN
+        entry = line(JsonLines())
+    assert entry["severity"] == "WARNING"
+    assert entry["logging.googleapis.com/trace"] == f"projects/acme-prod/traces/{TRACE}"
+    assert entry["logging.googleapis.com/spanId"] == SPAN
     assert "logging.googleapis.com/trace" not in line(JsonLines())
 
 
 def test_log_lines_elsewhere_have_the_ids(monkeypatch):
     monkeypatch.delenv("K_SERVICE", raising=False)
     with entered(parse(PARENT)):
-        found = line(JsonLines())
-    assert (found["trace_id"], found["span_id"]) == (TRACE, SPAN)
+        entry = line(JsonLines())
+    assert (entry["trace_id"], entry["span_id"]) == (TRACE, SPAN)
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,10 @@ def test_a_pipeline_that_asks_no_model_imports_nothing_of_it() -> None:
         "asyncio.run(main())\n"
         "print([m for m in sys.modules if '.llm' in m or 'apps.' in m or 'language_model' in m])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    imported = done.stdout.strip()
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    imported = process.stdout.strip()
     assert imported == "['holdfast.bootstrap.language_models']"
 
 

@@ -44,9 +44,9 @@ def report(break_at="", pause_at=""):
     return pipeline
 
 
-def view_of(engine, pipeline, run, how=run_view):
+def view_of(engine, pipeline, run, view=run_view):
     info = engine.info(run)
-    return engine.call(how(engine.store, info, engine.clock.now(), list(pipeline.steps)))
+    return engine.call(view(engine.store, info, engine.clock.now(), list(pipeline.steps)))
 
 
 def words(view):
@@ -87,7 +87,7 @@ def test_items_and_usage_are_counted_by_step_and_in_total(finished):
 
 
 def test_the_cheap_view_tells_the_same_about_the_steps(finished):
-    assert words(view_of(*finished, how=live_view)) == words(view_of(*finished))
+    assert words(view_of(*finished, view=live_view)) == words(view_of(*finished))
 
 
 def test_waiting_and_working_are_told_apart(finished):

@@ -78,7 +78,7 @@ def test_public_addresses_are(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("https://Example.ORG", "https://example.org/"),
         ("https://example.org.:443/a?b=c#d", "https://example.org/a?b=c"),
@@ -87,8 +87,8 @@ def test_public_addresses_are(address: str) -> None:
         ("https://[2606:2800::1]:444/x", "https://[2606:2800::1]:444/x"),
     ],
 )
-def test_an_address_is_written_in_one_way(url: str, shown: str) -> None:
-    assert str(parse_web_address(url)) == shown
+def test_an_address_is_written_in_one_way(url: str, expected: str) -> None:
+    assert str(parse_web_address(url)) == expected
 
 
 def test_plain_http_is_for_hosts_that_are_allowed() -> None:

@@ -48,8 +48,8 @@ class Version:
     """A version of holdfast whose commands are run in processes of their own."""
 
     def __init__(self, source: Path, environment: Mapping[str, str]) -> None:
-        mine = {name: text for name, text in os.environ.items() if name[:9] != "HOLDFAST_"}
-        self._environment = {**mine, **environment, "PYTHONPATH": str(source)}
+        variables = {name: text for name, text in os.environ.items() if name[:9] != "HOLDFAST_"}
+        self._environment = {**variables, **environment, "PYTHONPATH": str(source)}
         self._source = source
 
     def start(self, *words: str, folder: Path, log: Path) -> subprocess.Popen[bytes]:
@@ -77,7 +77,7 @@ class Version:
         """Not what is installed beside it."""
         code = "import holdfast; print(holdfast.__file__)"
         command = [sys.executable, "-c", code]
-        shown = subprocess.run(
+        output = subprocess.run(
             command, cwd=folder, env=self._environment, capture_output=True, text=True, check=True
         )
-        return Path(shown.stdout.strip()).is_relative_to(self._source)
+        return Path(output.stdout.strip()).is_relative_to(self._source)

@@ -69,12 +69,12 @@ class Fleet:
             worker,
         )
 
-    async def until(self, ask, what: str, worker: subprocess.Popen[bytes]) -> None:
+    async def until(self, ask, description: str, worker: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + TIMEOUT
         while not ask():
             is_alive = worker.poll() is None
-            assert is_alive, f"worker {worker.pid} has ended: {what}\n{self._logs()}"
-            assert time.monotonic() < deadline, f"waited {TIMEOUT} s: {what}\n{self._logs()}"
+            assert is_alive, f"worker {worker.pid} has ended: {description}\n{self._logs()}"
+            assert time.monotonic() < deadline, f"waited {TIMEOUT} s: {description}\n{self._logs()}"
             await asyncio.sleep(0.03)
 
     def _logs(self) -> str:
@@ -125,7 +125,7 @@ def test_the_version_before_works_beside_this_one(tmp_path: Path, kind: str) -> 
             await asyncio.wait([busy])
             await drained(app)
             words = ("holdfast", "--store", fleet.store, "runs", "list", "--limit", "1000")
-            shown = fleet.previous.call(*words, folder=fleet.folder)
+            output = fleet.previous.call(*words, folder=fleet.folder)
             assert await fleet.stop() == [0, 0]
             total = (await app.store.count(RunFilter()))["succeeded"]
             figures, problems = await check(
@@ -133,7 +133,7 @@ def test_the_version_before_works_beside_this_one(tmp_path: Path, kind: str) -> 
             )
             assert problems == []
             assert figures.takeovers >= 2
-            assert shown.count("succeeded") == min(total, 1000)
+            assert output.count("succeeded") == min(total, 1000)
 
     fleet = Fleet(tmp_path, store_of(kind, tmp_path))
     assert fleet.previous.is_what_is_run(tmp_path)

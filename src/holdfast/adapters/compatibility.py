@@ -34,17 +34,17 @@ def refuse_other_format(stored: str | bytes | None, where: str) -> None:
         )
 
 
-def refuse_newer_schema(stored: int, oldest: str | bytes | None, known: int, where: str) -> None:
+def refuse_newer_schema(stored: int, oldest: str | bytes | None, newest: int, where: str) -> None:
     """Raise ConfigurationError if a store has a newer schema than this program knows, and does not
     say that this one may use it all the same."""
-    if stored > known and (oldest is None or int(oldest) > known):
+    if stored > newest and (oldest is None or int(oldest) > newest):
         raise ConfigurationError(
-            f"{where} was written by a newer holdfast (schema {stored}, here {known}): upgrade "
+            f"{where} was written by a newer holdfast (schema {stored}, here {newest}): upgrade "
             "holdfast"
         )
 
 
-def refuse_unusable(noted: Mapping[str, str], stored: int, known: int, where: str) -> None:
+def refuse_unusable(noted: Mapping[str, str], stored: int, newest: int, where: str) -> None:
     """Both, by what a store has noted under these names."""
     refuse_other_format(noted.get(FORMAT_NAME), where)
-    refuse_newer_schema(stored, noted.get(OLDEST_NAME), known, where)
+    refuse_newer_schema(stored, noted.get(OLDEST_NAME), newest, where)

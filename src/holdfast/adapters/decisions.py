@@ -274,11 +274,11 @@ def _first_per_subject(
     did."""
     now: list[int] = []
     later: list[int] = []
-    taken: set[Subject] = set()
+    locked: set[Subject] = set()
     for index in waiting:
         subjects = set(commands[index].subjects or ())
-        (later if taken & subjects else now).append(index)
-        taken |= subjects
+        (later if locked & subjects else now).append(index)
+        locked |= subjects
     return now, later
 
 

@@ -38,8 +38,8 @@ def announcement(name: str, wake: Wake) -> str:
 
 def announced(message: str) -> tuple[str, Wake]:
     """Who has said something, and whom it wakes: everybody if that can't be known."""
-    name, _, whom = message.partition(" ")
-    return name, Wake.__members__.get(whom.upper(), Wake.HOLDERS)
+    name, _, wake = message.partition(" ")
+    return name, Wake.__members__.get(wake.upper(), Wake.HOLDERS)
 
 
 class Waiter(Struct, eq=False):

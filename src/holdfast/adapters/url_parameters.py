@@ -38,7 +38,7 @@ def read_all(readers: Readers, query: str, kind: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     for name, text in parse_qsl(query, keep_blank_values=True):
         if name not in readers:
-            known = ", ".join(readers)
-            raise ConfigurationError(f"{kind} {name!r} is not known; there are {known}")
+            names = ", ".join(readers)
+            raise ConfigurationError(f"{kind} {name!r} is not known; there are {names}")
         parameters[name] = read(readers, name, text, f"{kind} can't be used:")
     return parameters

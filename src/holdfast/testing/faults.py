@@ -99,12 +99,12 @@ class FaultyStore:
         return replies
 
     def __getattr__(self, name: str) -> Any:
-        read = getattr(self._store, name)
+        method = getattr(self._store, name)
 
         async def guarded(*args: Any, **options: Any) -> Any:
             if not self._boundary.process.alive:
                 await forever()
-            return await read(*args, **options)
+            return await method(*args, **options)
 
         return guarded
 
@@ -161,11 +161,11 @@ class FaultyDocuments:
         self,
         documents: MemoryDocuments,
         boundary: Boundary,
-        seen: Callable[[str, bytes | None], None],
+        observe: Callable[[str, bytes | None], None],
     ) -> None:
         self._documents = documents
         self._boundary = boundary
-        self._seen = seen
+        self._observe = observe
 
     async def put(self, key: str, body: bytes, *, version: str, ttl: float | None = None) -> bool:
         return await self._write(
@@ -181,7 +181,7 @@ class FaultyDocuments:
     async def _write(self, key: str, call: Callable[[], Awaitable[bool]]) -> bool:
         async def write() -> bool:
             is_written = await call()
-            self._seen(key, self._documents.read(key))
+            self._observe(key, self._documents.read(key))
             return is_written
 
         return await self._boundary.cross("documents", (), write)

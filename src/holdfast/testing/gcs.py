@@ -162,10 +162,10 @@ class GcsDouble:
             raise Refusal(501, "NotImplemented", f"the double knows no {sorted(query)} here")
         name = _checked_name(encoded)
         _check_headers(headers, KNOWN.get(method, READING))
-        known = {"GET": self._get, "HEAD": self._get, "PUT": self._put, "DELETE": self._delete}
-        if method not in known:
+        methods = {"GET": self._get, "HEAD": self._get, "PUT": self._put, "DELETE": self._delete}
+        if method not in methods:
             raise Refusal(405, "MethodNotAllowed", f"{method} is not allowed on objects")
-        return known[method](bucket, name, headers, body)
+        return methods[method](bucket, name, headers, body)
 
     def _put(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
         self._check_generation(bucket, name, headers)
@@ -188,10 +188,10 @@ class GcsDouble:
         self._check_generation(bucket, name, headers)
         if headers.get("if-match", stored.etag) != stored.etag:
             raise _precondition()
-        named = {f"{META}{key}": value for key, value in stored.metadata.items()}
+        metadata = {f"{META}{key}": value for key, value in stored.metadata.items()}
         last = formatdate(stored.updated, usegmt=True)
         described = {"Content-Type": stored.content_type, "Last-Modified": last}
-        return Answer(200, {**_headers(stored), **described, **named}, stored.data)
+        return Answer(200, {**_headers(stored), **described, **metadata}, stored.data)
 
     def _delete(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
         self._check_generation(bucket, name, headers)
@@ -207,11 +207,11 @@ class GcsDouble:
         prefix = query.get("prefix", "")
         after = (query.get("continuation-token") or query.get("start-after", "")).encode()
         names = sorted(self._buckets[bucket], key=str.encode)
-        wanted = [name for name in names if name.startswith(prefix) and name.encode() > after]
+        matching = [name for name in names if name.startswith(prefix) and name.encode() > after]
         if not (most := query.get("max-keys", str(self.page))).isdecimal():
             raise Refusal(400, "InvalidArgument", f"max-keys is no number: {most}")
         most = min(self.page, int(most))
-        page, is_cut = wanted[:most], len(wanted) > most
+        page, is_cut = matching[:most], len(matching) > most
         contents = "".join(_listed(name, self._buckets[bucket][name]) for name in page)
         last = escape(page[-1]) if page else ""
         more = f"<NextContinuationToken>{last}</NextContinuationToken>"
@@ -230,20 +230,20 @@ class GcsDouble:
 
     def _check_generation(self, bucket: str, name: str, headers: Mapping[str, str]) -> None:
         """Zero: there is no such object. A number: that is its generation."""
-        if (wanted := headers.get(GENERATION)) is None:
+        if (expected := headers.get(GENERATION)) is None:
             return
-        if not wanted.isdecimal():
-            raise Refusal(400, "InvalidArgument", f"{GENERATION} is no number: {wanted}")
+        if not expected.isdecimal():
+            raise Refusal(400, "InvalidArgument", f"{GENERATION} is no number: {expected}")
         stored = self._buckets[bucket].get(name)
-        if int(wanted) != (stored.generation if stored is not None else 0):
+        if int(expected) != (stored.generation if stored is not None else 0):
             raise _precondition()
 
 
-def _check_headers(headers: Mapping[str, str], known: Collection[str]) -> None:
+def _check_headers(headers: Mapping[str, str], names: Collection[str]) -> None:
     """Headers that mean something to the service, and nothing to the double."""
-    meant = ("if-", "range", "x-goog-", "x-amz-", "content-md5")
-    strange = [h for h in headers if h.startswith(meant) and not h.startswith(META)]
-    if unknown := sorted(set(strange) - set(known)):
+    prefixes = ("if-", "range", "x-goog-", "x-amz-", "content-md5")
+    strange = [h for h in headers if h.startswith(prefixes) and not h.startswith(META)]
+    if unknown := sorted(set(strange) - set(names)):
         raise Refusal(501, "NotImplemented", f"the double knows no {unknown} here")
 
 

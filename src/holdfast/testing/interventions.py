@@ -52,8 +52,8 @@ async def cancel(store: MemoryStore, run: str) -> bool:
 
 async def change_leaders(store: MemoryStore) -> None:
     """Whoever leads a lane or a relay is deposed."""
-    held: Sequence[str] = [lock.name for lock in await store.locks()]
-    await store.apply([ForceRelease(name, "crash test", "somebody else's turn") for name in held])
+    names: Sequence[str] = [lock.name for lock in await store.locks()]
+    await store.apply([ForceRelease(name, "crash test", "somebody else's turn") for name in names])
 
 
 def damage_last_result(store: MemoryStore, run: str, witness: Witness) -> None:

@@ -27,13 +27,13 @@ class LogLine(NamedTuple):
     data: dict[str, Any]
 
 
-def wait_until(condition: Callable[[], Any], what: str) -> Any:
+def wait_until(condition: Callable[[], Any], description: str) -> Any:
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         if answer := condition():
             return answer
         time.sleep(0.02)
-    raise AssertionError(f"it did not happen within {TIMEOUT:g} s: {what}")
+    raise AssertionError(f"it did not happen within {TIMEOUT:g} s: {description}")
 
 
 class QueueWorker:
@@ -73,8 +73,12 @@ class QueueWorker:
     @property
     def leads_since(self) -> str:
         """When it began to lead, if it does as far as it knows; else nothing."""
-        said = [line for line in self.lines if line.text.startswith("Leader election")]
-        return said[-1].at if said and said[-1].text == "Leader election acquired" else ""
+        elections = [line for line in self.lines if line.text.startswith("Leader election")]
+        return (
+            elections[-1].at
+            if elections and elections[-1].text == "Leader election acquired"
+            else ""
+        )
 
     def until(self, text: str, times: int = 1) -> None:
         try:
@@ -110,8 +114,10 @@ def _is_locked(url: str) -> bool:
 class Fleet:
     def __init__(self, folder: Path, store: str, app: str, **env: str) -> None:
         self.folder, self.store = folder, store
-        kept = {name: v for name, v in os.environ.items() if not name.startswith("HOLDFAST_")}
-        self.env = kept | {
+        environment = {
+            name: v for name, v in os.environ.items() if not name.startswith("HOLDFAST_")
+        }
+        self.env = environment | {
             "HOME": str(folder),
             "HOLDFAST_STORE": store,
             "HOLDFAST_APP": str(app),
@@ -156,7 +162,7 @@ class Fleet:
 
     def cli(self, *words: str, **env: str) -> Any:
         command = [sys.executable, "-m", "holdfast", *words]
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=self.folder,
             env=self.env | env,
@@ -164,8 +170,8 @@ class Fleet:
             text=True,
             timeout=TIMEOUT,
         )
-        assert done.returncode == 0, done.stderr
-        return done
+        assert process.returncode == 0, process.stderr
+        return process
 
     def end(self) -> None:
         for worker in self.workers:

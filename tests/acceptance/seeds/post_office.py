@@ -43,10 +43,12 @@ class PostOffice:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HOLDFAST_", "PUBSUB"))}
+        settings = {
+            k: v for k, v in os.environ.items() if not k.startswith(("HOLDFAST_", "PUBSUB"))
+        }
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         blobs = {"HOLDFAST_BLOBS": f"file:{self.folder / 'blobs'}"}
-        return {**kept, **blobs, **self.urls, "PYTHONPATH": path, **self.settings}
+        return {**settings, **blobs, **self.urls, "PYTHONPATH": path, **self.settings}
 
     @property
     def urls(self) -> dict[str, str]:
@@ -95,8 +97,8 @@ class PostOffice:
                 process.wait()
 
     @staticmethod
-    def wait(condition: Callable[[], Any], patience: float = TIMEOUT) -> Any:
-        until = time.monotonic() + patience
+    def wait(condition: Callable[[], Any], timeout: float = TIMEOUT) -> Any:
+        until = time.monotonic() + timeout
         while not (answer := condition()):
             assert time.monotonic() < until, "it did not happen in time"
             time.sleep(0.05)
@@ -178,10 +180,10 @@ class PostOffice:
     def letters(self) -> list[Any]:
         return self.look(lambda app: app.store.dead_letters(limit=1000))
 
-    def everything(self, but: str = "") -> str:
+    def everything(self, excluded: str = "") -> str:
         """All that the server holds under the prefix, but for one key."""
         [key_names] = self._ask(("KEYS", f"{self._prefix}*"))
-        keys = [key for key in key_names if not (but and _text(key).endswith(but))]
+        keys = [key for key in key_names if not (excluded and _text(key).endswith(excluded))]
         types = self._ask(*(("TYPE", key) for key in keys))
         reads = [READS[_text(kind)](_text(key)) for kind, key in zip(types, keys, strict=True)]
         return repr(keys) + repr(self._ask(*reads))

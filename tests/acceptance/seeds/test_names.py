@@ -115,8 +115,10 @@ SECRET = "canary-3f9a"
 
 
 def test_a_worker_and_config_show_say_what_has_no_effect_and_show_no_secret(tmp_path):
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")}
-    env = kept | {
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")
+    }
+    env = environment | {
         "HOME": str(tmp_path),
         "HOLDFAST_STORE": "memory:",
         "LOCK_TTL_SECONDS": "2100",
@@ -129,11 +131,11 @@ def test_a_worker_and_config_show_say_what_has_no_effect_and_show_no_secret(tmp_
 
     def said(*words: str) -> str:
         command = [sys.executable, "-m", "holdfast", *words]
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
         )
-        assert done.returncode in (0, 8), done.stderr
-        return done.stdout + done.stderr
+        assert process.returncode in (0, 8), process.stderr
+        return process.stdout + process.stderr
 
     log, shown, doctor = said("worker", "--once"), said("config", "show"), said("doctor")
     for name in useless:
@@ -162,11 +164,11 @@ LOCK_EXPIRATION_ALERT_THRESHOLD=0.7
     cli = Cli(tmp_path)
     (tmp_path / "holdfast.toml").unlink()
     answer = cli.here("config", "show", "--json").json["items"]
-    place = f"{tmp_path}/"
-    shown = {item["name"]: (item["value"], item["origin"].removeprefix(place)) for item in answer}
-    assert shown["store"] == ("redis://localhost:6379/0", ".env REDIS_HOST")
-    assert shown["blobs"] == ("gs://tttc-reports", ".env GCS_BUCKET_NAME")
-    assert shown["bus"] == ("pubsub://tttc-light-js", ".env PUBSUB_PROJECT_ID")
-    assert shown["pubsub.topic"] == ("pipeline-jobs", ".env PUBSUB_TOPIC_NAME")
-    assert shown["pubsub.subscription"] == ("pipeline-worker", ".env PUBSUB_SUBSCRIPTION_NAME")
-    assert shown["locks.alert_threshold"][0] == "0.7"
+    prefix = f"{tmp_path}/"
+    values = {item["name"]: (item["value"], item["origin"].removeprefix(prefix)) for item in answer}
+    assert values["store"] == ("redis://localhost:6379/0", ".env REDIS_HOST")
+    assert values["blobs"] == ("gs://tttc-reports", ".env GCS_BUCKET_NAME")
+    assert values["bus"] == ("pubsub://tttc-light-js", ".env PUBSUB_PROJECT_ID")
+    assert values["pubsub.topic"] == ("pipeline-jobs", ".env PUBSUB_TOPIC_NAME")
+    assert values["pubsub.subscription"] == ("pipeline-worker", ".env PUBSUB_SUBSCRIPTION_NAME")
+    assert values["locks.alert_threshold"][0] == "0.7"

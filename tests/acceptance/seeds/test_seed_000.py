@@ -180,9 +180,16 @@ def report_of(folder: Path, *words: str, **more: str) -> dict[str, Any]:
         writer.writeheader()
         writer.writerows(job()["data"])
     command = [sys.executable, "-m", "holdfast", "report", "build", "comments.csv", "-o", "out"]
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")}
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")
+    }
     subprocess.run(
-        [*command, *words], check=True, cwd=folder, env=kept | more, capture_output=True, timeout=60
+        [*command, *words],
+        check=True,
+        cwd=folder,
+        env=environment | more,
+        capture_output=True,
+        timeout=60,
     )
     return json.loads((folder / "out" / "report.json").read_text())
 
@@ -200,9 +207,9 @@ def test_row_01_a_csv_of_comments_becomes_a_report_with_a_model(tmp_path):
             document = await asyncio.to_thread(report_of, tmp_path, **settings)
             return document, {call.task for call in fake.calls}
 
-    document, asked = asyncio.run(story())
+    document, calls = asyncio.run(story())
     assert document["counts"]["comments"] == len(COMMENTS)
-    assert {"clustering", "extraction", "summaries"} <= asked
+    assert {"clustering", "extraction", "summaries"} <= calls
 
 
 def test_row_07_what_a_step_brings_feeds_the_next(office):
@@ -290,11 +297,11 @@ def test_row_08_results_have_the_shapes_that_readers_know_whatever_their_size(of
 
 def test_row_33_the_command_line_finds_a_report_by_its_id(office):
     command = [sys.executable, "-m", "holdfast", "runs", "show", "abc123", "--format", "state"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=office.environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert (
-        json.loads(done.stdout)["completedResults"]
+        json.loads(process.stdout)["completedResults"]
         == (state_of(office, "abc123")["completedResults"])
     )
 
@@ -312,10 +319,10 @@ def test_row_16_wishes_without_effect_are_said(office):
         run = await app.run("abc123")
         return [line.message for line in await app.store.logs(run.id)]
 
-    said = "\n".join(office.look(story))
-    assert "options.bridging has no effect" in said
-    assert "options.evaluations has no effect" in said
-    assert "reportDetails.filename has no effect" in said
+    output = "\n".join(office.look(story))
+    assert "options.bridging has no effect" in output
+    assert "options.evaluations has no effect" in output
+    assert "reportDetails.filename has no effect" in output
 
 
 def test_rows_18_19_20_23_39_69_the_worker_process_consumes_the_topic(office):
@@ -358,7 +365,7 @@ def test_row_53_the_worker_stops_cleanly(office):
 
 def test_row_73_api_keys_are_never_kept(office):
     assert CANARY not in office.log()
-    assert CANARY not in office.everything(but=f"topic:{JOBS}")
+    assert CANARY not in office.everything(excluded=f"topic:{JOBS}")
     for path in office.folder.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
 
@@ -526,11 +533,11 @@ def test_row_38_a_new_message_for_a_failed_report_resumes_it():
         async with Holdfast("memory:", [pipeline], bus=bus, worker=options) as app:
             await app.receive(Receive(JOBS, "gated"))
             body = json.dumps({"id": "abc123", "fails": 2}).encode()
-            for number, wanted in ((1, 1), (2, 2)):
+            for number, attempts in ((1, 1), (2, 2)):
                 await bus.publish(JOBS, Message(f"m-{number}", body))
                 change = 0
                 async with asyncio.timeout(20):
-                    while executed.count("claims") < wanted or not await failed(app):
+                    while executed.count("claims") < attempts or not await failed(app):
                         change = await app.store.wait(change, 1.0)
             assert executed.count("clustering") == 1  # reused
 
@@ -821,7 +828,7 @@ def test_row_28_the_estimate_says_how_long_a_report_takes_and_may_take(tmp_path)
     def estimate(*words: str, **more: str) -> tuple[str, dict[str, Any]]:
         model = ("--model", "openai:gpt-4o-mini?rpm=1")
         command = [sys.executable, "-m", "holdfast", "report", "estimate", "comments.csv", *model]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *words],
             cwd=tmp_path,
             env={**os.environ, "HOME": str(tmp_path), **more},
@@ -830,13 +837,13 @@ def test_row_28_the_estimate_says_how_long_a_report_takes_and_may_take(tmp_path)
             check=True,
             timeout=60,
         )
-        return done.stdout, json.loads(done.stdout) if words else {}
+        return process.stdout, json.loads(process.stdout) if words else {}
 
     assert "make it take" in estimate()[0]
-    _, told = estimate("--json")
-    calls = sum(step["calls"] for step in told["steps"])
-    assert told["least_seconds"] == 60 * calls
-    assert told["timeout_seconds"] == 2 * 60 * 1000 > told["least_seconds"]
+    _, estimated = estimate("--json")
+    calls = sum(step["calls"] for step in estimated["steps"])
+    assert estimated["least_seconds"] == 60 * calls
+    assert estimated["timeout_seconds"] == 2 * 60 * 1000 > estimated["least_seconds"]
     assert estimate("--json", PIPELINE_TIMEOUT_MS="60000")[1]["timeout_seconds"] == 60
 
 
@@ -1051,17 +1058,17 @@ def test_row_76_the_six_instructions_are_what_the_model_is_told(tmp_path):
         async with FakeLLM(ReportBrain()) as fake:
             message["config"]["llm"]["model"] = fake.address()
             (tmp_path / "job.json").write_text(json.dumps(message))
-            kept = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
-            settings = kept | fake.environment
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+            settings = environment | fake.environment
             command = [sys.executable, "-m", "holdfast", "report", "build", "job.json", "-o", "out"]
             build = partial(subprocess.run, command, check=True, cwd=tmp_path, env=settings)
             await asyncio.to_thread(build, capture_output=True, timeout=60)
             return fake.calls
 
-    told: dict[str, str] = {}
+    sent_prompts: dict[str, str] = {}
     for call in asyncio.run(story()):
-        told[call.task] = told.get(call.task, "") + call.system + call.text
-    assert all(prompts["systemInstructions"] in text for text in told.values())
+        sent_prompts[call.task] = sent_prompts.get(call.task, "") + call.system + call.text
+    assert all(prompts["systemInstructions"] in text for text in sent_prompts.values())
     for task, name in (
         ("clustering", "clusteringInstructions"),
         ("extraction", "extractionInstructions"),
@@ -1069,7 +1076,7 @@ def test_row_76_the_six_instructions_are_what_the_model_is_told(tmp_path):
         ("summaries", "summariesInstructions"),
         ("crux", "cruxInstructions"),
     ):
-        assert prompts[name] in told[task], sorted(told)
+        assert prompts[name] in sent_prompts[task], sorted(sent_prompts)
 
 
 def test_row_77_steps_run_side_by_side_stream_and_answers_are_batched_and_reused(tmp_path):
@@ -1081,9 +1088,9 @@ def test_row_77_steps_run_side_by_side_stream_and_answers_are_batched_and_reused
         async with FakeLLM(ReportBrain()) as fake:
             settings = {"HOLDFAST_LLM": fake.address(), **fake.environment}
             await asyncio.to_thread(report_of, tmp_path, **settings)
-            asked = Counter(call.task for call in fake.calls)
+            counts = Counter(call.task for call in fake.calls)
             await asyncio.to_thread(report_of, tmp_path, "--no-cruxes", **settings)
-            return asked, Counter(call.task for call in fake.calls)
+            return counts, Counter(call.task for call in fake.calls)
 
     once, twice = asyncio.run(story())
     assert once["extraction"] < len(COMMENTS)  # several comments in one question
@@ -1127,10 +1134,10 @@ def test_row_80_failures_stand_in_the_log_with_time_and_reason_and_are_listed_si
 
     def listed(*words: str) -> list[dict[str, Any]]:
         command = [sys.executable, "-m", "holdfast", "dlq", "list", "--json", *words]
-        done = subprocess.run(
+        process = subprocess.run(
             command, env=office.environment, capture_output=True, text=True, check=True, timeout=60
         )
-        return json.loads(done.stdout)["items"]
+        return json.loads(process.stdout)["items"]
 
     assert len(listed("--since", "1h")) == 3
     assert listed("--since", "1ms") == []
@@ -1219,11 +1226,13 @@ def test_row_74_each_service_has_an_account_that_may_do_its_own_work_only():
 @contextmanager
 def a_process(*words, folder, **env):
     """`holdfast WORDS` with its first lines on stderr read until it says that it listens."""
-    known = {name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")}
+    environment = {
+        name: text for name, text in os.environ.items() if not name.startswith("HOLDFAST_")
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "holdfast", "--app", str(GATED), *words],
         cwd=folder,
-        env=known | env,
+        env=environment | env,
         stderr=subprocess.PIPE,
         text=True,
     )

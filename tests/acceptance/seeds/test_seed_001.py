@@ -641,10 +641,10 @@ def test_row_39_the_settings_name_where_locks_live(firestore, monkeypatch, tmp_p
 
 
 def test_row_53_try_and_finally_around_a_lock_as_the_best_practice_has_it(make):
-    done = []
+    executed = []
 
     async def execute_pipeline():
-        done.append(1)
+        executed.append(1)
 
     async def story():
         lock_manager = make()
@@ -659,7 +659,7 @@ def test_row_53_try_and_finally_around_a_lock_as_the_best_practice_has_it(make):
                     await release(lock_manager)
 
     asyncio.run(story())
-    assert len(done) == 2
+    assert len(executed) == 2
 
 
 def test_row_53_the_engines_own_lock_is_a_context_manager():
@@ -770,10 +770,10 @@ def test_row_43_a_bigquery_job_has_the_id_of_its_run_and_is_not_started_twice(tm
         "    for _ in range(2): BigQuery(server.url, poll=0.01).query('p', 'SELECT 1', 'run-1')\n"
         "    print(list(server.jobs), server.refused)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=BILLING, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "['run-1'] ['run-1']"
+    assert process.stdout.strip() == "['run-1'] ['run-1']"
 
 
 # --- the scenarios, without HTTP ------------------------------------------------------------------
@@ -918,9 +918,9 @@ def test_rows_29_30_32_the_slot_is_free_after_completion(web):
     assert live["trigger_by"] == "ada"
     web.gate.open.set()
     web.ended(acme, id)
-    done = acme.get(f"/pipelines/runs/{id}").json()
-    assert done["status"] == "COMPLETE"
-    assert done["duration_ms"] >= 0
+    status = acme.get(f"/pipelines/runs/{id}").json()
+    assert status["status"] == "COMPLETE"
+    assert status["duration_ms"] >= 0
     second = acme.post(RUN).json()
     assert second["status"] == "PENDING"
     assert second["pipeline_logging_id"] != id
@@ -948,11 +948,11 @@ def test_row_35_tenants_do_not_meet(web):
     acme, bolt = (web.client(tenant, "submit", "read") for tenant in ("acme1281", "bolt"))
     ids = {client.post(RUN).json()["pipeline_logging_id"] for client in (acme, bolt)}
     assert len(ids) == 2
-    theirs = acme.post(RUN).json()["pipeline_logging_id"]
-    assert bolt.get(f"/pipelines/runs/{theirs}").status_code == 404
+    foreign = acme.post(RUN).json()["pipeline_logging_id"]
+    assert bolt.get(f"/pipelines/runs/{foreign}").status_code == 404
     assert bolt.get("/pipelines/runs").json()[0]["tenant_id"] == "bolt"
-    nobody = httpx2.post(web.live.url + RUN, headers={"x-api-key": "test-key"})
-    assert nobody.status_code == 401
+    response = httpx2.post(web.live.url + RUN, headers={"x-api-key": "test-key"})
+    assert response.status_code == 401
 
 
 def test_row_56_an_administrator_ends_a_run_and_frees_its_slot_by_force(web):
@@ -1072,7 +1072,7 @@ def test_rows_49_50_51_the_known_alerts_fire_and_are_silent(alert, severity, las
 
 
 def test_row_52_the_dashboard_shows_locks():
-    shown = named(DASHBOARD.read_text())
-    assert {name for name in BY_NAME if "_lock" in name} - shown == {
+    names = named(DASHBOARD.read_text())
+    assert {name for name in BY_NAME if "_lock" in name} - names == {
         "pipeline_lock_acquired_timestamp_seconds"
     }

@@ -61,10 +61,10 @@ START = [
 ]
 
 
-def appear_in_order(texts, wanted):
+def appear_in_order(texts, expected):
     """Whether the wanted lines come in this order, whatever is between them."""
-    rest = iter(texts)
-    return all(any(text == line for text in rest) for line in wanted)
+    remaining = iter(texts)
+    return all(any(text == line for text in remaining) for line in expected)
 
 
 # --- with processes of their own ------------------------------------------------------------------
@@ -121,8 +121,8 @@ def test_rows_01_05_06_07_08_10_45_46_47_48_order_holds_whatever_happens_to_the_
     lost = next(line for line in follower.lines if line.text == "Leader election lost")
     assert lost.data["reason"] == "lease-extension-failed"
     assert lost.data["key"] == "locks:compute:generate:leader:v1"
-    shown = json.loads(fleet.cli("lanes", "show", QUEUE, "--json").stdout)
-    there_was_one_leader_at_a_time(shown["leaders"][::-1], fleet)
+    view = json.loads(fleet.cli("lanes", "show", QUEUE, "--json").stdout)
+    there_was_one_leader_at_a_time(view["leaders"][::-1], fleet)
     assert re.findall(r".*(?:Traceback|can't claim).*", fleet.logs) == []
 
 
@@ -188,7 +188,7 @@ def test_rows_29_30_31_32_33_34_35_36_37_38_39_40_the_log_has_the_known_sequence
     second = fleet.start("b")
     job = tmp_path / "job.json"
     job.write_text(json.dumps({"instanceId": "163", "microserviceId": "orders", "traceId": "99d0"}))
-    told = fleet.cli("run", "compute", "--input-file", str(job), "--no-wait", LOG_LEVEL="info")
+    submitted = fleet.cli("run", "compute", "--input-file", str(job), "--no-wait", LOG_LEVEL="info")
     first.until("computeGenerationWorker job completed")
     phases = [f"{phase} {word}" for phase in PHASES for word in ("Started", "Completed")]
     expected = [
@@ -207,8 +207,8 @@ def test_rows_29_30_31_32_33_34_35_36_37_38_39_40_the_log_has_the_known_sequence
         "concurrency": 1,
     }
     assert completed.data == {"jobId": "163", "instanceId": "163"}
-    assert "Job enqueued for computeGenerationQueue" in told.stderr
-    assert "[TraceID: 99d0]" in told.stderr
+    assert "Job enqueued for computeGenerationQueue" in submitted.stderr
+    assert "[TraceID: 99d0]" in submitted.stderr
 
     assert not any(text in START for text in second.texts)
     assert first.end(signal.SIGTERM) == 0
@@ -288,9 +288,9 @@ def test_row_02_only_the_holder_renews_and_releases_and_time_ends_a_lease(kind, 
         clock.advance(29.0)
         assert isinstance((await store.apply([Acquire("lane:x", "t2", "b", 30.0)]))[0], Held)
         assert await store.apply([ReleaseLock("lane:x", "t1")]) == [True]
-        taken = await store.apply([Acquire("lane:x", "t2", "b", 30.0)])
+        answers = await store.apply([Acquire("lane:x", "t2", "b", 30.0)])
         clock.advance(31.0)
-        assert taken != await store.apply([Acquire("lane:x", "t3", "c", 30.0)])
+        assert answers != await store.apply([Acquire("lane:x", "t3", "c", 30.0)])
         assert await store.apply([ReleaseLock("lane:x", "t2")]) == [False]
         await store.close()
 
@@ -505,9 +505,9 @@ def test_rows_22_23_24_25_the_compute_pipeline_has_the_known_phases_flags_and_da
     assert len(executed) == (5 if flag else 6)
     info = engine.info(run)
     assert (info.state, info.key, info.labels["traceId"]) == ("succeeded", "inst-1", "99d0")
-    given = json.loads(info.input)
+    text = json.loads(info.input)
     for name in ("microserviceId", "externalFks", "menus", "migrationOptions", "userInfo"):
-        assert given[name] == JOB[name]
+        assert text[name] == JOB[name]
 
 
 def test_row_50_attempts_delay_and_time_out_come_from_the_environment(fleet_of):
@@ -525,10 +525,10 @@ def test_row_50_attempts_delay_and_time_out_come_from_the_environment(fleet_of):
         "print({(step.retry.base, step.max_attempts) for step in steps.values()"
         " if step.name != 'RESULT'})"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=fleet.env, capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "{(0.25, 7)}"
+    assert process.stdout.strip() == "{(0.25, 7)}"
 
 
 @pytest.mark.parametrize("place", ["environment", "file"])
@@ -547,9 +547,9 @@ def test_row_50_they_are_settings_of_any_pipeline(place, tmp_path):
     app = Holdfast.from_options(
         Options(pipeline=options.pipeline, pipelines=options.pipelines), [pipeline]
     )
-    chosen = app.pipelines["compute"]
-    assert (chosen.max_attempts, chosen.timeout) == (7, 60.0)
-    assert chosen.steps["API_GENERATION"].retry.base == 0.25
+    compute = app.pipelines["compute"]
+    assert (compute.max_attempts, compute.timeout) == (7, 60.0)
+    assert compute.steps["API_GENERATION"].retry.base == 0.25
 
 
 @pytest.fixture(params=WEB_STORES)
@@ -590,8 +590,8 @@ def test_rows_26_27_28_53_the_queue_tells_what_is_in_it(web):
     assert httpx2.get(f"{web.live.url}/api/v1/queue-status").status_code == 401
     web.gate.open.set()
     web.ended(user, "i3")
-    done = admin.get("/api/v1/queue-status", params={"queue": "computeGenerationQueue"}).json()
-    assert (done["queue"]["completed"], len(done["recentCompleted"])) == (4, 4)
+    summary = admin.get("/api/v1/queue-status", params={"queue": "computeGenerationQueue"}).json()
+    assert (summary["queue"]["completed"], len(summary["recentCompleted"])) == (4, 4)
     assert enqueue(user, 3).json()["status"] == "Completed"
     assert admin.get("/api/v1/queue-status?queue=nope").status_code == 404
 
@@ -673,8 +673,8 @@ def test_row_51_a_clearing_reaches_every_failed_job_of_its_queue_and_no_other(we
     web.ended(user, billed["pipeline_logging_id"])
     admin.post("/api/v1/clear-queue", json={"mode": "failed"})
     letters = web.live.holdfast.service(tenant=None, actor="test").dead_letters
-    left = web.live.call(letters.list()).items
-    assert [letter.run for letter in left] == [billed["pipeline_logging_id"]]
+    remaining = web.live.call(letters.list()).items
+    assert [letter.run for letter in remaining] == [billed["pipeline_logging_id"]]
 
 
 def test_row_26_the_first_ten_of_many_are_shown(web):
@@ -684,8 +684,8 @@ def test_row_26_the_first_ten_of_many_are_shown(web):
     assert accepted.status_code == 202
     web.live.call(until_running(web.live.holdfast.store))
     status = admin.get("/api/v1/queue-status").json()
-    shown = [job["instanceId"] for job in status["waitingJobs"]]
-    assert shown == [f"i{number}" for number in range(1, 11)]
+    ids = [job["instanceId"] for job in status["waitingJobs"]]
+    assert ids == [f"i{number}" for number in range(1, 11)]
     assert enqueue(admin, 150).json()["position"] == 150
 
 

@@ -161,8 +161,8 @@ def cloud(tmp_path_factory):
     office = PubSubOffice(
         tmp_path_factory.mktemp("cloud"), HOLDFAST_APP="examples/creative/pipeline.py"
     )
-    done = office.holdfast("setup", "pubsub", "--project", office.project)
-    assert done.returncode == 0, done.stderr
+    output = office.holdfast("setup", "pubsub", "--project", office.project)
+    assert output.returncode == 0, output.stderr
     office.start_worker()
     try:
         office.send(*[(body, attributes) for _, body, attributes in ORDERS])
@@ -511,15 +511,15 @@ def lines(office, job):
 
 def test_rows_51_52_53_54_55_the_lines_of_a_job_that_succeeds(office):
     log = office.log()
-    wanted = [
+    patterns = [
         "Started processing job job-1",
         "Job job-1 status: PENDING → PROCESSING",
         r"Pipeline executed in \d+ms",
         "Job job-1 status: PROCESSING → COMPLETED",
     ]
-    places = [re.search(line, log) for line in wanted]
-    assert all(places), log
-    starts = [place.start() for place in places if place]
+    matches = [re.search(line, log) for line in patterns]
+    assert all(matches), log
+    starts = [match.start() for match in matches if match]
     assert starts[0] < starts[1] < starts[3]
     assert f"Result published to {RESULTS}" in log
 
@@ -556,7 +556,7 @@ def test_row_61_ctrl_c_stops_the_worker_cleanly(office):
 
 def test_row_08_a_key_in_a_message_is_in_nothing_that_is_kept(office):
     assert CANARY not in office.log()
-    assert CANARY not in office.everything(but=f"topic:{JOBS}")  # what others publish is theirs
+    assert CANARY not in office.everything(excluded=f"topic:{JOBS}")  # what others publish is theirs
     assert CANARY not in "".join(office.bodies_as_text(topic) for topic in (RESULTS, DLQ, EVENTS))
     for path in office.folder.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
@@ -583,8 +583,8 @@ def test_row_08_a_key_that_a_step_gives_away_is_masked_on_every_store(kind, tmp_
         store = make_store(kind, SystemClock(), tmp_path)
         deliveries = bus.subscribe(DLQ, "test")
         await deliveries.begun()
-        told = {"bus": bus, "projections": [job_dead_letters(DLQ)], "blobs": "memory:"}
-        async with Holdfast(store, [careless], **told) as app:
+        options = {"bus": bus, "projections": [job_dead_letters(DLQ)], "blobs": "memory:"}
+        async with Holdfast(store, [careless], **options) as app:
             await app.receive(JOBS, careless)
             body = {"job_id": "job-1", "api_key": CANARY, "nested": [{"Authorization": CANARY}]}
             await bus.publish(JOBS, Message("m", json.dumps(body).encode(), {"x-api-key": CANARY}))
@@ -598,11 +598,11 @@ def test_row_08_a_key_that_a_step_gives_away_is_masked_on_every_store(kind, tmp_
                 published.message,
             ]
 
-    kept = asyncio.run(story())
-    assert kept[0].state == "failed"
-    assert CANARY not in repr(kept)
+    texts = asyncio.run(story())
+    assert texts[0].state == "failed"
+    assert CANARY not in repr(texts)
     assert CANARY not in caplog.text
-    assert "401 for" in repr(kept[4])
+    assert "401 for" in repr(texts[4])
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
 
@@ -668,12 +668,14 @@ def test_rows_33_34_35_a_job_is_accepted_at_once_and_followed_by_its_id(web):
     assert (live["user_id"], live["preset"], live["result"]) == ("User-A", "quick_social", None)
     web.gate.open.set()
     web.ended(user, body["job_id"])
-    done = user.get(body["check_status_at"]).json()
-    assert done["status"] == "completed"
-    assert done["result"]["status"] == "success"
-    assert done["result"]["output"]["audio"] == "a.wav"
-    assert done["result"]["processing_time_ms"] >= 0
-    changes = [(change["previous_state"], change["new_state"]) for change in done["state_history"]]
+    status = user.get(body["check_status_at"]).json()
+    assert status["status"] == "completed"
+    assert status["result"]["status"] == "success"
+    assert status["result"]["output"]["audio"] == "a.wav"
+    assert status["result"]["processing_time_ms"] >= 0
+    changes = [
+        (change["previous_state"], change["new_state"]) for change in status["state_history"]
+    ]
     assert changes == [(None, "pending"), ("pending", "processing"), ("processing", "completed")]
     page = user.get("/pipeline/jobs", params={"status": "completed", "limit": 5}).json()
     assert [item["job_id"] for item in page["jobs"]] == [body["job_id"]]

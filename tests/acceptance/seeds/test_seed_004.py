@@ -137,8 +137,8 @@ def play(bus: Bus, *messages: Message, runs: int, letters: int = 0, broken: bool
 
 
 def work(id: str = "m-1", body: Any = JOB, **attributes: str) -> Message:
-    named = {name.replace("_", "-"): value for name, value in attributes.items()}
-    return Message(id, json.dumps(body).encode(), named)
+    headers = {name.replace("_", "-"): value for name, value in attributes.items()}
+    return Message(id, json.dumps(body).encode(), headers)
 
 
 @pytest.fixture(params=["in process", "redis", "pubsub"])
@@ -337,10 +337,10 @@ def test_row_49_no_more_messages_are_pulled_than_that():
         await deliveries.begun()
         for number in range(8):
             await bus.publish(WORK, work(f"m-{number}"))
-        held = [await asyncio.wait_for(anext(deliveries), 10) for _ in range(5)]
+        first_batch = [await asyncio.wait_for(anext(deliveries), 10) for _ in range(5)]
         others = bus.subscribe(WORK, METADATA.group)
-        left = [await asyncio.wait_for(anext(others), 10) for _ in range(3)]
-        assert len({delivery.message.id for delivery in (*held, *left)}) == 8
+        second_batch = [await asyncio.wait_for(anext(others), 10) for _ in range(3)]
+        assert len({delivery.message.id for delivery in (*first_batch, *second_batch)}) == 8
         await bus.close()
 
     asyncio.run(story())
@@ -420,8 +420,8 @@ def test_rows_09_10_11_messages_are_pushed_through_both_stages(tmp_path):
     serve = ("-m", "holdfast", "serve", "--port", str(port), "--worker", "2")
     office.start(*serve, ready=" serves http")
     try:
-        done = office.holdfast("setup", "pubsub")
-        assert done.returncode == 0, done.stdout + done.stderr
+        output = office.holdfast("setup", "pubsub")
+        assert output.returncode == 0, output.stdout + output.stderr
         office.google.publish(WORK, JOB, {"requestId": "req_1"})
         office.google.publish(WORK, JOB, {"requestId": "req_1"})
         office.google.publish(WORK, b"poison")
@@ -496,8 +496,8 @@ def test_rows_45_48_each_stage_is_a_service_of_its_own(stage, tmp_path):
 def test_row_47_the_infrastructure_is_code():
     subscriptions = terraform_locals()["subscriptions"]
     assert subscriptions["metadata-worker"]["filter"] == "NOT attributes:worker-type"
-    chosen = subscriptions["transcription-worker"]["filter"]
-    assert chosen == 'attributes.worker-type = "transcription"'
+    condition = subscriptions["transcription-worker"]["filter"]
+    assert condition == 'attributes.worker-type = "transcription"'
     [policy] = terraform()["google_pubsub_subscription.subscription"]["retry_policy"]
     assert (policy["minimum_backoff"], policy["maximum_backoff"]) == ("10s", "600s")
 
@@ -515,14 +515,14 @@ def test_rows_32_57_port_and_health_are_those_of_cloud_run(tmp_path):
 def test_rows_51_52_latency_of_acks_dead_letters_durations_and_the_rate_of_success():
     """The rate of success is a rule of Prometheus, for each pipeline, that the dashboard shows and
     the alert ManyRunsFail watches; rules_test.yml has figures of transcriptions."""
-    shown = named(DASHBOARD.read_text())
+    names = named(DASHBOARD.read_text())
     assert {
         "pipeline_message_processing_seconds",
         "pipeline_dlq_messages",
         "pipeline_job_duration_seconds",
         "pipeline_jobs_completed_total",
         "pipeline_jobs_failed_total",
-    } <= shown
+    } <= names
     for name in ("pipeline_jobs_completed_total", "pipeline_jobs_failed_total"):
         assert "pipeline_id" in BY_NAME[name].labels
     rate = "pipeline:success:ratio15m"
@@ -571,9 +571,9 @@ def test_rows_17_37_metadata_of_youtube_by_one_call_of_its_api(monkeypatch):
     finally:
         server.server.shutdown()
         server.server.server_close()
-    found = scene.json("jobs/")["metadata"]
-    assert (found["title"], found["organization"]) == ("A talk", "The town")
-    assert (found["durationSec"], found["language"]) == (3723.0, "en-GB")
+    metadata = scene.json("jobs/")["metadata"]
+    assert (metadata["title"], metadata["organization"]) == ("A talk", "The town")
+    assert (metadata["durationSec"], metadata["language"]) == (3723.0, "en-GB")
     [(path, headers, _)] = server.asked
     assert headers["x-goog-api-key"] == "canary-youtube"
     assert "canary" not in path
@@ -584,12 +584,12 @@ def test_row_18_a_job_is_enriched_and_keeps_all_that_it_had():
     from holdfast.apps.transcription.model.job import MediaMetadata, TranscriptionJob
 
     original = TranscriptionJob.model_validate({**JOB, "team": "blue"})
-    known = MediaMetadata(mediaResourceId="m", jobId="job_7", title="A talk", durationSec=5)
-    enriched = original.enrich(known)
-    assert enriched.metadata == known
+    metadata = MediaMetadata(mediaResourceId="m", jobId="job_7", title="A talk", durationSec=5)
+    enriched = original.enrich(metadata)
+    assert enriched.metadata == metadata
     assert original.metadata is None
-    kept = enriched.model_dump(exclude={"metadata"}, exclude_unset=True)
-    assert {**JOB, "team": "blue"}.items() <= kept.items()
+    unchanged = enriched.model_dump(exclude={"metadata"}, exclude_unset=True)
+    assert {**JOB, "team": "blue"}.items() <= unchanged.items()
 
 
 def test_rows_20_21_22_the_transcript_is_under_an_id_that_every_attempt_has(job):
@@ -667,11 +667,11 @@ def test_row_55_a_job_is_accepted_over_http(kind, tmp_path):
         live.call(live.holdfast.tenants.create("acme", actor="test"))
         key = live.call(keys.create("acme", ["submit", "read"], actor="test")).text
         acme = {"x-api-key": key}
-        asked = {
+        request = {
             "youtubeUrl": "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
             "transcriptionContext": {"expectedSpeakers": ["Ada"]},
         }
-        first = live.post("/jobs", asked, headers=acme)
+        first = live.post("/jobs", request, headers=acme)
         assert first.status_code == 202
         body = first.json()
         assert body == {"jobId": body["jobId"], "requestId": body["requestId"]}
@@ -680,17 +680,17 @@ def test_row_55_a_job_is_accepted_over_http(kind, tmp_path):
         run = live.get(first.headers["location"], headers=acme).json()
         assert run["run"]["key"] == f"{body['jobId']}:metadata"
         assert run["run"]["labels"] == {"requestId": body["requestId"]}
-        assert run["input"]["media"] == {"url": asked["youtubeUrl"], "path": ""}
-        assert live.post("/jobs", asked, headers=acme).json()["jobId"] != body["jobId"]
+        assert run["input"]["media"] == {"url": request["youtubeUrl"], "path": ""}
+        assert live.post("/jobs", request, headers=acme).json()["jobId"] != body["jobId"]
 
-        keyed = {**asked, "idempotencyKey": "k-1"}
+        keyed = {**request, "idempotencyKey": "k-1"}
         same = [live.post("/jobs", keyed, headers=acme).json() for _ in range(2)]
         assert same[0] == same[1]
         other = live.post("/jobs", {**keyed, "transcriptionContext": {}}, headers=acme)
         assert (other.status_code, other.json()["code"]) == (409, "key-reused")
         for wrong in ({}, {"youtubeUrl": ""}, {"youtubeUrl": 7}, []):
             assert live.post("/jobs", wrong, headers=acme).status_code == 400
-        assert live.post("/jobs", asked).status_code == 401
+        assert live.post("/jobs", request).status_code == 401
 
 
 @pytest.fixture
@@ -726,8 +726,8 @@ def test_rows_01_39_41_42_two_services_on_pubsub_make_a_transcript(tmp_path, med
     )
     office.settings["PUBSUB_PROJECT_ID"] = office.project
     try:
-        done = office.holdfast("setup", "pubsub")
-        assert done.returncode == 0, done.stdout + done.stderr
+        output = office.holdfast("setup", "pubsub")
+        assert output.returncode == 0, output.stdout + output.stderr
         app = "holdfast.apps.transcription"
         office.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:metadata")
         sent = {**JOB, "media": {"url": f"http://{media}/talk.wav"}}

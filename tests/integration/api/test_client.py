@@ -72,7 +72,7 @@ def test_errors_are_those_of_holdfast(client: Client) -> None:
 def test_many_are_submitted_at_once(client: Client) -> None:
     inputs = [{"name": f"n{number}"} for number in range(3)]
     accepted = client.runs.submit_many("greet", inputs, about=Submission(delay=3600))
-    assert [it.run.state for it in accepted] == [RunState.QUEUED] * 3
+    assert [item.run.state for item in accepted] == [RunState.QUEUED] * 3
 
 
 def test_the_installation_is_looked_at(client: Client) -> None:
@@ -99,9 +99,9 @@ def test_the_same_is_there_for_asynchronous_programs(memory_api: LiveApi) -> Non
 
 
 def test_a_service_that_is_away_is_said(client: Client) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        port = nobody.getsockname()[1]
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
     with (
         Client(f"http://127.0.0.1:{port}") as other,
         pytest.raises(StoreUnavailable, match="serve"),

@@ -37,8 +37,8 @@ class Site:
             api.call(api.holdfast.tenants.create(tenant, actor="test"))
             self.keys[tenant] = self.key(tenant, "submit", "read", "operate")
         body = {"userConfig": {"title": "Buses"}, "data": ["csv", ROWS]}
-        made = api.post("/create", body, headers={"X-Api-Key": self.keys["acme"]})
-        self.report: str = made.json()["reportUrl"]
+        response = api.post("/create", body, headers={"X-Api-Key": self.keys["acme"]})
+        self.report: str = response.json()["reportUrl"]
 
     def key(self, tenant: str, *scopes: str) -> str:
         keys = self.api.holdfast.keys
@@ -65,12 +65,12 @@ def site() -> Iterator[Site]:
 
 def test_a_browser_without_a_key_is_asked_for_one_and_led_to_the_page(site: Site) -> None:
     with site.browser() as browser:
-        asked = browser.get(f"{site.report}?part=2")
-        assert asked.status_code == 401
-        assert asked.headers["content-type"].startswith("text/html")
-        assert "default-src 'none'" in asked.headers["content-security-policy"]
-        assert "<script" not in asked.text
-        onward = re.search(r'name="next" value="([^"]+)"', asked.text)
+        response = browser.get(f"{site.report}?part=2")
+        assert response.status_code == 401
+        assert response.headers["content-type"].startswith("text/html")
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert "<script" not in response.text
+        onward = re.search(r'name="next" value="([^"]+)"', response.text)
         assert onward is not None
         assert onward[1] == f"{site.report}?part=2"
         entered = log_in(browser, site.keys["acme"], onward[1])
@@ -117,10 +117,10 @@ def test_a_session_opens_pages_and_nothing_else(site: Site, method: str, path: s
 def test_a_page_of_another_tenant_is_one_that_does_not_exist(site: Site) -> None:
     with site.browser(site.keys["other"]) as browser:
         foreign = browser.get(site.report)
-        nobody = browser.get("/report/" + "x" * len(site.report.removeprefix("/report/")))
-    assert foreign.status_code == nobody.status_code == 404
-    named = site.report.removeprefix("/report/")
-    assert foreign.text.replace(named, "x" * len(named)) == nobody.text
+        response = browser.get("/report/" + "x" * len(site.report.removeprefix("/report/")))
+    assert foreign.status_code == response.status_code == 404
+    report_id = site.report.removeprefix("/report/")
+    assert foreign.text.replace(report_id, "x" * len(report_id)) == response.text
     assert "Buses" not in foreign.text
 
 
@@ -239,8 +239,8 @@ def test_a_link_on_another_site_is_tried_once_more_from_our_own_page(site: Site)
 def test_after_logging_out_the_cookie_opens_nothing(site: Site) -> None:
     with site.browser(site.keys["acme"]) as browser:
         session = browser.cookies[COOKIE]
-        left = browser.post("/logout")
-        assert (left.status_code, left.headers["location"]) == (303, "/login")
+        response = browser.post("/logout")
+        assert (response.status_code, response.headers["location"]) == (303, "/login")
         assert COOKIE not in browser.cookies
         assert browser.get(site.report).status_code == 401
     headers = {**PAGE, "Cookie": f"{COOKIE}={session}"}
@@ -284,9 +284,9 @@ def test_under_another_path_everything_stays_below_it() -> None:
     with LiveApi(worker=False, pipelines=(greet, report), make=make) as api:
         key = api.call(api.holdfast.keys.create("default", ["read"], actor="test")).text
         with httpx2.Client(base_url=api.url, headers=PAGE) as browser:
-            asked = browser.get("/pipelines/report/r-1")
-            assert 'action="/pipelines/login"' in asked.text
-            assert 'value="/pipelines/report/r-1"' in asked.text
+            response = browser.get("/pipelines/report/r-1")
+            assert 'action="/pipelines/login"' in response.text
+            assert 'value="/pipelines/report/r-1"' in response.text
             entered = browser.post("/pipelines/login", data={"key": key, "next": "/elsewhere?x"})
             assert "Path=/pipelines" in entered.headers["set-cookie"]
             assert browser.get("/pipelines/report/r-1").status_code == 404

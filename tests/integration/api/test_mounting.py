@@ -63,8 +63,8 @@ def test_an_app_brings_its_routes(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = App(name="pond", routes=("pond_http:router",), extra="pond[http]")
     monkeypatch.setattr(apps, "third_party", lambda: ([garden, missing], []))
     with LiveApi() as api:
-        made = api.post("/gardens?name=Ada").json()
-        assert made["tenant"] == "default"
-        assert api.get(f"/gardens/{made['run']}").json()["pipeline"] == "greet"
+        response = api.post("/gardens?name=Ada").json()
+        assert response["tenant"] == "default"
+        assert api.get(f"/gardens/{response['run']}").json()["pipeline"] == "greet"
         assert api.get("/gardens/nobody").json()["code"] == "not-found"
         assert api.get("/gardens").status_code == 200

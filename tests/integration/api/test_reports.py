@@ -64,8 +64,8 @@ def test_every_step_has_words_for_people_and_for_the_earlier_service() -> None:
 
 def test_what_the_command_line_sends_beside_the_file(live: LiveApi) -> None:
     with COMMENTS.open("rb") as file:
-        asked = {"request": '{"title": "By command", "topics": 3, "file": "no"}'}
-        created = live.http.post("/create", data=asked, files={"file": ("comments.csv", file)})
+        fields = {"request": '{"title": "By command", "topics": 3, "file": "no"}'}
+        created = live.http.post("/create", data=fields, files={"file": ("comments.csv", file)})
     assert finished(live, created.json()["reportUrl"])["metadata"]["title"] == "By command"
     for wrong in ("[", "7", '{"topics": "many"}'):
         files = {"file": ("comments.csv", b"comment\nyes\n")}

@@ -21,7 +21,7 @@ def test_a_run_is_submitted_watched_and_read(api: LiveApi) -> None:
     again = api.get(f"/v1/runs/{run}/result", headers={"If-None-Match": result.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
-    assert [it["id"] for it in api.get("/v1/runs?label=user=42").json()["items"]] == [run]
+    assert [item["id"] for item in api.get("/v1/runs?label=user=42").json()["items"]] == [run]
     assert api.get("/v1/runs?label=user=43").json()["items"] == []
     [line] = api.get(f"/v1/runs/{run}/logs").json()["items"]
     assert line["message"] == "greeting Ada"
@@ -102,14 +102,14 @@ def test_pages_follow_one_another(api: LiveApi) -> None:
     batch = api.post("/v1/pipelines/greet/runs/batch", {"inputs": inputs, "delay": 3600})
     ids = [item["run"]["id"] for item in batch.json()["items"]]
     assert batch.status_code == 202
-    seen: list[str] = []
+    listed: list[str] = []
     page = api.get("/v1/runs?limit=2&state=queued")
     while True:
-        seen += [run["id"] for run in page.json()["items"]]
+        listed += [run["id"] for run in page.json()["items"]]
         if page.json()["next_cursor"] is None:
             break
         page = api.get(page.links["next"]["url"])
-    assert seen == ids[::-1]
+    assert listed == ids[::-1]
 
 
 def test_a_batch_with_a_wrong_input_is_refused_whole(api: LiveApi) -> None:

@@ -131,9 +131,9 @@ def test_what_belongs_to_another_is_what_does_not_exist(
     body = {} if method != "GET" else None
     for name in (world.run, world.run[:20], "marker-key"):
         foreign = world.ask("other", method, world.filled(path, run=name), json=body)
-        nobody = world.ask("other", method, world.filled(path, run="x" * len(name)), json=body)
-        assert foreign.status_code == nobody.status_code == 404
-        assert foreign.json()["detail"].replace(name, "x" * len(name)) == nobody.json()["detail"]
+        response = world.ask("other", method, world.filled(path, run="x" * len(name)), json=body)
+        assert foreign.status_code == response.status_code == 404
+        assert foreign.json()["detail"].replace(name, "x" * len(name)) == response.json()["detail"]
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES, ids=lambda part: part)
@@ -189,25 +189,25 @@ def test_an_administrator_names_the_tenant_that_it_looks_at(world: World) -> Non
     path = f"/v1/runs/{world.run}"
     assert world.ask("admin", "GET", path).status_code == 404
     for tenant in ("acme", "*"):
-        seen = world.ask("admin", "GET", path, headers={"Holdfast-Tenant": tenant})
-        assert seen.json()["run"]["tenant"] == "acme"
+        response = world.ask("admin", "GET", path, headers={"Holdfast-Tenant": tenant})
+        assert response.json()["run"]["tenant"] == "acme"
     everybody = {"Holdfast-Tenant": "*"}  # that it may see: a tenant's key sees its own
     assert world.ask("other", "GET", path, headers=everybody).status_code == 404
     body = {"input": {"name": "x"}, "delay": 3600}
     for who, tenant in (("other", "other"), ("admin", "default")):
-        made = world.ask(who, "POST", "/v1/pipelines/greet/runs", json=body, headers=everybody)
-        assert made.json()["run"]["tenant"] == tenant
+        submitted = world.ask(who, "POST", "/v1/pipelines/greet/runs", json=body, headers=everybody)
+        assert submitted.json()["run"]["tenant"] == tenant
     assert world.ask("admin", "GET", path, headers={"Holdfast-Tenant": "other"}).status_code == 404
 
 
 def test_events_of_others_are_in_no_feed(world: World) -> None:
-    seen, theirs = (
+    events, others = (
         {event["id"].partition(":")[0] for event in feed["items"]}
         for who in ("acme", "other")
         for feed in [world.ask(who, "GET", "/v1/events?after=0").json()]
     )
-    assert seen >= {world.run, world.failed}
-    assert not seen & theirs
+    assert events >= {world.run, world.failed}
+    assert not events & others
 
 
 def test_quotas_are_answers_with_a_time() -> None:
@@ -239,7 +239,7 @@ def test_a_tenant_that_asks_too_often_is_told_when_to_come_back() -> None:
 
 
 async def _ensure(holdfast: Holdfast, tenant: str) -> None:
-    if tenant not in [known.name for known in await holdfast.tenants.list()]:
+    if tenant not in [existing.name for existing in await holdfast.tenants.list()]:
         await holdfast.tenants.create(tenant, actor="test")
 
 

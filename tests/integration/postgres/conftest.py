@@ -100,8 +100,8 @@ class InSession:
         return row[0].encode() if isinstance(row[0], str) else msgspec.json.encode(row[0])
 
     def call(self, envelope: dict[str, Any]) -> list[Any]:
-        given = batch.sealed({**envelope, "wait": "5000"}).decode()
-        return batch.unpack(self.value("apply", given))
+        message = batch.sealed({**envelope, "wait": "5000"}).decode()
+        return batch.unpack(self.value("apply", message))
 
     async def apply_native(self, groups: Sequence[Group[str]]) -> list[Any]:
         commands = [command for group in groups for command in group.commands]
@@ -153,10 +153,10 @@ def own_server() -> Iterator[postgres_server.PostgresServer]:
 
 
 async def until(
-    true: Callable[[], Any] | Callable[[], Awaitable[Any]], patience: float = SOON
+    true: Callable[[], Any] | Callable[[], Awaitable[Any]], timeout: float = SOON
 ) -> None:
     """Look until it is true; a test that waits in vain fails."""
-    async with asyncio.timeout(patience):
+    async with asyncio.timeout(timeout):
         while True:
             value = true()
             if await value if isinstance(value, Awaitable) else value:

@@ -28,9 +28,9 @@ def connections(place: Place) -> int:
 def cut(place: Place) -> list[int]:
     """End every connection of stores, as a failover does. Answers their processes, which end a
     little later."""
-    theirs = f"FROM pg_stat_activity WHERE application_name = '{place.schema}'"
+    condition = f"FROM pg_stat_activity WHERE application_name = '{place.schema}'"
     return place.value(
-        f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') {theirs}"
+        f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') {condition}"
     )
 
 
@@ -71,8 +71,8 @@ def test_nothing_is_left_in_a_session(place):
                 await store.apply([a_submit(f"r{number}"), a_claim()])
                 await store.run("r0")
             pool = store._pool
-            left = "SELECT count(*) FROM pg_prepared_statements"
-            assert await pool.call(left.encode()) == b"0"
+            sql = "SELECT count(*) FROM pg_prepared_statements"
+            assert await pool.call(sql.encode()) == b"0"
             settings = "SELECT count(*) FROM pg_settings WHERE source = 'session'"
             assert await pool.call(settings.encode()) == b"0"
 
@@ -166,8 +166,8 @@ def test_waiting_for_a_connection_has_an_end_too(place):
             with psycopg.connect(place.server.url()) as connection:
                 connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
                 calls = [asyncio.create_task(store.run(f"r{number}")) for number in range(4)]
-                done = await asyncio.gather(*calls, return_exceptions=True)
-                assert all(isinstance(outcome, StoreUnavailable) for outcome in done)
+                results = await asyncio.gather(*calls, return_exceptions=True)
+                assert all(isinstance(outcome, StoreUnavailable) for outcome in results)
             assert await store.run("r1") is None
 
     asyncio.run(story())
@@ -271,7 +271,7 @@ def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
     async def story():
         async with place.store(timeout="2s") as store:
             await store.apply([a_submit("r1")])
-            heard = await store.wait(0, 0.0)
+            version = await store.wait(0, 0.0)
             await asyncio.to_thread(own_server.kill)
             for call in (store.apply([a_submit("r2")]), store.run("r1")):
                 with pytest.raises(StoreUnavailable):
@@ -283,9 +283,9 @@ def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
             assert await store.apply([a_submit("r2")]) == [Submitted("r2", True, "queued")]
             await until(lambda: store._listener.is_listening)  # who listens is back as well
             async with place.store() as other:
-                heard = await store.wait(0, 0.0)
+                version = await store.wait(0, 0.0)
                 await other.apply([a_submit("r3")])
-                assert await store.wait(heard, 5.0) > heard
+                assert await store.wait(version, 5.0) > version
 
     asyncio.run(story())
 

@@ -154,10 +154,10 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
                 [] if run == "nothing" else [(last[run].step, last[run].key, "7", 1)]
             ), run
             types = [event.type for event in await store.history(run)][2:]
-            told = {"other": ["step.skipped"], "item": [], "nothing": []}.get(
+            event_types = {"other": ["step.skipped"], "item": [], "nothing": []}.get(
                 run, ["step.completed"]
             )
-            assert types == [*told, "run.completed"], run
+            assert types == [*event_types, "run.completed"], run
         assert (await store.history("known"))[2].data == '{"try":1}'
 
     play(place, story)

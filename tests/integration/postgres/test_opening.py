@@ -109,8 +109,8 @@ def test_a_migration_that_fails_leaves_nothing_behind(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Migration(999, "0999_broken.sql", "CREATE TABLE half (x int); SELECT 1/0")
-    known = database.migrations()
-    monkeypatch.setattr(database, "migrations", lambda: [*known, broken])
+    all_migrations = database.migrations()
+    monkeypatch.setattr(database, "migrations", lambda: [*all_migrations, broken])
     with pytest.raises(StoreUnavailable, match="division by zero"):
         asyncio.run(opened(place.url()))
     assert place.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{place.schema}'") == 0
@@ -129,12 +129,12 @@ def test_old_workers_go_on_while_a_migration_runs_and_after_it(
     async def story() -> None:
         async with place.store() as old:
             await old.apply([a_submit("r1")])
-            monkeypatch.setattr(database, "migrations", lambda: [*known, later])
+            monkeypatch.setattr(database, "migrations", lambda: [*all_migrations, later])
             await opened(place.url())
             await old.apply([a_submit("r2")])
             assert [run.id for run in await old.runs(RunFilter())] == ["r2", "r1"]
 
-    known = database.migrations()
+    all_migrations = database.migrations()
     asyncio.run(story())
     assert place.value("SELECT max(number) FROM migrations") == 999
 

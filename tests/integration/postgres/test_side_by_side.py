@@ -302,9 +302,9 @@ def test_a_claim_passes_over_what_another_claim_is_about_to_take(place, sessions
         async with place.store() as store:
             await store.apply([a_submit(f"r{number}") for number in range(4)])
             other = begin(place, sessions)
-            [theirs] = other.apply(a_claim(limit=2))
+            [claimed_by_other] = other.apply(a_claim(limit=2))
             ours = await apply_one(store, a_claim(limit=9))
-            assert [[run.run for run in claimed] for claimed in (theirs, ours)] == [
+            assert [[run.run for run in claimed] for claimed in (claimed_by_other, ours)] == [
                 ["r0", "r1"],
                 ["r2", "r3"],
             ]
@@ -386,12 +386,12 @@ def test_the_outbox_does_not_run_ahead_of_a_transaction_that_is_still_open(place
             slow = begin(place, sessions)
             slow.apply(a_submit("r1"))
             await apply_one(store, a_submit("r2"))
-            seen = await store.outbox(0)
-            assert [event.run for event in seen] == ["r0"]
+            events = await store.outbox(0)
+            assert [event.run for event in events] == ["r0"]
             slow.commit()
-            seen = await store.outbox(0)
-            assert [event.run for event in seen] == ["r0", "r1", "r2"]  # type: ignore[attr-defined]
-            positions = [event.position for event in seen]  # type: ignore[attr-defined]
+            events = await store.outbox(0)
+            assert [event.run for event in events] == ["r0", "r1", "r2"]  # type: ignore[attr-defined]
+            positions = [event.position for event in events]  # type: ignore[attr-defined]
             assert positions == sorted(positions)
 
     asyncio.run(story())
@@ -408,8 +408,8 @@ def test_a_transaction_that_was_given_up_does_not_hold_the_outbox_up(place, sess
             await until(
                 lambda: place.value("SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory'")
             )
-            seen = await store.outbox(0)
-            assert [event.run for event in seen] == ["r2"]  # type: ignore[attr-defined]
+            events = await store.outbox(0)
+            assert [event.run for event in events] == ["r2"]  # type: ignore[attr-defined]
 
     asyncio.run(story())
 
@@ -426,8 +426,8 @@ def test_the_outbox_goes_on_past_the_end_of_the_numbers_of_locks(place, sessions
                 await apply_one(store, a_submit(f"r{number}"))
             assert await store.outbox(0) == []
             slow.commit()
-            seen = await store.outbox(0)
-            assert [event.run for event in seen] == [f"r{number}" for number in range(1, 6)]  # type: ignore[attr-defined]
+            events = await store.outbox(0)
+            assert [event.run for event in events] == [f"r{number}" for number in range(1, 6)]  # type: ignore[attr-defined]
 
     asyncio.run(story())
 

@@ -48,9 +48,9 @@ def behind_tls(place: Place, folder: Path, story: Callable[[Url], Awaitable[None
     port = postgres_server.free_port()
 
     def url(**parameters: str) -> str:
-        given = {"schema": place.schema, "listen": "off", **parameters}
+        options = {"schema": place.schema, "listen": "off", **parameters}
         return f"postgresql://postgres@localhost:{port}/postgres?" + "&".join(
-            f"{k}={v}" for k, v in given.items()
+            f"{k}={v}" for k, v in options.items()
         )
 
     async def told() -> None:

@@ -32,24 +32,24 @@ async def hears(store: PostgresStore) -> None:
 
 async def quiet(store: PostgresStore) -> int:
     """The number of the last ring, once there was none for a moment."""
-    heard = await store.wait(0, 0.0)
-    while (again := await store.wait(heard, 0.2)) > heard:
-        heard = again
-    return heard
+    version = await store.wait(0, 0.0)
+    while (again := await store.wait(version, 0.2)) > version:
+        version = again
+    return version
 
 
 @pytest.mark.parametrize("listen", ["on", "off"])
 def test_another_process_is_heard_soon(place: Place, listen: str) -> None:
     async def story() -> None:
-        async with place.store(listen=listen) as ours, place.store() as theirs:
+        async with place.store(listen=listen) as ours, place.store() as remote:
             if listen == "on":
                 await hears(ours)
             late: list[float] = []
-            heard = await quiet(ours)
+            version = await quiet(ours)
             for number in range(10):
                 start = time.monotonic()
-                await theirs.apply([a_submit(f"r{number}")])
-                heard = await ours.wait(heard, LONG)
+                await remote.apply([a_submit(f"r{number}")])
+                version = await ours.wait(version, LONG)
                 late.append(time.monotonic() - start)
                 await asyncio.sleep(0.03)
             assert sorted(late)[5] < 0.1, late
@@ -60,11 +60,11 @@ def test_another_process_is_heard_soon(place: Place, listen: str) -> None:
 @pytest.mark.parametrize("listen", ["on", "off"])
 def test_whatever_gives_others_something_to_do_is_heard(place: Place, listen: str) -> None:
     async def story() -> None:
-        async with place.store(listen=listen) as ours, place.store() as theirs:
+        async with place.store(listen=listen) as ours, place.store() as remote:
             if listen == "on":
                 await hears(ours)
-            await theirs.apply([Acquire("a", "t", "w", 60.0), Acquire("b", "t", "w", 60.0)])
-            await theirs.apply([Bury("m", "bus", "bad", b"")])
+            await remote.apply([Acquire("a", "t", "w", 60.0), Acquire("b", "t", "w", 60.0)])
+            await remote.apply([Bury("m", "bus", "bad", b"")])
             submits = [a_submit("r1"), a_submit("r2", unique=True)]
             for command in (
                 ReleaseLock("a", "t"),
@@ -72,47 +72,47 @@ def test_whatever_gives_others_something_to_do_is_heard(place: Place, listen: st
                 Discard("m", "ann", ""),
                 *submits,
             ):
-                heard = await quiet(ours)
-                assert await theirs.apply([command]) != [False]
-                assert await ours.wait(heard, LONG) > heard, command
+                version = await quiet(ours)
+                assert await remote.apply([command]) != [False]
+                assert await ours.wait(version, LONG) > version, command
 
     asyncio.run(story())
 
 
 def test_what_is_nobodys_business_is_not_announced(place: Place) -> None:
     async def story() -> None:
-        async with place.store() as ours, place.store() as theirs:
+        async with place.store() as ours, place.store() as remote:
             await hears(ours)
-            await hears(theirs)
-            await theirs.apply([a_submit("r1"), a_claim()])
-            heard = await quiet(ours)
-            await theirs.apply([a_checkpoint("r1", 1), SaveProgress("r1", 1, "{}"), a_claim()])
-            assert await ours.wait(heard, 0.2) == heard
+            await hears(remote)
+            await remote.apply([a_submit("r1"), a_claim()])
+            version = await quiet(ours)
+            await remote.apply([a_checkpoint("r1", 1), SaveProgress("r1", 1, "{}"), a_claim()])
+            assert await ours.wait(version, 0.2) == version
 
     asyncio.run(story())
 
 
 def test_who_waits_for_work_is_left_alone_when_runs_succeed(place: Place) -> None:
     async def story() -> None:
-        async with place.store() as ours, place.store() as theirs:
+        async with place.store() as ours, place.store() as remote:
             await hears(ours)
-            await theirs.apply([a_submit("r1"), a_submit("r2")])
-            [[first, second]] = await theirs.apply([a_claim(limit=2)])
-            heard = await quiet(ours)
+            await remote.apply([a_submit("r1"), a_submit("r2")])
+            [[first, second]] = await remote.apply([a_claim(limit=2)])
+            version = await quiet(ours)
             for_news, for_work = (
-                asyncio.create_task(ours.wait(heard, LONG, wake=wake))
+                asyncio.create_task(ours.wait(version, LONG, wake=wake))
                 for wake in (Wake.WAITERS, Wake.WORKERS)
             )
-            await theirs.apply(
+            await remote.apply(
                 [Settle("r1", first.epoch, "succeeded", result="1")]
             )  # alone, and in a batch
-            await theirs.apply(
+            await remote.apply(
                 [Settle("r2", second.epoch, "succeeded", result="1"), SaveProgress("r1", 1, "{}")]
             )
-            assert await for_news > heard
+            assert await for_news > version
             assert not for_work.done()
-            await theirs.apply([a_submit("r3")])
-            assert await for_work > heard
+            await remote.apply([a_submit("r3")])
+            assert await for_work > version
 
     asyncio.run(story())
 
@@ -130,17 +130,17 @@ def test_a_store_does_not_hear_itself_twice(place: Place) -> None:
 
 def test_many_rings_are_few_notifications_and_the_last_one_is_heard(place: Place) -> None:
     async def story() -> None:
-        async with place.store() as ours, place.store() as theirs:
+        async with place.store() as ours, place.store() as remote:
             await hears(ours)
             before = await quiet(ours)
             start = time.monotonic()
             for number in range(50):
-                await theirs.apply([a_submit(f"r{number}")])
+                await remote.apply([a_submit(f"r{number}")])
             took = time.monotonic() - start
             await asyncio.sleep(5 * INTERVAL)
-            heard = await quiet(ours)
-            assert 2 <= heard - before <= 3 + took / INTERVAL
-            assert heard - before < 50
+            version = await quiet(ours)
+            assert 2 <= version - before <= 3 + took / INTERVAL
+            assert version - before < 50
 
     asyncio.run(story())
 
@@ -157,10 +157,10 @@ def test_where_notifications_do_not_arrive_the_store_notices_and_polls(
         await store.open()
         try:
             await until(lambda: "delivers no notifications" in caplog.text)
-            async with place.store() as theirs:
-                heard = await quiet(store)
-                await theirs.apply([a_submit("r1")])
-                assert await store.wait(heard, LONG) > heard
+            async with place.store() as remote:
+                version = await quiet(store)
+                await remote.apply([a_submit("r1")])
+                assert await store.wait(version, LONG) > version
         finally:
             await store.close()
 

@@ -30,7 +30,7 @@ class Google:
         self.subscriber = pubsub_v1.SubscriberClient(
             transport=SubscriberGrpcTransport(channel=channel)
         )
-        self._taken: dict[str, list[Any]] = {}
+        self._pulled: dict[str, list[Any]] = {}
 
     def topic(self, name: str) -> str:
         return f"projects/{self.project}/topics/{name}"
@@ -40,8 +40,8 @@ class Google:
 
     def create(self, topic: str, subscription: str, **figures: Any) -> None:
         """A topic, unless it is there, and a subscription of it."""
-        known = {t.name for t in self.publisher.list_topics(project=f"projects/{self.project}")}
-        if self.topic(topic) not in known:
+        existing = {t.name for t in self.publisher.list_topics(project=f"projects/{self.project}")}
+        if self.topic(topic) not in existing:
             self.publisher.create_topic(name=self.topic(topic))
         request = {"name": self.subscription(subscription), "topic": self.topic(topic), **figures}
         self.subscriber.create_subscription(request=request)
@@ -71,19 +71,19 @@ class Google:
 
     def take(self, subscription: str) -> list[Any]:
         """All messages so far, each acknowledged, copies included."""
-        taken = self._taken.setdefault(subscription, [])
+        pulled = self._pulled.setdefault(subscription, [])
         received = self.pull(subscription)
         if received:
             path = self.subscription(subscription)
             self.subscriber.acknowledge(
                 request={"subscription": path, "ack_ids": [r.ack_id for r in received]}
             )
-        taken += [r.message for r in received]
-        return taken
+        pulled += [r.message for r in received]
+        return pulled
 
     def taken(self, subscription: str) -> list[Any]:
         """What was taken before."""
-        return self._taken.get(subscription, [])
+        return self._pulled.get(subscription, [])
 
     def bodies(self, subscription: str, count: int) -> list[Any]:
         """The bodies, each message id of ours once, when there are so many."""

@@ -57,9 +57,9 @@ class PushService(LiveApi):
         return create_app(app, routers=[router], max_body=MAX_BODY)
 
     def push(self, body, *, path="/pubsub", **headers):
-        given = {"authorization": f"Bearer {self.token}"} if self.token else {}
+        authorization = {"authorization": f"Bearer {self.token}"} if self.token else {}
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.post(path, content=data, headers={**given, **headers})
+        return self.post(path, content=data, headers={**authorization, **headers})
 
     def runs(self):
         return self.call(self.holdfast.store.runs(RunFilter(), limit=100))
@@ -152,12 +152,12 @@ def test_what_a_filter_does_not_want_is_answered_and_forgotten(service):
 
 
 def test_what_no_subscription_wants_is_buried(service):
-    rest = {"subscription": f"holdfast-unmatched.{WORK}"}
-    assert service.push(envelope(**rest)).status_code == 204  # wanted by worker-metadata
-    other = envelope(id="3", **rest, **{"worker-type": "second"})
+    attributes = {"subscription": f"holdfast-unmatched.{WORK}"}
+    assert service.push(envelope(**attributes)).status_code == 204  # wanted by worker-metadata
+    other = envelope(id="3", **attributes, **{"worker-type": "second"})
     assert service.push(other).status_code == 204  # wanted by a service that may not run yet
-    nobody = envelope(id="2", **rest, **{"worker-type": "nobody"})
-    assert service.push(nobody).status_code == 204
+    unmatched = envelope(id="2", **attributes, **{"worker-type": "nobody"})
+    assert service.push(unmatched).status_code == 204
     [letter] = service.letters()
     assert "no subscription of topic job-processing wants it" in letter.reason
 

@@ -136,8 +136,8 @@ def test_what_differs_is_said_and_changed_if_it_can_be(home):
     changed = checked(home(), change=True)["aiprod-pipeline-jobs-sub"]
     assert changed.status == "changed"
     assert not changed.is_right  # the ordering can't be changed
-    left = checked(home())["aiprod-pipeline-jobs-sub"]
-    assert [difference.what for difference in left.differences] == ["ordering"]
+    remaining = checked(home())["aiprod-pipeline-jobs-sub"]
+    assert [difference.what for difference in remaining.differences] == ["ordering"]
 
 
 def test_a_token_for_somebody_else_and_an_end_for_want_of_use_are_said():
@@ -146,12 +146,12 @@ def test_a_token_for_somebody_else_and_an_end_for_want_of_use_are_said():
         push_service_account="pusher@p.example", push_audience="https://a.example/pubsub",
     )  # fmt: skip
     address = parse("pubsub://my-project?emulator=localhost:1")
-    known = Subscription(wanted(address, plan))
-    assert figures(known) == planned_figures(plan)
-    known.push_config.oidc_token.audience = "https://b.example/pubsub"
-    known.expiration_policy.ttl = timedelta(days=31)
-    now, planned = figures(known), planned_figures(plan)
-    assert {what for what in planned if now[what] != planned[what]} == {"push", "expires"}
+    current = Subscription(wanted(address, plan))
+    assert figures(current) == planned_figures(plan)
+    current.push_config.oidc_token.audience = "https://b.example/pubsub"
+    current.expiration_policy.ttl = timedelta(days=31)
+    now, planned = figures(current), planned_figures(plan)
+    assert {name for name in planned if now[name] != planned[name]} == {"push", "expires"}
     assert now["push"].endswith("as pusher@p.example for https://b.example/pubsub")
     assert now["expires"] == "after 31 days without use"
 
@@ -159,19 +159,19 @@ def test_a_token_for_somebody_else_and_an_end_for_want_of_use_are_said():
 def test_a_worker_that_creates_a_subscription_meanwhile_is_no_error(home, monkeypatch):
     """Between the look and the creation somebody else was faster, with other figures."""
     google = Google(shared_pubsub(), home.project)
-    find, seen = Client.call, []
+    find, calls = Client.call, []
 
     async def call(client, method, **request):
         name = request.get("subscription") or request.get("name") or ""
         if str(name).endswith("aiprod-pipeline-jobs-sub") and "ack_deadline_seconds" in request:
-            seen.append(name)
+            calls.append(name)
             google.create("aiprod-pipeline-jobs", "aiprod-pipeline-jobs-sub",
                           enable_message_ordering=True)  # fmt: skip
         return await find(client, method, **request)
 
     monkeypatch.setattr(Client, "call", call)
     jobs = checked(home(), change=True)["aiprod-pipeline-jobs-sub"]
-    assert (len(seen), jobs.status, jobs.is_right) == (1, "changed", True)
+    assert (len(calls), jobs.status, jobs.is_right) == (1, "changed", True)
     assert described(home, "aiprod-pipeline-jobs-sub").ack_deadline_seconds == 300
 
 
@@ -181,10 +181,10 @@ def test_the_command_says_what_it_did_and_doctor_says_the_same(home, tmp_path):
 
     def holdfast(*words):
         command = [sys.executable, "-m", "holdfast", *words]
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
         )
-        return done.returncode, done.stdout, done.stderr
+        return process.returncode, process.stdout, process.stderr
 
     code, _, err = holdfast("setup", "pubsub")
     assert (code, "give --project NAME, or set PUBSUB_PROJECT_ID" in err) == (2, True)

@@ -41,8 +41,14 @@ def a_server(*options: str) -> Iterator[RedisServer]:
 
 
 def a_submit(id: str, **fields: object) -> Submit:
-    given = {"tenant": "acme", "pipeline": "p", "lane": "default", "input": "1", "fingerprint": "f"}
-    return Submit(id, **{**given, **fields})  # type: ignore[arg-type]
+    defaults = {
+        "tenant": "acme",
+        "pipeline": "p",
+        "lane": "default",
+        "input": "1",
+        "fingerprint": "f",
+    }
+    return Submit(id, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
 def a_claim(limit: int = 1, ttl: float = 30.0) -> Claim:

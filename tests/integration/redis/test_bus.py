@@ -34,9 +34,9 @@ async def a_bus(url: str | None = None) -> AsyncIterator[RedisBus]:
 
 
 async def begun(
-    bus: RedisBus, topic: str = "orders", group: str = "g1", **named: Any
+    bus: RedisBus, topic: str = "orders", group: str = "g1", **options: Any
 ) -> AsyncIterator[Delivery]:
-    deliveries = bus.subscribe(topic, group, **named)
+    deliveries = bus.subscribe(topic, group, **options)
     await deliveries.begun()
     return deliveries
 
@@ -62,28 +62,28 @@ def test_what_other_systems_add_is_understood() -> None:
             deliveries = await begun(bus, where=Filter('attributes.kind = "a"'))
             redis = shared_server()
             redis.call("XADD", stream(bus), "*", "body", "other", "kind", "b")
-            place = redis.call("XADD", stream(bus), "*", "body", '{"x":1}', "kind", "a")
+            entry_id = redis.call("XADD", stream(bus), "*", "body", '{"x":1}', "kind", "a")
             redis.call(
                 "XADD", stream(bus), "*", "body", "y", "id", "m9", "attributes", '{"kind":"a"}'
             )
             first, second = await arrival(deliveries), await arrival(deliveries)
-            assert (first.message.id, first.message.body) == (place, b'{"x":1}')
+            assert (first.message.id, first.message.body) == (entry_id, b'{"x":1}')
             assert (second.message.id, dict(second.message.attributes)) == ("m9", {"kind": "a"})
 
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("given", ["no JSON", "[1]", '{"kind":1}', b"\xff{}"])
-def test_attributes_that_can_not_be_read_are_an_attribute(given: str | bytes) -> None:
+@pytest.mark.parametrize("raw", ["no JSON", "[1]", '{"kind":1}', b"\xff{}"])
+def test_attributes_that_can_not_be_read_are_an_attribute(raw: str | bytes) -> None:
     async def play() -> None:
         async with a_bus() as bus:
             deliveries = await begun(bus)
             shared_server().call(
-                "XADD", stream(bus), "*", "body", "x", "attributes", given, "kind", b"\xe9"
+                "XADD", stream(bus), "*", "body", "x", "attributes", raw, "kind", b"\xe9"
             )
             shared_server().call("XADD", stream(bus), "*", "body", "y", "id", b"m\xe9")
             first, second = await arrival(deliveries), await arrival(deliveries)
-            text = given if isinstance(given, str) else given.decode(errors="backslashreplace")
+            text = raw if isinstance(raw, str) else raw.decode(errors="backslashreplace")
             assert dict(first.message.attributes) == {"attributes": text, "kind": "\\xe9"}
             assert (second.message.id, second.message.body) == ("m\\xe9", b"y")
 
@@ -136,11 +136,11 @@ def test_what_a_dead_member_held_goes_to_the_others() -> None:
         async with a_bus() as bus:
             first, second = await begun(bus), await begun(bus)
             await bus.publish("orders", a_message("m1"))
-            held = await arrival(first)
+            delivery = await arrival(first)
             die(first)
             again = await arrival(second)
             assert (again.message.id, again.attempt) == ("m1", 2)
-            await held.ack()  # too late: it is somebody else's now
+            await delivery.ack()  # too late: it is somebody else's now
             await again.nack()
             assert (await arrival(second)).attempt == 3
 
@@ -153,10 +153,10 @@ def test_what_a_slow_member_works_on_stays_with_it() -> None:
         async with a_bus() as bus:
             slow, other = await begun(bus), await begun(bus)
             await bus.publish("orders", a_message("m1"))
-            held = await arrival(slow)
+            delivery = await arrival(slow)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(anext(other), 0.6)
-            await held.ack()
+            await delivery.ack()
             assert shared_server().call("XPENDING", stream(bus), "g1").splitlines()[0] == "0"
 
     asyncio.run(play())
@@ -192,8 +192,8 @@ def test_a_message_that_kills_its_consumers_is_put_aside(monkeypatch: pytest.Mon
                 await asyncio.wait_for(anext(survivor), 0.6)
             await bus.publish("orders", a_message("m2"))
             assert await received(survivor, 1) == ["m2"]
-            kept = shared_server().call("XRANGE", stream(bus) + ":dead", "-", "+").splitlines()
-            assert {"poison", "g1"} <= set(kept)
+            entries = shared_server().call("XRANGE", stream(bus) + ":dead", "-", "+").splitlines()
+            assert {"poison", "g1"} <= set(entries)
 
     asyncio.run(play())
 
@@ -222,14 +222,14 @@ def test_messages_taken_ahead_and_never_seen_come_again_as_new() -> None:
             deliveries: Any = await begun(bus)
             for number in range(3):
                 await bus.publish("orders", a_message(f"m{number}"))
-            seen = await arrival(deliveries)
+            delivery = await arrival(deliveries)
             await deliveries.aclose()
             successor = await begun(bus)
             again = sorted(
                 [(d.message.id, d.attempt) for d in [await arrival(successor) for _ in range(3)]]
             )
             assert again == sorted(
-                (f"m{n}", 2 if f"m{n}" == seen.message.id else 1) for n in range(3)
+                (f"m{n}", 2 if f"m{n}" == delivery.message.id else 1) for n in range(3)
             )
 
     asyncio.run(play())
@@ -291,12 +291,12 @@ def test_a_subscription_outlives_a_restart_of_the_server(monkeypatch: pytest.Mon
         async with a_bus(redis.url()) as bus:
             deliveries = await begun(bus)
             await bus.publish("orders", a_message("m1"))
-            held = await arrival(deliveries)
+            delivery = await arrival(deliveries)
             waiting = asyncio.create_task(arrival(deliveries))
             redis.kill()
             with pytest.raises(Transient, match="can't be reached"):
                 await bus.publish("orders", a_message("lost"))
-            await held.ack()  # can't be told: it comes again
+            await delivery.ack()  # can't be told: it comes again
             redis.start()
             await publish_when_it_is_back(bus, "m2")
             assert (await waiting).message.id == "m2"

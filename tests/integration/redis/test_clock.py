@@ -20,9 +20,9 @@ async def jump(store: RedisStore, seconds: float) -> None:
 
 
 async def lease_left(store: RedisStore) -> float:
-    [held] = await store.apply([Acquire("lock", "other", "them", 1.0)])
-    assert isinstance(held, Held)
-    return held.remaining
+    [lock] = await store.apply([Acquire("lock", "other", "them", 1.0)])
+    assert isinstance(lock, Held)
+    return lock.remaining
 
 
 def test_a_jump_ahead_ends_no_lease() -> None:

@@ -22,8 +22,8 @@ SLOTS = 16_384
 
 def until_both_agree(*nodes: RedisServer) -> None:
     deadline = time.monotonic() + 15.0
-    wanted = {"cluster_state:ok", "cluster_slots_assigned:16384"}
-    while not all(wanted <= set(node.call("CLUSTER", "INFO").split()) for node in nodes):
+    expected = {"cluster_state:ok", "cluster_slots_assigned:16384"}
+    while not all(expected <= set(node.call("CLUSTER", "INFO").split()) for node in nodes):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -41,10 +41,10 @@ def test_a_store_lives_on_the_node_that_has_its_slot() -> None:
         with pytest.raises(ConfigurationError, match="hash tag"):
             await RedisStore(empty.url("shop:")).open()
         async with opened(RedisStore(empty.url("{shop}:"))) as store:
-            heard = await store.wait(0, 5.0)
+            version = await store.wait(0, 5.0)
             await store.apply([a_submit("r1", key="k1"), a_claim(), a_checkpoint("r1", 1)])
             await store.apply([Settle("r1", 1, "failed", error='{"name":"E","message":""}')])
-            assert await store.wait(heard, 5.0) > heard
+            assert await store.wait(version, 5.0) > version
             assert await check_store(store) == []
             assert len(await store.dead_letters()) == 1
 

@@ -136,14 +136,14 @@ def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
             near = RedisStore(f"redis://127.0.0.1:{network.port}/0?prefix={prefix}")
             far = RedisStore(shared_server().url(prefix))
             async with opened(near), opened(far):
-                heard = await near.wait(0, 5.0)  # it has subscribed
+                version = await near.wait(0, 5.0)  # it has subscribed
                 network.cut()
-                heard = await asyncio.wait_for(
-                    near.wait(heard, 30.0), 10.0
+                version = await asyncio.wait_for(
+                    near.wait(version, 30.0), 10.0
                 )  # it has subscribed again
-                waiting = asyncio.create_task(near.wait(heard, 30.0))
+                waiting = asyncio.create_task(near.wait(version, 30.0))
                 await far.apply([a_submit("r1")])
-                assert await asyncio.wait_for(waiting, 5.0) > heard
+                assert await asyncio.wait_for(waiting, 5.0) > version
 
     asyncio.run(play())
 
@@ -151,10 +151,10 @@ def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
 def test_our_own_changes_do_not_ring_twice() -> None:
     async def play() -> None:
         async with a_store() as store:
-            heard = await store.wait(0, 5.0)
+            version = await store.wait(0, 5.0)
             await store.apply([a_submit("r1")])
-            heard = await store.wait(heard, 5.0)
-            assert await store.wait(heard, 0.1) == heard
+            version = await store.wait(version, 5.0)
+            assert await store.wait(version, 0.1) == version
 
     asyncio.run(play())
 

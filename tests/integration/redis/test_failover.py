@@ -60,12 +60,12 @@ def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
             )
             redis.kill()
             redis.start()
-            held = [(run.run, run.epoch) for run in claimed[5:]]
-            assert await when_it_is_back(store, Renew(held, 30.0)) == [[]]
+            leases = [(run.run, run.epoch) for run in claimed[5:]]
+            assert await when_it_is_back(store, Renew(leases, 30.0)) == [[]]
             again = await store.apply([a_submit("new", key="k1")])
             assert again == [Submitted("r1", False, "succeeded")]
             assert len(await store.checkpoints("r9")) == 1
-            assert await store.apply([Settle(*held[0], "succeeded", result="1")]) == [None]
+            assert await store.apply([Settle(*leases[0], "succeeded", result="1")]) == [None]
             assert await check_store(store) == []
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
@@ -95,10 +95,10 @@ def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
             await store.apply([a_submit("r1"), a_claim(), Acquire("lock", "a", "me", 30.0)])
             redis.kill()
             redis.start()
-            [nothing, lock] = await when_it_is_back(
+            [empty, lock] = await when_it_is_back(
                 store, a_claim(), Acquire("lock", "a", "me", 30.0)
             )
-            assert (nothing, lock) == ([], Acquired(1))  # what survived is as it was
+            assert (empty, lock) == ([], Acquired(1))  # what survived is as it was
             assert await store.apply([Settle("r1", 1, "handover"), a_submit("r2")]) == [
                 None,
                 SUBMITTED,
@@ -170,15 +170,15 @@ def test_epochs_of_a_life_of_the_server_that_left_no_trace_do_not_come_again() -
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit("r1")])
         redis.kill()
-        kept = redis.folder.with_name(f"{redis.folder.name}-kept")
-        shutil.copytree(redis.folder, kept)
+        copy = redis.folder.with_name(f"{redis.folder.name}-kept")
+        shutil.copytree(redis.folder, copy)
         try:
             lost = await claim_in_a_new_life(redis)
             shutil.rmtree(redis.folder)
-            shutil.copytree(kept, redis.folder)
+            shutil.copytree(copy, redis.folder)
             assert await claim_in_a_new_life(redis) > lost > A_LOT
         finally:
-            shutil.rmtree(kept)
+            shutil.rmtree(copy)
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
         asyncio.run(play(redis))

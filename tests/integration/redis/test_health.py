@@ -49,12 +49,12 @@ def test_a_server_that_evicts_is_a_failure_until_it_is_repaired() -> None:
     with a_server("--maxmemory-policy", "allkeys-lru") as redis:
         findings = look(health.findings(redis.url()))
         assert troubles(findings) == {"eviction": "fail", "persistence": "warn"}
-        done = asyncio.run(bootstrap.repair_store(redis.url()))
-        assert [line.partition(",")[0] for line in done] == [
+        repaired = asyncio.run(bootstrap.repair_store(redis.url()))
+        assert [line.partition(",")[0] for line in repaired] == [
             "set maxmemory-policy noeviction",
             "set appendonly yes",
         ]
-        assert "until it is started again" in done[0]
+        assert "until it is started again" in repaired[0]
         assert troubles(look(health.findings(redis.url()))) == {}
 
 
@@ -98,10 +98,10 @@ def test_memory_that_is_almost_used_up_is_noticed() -> None:
     with a_server(*DURABLE, "--maxmemory", "100mb") as redis:
         use(redis.url())
         assert "of maxmemory 100.0 MiB" in look(health.findings(redis.url()))["memory"].seen
-        used = int(redis.call("INFO", "memory").partition("used_memory:")[2].split()[0])
-        redis.call("CONFIG", "SET", "maxmemory", str(int(used / 0.85)))
+        bytes_used = int(redis.call("INFO", "memory").partition("used_memory:")[2].split()[0])
+        redis.call("CONFIG", "SET", "maxmemory", str(int(bytes_used / 0.85)))
         assert troubles(look(health.findings(redis.url()))) == {"memory": "warn"}
-        redis.call("CONFIG", "SET", "maxmemory", str(used))
+        redis.call("CONFIG", "SET", "maxmemory", str(bytes_used))
         assert look(health.findings(redis.url()))["memory"].status == "fail"
 
 

@@ -34,13 +34,13 @@ def a_run(number: int) -> object:
 
 
 async def pages(store: RedisStore, where: RunFilter, limit: int) -> list[str]:
-    seen: list[str] = []
+    ids: list[str] = []
     before: int | None = None
     while page := await store.runs(where, limit=limit, before=before):
         assert len(page) <= limit
-        seen += [run.id for run in page]
+        ids += [run.id for run in page]
         before = page[-1].seq
-    return seen
+    return ids
 
 
 def test_every_list_is_complete_and_in_order() -> None:
@@ -74,9 +74,9 @@ def test_every_list_is_complete_and_in_order() -> None:
                 assert sum((await store.count(where)).values()) == len(expected), where
 
     def matches(run: object, where: RunFilter) -> bool:
-        wanted = {name: getattr(where, name) for name in ("tenant", "pipeline", "state", "lane")}
+        criteria = {name: getattr(where, name) for name in ("tenant", "pipeline", "state", "lane")}
         return run.id.startswith(where.id_prefix or "") and all(  # type: ignore[attr-defined]
-            value in (None, getattr(run, name)) for name, value in wanted.items()
+            value in (None, getattr(run, name)) for name, value in criteria.items()
         )
 
     asyncio.run(play())

@@ -89,8 +89,8 @@ def test_data_of_a_pre_release_are_refused_and_left_as_they_are() -> None:
     shared_server().call("HSET", meta, "schema", "1", "oldest_usable_schema", "1", "replid", "x")
     with pytest.raises(ConfigurationError, match="was written by a pre-release of holdfast"):
         open_and_close(shared_server().url(prefix))
-    left = shared_server().call("HGETALL", meta)
-    assert left.split() == ["schema", "1", "oldest_usable_schema", "1", "replid", "x"]
+    remaining = shared_server().call("HGETALL", meta)
+    assert remaining.split() == ["schema", "1", "oldest_usable_schema", "1", "replid", "x"]
 
 
 def test_a_server_that_is_not_there_is_no_mistake_of_the_user() -> None:
@@ -113,15 +113,15 @@ def test_a_replica_is_no_place_to_write() -> None:
 def test_a_password_is_used_and_never_told(caplog: pytest.LogCaptureFixture) -> None:
     secret = "s3cret%21"
     with a_server("--requirepass", "s3cret!") as redis:
-        place = f"127.0.0.1:{redis.port}/0"
+        address = f"127.0.0.1:{redis.port}/0"
         with caplog.at_level(logging.DEBUG):
-            open_and_close(f"redis://:{secret}@{place}")
-            open_and_close(f"redis://default:{secret}@{place}")
+            open_and_close(f"redis://:{secret}@{address}")
+            open_and_close(f"redis://default:{secret}@{address}")
             for who in ("", ":wrong-s3cret@", "nobody:wrong-s3cret@"):
                 with pytest.raises(ConfigurationError, match="check user, password") as refused:
-                    open_and_close(f"redis://{who}{place}")
+                    open_and_close(f"redis://{who}{address}")
                 assert "s3cret" not in str(refused.value)
-                assert "s3cret" not in repr(RedisStore(f"redis://{who}{place}").address)
+                assert "s3cret" not in repr(RedisStore(f"redis://{who}{address}").address)
         assert "s3cret" not in caplog.text
 
 
@@ -141,10 +141,10 @@ def test_a_user_needs_few_rights() -> None:
     with a_server() as redis:
         rights = ("~shop:*", "resetchannels", "&shop:*", "+@all", "-@dangerous", "+info")
         redis.call("ACL", "SETUSER", "holdfast", "on", ">s3cret", *rights)
-        place = f"holdfast:s3cret@127.0.0.1:{redis.port}/0"
-        asyncio.run(play(f"redis://{place}?prefix=shop:"))
+        address = f"holdfast:s3cret@127.0.0.1:{redis.port}/0"
+        asyncio.run(play(f"redis://{address}?prefix=shop:"))
         with pytest.raises(ConfigurationError, match="rights"):
-            open_and_close(f"redis://{place}?prefix=other:")
+            open_and_close(f"redis://{address}?prefix=other:")
 
 
 # --- warnings ---

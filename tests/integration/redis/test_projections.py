@@ -52,10 +52,10 @@ def test_state_documents_are_plain_keys() -> None:
         async def get(key: str) -> Any:
             return await ask(wire, "GET", f"{address.prefix}{key}")
 
-        async def state(wanted: Callable[[Any], bool]) -> Any:
+        async def state(condition: Callable[[Any], bool]) -> Any:
             body = await get("pipeline_state:r-1")
             document = json.loads(body) if body else None
-            return document if document and wanted(document) else None
+            return document if document and condition(document) else None
 
         async with Holdfast(
             url, [pipeline], documents=url, projections=["state_documents"], bus="none"
@@ -68,15 +68,15 @@ def test_state_documents_are_plain_keys() -> None:
             assert await get("pipeline_lock:r-1")
             go_on.set()
             await run.result()
-            done = await eventually(lambda: state(lambda d: d["status"] == "completed"))
-        assert done["completedResults"]["clustering"] == {
+            completed = await eventually(lambda: state(lambda d: d["status"] == "completed"))
+        assert completed["completedResults"]["clustering"] == {
             "data": "topics",
             "usage": {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11},
             "cost": 0.5,
         }
         assert await get("pipeline_lock:r-1") is None
-        left = await ask(wire, "TTL", f"{address.prefix}pipeline_state:r-1")
-        assert 86_000 < left <= 86_400
+        ttl = await ask(wire, "TTL", f"{address.prefix}pipeline_state:r-1")
+        assert 86_000 < ttl <= 86_400
         wire.close()
 
     asyncio.run(play())

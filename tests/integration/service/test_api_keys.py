@@ -120,7 +120,7 @@ def test_every_change_of_a_key_is_audited(play):
         issued = await app.keys.create("acme", ["read"], actor="ann")
         new = await app.keys.rotate(issued.key.id, actor="bob")
         await app.keys.revoke(new.key.id, actor="eve", reason="test")
-        seen = [(entry.actor, entry.action, entry.target) for entry in await entries(app.store)]
+        audit = [(entry.actor, entry.action, entry.target) for entry in await entries(app.store)]
         old, successor = f"acme/{issued.key.id}", f"acme/{new.key.id}"
         for entry in [
             ("ann", "key.create", old),
@@ -128,15 +128,15 @@ def test_every_change_of_a_key_is_audited(play):
             ("bob", "key.create", successor),
             ("eve", "key.revoke", successor),
         ]:
-            assert entry in seen
-        assert issued.text not in str(seen)
+            assert entry in audit
+        assert issued.text not in str(audit)
 
     play(story)
 
 
-def changed(text, place):
-    letter = "0" if text[place] != "0" else "1"
-    return text[:place] + letter + text[place + 1 :]
+def changed(text, field):
+    letter = "0" if text[field] != "0" else "1"
+    return text[:field] + letter + text[field + 1 :]
 
 
 BAD = {

@@ -326,7 +326,7 @@ def test_paused_by_a_person_or_by_a_step(on_stage, clock):
 
 def test_failed_cancelled_and_succeeded(on_stage, clock):
     async def story(scene):
-        failed, cancelled, done = [await scene.submit(number) for number in range(3)]
+        failed, cancelled, succeeded = [await scene.submit(number) for number in range(3)]
         await scene.app.operations.cancel(cancelled.id, actor="bob", reason="not needed")
         for claimed in await scene.claim(2):
             outcome = {"error": ERROR} if claimed.run == failed.id else {"result": "1"}
@@ -334,7 +334,7 @@ def test_failed_cancelled_and_succeeded(on_stage, clock):
             await scene.settle(claimed, name, **outcome)
         await scene.explain(failed, "failed", "trying again can't help", "ValueError")
         await scene.explain(cancelled, "cancelled", "by bob", "not needed")
-        await scene.explain(done, "succeeded")
+        await scene.explain(succeeded, "succeeded")
         with pytest.raises(NotFound):
             await scene.app.explain("nothing")
 

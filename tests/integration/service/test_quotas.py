@@ -304,8 +304,8 @@ def test_tenants_are_created_changed_and_deleted_with_an_audit_entry_each(play, 
         assert await app.tenants.list() == []
         with pytest.raises(NotFound):
             await app.tenants.get("ann@example.com")
-        seen = [(entry.actor, entry.action) for entry in await entries(app.store)]
+        audit = [(entry.actor, entry.action) for entry in await entries(app.store)]
         for entry in [("ann", "tenant.create"), ("bob", "tenant.set"), ("eve", "tenant.delete")]:
-            assert entry in seen
+            assert entry in audit
 
     play(story, pipeline)

@@ -85,7 +85,7 @@ def test_a_local_server_needs_no_key(host, needed):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "openai:MODEL, anthropic:MODEL, google:MODEL"),
         ("gpt-4o", "names no vendor"),
@@ -110,10 +110,10 @@ def test_a_local_server_needs_no_key(host, needed):
         ("http://api.example.org/v1?model=m", "use https"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_is_known(text, said):
+def test_what_is_wrong_is_said_with_what_is_known(text, message):
     with pytest.raises(ConfigurationError) as caught:
         parse(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -73,27 +73,27 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
 
 def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
     ledger, bill = BudgetLedger(), Bill()
-    seen: list[str] = []
+    calls: list[str] = []
 
     async def call(name: str, most: float, cost: float) -> None:
         async with ledger.reserved(bill, 1.0, most, "m"):
-            seen.append(f"{name} starts")
+            calls.append(f"{name} starts")
             await asyncio.sleep(1)
             bill.usage(cost=cost)
-        seen.append(f"{name} is over")
+        calls.append(f"{name} is over")
 
     async def story() -> None:
         await asyncio.gather(call("a", 0.8, 0.1), call("b", 0.8, 0.1), call("c", 0.1, 0.1))
 
     stage.run(story())
-    assert seen == ["a starts", "a is over", "b starts", "c starts", "b is over", "c is over"]
+    assert calls == ["a starts", "a is over", "b starts", "c starts", "b is over", "c is over"]
 
 
 def test_the_budget_of_one_run_is_not_that_of_another(stage):
-    ledger, mine, yours = BudgetLedger(), Bill("mine"), Bill("yours")
+    ledger, own, yours = BudgetLedger(), Bill("mine"), Bill("yours")
 
     async def story() -> None:
-        async with ledger.reserved(mine, 1.0, 0.9, "m"), ledger.reserved(yours, 1.0, 0.9, "m"):
+        async with ledger.reserved(own, 1.0, 0.9, "m"), ledger.reserved(yours, 1.0, 0.9, "m"):
             assert set(ledger._runs) == {"mine", "yours"}
 
     stage.run(story())
@@ -140,8 +140,8 @@ def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
     info = engine.info(run)
     assert info.state == "paused"
     assert "raise the budget and resume" in (info.reason or "")
-    asked = len(scene.fake.calls)
-    assert 0 < asked < 20
+    calls = len(scene.fake.calls)
+    assert 0 < calls < 20
     spent = 1000 * sum(call.input_tokens + call.output_tokens for call in scene.fake.calls) / 1e6
     assert 1.0 < spent <= 1.5
 

@@ -109,13 +109,13 @@ def test_errors_name_the_model_the_status_and_what_to_do():
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 503])
 def test_a_key_that_the_vendor_repeats_goes_no_further(status):
-    for said in (
+    for text in (
         "Incorrect key sk-canary-123456.",
         "sk-canary***56 is wrong",
         "Bearer sk-canary-123456 refused",
     ):
-        assert "canary" not in str(meaning(status, said))
-        plain = error_for(HttpResponse(status, {}, said.encode()), ADDRESS, KEY, NOW)
+        assert "canary" not in str(meaning(status, text))
+        plain = error_for(HttpResponse(status, {}, text.encode()), ADDRESS, KEY, NOW)
         assert "canary" not in str(plain)
         assert "canary" not in getattr(plain, "objection", "")
 
@@ -128,7 +128,7 @@ def test_a_local_server_that_wants_a_key_is_told_apart_from_one_that_refuses_it(
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b'{"error": "model \'x\' not loaded"}', "model 'x' not loaded"),
         (b'{"object": "error", "message": "bad thing"}', "bad thing"),
@@ -142,10 +142,10 @@ def test_a_local_server_that_wants_a_key_is_told_apart_from_one_that_refuses_it(
         (b'{"error": {"message": "' + b"x" * 999 + b'"}}', "x" * 299 + "…"),
     ],
 )
-def test_the_vendors_own_words_are_found_and_shortened(body, said):
+def test_the_vendors_own_words_are_found_and_shortened(body, message):
     assert (
         str(error_for(HttpResponse(422, {}, body), ADDRESS, KEY, NOW))
-        == f"openai:gpt-4o-mini answered 422: {said}"
+        == f"openai:gpt-4o-mini answered 422: {message}"
     )
 
 

@@ -45,8 +45,8 @@ def verdict(
     change(data)
     fake = FakeLLM(BRAIN, key=KEY)
     path = fake.protocol(vendor).base + request.path
-    given = {"content-type": "application/json", **request.headers, **(headers or {})}
-    response: Any = asyncio.run(fake.respond(path, given, json.dumps(data).encode()))
+    all_headers = {"content-type": "application/json", **request.headers, **(headers or {})}
+    response: Any = asyncio.run(fake.respond(path, all_headers, json.dumps(data).encode()))
     return response.status, response.body.decode()
 
 
@@ -87,9 +87,9 @@ def _schema(data: Any) -> Any:
     ],
 )
 def test_openai_refuses(change):
-    status, said = verdict("openai", change)
-    assert status == 400, said
-    assert json.loads(said)["error"]["message"]
+    status, message = verdict("openai", change)
+    assert status == 400, message
+    assert json.loads(message)["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_openai_refuses(change):
     ],
 )
 def test_anthropic_refuses(change):
-    status, said = verdict("anthropic", change)
-    assert status == 400, said
-    assert json.loads(said)["error"]["type"] == "invalid_request_error"
+    status, message = verdict("anthropic", change)
+    assert status == 400, message
+    assert json.loads(message)["error"]["type"] == "invalid_request_error"
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_anthropic_refuses(change):
     ],
 )
 def test_google_refuses(change):
-    status, said = verdict("google", change)
-    assert status == 400, said
-    assert json.loads(said)["error"]["status"] == "INVALID_ARGUMENT"
+    status, message = verdict("google", change)
+    assert status == 400, message
+    assert json.loads(message)["error"]["status"] == "INVALID_ARGUMENT"
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,12 @@ def call(text: str, tries: int = 1) -> Call:
 def test_chance_is_the_same_for_the_same_seed_in_any_order():
     texts = [f"text {n}" for n in range(500)]
     plan = by_chance(7, cut=0.1, malformed=0.2)
-    drawn = {text: plan(call(text)) for text in texts}
+    faults_by_text = {text: plan(call(text)) for text in texts}
     again = by_chance(7, cut=0.1, malformed=0.2)
-    assert {text: again(call(text)) for text in reversed(texts)} == drawn
+    assert {text: again(call(text)) for text in reversed(texts)} == faults_by_text
     other = by_chance(8, cut=0.1, malformed=0.2)
-    assert {text: other(call(text)) for text in texts} != drawn
-    kinds = [fault.kind if fault else "" for fault in drawn.values()]
+    assert {text: other(call(text)) for text in texts} != faults_by_text
+    kinds = [fault.kind if fault else "" for fault in faults_by_text.values()]
     assert 25 < kinds.count("cut") < 80
     assert 60 < kinds.count("malformed") < 150
 

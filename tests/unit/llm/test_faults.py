@@ -101,14 +101,14 @@ def test_a_fault_that_never_ends(vendor, kind, caplog):
 
 def assert_no_key_in(result: Claims | HoldfastError, scene: Scene, logged: str) -> None:
     """Neither in what was raised, nor in anything that travels along with it, nor in the log."""
-    seen = [logged, repr(scene.model), repr(vars(scene.model)), repr(scene.model.address)]
+    texts = [logged, repr(scene.model), repr(vars(scene.model)), repr(scene.model.address)]
     error = result if isinstance(result, BaseException) else None
     while error is not None:
-        seen += [str(error), repr(error), repr(vars(error))]
+        texts += [str(error), repr(error), repr(vars(error))]
         for name in ("request", "response"):
             assert not hasattr(error, name), "an error that holds the request holds the key"
         error = error.__cause__ or error.__context__
-    assert not any(KEY in text or KEY[3:12] in text for text in seen)
+    assert not any(KEY in text or KEY[3:12] in text for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "unavailable", "overloaded"])
@@ -133,10 +133,10 @@ def test_a_bad_answer_is_repaired_and_both_are_paid(vendor, kind):
     scene = over_loopback(
         story, vendor, faults=in_turn(kind, kind), address={"input_price": 1, "output_price": 1}
     )
-    used = sum(call.input_tokens + call.output_tokens for call in scene.fake.calls)
+    tokens = sum(call.input_tokens + call.output_tokens for call in scene.fake.calls)
     assert [call.turns for call in scene.fake.calls] == [1, 3, 3]
-    assert scene.bill.spent.total_tokens == used
-    assert scene.bill.spent.cost == pytest.approx(used / 1e6)
+    assert scene.bill.spent.total_tokens == tokens
+    assert scene.bill.spent.cost == pytest.approx(tokens / 1e6)
     assert (scene.bill.spent.calls, scene.bill.spent.unpriced) == (3, 0)
 
 
@@ -187,9 +187,9 @@ def test_a_wrong_key_is_refused_and_its_variable_named(vendor):
             await scene.ask()
         return str(caught.value)
 
-    said = over_loopback(story, vendor)
-    assert "HOLDFAST_FAKE_LLM_KEY" in said
-    assert KEY not in said
+    message = over_loopback(story, vendor)
+    assert "HOLDFAST_FAKE_LLM_KEY" in message
+    assert KEY not in message
 
 
 def test_nobody_there_is_transient(vendor):

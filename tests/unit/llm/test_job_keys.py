@@ -13,10 +13,10 @@ from holdfast.errors import ConfigurationError, Pause
 class JobBill(Bill):
     """The context of a run whose message brought a key."""
 
-    def __init__(self, own: str | None, *, known: bool = True) -> None:
+    def __init__(self, own: str | None, *, is_known: bool = True) -> None:
         super().__init__()
         self.own = own
-        self.known = known
+        self.known = is_known
 
     async def secret(self, *names: str, configured: str | None = None) -> str | None:
         assert names
@@ -54,7 +54,7 @@ def test_the_jobs_own_key_comes_before_the_configured_one():
 
 def test_another_process_uses_its_configured_key():
     async def story(scene):
-        scene.bill = JobBill("sk-only-elsewhere", known=False)
+        scene.bill = JobBill("sk-only-elsewhere", is_known=False)
         assert await scene.ask()
 
     over_loopback(story)
@@ -63,7 +63,7 @@ def test_another_process_uses_its_configured_key():
 def test_without_a_configured_key_the_run_pauses_or_the_setting_is_named():
     async def story(scene):
         scene.model = without_configured_key(scene)
-        scene.bill = JobBill("sk-only-elsewhere", known=False)
+        scene.bill = JobBill("sk-only-elsewhere", is_known=False)
         with pytest.raises(Pause, match="came with its message"):
             await scene.ask()
         scene.bill = JobBill(None)

@@ -152,7 +152,7 @@ class Size:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "answer"),
+    ("kind", "reply", "answer"),
     [
         (Colours, {"kind": "warm", "names": ["red"], "best": None}, Colours("warm", ["red"])),
         (Size, {"width": 3}, Size(3)),
@@ -165,11 +165,11 @@ class Size:
 )
 @pytest.mark.parametrize("vendor", ["openai", "anthropic", "google"])
 def test_answers_have_the_type_that_is_wanted_and_are_cached_as_such(
-    stage, ctx, vendor, kind, said, answer
+    stage, ctx, vendor, kind, reply, answer
 ):
-    if vendor == "anthropic" and not isinstance(said, dict):
+    if vendor == "anthropic" and not isinstance(reply, dict):
         pytest.skip("the input of a tool is an object")
-    fake = FakeLLM(Fixed(answer=said), key=KEY)
+    fake = FakeLLM(Fixed(answer=reply), key=KEY)
 
     async def story() -> list[Any]:
         model = model_of(fake, MemoryBlobs(), vendor)

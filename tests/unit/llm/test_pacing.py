@@ -24,12 +24,12 @@ class Vendor:
         self._stage = stage
         self._begin = stage.now
 
-    async def call(self, number: int = 0, tokens: int = 1, used: int | None = None) -> None:
+    async def call(self, number: int = 0, tokens: int = 1, actual: int | None = None) -> None:
         async with self.pacer.turn(self.pacer.position(), tokens) as turn:
             self.starts.append(round(self._stage.now - self._begin, 6))
             self.order.append(number)
             await asyncio.sleep(self.seconds)
-            turn.succeeded(tokens if used is None else used)
+            turn.succeeded(tokens if actual is None else actual)
 
     async def calls(self, count: int, **options) -> None:
         await asyncio.gather(*(self.call(number, **options) for number in range(count)))

@@ -114,18 +114,20 @@ def test_openai_itself_is_told_the_newer_word_for_the_limit():
 )
 def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
     async def story(scene: Scene) -> list[tuple[int, int, int]]:
-        seen = []
+        usages = []
         exchange = scene.model._protocol.reply
 
         def reply(data):
-            made = exchange(data)
-            seen.append((made.input_tokens, made.cached_tokens, made.written_tokens))
-            return made
+            exchanged = exchange(data)
+            usages.append(
+                (exchanged.input_tokens, exchanged.cached_tokens, exchanged.written_tokens)
+            )
+            return exchanged
 
         scene.model._protocol.reply = reply
         for _ in range(2):
             await scene.ask(Question(LONG, "text", "claims"))
-        return seen
+        return usages
 
     first, second = over_loopback(story, vendor)
     size = len(LONG) // 4 + 1

@@ -28,11 +28,11 @@ def said(text: str, finish="stop") -> Reply:
 
 def asked(replies: Iterable[Reply], check=None) -> tuple[Answer, list[Prompt]]:
     prompts: list[Prompt] = []
-    left = iter(replies)
+    remaining = iter(replies)
 
     async def send(prompt: Prompt) -> Reply:
         prompts.append(prompt)
-        return next(left)
+        return next(remaining)
 
     return asyncio.run(repair.ask(send, PROMPT, answer_type(Answer), check)), prompts
 

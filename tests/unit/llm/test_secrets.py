@@ -41,7 +41,7 @@ def test_a_key_of_the_vendor_is_not_sent_to_a_local_server():
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("openai:m", "OPENAI_API_KEY"),
         ("google:m", "GOOGLE_AI_API_KEY or GEMINI_API_KEY or GOOGLE_API_KEY"),
@@ -49,9 +49,9 @@ def test_a_key_of_the_vendor_is_not_sent_to_a_local_server():
         ("https://api.groq.com/openai/v1?model=m", "OPENAI_API_KEY"),
     ],
 )
-def test_a_missing_key_is_named_before_anything_is_sent(address, said):
+def test_a_missing_key_is_named_before_anything_is_sent(address, message):
     with pytest.raises(
-        ConfigurationError, match=f"needs a key: put it into the environment variable {said}"
+        ConfigurationError, match=f"needs a key: put it into the environment variable {message}"
     ):
         asyncio.run(_ask(ModelClient(parse(address), environment={"OPENAI_API_KEY": " "})))
 

@@ -148,13 +148,13 @@ class Keys:
     """Answers of a server that is asked as often as `asked` says."""
 
     def __init__(self, service, cache_control="max-age=600"):
-        self.asked = 0
+        self.fetches = 0
         self.answer = Answer(service.answer, cache_control)
         self.clock = Clock()
         self.keys = SigningKeys("https://keys.example", fetch=self.fetch, clock=self.clock)
 
     def fetch(self, url):
-        self.asked += 1
+        self.fetches += 1
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -168,21 +168,21 @@ def test_keys_are_kept_as_long_as_the_answer_says(service):
     assert server.get("key-1") is not None
     server.clock.now += 599
     server.get("key-1")
-    assert server.asked == 1
+    assert server.fetches == 1
     server.clock.now += 1
     server.get("key-1")
-    assert server.asked == 2
+    assert server.fetches == 2
 
 
 def test_invented_names_of_keys_are_asked_for_once_a_minute(service):
     server = Keys(service)
     for number in range(50):
         assert server.get(f"invented-{number}") is None
-    assert server.asked == 1
+    assert server.fetches == 1
     server.clock.now += SHORTEST
     for number in range(50):
         server.get(f"invented-{number}")
-    assert server.asked == 2
+    assert server.fetches == 2
 
 
 def test_a_new_key_is_found_before_the_old_ones_expire(service):
@@ -202,7 +202,7 @@ def test_while_nobody_answers_keys_are_used_for_another_hour_and_then_nothing_is
     while server.clock.now < 1000 + 600 + USUAL - 30:
         assert server.get("key-1") is not None
         server.clock.now += 30
-    assert server.asked <= 2 + USUAL / SHORTEST
+    assert server.fetches <= 2 + USUAL / SHORTEST
     server.clock.now += 2 * SHORTEST
     with pytest.raises(Transient, match="can't be read from"):
         server.get("key-1")
@@ -222,7 +222,7 @@ def test_many_pushes_at_once_ask_once(service):
         await asyncio.gather(*(server.keys.get("key-1") for _ in range(20)))
 
     asyncio.run(story())
-    assert server.asked == 1
+    assert server.fetches == 1
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_a_draft_is_lost_with_the_reason():
 
 def test_the_same_claim_twice_counts_once():
     first = check_draft(ClaimDraft("Trees", "More trees", "t1.1"), comment(), ["t1.1"])
-    kept, lost = without_repeats([first, first])
-    assert len(kept) == 1
+    groups, lost = without_repeats([first, first])
+    assert len(groups) == 1
     assert [entry.reason for entry in lost] == [DropReason.REPEATED]
 
 
@@ -141,13 +141,13 @@ proposals = st.lists(
 def test_whatever_is_proposed_every_claim_is_in_exactly_one_group(statements, proposed):
     claims = [claim(number, statement) for number, statement in enumerate(statements)]
     ids = [entry.id for entry in claims]
-    named = [
+    named_groups = [
         ProposedGroup(
             statement, tuple(ids[n] if 0 <= n < len(ids) else f"ghost-{n}" for n in members)
         )
         for statement, members in proposed
     ]
-    groups = check_groups(PARKS, claims, named)
+    groups = check_groups(PARKS, claims, named_groups)
     assert sorted(member.id for group in groups for member in group.members) == sorted(ids)
     assert len({group.id for group in groups}) == len(groups)
     assert all(group.statement for group in groups)
@@ -157,7 +157,7 @@ def test_whatever_is_proposed_every_claim_is_in_exactly_one_group(statements, pr
 
 
 def test_a_sentence_without_evidence_is_not_printed_and_counted():
-    kept, unfounded = check_sentences(
+    sentences, unfounded = check_sentences(
         [
             Sentence("People  want trees.", ("g-1", "g-9", "g-1")),
             Sentence("All is well.", ("g-9",)),
@@ -165,5 +165,5 @@ def test_a_sentence_without_evidence_is_not_printed_and_counted():
         ],
         ["g-1", "g-2"],
     )
-    assert kept == [Sentence("People want trees.", ("g-1",))]
+    assert sentences == [Sentence("People want trees.", ("g-1",))]
     assert unfounded == 2

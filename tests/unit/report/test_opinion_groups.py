@@ -18,7 +18,7 @@ from holdfast.apps.report.voting import ballots_in
 SIZES = (40, 25, 15)
 
 
-def camps(sizes=SIZES, statements=18, seen=0.6, noise=0.1, seed=1) -> Votes:
+def camps(sizes=SIZES, statements=18, share_voted=0.6, noise=0.1, seed=1) -> Votes:
     """People of several camps: each agrees with its own third of the statements, all agree with the
     first one, and most have not seen everything."""
     chance = random.Random(seed)
@@ -28,7 +28,7 @@ def camps(sizes=SIZES, statements=18, seen=0.6, noise=0.1, seed=1) -> Votes:
             at = len(people)
             people.append(f"c{camp}-{at}")
             for statement in range(statements):
-                if chance.random() > seen:
+                if chance.random() > share_voted:
                     continue
                 agrees = statement == 0 or statement % len(sizes) == camp
                 if chance.random() < noise:
@@ -74,7 +74,7 @@ def test_votes_by_chance_make_no_groups():
 
 
 def test_groups_too_small_to_hide_in_are_not_shown():
-    grouping = find_groups(camps(sizes=(40, 30, 3), noise=0.0, seen=1.0))
+    grouping = find_groups(camps(sizes=(40, 30, 3), noise=0.0, share_voted=1.0))
     assert grouping is not None
     letters = {name: group for name, _, _, group in grouping.people}
     assert {letters[name] for name in letters if name.startswith("c2")} <= {"", "A", "B"}
@@ -89,7 +89,7 @@ def test_a_handful_of_people_is_no_group(people):
 
 
 def test_opinions_say_what_marks_each_group_what_is_shared_and_what_splits():
-    votes = camps(sizes=(40, 30), seen=0.8, noise=0.05)
+    votes = camps(sizes=(40, 30), share_voted=0.8, noise=0.05)
     opinions = find_opinions(ballots_in(votes), votes)
     assert [(group.id, group.people) for group in opinions.groups] == [("A", 40), ("B", 30)]
     assert [(position.comment, position.stance) for position in opinions.shared] == [

@@ -41,17 +41,17 @@ def upload(*parts: str) -> Upload:
 
 
 def test_the_job_message_of_seed_000_is_understood():
-    asked = codec_for(ReportRequest).validate(JOB)
-    assert (asked.report_id, asked.key) == ("r-123", "r-123")
-    assert (asked.model, asked.language, asked.cruxes, asked.sort) == (
+    request = codec_for(ReportRequest).validate(JOB)
+    assert (request.report_id, request.key) == ("r-123", "r-123")
+    assert (request.model, request.language, request.cruxes, request.sort) == (
         "openai:gpt-4o-mini",
         "fr",
         True,
         "claims",
     )
-    assert (asked.title, asked.question) == ("Trees", "What now?")
-    assert asked.rows == tuple(ROWS)
-    assert sorted(asked.prompts) == [
+    assert (request.title, request.question) == ("Trees", "What now?")
+    assert request.rows == tuple(ROWS)
+    assert sorted(request.prompts) == [
         "clustering",
         "crux",
         "dedup",

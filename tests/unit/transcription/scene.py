@@ -88,10 +88,10 @@ class Scene:
         self.events: list[Message] = []
         self.runs: list[Any] = []
         self.letters: list[Any] = []
-        known = {"metadata": metadata, "transcription": transcription}
+        stored = {"metadata": metadata, "transcription": transcription}
         self.app = Holdfast(
             store,
-            pipelines=[known[stage.pipeline] for stage in self.stages],
+            pipelines=[stored[stage.pipeline] for stage in self.stages],
             blobs=self.bucket,
             bus=self.bus,
             projections=[EVENTS, transcription_jobs(self.bucket)],
@@ -151,9 +151,9 @@ class Scene:
     def objects(self) -> dict[str, bytes]:
         """What others find in the bucket."""
         name = self.bucket.removeprefix("gs://").partition("?")[0]
-        shown = ("jobs/", "transcripts/", "events/", "idempotency/")
+        prefixes = ("jobs/", "transcripts/", "events/", "idempotency/")
         objects = shared_gcs().objects(name)
-        return {key: stored.data for key, stored in objects.items() if key.startswith(shown)}
+        return {key: stored.data for key, stored in objects.items() if key.startswith(prefixes)}
 
     def json(self, prefix: str) -> Any:
         [data] = [data for key, data in self.objects.items() if key.startswith(prefix)]
@@ -165,6 +165,6 @@ class Scene:
 
 
 def work(media: Path | str, id: str = "job_7", message: str = "m-1", **fields: Any) -> Message:
-    named = {"url": media} if isinstance(media, str) else {"path": str(media)}
-    body = {"id": id, "requestId": "req_1", "media": named, **fields}
+    source = {"url": media} if isinstance(media, str) else {"path": str(media)}
+    body = {"id": id, "requestId": "req_1", "media": source, **fields}
     return Message(message, json.dumps(body).encode(), {})

@@ -34,16 +34,16 @@ class Answers:
 
     def __init__(self, *answers: tuple[int, Any]) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def _serve(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
-                outer.asked.append(
+                outer.requests.append(
                     (self.path, {k.lower(): v for k, v in self.headers.items()}, body)
                 )
-                status, answer = outer.answers[min(len(outer.asked), len(outer.answers)) - 1]
+                status, answer = outer.answers[min(len(outer.requests), len(outer.answers)) - 1]
                 data = json.dumps(answer).encode()
                 self.send_response(status)
                 self.send_header("content-length", str(len(data)))
@@ -86,10 +86,10 @@ class Ctx:
     idempotency_key = "key-1"
 
     def __init__(self) -> None:
-        self.used: list[dict[str, Any]] = []
+        self.usages: list[dict[str, Any]] = []
 
-    def usage(self, **used: Any) -> None:
-        self.used.append(used)
+    def usage(self, **values: Any) -> None:
+        self.usages.append(values)
 
 
 SPEECH = Speech(bytes(32_000 * 2), 10.0, "en-GB", "A council meeting")
@@ -126,7 +126,7 @@ def said(*turns: dict[str, Any]) -> dict[str, Any]:
 def test_openai_is_asked_for_a_text(answering: Any) -> None:
     server = answering((200, {"text": " Good evening. "}))
     assert heard(openai(server)) == [Turn(10.0, 12.0, "Good evening.")]
-    [(path, headers, body)] = server.asked
+    [(path, headers, body)] = server.requests
     assert path == "/audio/transcriptions"
     assert headers["authorization"] == f"Bearer {KEY}"
     assert headers["idempotency-key"] == "key-1"
@@ -150,7 +150,7 @@ def test_gemini_says_who_says_what_and_when(answering: Any) -> None:
         Turn(10.0, 10.5, "Good evening.", "host"),
         Turn(10.5, 12.0, "Hello.", "guest"),
     ]
-    [(path, headers, body)] = server.asked
+    [(path, headers, body)] = server.requests
     assert path == "/models/gemini-2.5-flash:generateContent"
     assert headers["x-goog-api-key"] == KEY
     assert KEY not in path
@@ -237,11 +237,11 @@ def test_videos_are_known_by_their_urls(url: str, id: str | None) -> None:
 
 def test_the_details_of_a_video_are_one_call_with_the_key_in_a_header(answering: Any) -> None:
     server = answering((200, {"items": [VIDEO]}))
-    found = details("dQw4w9WgXcQ", KEY, api=f"{server.url}/videos")
-    assert found["title"] == "A talk"
-    assert found["durationSec"] == 3723.0
-    assert found["language"] == "en-GB"
-    [(path, headers, _)] = server.asked
+    metadata = details("dQw4w9WgXcQ", KEY, api=f"{server.url}/videos")
+    assert metadata["title"] == "A talk"
+    assert metadata["durationSec"] == 3723.0
+    assert metadata["language"] == "en-GB"
+    [(path, headers, _)] = server.requests
     assert "id=dQw4w9WgXcQ" in path
     assert KEY not in path
     assert headers["x-goog-api-key"] == KEY

@@ -56,8 +56,8 @@ def pieces(data: bytes, longest: float = 28.0) -> list[Piece]:
 
 
 def test_speech_is_cut_at_silences() -> None:
-    found = pieces(sound((1, 0), (10, 0.9), (1, 0), (9, 0.9), (5, 0)))
-    assert [(round(p.start, 1), round(p.end, 1)) for p in found] == [(0.8, 11.2), (11.8, 21.2)]
+    parts = pieces(sound((1, 0), (10, 0.9), (1, 0), (9, 0.9), (5, 0)))
+    assert [(round(p.start, 1), round(p.end, 1)) for p in parts] == [(0.8, 11.2), (11.8, 21.2)]
 
 
 def test_a_short_pause_in_a_short_piece_is_no_reason_to_cut() -> None:
@@ -66,30 +66,30 @@ def test_a_short_pause_in_a_short_piece_is_no_reason_to_cut() -> None:
 
 
 def test_what_does_not_end_is_cut_at_its_quietest_place() -> None:
-    found = pieces(sound((24, 0.9), (0.2, 0.4), (30, 0.9)))
-    assert all(p.end - p.start <= 28.1 for p in found)
-    assert found[0].end == pytest.approx(24.0, abs=0.3)
-    assert all(a.end == pytest.approx(b.start) for a, b in pairwise(found))
+    parts = pieces(sound((24, 0.9), (0.2, 0.4), (30, 0.9)))
+    assert all(p.end - p.start <= 28.1 for p in parts)
+    assert parts[0].end == pytest.approx(24.0, abs=0.3)
+    assert all(a.end == pytest.approx(b.start) for a, b in pairwise(parts))
 
 
 def test_nothing_that_is_said_is_lost() -> None:
     data = sound((2, 0), (20, 0.9), (0.3, 0), (40, 0.8), (1, 0.2), (7, 0.6), (2, 0), (0.5, 0.9))
     loud = sum(1 for start in range(0, len(data), WINDOW_BYTES) if data[start] >= 50)
-    kept = sum(
+    samples = sum(
         1
         for piece in pieces(data)
         for start in range(0, len(piece.samples), WINDOW_BYTES)
         if piece.samples[start] >= 50
     )
-    assert kept == loud
+    assert samples == loud
     assert pieces(b"") == []
     assert pieces(sound((10, 0))) == []
 
 
 def test_a_real_detector_finds_the_pause_between_two_paragraphs() -> None:
     segmenter = Segmenter(silero(), 28.0)
-    found = list(segmenter.pieces(samples_of(str(spoken()))))
-    spoken_seconds = sum(len(piece.samples) for piece in found) / BYTES_PER_SECOND
+    parts = list(segmenter.pieces(samples_of(str(spoken()))))
+    spoken_seconds = sum(len(piece.samples) for piece in parts) / BYTES_PER_SECOND
     assert 0.8 * segmenter.duration < spoken_seconds <= segmenter.duration + 0.1
 
 
@@ -117,9 +117,9 @@ def document(*turns: Turn, media: Any = None) -> dict[str, Any]:
     job = TranscriptionJob.model_validate(
         {"id": "job_7", "media": media or {"url": "https://example.org/talk.mp3?a=b"}}
     )
-    said = [SegmentText(number, [turn]) for number, turn in enumerate(turns)]
+    segments = [SegmentText(number, [turn]) for number, turn in enumerate(turns)]
     now = datetime(2026, 1, 2, tzinfo=UTC)
-    return assemble(job, AudioSegments(20.0, []), said, "moonshine", now)
+    return assemble(job, AudioSegments(20.0, []), segments, "moonshine", now)
 
 
 TALK = document(
@@ -203,5 +203,5 @@ def as_json(word: Word) -> dict[str, Any]:
     ],
 )
 def test_every_recording_has_a_folder_of_its_own(recordings: list[str], names: list[str]) -> None:
-    places = folders(recordings, Path("out"))
-    assert [str(places[name]) for name in recordings] == [str(Path("out") / name) for name in names]
+    paths = folders(recordings, Path("out"))
+    assert [str(paths[name]) for name in recordings] == [str(Path("out") / name) for name in names]

@@ -49,8 +49,8 @@ def test_each_stage_can_be_a_service_of_its_own() -> None:
 
     async def story() -> None:
         await bus.open()
-        async with first.app as one, second.app as two:
-            await one.receive(FIRST)
+        async with first.app as first_app, second.app as two:
+            await first_app.receive(FIRST)
             await two.receive(SECOND)
             await bus.publish("work", work(recording("wav")))
             await second.until_there("jobs/Completed/")

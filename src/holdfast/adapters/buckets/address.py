@@ -71,9 +71,9 @@ def parse(url: str) -> Address:
         blob_segments(prefix) if prefix else []
     except InvalidInput as error:
         raise ConfigurationError(f"{url.partition('?')[0]}: {error}") from error
-    given = _parameters(parts.query)
-    given.setdefault("endpoint", _endpoint(parts.scheme))
-    return Address(parts.scheme, parts.netloc, prefix, **given)
+    parameters = _parameters(parts.query)
+    parameters.setdefault("endpoint", _endpoint(parts.scheme))
+    return Address(parts.scheme, parts.netloc, prefix, **parameters)
 
 
 def open_store(address: Address, *, retries: int = 0) -> GCSStore | S3Store:
@@ -164,9 +164,9 @@ def _parameters(query: str) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
+            names = ", ".join(PARAMETERS)
             raise ConfigurationError(
-                f"the bucket's parameter {name!r} is not known; there are {known}"
+                f"the bucket's parameter {name!r} is not known; there are {names}"
             )
         try:
             parameters[name] = PARAMETERS[name](value)

@@ -29,7 +29,7 @@ _MESSAGE = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
 
 
 @contextmanager
-def translated(address: Address, what: str, error_class: type[Transient]) -> Iterator[None]:
+def translated(address: Address, action: str, error_class: type[Transient]) -> Iterator[None]:
     """Leaves a missing object and a conflict as they are: those are answers."""
     try:
         yield
@@ -38,7 +38,7 @@ def translated(address: Address, what: str, error_class: type[Transient]) -> Ite
     except (BaseError, *MISSING) as error:
         if isinstance(error, MISSING) and NO_BUCKET not in str(error):
             raise
-        raise error_class(f"{what} in {address} failed: {_explained(error)}") from error
+        raise error_class(f"{action} in {address} failed: {_explained(error)}") from error
 
 
 def refuse_missing_bucket(error: OSError, answer: T) -> T:
@@ -66,5 +66,5 @@ def _explained(error: Exception) -> str:
 
 
 def _reason(message: str) -> str:
-    named = _MESSAGE.search(message)
-    return (named.group(1) if named else message)[:500]
+    match = _MESSAGE.search(message)
+    return (match.group(1) if match else message)[:500]

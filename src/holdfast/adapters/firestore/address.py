@@ -42,11 +42,11 @@ def parse(url: str) -> Address:
 
 
 def _timeout(query: str) -> float:
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    timeout = seconds(given.pop("timeout", TIMEOUT))
-    if given:
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    timeout = seconds(parameters.pop("timeout", TIMEOUT))
+    if parameters:
         raise ConfigurationError(
-            f"the Firestore parameter {next(iter(given))!r} is not known; there is timeout"
+            f"the Firestore parameter {next(iter(parameters))!r} is not known; there is timeout"
         )
     if not 0.1 <= timeout <= 3600:
         raise ConfigurationError(f"timeout={timeout:g}: write a duration from 100ms to 1h")

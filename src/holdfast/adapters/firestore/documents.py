@@ -147,7 +147,7 @@ def _entry(snapshot: DocumentSnapshot[Any]) -> _Entry | None:
 
 def place_of(key: str) -> tuple[str, str]:
     """The collection and the id of a key's document."""
-    collection, slash, rest = key.partition("/")
+    collection, slash, name = key.partition("/")
     if not all(key.split("/")):
         raise InvalidInput(
             f"document {key!r}: its key has an empty part; no '//' and no '/' at an end"
@@ -155,8 +155,8 @@ def place_of(key: str) -> tuple[str, str]:
     if collection.startswith(RESERVED):
         raise InvalidInput(f"document {key!r}: collections {RESERVED}… are holdfast's own")
     if not slash or collection == PLAIN:
-        collection, rest = PLAIN, key
-    path = encoded_id(collection), encoded_id(rest)
+        collection, name = PLAIN, key
+    path = encoded_id(collection), encoded_id(name)
     if max(len(part.encode()) for part in path) > MAX_ID:
         raise InvalidInput(f"document {key!r:.80}: its key has more than {MAX_ID} bytes")
     return path

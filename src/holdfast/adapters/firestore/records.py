@@ -172,8 +172,8 @@ class FirestoreRecords:
     def _now(self, snapshot: DocumentSnapshot[Any]) -> float:
         if self._test_clock is not None:
             return self._test_clock.now()
-        read: Any = snapshot.read_time
-        return read.timestamp()
+        read_time: Any = snapshot.read_time
+        return read_time.timestamp()
 
     def _foreign(self, snapshot: DocumentSnapshot[Any]) -> StoreUnavailable:
         """Whoever wrote it may rely on it: it is neither read nor replaced."""

@@ -75,7 +75,7 @@ class Subscription:
     def __init__(self, bus: InProcessBus, group: ConsumerGroup) -> None:
         self._bus = bus
         self._group = group
-        self._taken: list[InProcessDelivery] = []
+        self._pending: list[InProcessDelivery] = []
         self._closed = False
         self._watched = False
 
@@ -90,8 +90,8 @@ class Subscription:
         while not self._closed and not self._bus.closed:
             delivery = await self._group.take()
             if delivery is not None:
-                self._taken[:] = [taken for taken in self._taken if not taken.ended]
-                self._taken.append(delivery)
+                self._pending[:] = [taken for taken in self._pending if not taken.ended]
+                self._pending.append(delivery)
                 return delivery
         await self.aclose()
         raise StopAsyncIteration
@@ -99,7 +99,7 @@ class Subscription:
     async def aclose(self) -> None:
         self._closed = True
         self._group.wake()
-        _give_back(self._taken)
+        _give_back(self._pending)
 
     def _watch(self) -> None:
         """Give back also what a member took that nobody closed: it left its loop by `break`, for
@@ -107,18 +107,18 @@ class Subscription:
         if not self._watched:
             self._watched = True
             loop = asyncio.get_running_loop()
-            weakref.finalize(self, _give_back_soon, loop, self._taken).atexit = False
+            weakref.finalize(self, _give_back_soon, loop, self._pending).atexit = False
 
 
-def _give_back(taken: list[InProcessDelivery]) -> None:
-    for delivery in taken:
+def _give_back(deliveries: list[InProcessDelivery]) -> None:
+    for delivery in deliveries:
         delivery.give_back()
 
 
-def _give_back_soon(loop: asyncio.AbstractEventLoop, taken: list[InProcessDelivery]) -> None:
+def _give_back_soon(loop: asyncio.AbstractEventLoop, deliveries: list[InProcessDelivery]) -> None:
     # Garbage may be collected in any thread, but the queue belongs to the loop.
-    if taken and not loop.is_closed():
-        loop.call_soon_threadsafe(_give_back, taken)
+    if deliveries and not loop.is_closed():
+        loop.call_soon_threadsafe(_give_back, deliveries)
 
 
 class InProcessBus:

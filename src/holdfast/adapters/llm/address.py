@@ -96,10 +96,10 @@ def parse(text: str) -> ModelAddress:
     `&input_price=0.15&output_price=0.6&key=env:NAME`.
     """
     text = text.strip()
-    scheme, colon, rest = text.partition(":")
+    scheme, colon, remainder = text.partition(":")
     if not colon:  # it may be a key in the wrong place: it is not repeated
         raise ConfigurationError(f"the LLM address names no vendor and model: use {FORMS}")
-    target, _, query = rest.partition("?")
+    target, _, query = remainder.partition("?")
     parameters = _parameters(query)
     if scheme in ("http", "https"):
         return _address("openai", parameters.pop("model", ""), f"{scheme}:{target}", parameters)
@@ -114,11 +114,11 @@ def _address(vendor: str, model: str, base_url: str, parameters: dict[str, str])
     if not model or re.search(r"[\s\x00-\x1f]", model) or ".." in model:
         raise ConfigurationError(f"the LLM address needs the name of a model: use {FORMS}")
     _refuse_unknown(parameters)
-    read = {
+    options = {
         _PARAMETERS[name][0]: _PARAMETERS[name][1](name, value)
         for name, value in parameters.items()
     }
-    return ModelAddress(vendor, model, _clean_url(base_url), **read)
+    return ModelAddress(vendor, model, _clean_url(base_url), **options)
 
 
 def _parameters(query: str) -> dict[str, str]:
@@ -132,14 +132,14 @@ def _parameters(query: str) -> dict[str, str]:
 def _refuse_unknown(parameters: dict[str, str]) -> None:
     for name in parameters:
         if name not in _PARAMETERS:
-            known = ", ".join(sorted([*_PARAMETERS, "base_url", "model"]))
+            names = ", ".join(sorted([*_PARAMETERS, "base_url", "model"]))
             hint = (
                 "; keys stay in the environment: key=env:NAME"
                 if "key" in name or "token" in name
                 else ""
             )
             raise ConfigurationError(
-                f"the LLM address has the unknown parameter {name!r}; known are {known}{hint}"
+                f"the LLM address has the unknown parameter {name!r}; known are {names}{hint}"
             )
 
 

@@ -67,14 +67,14 @@ class Anthropic:
         content = at(data, "content")
         if not isinstance(content, list):
             raise not_of_protocol("Anthropic")
-        read = count_at(data, "usage", "cache_read_input_tokens") or 0
+        cached = count_at(data, "usage", "cache_read_input_tokens") or 0
         written = count_at(data, "usage", "cache_creation_input_tokens") or 0
         fresh = count_at(data, "usage", "input_tokens")
         return Reply(
             _answer(content),
-            None if fresh is None else fresh + read + written,
+            None if fresh is None else fresh + cached + written,
             count_at(data, "usage", "output_tokens"),
-            read,
+            cached,
             written,
             FINISHES.get(text_at(data, "stop_reason"), "stop"),
         )

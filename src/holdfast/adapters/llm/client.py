@@ -239,15 +239,15 @@ class ModelClient:
 
     def _count(self, ctx: Context, reply: Reply, expected: int) -> int:
         """Put a call on the run's bill. Returns its tokens."""
-        used = reply.input_tokens if reply.input_tokens is not None else expected
-        made = (
+        input_tokens = reply.input_tokens if reply.input_tokens is not None else expected
+        output_tokens = (
             reply.output_tokens if reply.output_tokens is not None else estimate_tokens(reply.text)
         )
-        cost = self._prices.of_reply(reply, used, made)
-        ctx.usage(input_tokens=used, output_tokens=made, cost=cost)
+        cost = self._prices.of_reply(reply, input_tokens, output_tokens)
+        ctx.usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
         if self._counted is not None:
-            self._counted(ctx.tenant, ctx.pipeline, self.name, (used, made), cost)
-        return used + made
+            self._counted(ctx.tenant, ctx.pipeline, self.name, (input_tokens, output_tokens), cost)
+        return input_tokens + output_tokens
 
 
 def _protocol(address: ModelAddress) -> VendorProtocol:

@@ -42,20 +42,20 @@ class Google:
 
     def request(self, prompt: Prompt, key: ApiKey) -> VendorRequest:
         shape = self.dialect.shape
-        wanted: dict[str, Any] = {
+        payload: dict[str, Any] = {
             "responseMimeType": "application/json",
             "maxOutputTokens": prompt.max_output,
         }
         if shape["schema"] == "json":
-            wanted["responseJsonSchema"] = prompt.schema
+            payload["responseJsonSchema"] = prompt.schema
         else:
-            wanted["responseSchema"] = for_openapi(prompt.schema)
+            payload["responseSchema"] = for_openapi(prompt.schema)
         if shape["temperature"] == "zero":
-            wanted["temperature"] = 0
+            payload["temperature"] = 0
         body = {
             "systemInstruction": {"parts": [{"text": prompt.system}]},
             "contents": _contents(prompt),
-            "generationConfig": wanted,
+            "generationConfig": payload,
         }
         headers = {"x-goog-api-key": key.reveal()} if key else {}
         return VendorRequest(f"/{self._model}:generateContent", headers, encode(body), shape)

@@ -69,11 +69,11 @@ async def _reachable(address: ModelAddress) -> Finding:
 
 
 def _price(address: ModelAddress) -> Finding:
-    known = Prices(address).known
+    priced = Prices(address).known
     return make_finding(
         "price",
-        f"known for {address.name}" if known else f"unknown for {address.name}",
-        warn=not known and not address.is_local,
+        f"known for {address.name}" if priced else f"unknown for {address.name}",
+        warn=not priced and not address.is_local,
         why="costs are shown as unknown, and --budget can't hold anything back",
         fix="add ?input_price=…&output_price=… (US dollars per million tokens) to HOLDFAST_LLM",
     )

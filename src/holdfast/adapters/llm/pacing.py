@@ -180,17 +180,17 @@ class Pacer:
         waiter.future.set_result(now)
 
     def _refuse_long_wait(self) -> None:
-        left = self._cool_until - self._now()
-        if left > LONGEST_WAIT:
-            raise _try_later(left)
+        wait = self._cool_until - self._now()
+        if wait > LONGEST_WAIT:
+            raise _try_later(wait)
 
     def _reject_waiters(self) -> None:
-        left = self._cool_until - self._now()
-        if left > LONGEST_WAIT:
+        wait = self._cool_until - self._now()
+        if wait > LONGEST_WAIT:
             waiting, self._queue = self._queue, []
             for waiter in waiting:
                 if not waiter.future.done():
-                    waiter.future.set_exception(_try_later(left))
+                    waiter.future.set_exception(_try_later(wait))
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -242,5 +242,5 @@ class _Waiter:
     future: asyncio.Future[float] = field(compare=False)
 
 
-def _try_later(left: float) -> Transient:
-    return Transient(f"the vendor asks for {left:.0f} s of patience", retry_after=left)
+def _try_later(wait: float) -> Transient:
+    return Transient(f"the vendor asks for {wait:.0f} s of patience", retry_after=wait)

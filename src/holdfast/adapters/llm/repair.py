@@ -151,11 +151,11 @@ def _once_more(prompt: Prompt, reply: Reply, fault: str) -> Prompt:
     if reply.finish == "length":
         return replace(prompt, max_output=2 * prompt.max_output)
     answer = reply.text[:SHOWN_CHARACTERS].strip() or "(nothing)"
-    wanted = (
+    correction = (
         f"Your answer can't be used. {fault} Answer the question again, with one JSON object that "
         "fits the schema."
     )
-    return replace(prompt, turns=(prompt.turns[0], answer, wanted))
+    return replace(prompt, turns=(prompt.turns[0], answer, correction))
 
 
 def _give_up(prompt: Prompt, reply: Reply, fault: str) -> HoldfastError:

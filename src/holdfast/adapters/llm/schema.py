@@ -98,5 +98,5 @@ class _Strict:
             )
         return self.schema(node["items"], above)
 
-    def _impossible(self, what: str) -> Fix:
-        return Fix(f"{self._name} can't be an answer: vendors enforce no schema that has {what}")
+    def _impossible(self, problem: str) -> Fix:
+        return Fix(f"{self._name} can't be an answer: vendors enforce no schema that has {problem}")

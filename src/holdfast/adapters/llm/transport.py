@@ -135,12 +135,12 @@ async def _read_whole(response: httpx2.Response, received: bytearray) -> bool:
 
 
 def _broken(url: str, error: Exception, received: int) -> Transient:
-    what = type(error).__name__
+    name = type(error).__name__
     if received:
         return CutShort(
-            f"the answer of {_host(url)} broke off after {received} bytes ({what})", received
+            f"the answer of {_host(url)} broke off after {received} bytes ({name})", received
         )
-    return Transient(f"{_host(url)} could not be reached or hung up without an answer ({what})")
+    return Transient(f"{_host(url)} could not be reached or hung up without an answer ({name})")
 
 
 def _host(url: str) -> str:

@@ -68,13 +68,13 @@ class MemoryMover:
     def _leases(self) -> list[Holder]:
         now = self._store._now()
         runs = [row.facts for row in self._tables.runs.values()]
-        held = (run for run in runs if run.is_held(run.epoch, now))
-        return [Holder(f"run {run.id}", run.worker or "") for run in held]
+        leased = (run for run in runs if run.is_held(run.epoch, now))
+        return [Holder(f"run {run.id}", run.worker or "") for run in leased]
 
     def _locks(self) -> list[Holder]:
         now = self._store._now()
-        held = (lock for lock in self._tables.locks.values() if lock.is_held(now))
-        return [Holder(f"lock {lock.name}", lock.owner) for lock in held]
+        leases = (lock for lock in self._tables.locks.values() if lock.is_held(now))
+        return [Holder(f"lock {lock.name}", lock.owner) for lock in leases]
 
     async def hold(self, mark: MoveMark) -> None:
         tables = self._tables

@@ -108,8 +108,10 @@ class MemoryStore:
         with self._guard:
             row = self._tables.runs.get(run)
             stored = row.checkpoints.values() if row else ()
-            wanted = [copy(checkpoint) for checkpoint in stored if step in (None, checkpoint.step)]
-            return sorted(wanted, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
+            selection = [
+                copy(checkpoint) for checkpoint in stored if step in (None, checkpoint.step)
+            ]
+            return sorted(selection, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
 
     async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
         with self._guard:
@@ -148,10 +150,10 @@ class MemoryStore:
     async def locks(self) -> list[LockInfo]:
         with self._guard:
             now, locks = self._now(), self._tables.locks
-            held = [locks[name] for name in sorted(locks) if locks[name].is_held(now)]
+            locks_held = [locks[name] for name in sorted(locks) if locks[name].is_held(now)]
             return [
                 LockInfo(k.name, k.epoch, k.owner, k.acquired, (k.lease_until or 0.0) - now.mono)
-                for k in held
+                for k in locks_held
             ]
 
     async def lanes(self) -> list[LaneInfo]:

@@ -248,8 +248,8 @@ class Tables:
     def _move_to_quarantine(self, change: ch.MoveToQuarantine, now: Now) -> None:
         row = self.runs[change.run]
         bad = row.checkpoints.pop((change.step, change.key))
-        kept = Quarantined(change.step, change.key, change.reason, bad.value, now.wall)
-        row.quarantine.append(kept)
+        quarantined = Quarantined(change.step, change.key, change.reason, bad.value, now.wall)
+        row.quarantine.append(quarantined)
 
     def _add_log_line(self, change: ch.AddLogLine, now: Now) -> None:
         line = StoredLog(now.wall, change.level, change.step, change.message, change.fields)

@@ -93,12 +93,12 @@ def install_provider(exporter: str, service: str) -> TracerProvider:
 
 
 def _exporter(name: str) -> Any:
-    known = {entry.name: entry for entry in entry_points(group=EXPORTERS)}
-    wanted = OTLP if name == "otlp" else (name,)
-    entry = next((known[name] for name in wanted if name in known), None)
+    exporters = {entry.name: entry for entry in entry_points(group=EXPORTERS)}
+    names = OTLP if name == "otlp" else (name,)
+    entry = next((exporters[name] for name in names if name in exporters), None)
     if entry is None:
         raise ConfigurationError(
-            f"traces.exporter = {name!r} is not installed (known: {', '.join(sorted(known))}): "
+            f"traces.exporter = {name!r} is not installed (known: {', '.join(sorted(exporters))}): "
             "pip install opentelemetry-exporter-otlp"
         )
     return entry.load()()

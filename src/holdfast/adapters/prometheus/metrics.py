@@ -54,8 +54,8 @@ class PrometheusMetrics:
     def serve(self, host: str, port: int) -> str:
         """Answer /metrics in a thread that ends with the process. Where it listens."""
         server, _ = start_http_server(port, host, registry=self.registry)
-        shown = f"[{host}]" if ":" in host else host
-        return f"http://{shown}:{server.server_port}"
+        host_in_url = f"[{host}]" if ":" in host else host
+        return f"http://{host_in_url}:{server.server_port}"
 
     def _with(self, name: str, labels: Labels) -> Any:
         metric = self._made[name]

@@ -130,24 +130,24 @@ class PubSubBus:
         path = self.address.subscription(group)
         get = self._clients().subscriber.get_subscription
         try:
-            known = await self.client.call(get, subscription=path)
+            current = await self.client.call(get, subscription=path)
         except NotFound:
             await self._create_topic(topic)
-            known = await self._create_subscription(topic, path, where)
-        if known.topic != self.address.topic(topic):
+            current = await self._create_subscription(topic, path, where)
+        if current.topic != self.address.topic(topic):
             raise ConfigurationError(
-                f"subscription {group!r} belongs to topic {last_part(known.topic)!r}, not "
+                f"subscription {group!r} belongs to topic {last_part(current.topic)!r}, not "
                 f"{topic!r}: give this [[receive]] a subscription of its own"
             )
-        if known.push_config.push_endpoint:
+        if current.push_config.push_endpoint:
             raise ConfigurationError(
-                f"subscription {group!r} pushes to {known.push_config.push_endpoint}, so that it "
+                f"subscription {group!r} pushes to {current.push_config.push_endpoint}, so that it "
                 "can't be pulled: set push.endpoint and use `holdfast serve`, or run `holdfast "
                 "setup pubsub` without it"
             )
-        if Filter(known.filter) != where:
-            raise other_filter(topic, group, known.filter, where)
-        return float(known.ack_deadline_seconds)
+        if Filter(current.filter) != where:
+            raise other_filter(topic, group, current.filter, where)
+        return float(current.ack_deadline_seconds)
 
     async def _create_topic(self, topic: str) -> None:
         create = self._clients().publisher.create_topic

@@ -69,5 +69,5 @@ def _check(message: Message, attributes: dict[str, str]) -> None:
         )
 
 
-def _too_much(message: Message, what: str) -> Permanent:
-    return Permanent(f"message {message.id[:100]} can't be published to Pub/Sub: it has {what}")
+def _too_much(message: Message, problem: str) -> Permanent:
+    return Permanent(f"message {message.id[:100]} can't be published to Pub/Sub: it has {problem}")

@@ -100,5 +100,5 @@ def _is_attribute(name: str) -> bool:
 
 def _message(id: str, data: bytes, attributes: Mapping[str, Any], ordering_key: str) -> Message:
     """Ours carry their own id."""
-    kept = dict(attributes)
-    return Message(kept.pop(ID, "") or id, data, kept, ordering_key)
+    remaining = dict(attributes)
+    return Message(remaining.pop(ID, "") or id, data, remaining, ordering_key)

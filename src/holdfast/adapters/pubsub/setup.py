@@ -82,12 +82,12 @@ async def _topic(client: Client, name: str, change: bool) -> Checked:
 async def _subscription(client: Client, plan: SubscriptionPlan, change: bool) -> Checked:
     subscriber, path = client.here().subscriber, client.address.subscription(plan.name)
     try:
-        known = await client.call(subscriber.get_subscription, subscription=path)
+        current = await client.call(subscriber.get_subscription, subscription=path)
     except NotFound:
         if not change:
             return Checked("subscription", plan.name, "missing")
         return await _create(client, plan)
-    differences = _differences(figures(known), planned_figures(plan))
+    differences = _differences(figures(current), planned_figures(plan))
     if not differences:
         return Checked("subscription", plan.name, "fine")
     if change:
@@ -104,11 +104,11 @@ async def _create(client: Client, plan: SubscriptionPlan) -> Checked:
     return Checked("subscription", plan.name, "created")
 
 
-def _differences(known: Mapping[str, str], planned: Mapping[str, str]) -> tuple[Difference, ...]:
+def _differences(current: Mapping[str, str], planned: Mapping[str, str]) -> tuple[Difference, ...]:
     return tuple(
-        Difference(what, known[what], planned[what])
-        for what in planned
-        if known[what] != planned[what]
+        Difference(name, current[name], planned[name])
+        for name in planned
+        if current[name] != planned[name]
     )
 
 

@@ -57,7 +57,7 @@ class SigningKeys:
         self._fetch = fetch or fetch_keys
         self._clock = clock
         self._keys: dict[str, Any] = {}
-        self._asked = -LONGEST
+        self._requested_at = -LONGEST
         self._fresh_until = -LONGEST
         self._usable_until = -LONGEST
         self._asking = asyncio.Lock()
@@ -75,7 +75,7 @@ class SigningKeys:
         now = self._clock()
         if now >= self._fresh_until:
             return True
-        return id not in self._keys and now >= self._asked + SHORTEST
+        return id not in self._keys and now >= self._requested_at + SHORTEST
 
     async def _ask(self) -> None:
         now = self._clock()
@@ -85,14 +85,14 @@ class SigningKeys:
         except (OSError, HTTPException, ValueError) as error:
             if now < self._usable_until:
                 log.warning("keys of tokens can't be read from %s: %s", self._url, error)
-                self._asked = now
+                self._requested_at = now
                 self._fresh_until = now + SHORTEST  # then they are asked for again
                 return
             raise Transient(
                 f"the keys of tokens can't be read from {self._url}: {error}", retry_after=10
             ) from error
         self._keys = keys
-        self._asked = now
+        self._requested_at = now
         self._fresh_until = now + lifetime(answer.cache_control)
         self._usable_until = self._fresh_until + USUAL
 

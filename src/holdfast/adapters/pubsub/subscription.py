@@ -117,9 +117,9 @@ class Subscription:
     async def _give_back(self) -> None:
         """What can't be given back in time comes again after the ack deadline: a worker that stops
         has runs to hand over."""
-        held = [asyncio.create_task(delivery.nack()) for delivery in self._held.values()]
-        if held:
-            await asyncio.wait(held, timeout=GIVE_BACK)
+        nacks = [asyncio.create_task(delivery.nack()) for delivery in self._held.values()]
+        if nacks:
+            await asyncio.wait(nacks, timeout=GIVE_BACK)
 
     def _raise_failure(self) -> None:
         """Whoever iterates learns why nothing more comes."""
@@ -145,9 +145,9 @@ class Subscription:
         ack deadline takes no room: it comes again."""
         while True:
             late = asyncio.get_running_loop().time() - self._ack_deadline
-            held = sum(delivery.pulled > late for delivery in self._held.values())
-            if held < self._most:
-                return self._most - held
+            unexpired = sum(delivery.pulled > late for delivery in self._held.values())
+            if unexpired < self._most:
+                return self._most - unexpired
             self._room.clear()
             try:
                 await asyncio.wait_for(self._room.wait(), self._ack_deadline)

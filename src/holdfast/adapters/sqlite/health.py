@@ -169,17 +169,17 @@ def _undamaged(connection: sqlite3.Connection) -> Finding:
     deadline = time.monotonic() + QUICK_CHECK
     connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
     try:
-        seen = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.OperationalError as error:
         if "interrupted" not in str(error):
             raise
-        seen = f"ok as far as {QUICK_CHECK:g} s of reading went"
+        answer = f"ok as far as {QUICK_CHECK:g} s of reading went"
     finally:
         connection.set_progress_handler(None, 0)
     return make_finding(
         "integrity",
-        seen,
-        fail=not seen.startswith("ok"),
+        answer,
+        fail=not answer.startswith("ok"),
         why="the file is damaged: by a disk, by a copy made while it was written to, or by a "
         "network file system",
         fix="restore a backup, or save what can be read with `sqlite3 FILE .recover`",

@@ -69,10 +69,10 @@ def _where(where: RunFilter) -> tuple[str, list[Any]]:
     parts: list[str] = ["true"]
     values: list[Any] = []
     for column in ("tenant", "pipeline", "state", "lane", "key"):
-        wanted = getattr(where, column)
-        if wanted is not None:
+        value = getattr(where, column)
+        if value is not None:
             parts.append(f"{column} = ?")
-            values.append(wanted)
+            values.append(value)
     if where.id_prefix is not None:
         parts.append("id >= ? AND id < ?")
         values += [where.id_prefix, where.id_prefix + "\U0010ffff"]

@@ -95,13 +95,13 @@ def _insert(head: str, width: int, count: int) -> str:
 def insert(db: sqlite3.Connection, head: str, rows: Sequence[Row]) -> None:
     """Insert rows, as many as a power of two at a time, so that few texts are ever prepared.
     `head` is the statement up to its VALUES."""
-    done = 0
-    while done < len(rows):
-        count = min(MAX_ROWS, 1 << (len(rows) - done).bit_length() - 1)
-        chunk = rows[done : done + count]
+    written = 0
+    while written < len(rows):
+        count = min(MAX_ROWS, 1 << (len(rows) - written).bit_length() - 1)
+        chunk = rows[written : written + count]
         values = [value for row in chunk for value in row]
         db.execute(_insert(head, len(chunk[0]), count), values)
-        done += count
+        written += count
 
 
 def insert_into(table: str, columns: Sequence[str], verb: str = "INSERT") -> str:

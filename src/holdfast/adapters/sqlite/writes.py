@@ -171,8 +171,8 @@ class Writes:
 
     def _open_letter(self, change: ch.OpenLetter) -> None:
         attributes = encode(change.attributes).decode()
-        named = (change.id, change.source, change.reason, attributes, change.tenant, change.run)
-        self._db.execute(_OPEN_LETTER, (*named, change.body, self._now.wall))
+        columns = (change.id, change.source, change.reason, attributes, change.tenant, change.run)
+        self._db.execute(_OPEN_LETTER, (*columns, change.body, self._now.wall))
 
     def _close_letter(self, change: ch.CloseLetter) -> None:
         sql = "UPDATE dead_letters SET closed = ?, resolution = ? WHERE id = ?"

@@ -70,10 +70,10 @@ class GuardedWeb:
     ) -> WebResponse:
         peer = await self._resolve(address)
         url = f"{address.scheme}://{address.at(peer)}{address.target}"
-        named = {**headers, "host": address.authority}
+        with_host = {**headers, "host": address.authority}
         extensions = {"sni_hostname": address.host} if address.literal is None else {}
         request = self._client.build_request(
-            "POST", url, headers=named, content=body, extensions=extensions
+            "POST", url, headers=with_host, content=body, extensions=extensions
         )
         response = await self._client.send(request, stream=True)
         try:
@@ -86,11 +86,11 @@ class GuardedWeb:
         chooses among them."""
         loop = asyncio.get_running_loop()
         entries = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        places = [str(entry[4][0]) for entry in entries]
+        addresses = [str(entry[4][0]) for entry in entries]
         if address.host not in self._allowed:
-            for peer in places:
+            for peer in addresses:
                 refuse_private(ipaddress.ip_address(peer.partition("%")[0]), address.host)
-        return places[0]
+        return addresses[0]
 
 
 async def _beginning(response: httpx2.Response) -> bytes:

@@ -266,14 +266,14 @@ class BusContract:
     @bus_test
     async def test_members_of_a_group_share_the_work(self, bus: Bus) -> None:
         members = [await self.begin(bus) for _ in range(3)]
-        seen: list[str] = []
+        bodies: list[str] = []
         everything = asyncio.Event()
 
         async def consume(deliveries: AsyncIterator[Delivery]) -> None:
             async for delivery in deliveries:
-                seen.append(delivery.message.id)
+                bodies.append(delivery.message.id)
                 await delivery.ack()
-                if len(seen) >= 30:
+                if len(bodies) >= 30:
                     everything.set()
 
         tasks = [asyncio.create_task(consume(deliveries)) for deliveries in members]
@@ -283,7 +283,7 @@ class BusContract:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        assert sorted(seen) == sorted(f"m{number}" for number in range(30))
+        assert sorted(bodies) == sorted(f"m{number}" for number in range(30))
 
     @bus_test
     async def test_a_subscription_receives_what_is_published_after_it_began(self, bus: Bus) -> None:

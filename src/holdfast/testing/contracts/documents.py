@@ -90,8 +90,8 @@ class DocumentsContract:
         keys += ["x" * 400, "x" * 400 + "y", "..", ".hidden", "a%2Fb", "reports/../../etc"]
         for number, key in enumerate(keys, 1):
             assert await documents.put(key, str(number).encode(), version=version(number))
-        read = [await self.read(key) for key in keys]
-        assert read == [str(number).encode() for number in range(1, len(keys) + 1)]
+        bodies = [await self.read(key) for key in keys]
+        assert bodies == [str(number).encode() for number in range(1, len(keys) + 1)]
         await documents.delete("jobs/queued/a.json", version=version(99))
         assert await self.read("jobs/queued/b.json") == b"4"
 

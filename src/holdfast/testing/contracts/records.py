@@ -93,12 +93,12 @@ class RecordsContract:
 
     @records_test
     async def test_a_version_is_never_used_twice(self, harness: RecordsHarness) -> None:
-        seen = []
+        versions = []
         for _ in range(5):
             version = await harness.put("a", "1")
-            seen += [version, await harness.put("a", "1", expected=version)]
-            assert await harness.records.delete("a", expected=seen[-1])
-        assert len(set(seen)) == 10
+            versions += [version, await harness.put("a", "1", expected=version)]
+            assert await harness.records.delete("a", expected=versions[-1])
+        assert len(set(versions)) == 10
 
     @records_test
     async def test_a_deleted_record_is_gone(self, harness: RecordsHarness) -> None:
@@ -160,8 +160,8 @@ class RecordsContract:
         replies = await asyncio.gather(*tries)
         assert sum(isinstance(reply, Stored) for reply in replies) == 1
         for key in map(str, range(30)):  # it takes a few to meet in the middle
-            made = await asyncio.gather(*[harness.records.put(key, str(n)) for n in range(8)])
-            assert sum(isinstance(reply, Stored) for reply in made) == 1
+            results = await asyncio.gather(*[harness.records.put(key, str(n)) for n in range(8)])
+            assert sum(isinstance(reply, Stored) for reply in results) == 1
 
     @records_test
     async def test_a_counter_loses_nothing(self, harness: RecordsHarness) -> None:

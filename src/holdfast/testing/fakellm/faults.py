@@ -89,15 +89,15 @@ def in_turn(*faults: Fault | str | None) -> Plan:
 
 
 def always(fault: Fault | str) -> Plan:
-    made = _fault(fault)
-    return lambda call: made
+    result = _fault(fault)
+    return lambda call: result
 
 
 def when(condition: Callable[[Call], bool], fault: Fault | str) -> Plan:
     """A fault for the calls that a condition holds for: `when(lambda call: call.task == "claims",
     "cut")`."""
-    made = _fault(fault)
-    return lambda call: made if condition(call) else None
+    result = _fault(fault)
+    return lambda call: result if condition(call) else None
 
 
 def first_tries(times: int, fault: Fault | str) -> Plan:
@@ -111,10 +111,12 @@ def by_chance(seed: int, **probabilities: float) -> Plan:
     kinds = {Fault(kind): probability for kind, probability in probabilities.items()}
 
     def plan(call: Call) -> Fault | None:
-        drawn = random.Random(f"{seed}:{call.vendor}:{call.task}:{call.tries}:{call.text}").random()
+        number = random.Random(
+            f"{seed}:{call.vendor}:{call.task}:{call.tries}:{call.text}"
+        ).random()
         for fault, probability in kinds.items():
-            drawn -= probability
-            if drawn < 0:
+            number -= probability
+            if number < 0:
                 return fault
         return None
 

@@ -34,8 +34,8 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:
             raise NotHttp from None
         return None
     lines = head.decode("latin-1").split("\r\n")
-    method, _, rest = lines[0].partition(" ")
-    path, _, version = rest.rpartition(" ")
+    method, _, remainder = lines[0].partition(" ")
+    path, _, version = remainder.rpartition(" ")
     if version != "HTTP/1.1":
         raise NotHttp(lines[0])
     headers = {

@@ -104,16 +104,16 @@ class OpenAIProtocol:
                     f"Unsupported parameter: '{name}' is not supported with this model.", name
                 )
 
-    def _format(self, wanted: Any, system: str, messages: str) -> tuple[str, dict[str, Any]]:
+    def _format(self, format: Any, system: str, messages: str) -> tuple[str, dict[str, Any]]:
         """Task and schema."""
-        kind = wanted.get("type") if isinstance(wanted, dict) else None
+        kind = format.get("type") if isinstance(format, dict) else None
         if kind in self._lacks:
             raise Rejected(
                 f"Invalid parameter: 'response_format' of type '{kind}' is not supported with this "
                 "model."
             )
         if kind == "json_schema":
-            return _strict_format(wanted)
+            return _strict_format(format)
         if kind == "json_object":
             need(
                 "json" in messages.lower(),
@@ -123,7 +123,7 @@ class OpenAIProtocol:
             )
         else:
             need(
-                wanted is None,
+                format is None,
                 f"Invalid value: '{kind}' for response_format.type",
                 "response_format",
             )

@@ -115,11 +115,11 @@ def need(condition: object, message: str, param: str = "", status: int = 400) ->
         raise Rejected(message, param, status)
 
 
-def only(data: Mapping[str, Any], *known: str) -> None:
+def only(data: Mapping[str, Any], *names: str) -> None:
     """Reject what the protocol does not have: a misspelt parameter is silently ignored by nobody
     here."""
     for name in data:
-        need(name in known, f"Unrecognized request argument supplied: {name}", name)
+        need(name in names, f"Unrecognized request argument supplied: {name}", name)
 
 
 def schema_in_words(system: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Service:
             GoogleProtocol(frozenset(lacks)),
         )
         self._prefixes: set[tuple[str, str]] = set()
-        self._kept: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
         """Instructions, each once: thousands of calls share them."""
         self._tries: Counter[tuple[str, str, str]] = Counter()
 
@@ -143,7 +143,7 @@ class Service:
             len(self.calls),
             protocol.name,
             question.task,
-            self._kept.setdefault(question.system, question.system),
+            self._answers.setdefault(question.system, question.system),
             question.text,
             len(question.turns),
             self._tries[protocol.name, question.task, question.text],
@@ -189,7 +189,9 @@ class Service:
     def _answer(self, question: ReceivedQuestion, kind: str) -> Answer:
         value = self.brain.answer(question.task, question.system, question.text, question.schema)
         text = distort(kind, value)
-        used = sum(map(_tokens, (question.system, *question.turns, json.dumps(question.schema))))
+        input_tokens = sum(
+            map(_tokens, (question.system, *question.turns, json.dumps(question.schema)))
+        )
         cached, written = self._cache(question)
         finish = {"refusal": "refusal", "truncated": "length"}.get(kind, "stop")
         if (
@@ -198,7 +200,7 @@ class Service:
             and _tokens(text) > question.max_output
         ):
             text, finish = text[: 4 * question.max_output], "length"
-        return Answer(text, finish, used, _tokens(text), cached, written)
+        return Answer(text, finish, input_tokens, _tokens(text), cached, written)
 
     def _cache(self, question: ReceivedQuestion) -> tuple[int, int]:
         """Tokens read from and written to the cache of prefixes."""

@@ -24,19 +24,19 @@ def find_program(name: str, *, package: str, inside: str, variable: str) -> str:
         (str(folder / name) for folder in folders if (folder / name).is_file()), None
     ) or shutil.which(name)
     if path is None:
-        wanted = package.replace("_", "-")
+        module = package.replace("_", "-")
         raise NoSuchProgram(
-            f"no {name}: install the wheel {wanted}, or name its folder in {variable}"
+            f"no {name}: install the wheel {module}, or name its folder in {variable}"
         )
     return path
 
 
 def _folders(package: str, inside: str, variable: str) -> list[Path]:
-    chosen = os.environ.get(variable)
-    if chosen and not Path(chosen).is_dir():  # another version would be tested than was asked for
+    folder = os.environ.get(variable)
+    if folder and not Path(folder).is_dir():  # another version would be tested than was asked for
         raise NoSuchProgram(
-            f"{variable} is {chosen}, which is not a folder: name that of the programs, or unset it"
+            f"{variable} is {folder}, which is not a folder: name that of the programs, or unset it"
         )
     wheel = find_spec(package)
     beside = [Path(wheel.origin).parent / inside] if wheel and wheel.origin else []
-    return [Path(chosen), *beside] if chosen else beside
+    return [Path(folder), *beside] if folder else beside

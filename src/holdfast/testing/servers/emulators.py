@@ -126,8 +126,8 @@ class Emulator:
 
 def sdk_folders() -> list[str]:
     """Where the Cloud SDK may be."""
-    if chosen := os.environ.get("CLOUDSDK_ROOT_DIR"):
-        return [chosen]
+    if folder := os.environ.get("CLOUDSDK_ROOT_DIR"):
+        return [folder]
     gcloud = shutil.which("gcloud")
     beside = [str(Path(gcloud).resolve().parents[1])] if gcloud else []
     return list(dict.fromkeys([*beside, *SDK_FOLDERS]))

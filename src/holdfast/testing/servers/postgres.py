@@ -140,12 +140,12 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> str:
         command = [self.program(program), *arguments]
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, user=self._user, cwd=self.folder
         )
-        if done.returncode:
-            raise RuntimeError(f"{program} failed: {done.stdout} {done.stderr}")
-        return done.stdout
+        if process.returncode:
+            raise RuntimeError(f"{program} failed: {process.stdout} {process.stderr}")
+        return process.stdout
 
 
 def executable(name: str) -> str:
@@ -158,8 +158,8 @@ def unprivileged_user() -> str | None:
     """The server refuses to run as root: then it runs as somebody else."""
     if os.geteuid() != 0:
         return None
-    known = {entry.pw_name for entry in pwd.getpwall()}
-    return next(name for name in ("postgres", "nobody") if name in known)
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("postgres", "nobody") if name in names)
 
 
 def children(parent: int) -> list[int]:

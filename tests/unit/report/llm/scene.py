@@ -166,10 +166,10 @@ def comments(number: int, start: int = 0) -> list[Comment]:
 
 
 def text(index: int) -> str:
-    thing = THINGS[index % len(THINGS)]
-    place = PLACES[index // len(THINGS) % len(PLACES)]
-    wish = WISHES[index // (len(THINGS) * len(PLACES)) % len(WISHES)].format(place=place)
-    return f"The {thing} {wish} (no. {index})."
+    subject = THINGS[index % len(THINGS)]
+    town = PLACES[index // len(THINGS) % len(PLACES)]
+    wish = WISHES[index // (len(THINGS) * len(PLACES)) % len(WISHES)].format(place=town)
+    return f"The {subject} {wish} (no. {index})."
 
 
 def comment(id_: str, text: str) -> Comment:

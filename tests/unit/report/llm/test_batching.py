@@ -28,7 +28,7 @@ class Echo:
         self.calls: list[list[str]] = []
         self.called = asyncio.Event()
         self.ticks = ticks
-        self.known: dict[str, str] = {}
+        self.answers: dict[str, str] = {}
         self.most = self.busy = 0
         self.gate = asyncio.Event()
         self.gate.set()
@@ -41,7 +41,7 @@ class Echo:
         await asyncio.sleep(0)
         if item.identity == "out of reach":
             raise StoreUnavailable("the disk is gone")
-        return self.known.get(item.identity)
+        return self.answers.get(item.identity)
 
     async def ask(self, batch_key: Any, items: Sequence[BatchItem], ctx: Any) -> Sequence[Any]:
         self.calls.append([item.identity for item in items])
@@ -96,10 +96,10 @@ def test_calls_stay_full_while_callers_come_and_go():
     async def play() -> Echo:
         echo = Echo(ticks=20)
         batcher = Batcher(echo, SIZE, calls=4)
-        left = iter(range(2000))
+        numbers = iter(range(2000))
 
         async def caller() -> None:
-            for number in left:
+            for number in numbers:
                 await batcher.ask("key", item(number), PaperContext())
                 for _ in range(5):
                     await asyncio.sleep(0)
@@ -190,7 +190,7 @@ def test_who_asks_right_after_an_answer_is_not_forgotten():
 
 def test_what_is_known_is_not_asked():
     echo = Echo()
-    echo.known["7"] = "known"
+    echo.answers["7"] = "known"
     answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers[7] == "known"
     assert echo.calls == [[str(number) for number in range(10) if number != 7]]
@@ -204,7 +204,7 @@ def test_a_look_up_that_fails_is_its_callers_affair_alone():
 
 def test_what_an_answer_passes_over_is_asked_once_more_alone():
     echo = Echo(
-        lambda asked: [None if entry == "3" and len(asked) > 1 else entry for entry in asked]
+        lambda entries: [None if entry == "3" and len(entries) > 1 else entry for entry in entries]
     )
     answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers == [str(number) for number in range(10)]
@@ -212,7 +212,7 @@ def test_what_an_answer_passes_over_is_asked_once_more_alone():
 
 
 def test_what_is_passed_over_twice_has_no_answer():
-    echo = Echo(lambda asked: [None if entry == "3" else entry for entry in asked])
+    echo = Echo(lambda entries: [None if entry == "3" else entry for entry in entries])
     answers, _ = packing([item(number) for number in range(10)], echo)
     assert answers[3] is None
     assert [len(call) for call in echo.calls] == [10, 1]
@@ -236,7 +236,7 @@ class Particular(Transient):
     ],
 )
 def test_an_error_reaches_everybody_in_the_call(error: Exception):
-    def fail(asked: list[str]) -> Any:
+    def fail(entries: list[str]) -> Any:
         raise error
 
     answers, echo = packing([item(number) for number in range(10)], Echo(fail))
@@ -250,10 +250,10 @@ def test_an_error_reaches_everybody_in_the_call(error: Exception):
 
 @pytest.mark.parametrize("kind", [Declined, TooLong, Malformed])
 def test_one_comment_that_can_not_be_answered_does_not_spoil_the_others(kind: type[Exception]):
-    def answer(asked: list[str]) -> list[str]:
-        if "3" in asked:
+    def answer(entries: list[str]) -> list[str]:
+        if "3" in entries:
             raise kind("not this one")
-        return asked
+        return entries
 
     answers, echo = packing([item(number) for number in range(10)], Echo(answer))
     assert isinstance(answers.pop(3), kind)

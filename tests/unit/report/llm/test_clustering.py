@@ -41,10 +41,10 @@ def named(clustering: Clustering) -> dict[str, tuple[str, ...]]:
 
 
 def clustered(
-    given: Any = SOME, brief: Brief = BRIEF, brain: Any = None
+    source: Any = SOME, brief: Brief = BRIEF, brain: Any = None
 ) -> tuple[Clustering, dict[str, int]]:
     async def story(scene: Scene) -> Any:
-        return await scene.analyst.cluster(given, brief, scene.ctx), scene.asked()
+        return await scene.analyst.cluster(source, brief, scene.ctx), scene.asked()
 
     return play(story, brain)
 
@@ -55,19 +55,19 @@ class Forgetful(ReportBrain):
     def assignment(self, data: Any, system: str) -> Any:
         texts = {comment["id"]: comment["text"] for comment in data["comments"]}
         honest = super().assignment(data, system)["comments"]
-        kept = [comment for comment in honest if "parks" not in texts[comment["id"]]]
-        for answer in kept:
+        assigned = [comment for comment in honest if "parks" not in texts[comment["id"]]]
+        for answer in assigned:
             if "buses" in texts[answer["id"]]:
                 answer["subtopics"] = ["t77.1", "HACKED", ""]
-        twice = [{"id": comment["id"], "subtopics": ["t1.1"]} for comment in kept]
-        return {"comments": [*kept, {"id": "999", "subtopics": ["t1.1"]}, *twice]}
+        twice = [{"id": comment["id"], "subtopics": ["t1.1"]} for comment in assigned]
+        return {"comments": [*assigned, {"id": "999", "subtopics": ["t1.1"]}, *twice]}
 
 
 def test_every_comment_is_placed_in_subtopics_that_exist():
     clustering, _ = clustered()
-    known = {subtopic.id for topic in clustering.topics for subtopic in topic.subtopics} | {OTHER}
+    ids = {subtopic.id for topic in clustering.topics for subtopic in topic.subtopics} | {OTHER}
     assert set(places(clustering)) == {source.id for source in SOME}
-    assert {subtopic.subtopic for subtopic in clustering.placements} <= known
+    assert {subtopic.subtopic for subtopic in clustering.placements} <= ids
     assert all(1 <= len(where) <= 3 for where in places(clustering).values())
     assert all(
         (subtopic.start, subtopic.end) == (0, len(SOME[int(subtopic.comment)].text))
@@ -76,14 +76,14 @@ def test_every_comment_is_placed_in_subtopics_that_exist():
 
 
 def test_forty_comments_share_a_call():
-    _, asked = clustered()
-    assert asked == {"clustering": 1, "assignment": 3}
+    _, calls = clustered()
+    assert calls == {"clustering": 1, "assignment": 3}
 
 
 def test_a_large_set_is_read_in_samples_that_are_merged():
-    clustering, asked = clustered([comment(source.id, source.text * 6) for source in comments(200)])
-    assert asked["clustering"] == 2
-    assert asked["merging"] == 1
+    clustering, calls = clustered([comment(source.id, source.text * 6) for source in comments(200)])
+    assert calls["clustering"] == 2
+    assert calls["merging"] == 1
     assert len(clustering.topics) > 2
 
 
@@ -107,12 +107,12 @@ def test_given_topics_and_their_number_are_honoured():
 
 
 def test_what_the_model_passes_over_or_makes_up_is_asked_once_more_and_is_then_other():
-    clustering, asked = clustered(brain=Forgetful())
+    clustering, calls = clustered(brain=Forgetful())
     lost = [source.id for source in SOME if "parks" in source.text or "buses" in source.text]
     assert all(places(clustering)[source] == (OTHER,) for source in lost)
-    assert asked["assignment"] >= 3 + len(lost)
-    kept = [source.id for source in SOME if "taxes" in source.text]
-    assert any(places(clustering)[source] != (OTHER,) for source in kept)
+    assert calls["assignment"] >= 3 + len(lost)
+    ids = [source.id for source in SOME if "taxes" in source.text]
+    assert any(places(clustering)[source] != (OTHER,) for source in ids)
 
 
 def test_too_many_in_other_lead_to_more_topics():
@@ -120,18 +120,18 @@ def test_too_many_in_other_lead_to_more_topics():
         def clustering(self, data: Any, system: str) -> Any:
             return {"topics": super().clustering(data, system)["topics"][:1]}
 
-    clustering, asked = clustered(brain=Narrow())
-    assert asked["extending"] == 1
+    clustering, calls = clustered(brain=Narrow())
+    assert calls["extending"] == 1
     assert len(clustering.topics) == 3
     assert [topic.id for topic in clustering.topics] == ["t1", "t2", "t3"]
     assert sum(where == (OTHER,) for where in places(clustering).values()) < 100
 
 
 def test_the_same_text_is_asked_about_once():
-    clustering, asked = clustered(
+    clustering, calls = clustered(
         [comment(str(number), SOME[number % 40].text) for number in range(200)]
     )
-    assert asked["assignment"] == 1
+    assert calls["assignment"] == 1
     assert len(places(clustering)) == 200
 
 
@@ -144,9 +144,9 @@ def test_a_sample_that_is_refused_is_read_in_parts():
     async def story(scene: Scene) -> Any:
         return await scene.analyst.cluster(SOME, BRIEF, scene.ctx), scene.asked()
 
-    clustering, asked = play(story, faults=refusing("(no. 77)", "clustering"))
+    clustering, calls = play(story, faults=refusing("(no. 77)", "clustering"))
     assert len(clustering.topics) > 2
-    assert 5 < asked["clustering"] < 20
+    assert 5 < calls["clustering"] < 20
     assert set(places(clustering)) == {source.id for source in SOME}
 
 
@@ -201,15 +201,15 @@ def again(second: Any, brief: Brief = BRIEF, later: Brief = BRIEF, tenant: str =
 
 
 def test_the_same_comments_cost_nothing():
-    first, second, asked = again(comments(200)[::-1])
-    assert asked == {}
+    first, second, calls = again(comments(200)[::-1])
+    assert calls == {}
     assert second.topics == first.topics
     assert places(second) == places(first)
 
 
 def test_thirty_seven_new_comments_are_one_call_and_the_topics_stay():
-    first, second, asked = again(comments(237))
-    assert asked == {"assignment": 1}
+    first, second, calls = again(comments(237))
+    assert calls == {"assignment": 1}
     assert second.topics == first.topics
     assert "200 of these 237" in second.notes[0]
     assert places(first).items() <= places(second).items()
@@ -220,14 +220,14 @@ def test_new_rows_and_speakers_with_the_same_words_are_not_new():
         replace(comment, id=f"x{comment.id}", row=comment.row + 7, speaker="somebody")
         for comment in comments(200)
     ]
-    _, second, asked = again(same)
-    assert asked == {}
+    _, second, calls = again(same)
+    assert calls == {}
     assert len(places(second)) == 200
 
 
 def test_other_comments_have_topics_of_their_own():
-    _, _, asked = again(comments(200, start=150))
-    assert asked["clustering"] == 1
+    _, _, calls = again(comments(200, start=150))
+    assert calls["clustering"] == 1
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ def test_other_comments_have_topics_of_their_own():
     ],
 )
 def test_another_question_is_asked_anew(later: Brief):
-    _, _, asked = again(comments(200), later=later)
-    assert asked["clustering"] >= 1
+    _, _, calls = again(comments(200), later=later)
+    assert calls["clustering"] >= 1
 
 
 def test_another_way_to_place_them_leaves_the_topics():
     later = replace(BRIEF, prompts={"assignment": "Place them differently."})
-    first, second, asked = again(comments(200), later=later)
-    assert asked == {"assignment": 5}
+    first, second, calls = again(comments(200), later=later)
+    assert calls == {"assignment": 5}
     assert first.topics == second.topics
 
 
@@ -268,9 +268,9 @@ def test_the_newest_fitting_report_wins():
         clustering = await scene.analyst.cluster(comments(240), BRIEF, PaperContext(run="run-240"))
         return clustering, scene.asked(before)
 
-    found, asked = play(story)
-    assert "230 of these 240" in found.notes[0]
-    assert asked == {"assignment": 1}
+    cached, calls = play(story)
+    assert "230 of these 240" in cached.notes[0]
+    assert calls == {"assignment": 1}
 
 
 def test_topics_that_were_added_later_are_found_again():
@@ -292,11 +292,11 @@ def test_topics_that_were_added_later_are_found_again():
         )
         return first, second, third, scene.asked(before)
 
-    first, second, third, asked = play(story)
+    first, second, third, calls = play(story)
     assert second.topics[: len(first.topics)] == first.topics
     assert any("kites" in topic.name.lower() for topic in second.topics)
     assert third.topics == second.topics
-    assert asked == {}
+    assert calls == {}
 
 
 def test_a_damaged_memory_is_passed_over():
@@ -312,9 +312,9 @@ def test_a_damaged_memory_is_passed_over():
         await model.aclose()
         return clustering, scene.asked(before)
 
-    found, asked = play(story)
-    assert asked == {"clustering": 1, "assignment": 3}
-    assert len(places(found)) == 120
+    cached, calls = play(story)
+    assert calls == {"clustering": 1, "assignment": 3}
+    assert len(places(cached)) == 120
 
 
 # --- hostile comments -----------------------------------------------------------------------------
@@ -323,10 +323,10 @@ def test_a_damaged_memory_is_passed_over():
 def test_two_hundred_injections_change_neither_the_topics_nor_anybody_elses_place():
     hostile = [comment(f"h{number}", text) for number, text in enumerate(injections())]
     honest, _ = clustered(SOME, brain=HostileBrain())
-    clustering, asked = clustered([*SOME, *hostile], brain=HostileBrain())
+    clustering, calls = clustered([*SOME, *hostile], brain=HostileBrain())
     assert clustering.topics == honest.topics
     assert {
         item: where for item, where in named(clustering).items() if not item.startswith("h")
     } == named(honest)
     assert {item.id for item in hostile} <= set(places(clustering))
-    assert asked["assignment"] == 3 + len(hostile)
+    assert calls["assignment"] == 3 + len(hostile)

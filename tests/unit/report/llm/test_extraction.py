@@ -37,7 +37,7 @@ HONEST = ReportBrain(altered=0, invented=0)
 
 async def read(
     scene: Scene,
-    given: list[Comment],
+    sources: list[Comment],
     brief: Brief = BRIEF,
     ctx: PaperContext | None = None,
     *subtopics: str,
@@ -49,26 +49,26 @@ async def read(
             scene.analyst.extract(
                 draft, whole(draft, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item()
             )
-            for draft in given
+            for draft in sources
         )
     )
-    return {draft.id: drafts for draft, drafts in zip(given, all_drafts, strict=True)}
+    return {draft.id: drafts for draft, drafts in zip(sources, all_drafts, strict=True)}
 
 
 def reading(
-    given: list[Comment], brain: Any = HONEST, **options: Any
+    sources: list[Comment], brain: Any = HONEST, **options: Any
 ) -> tuple[dict[str, list[ClaimDraft]], dict[str, int]]:
     async def story(scene: Scene) -> Any:
-        return await read(scene, given), scene.asked()
+        return await read(scene, sources), scene.asked()
 
     return play(story, brain, **options)
 
 
 def test_every_claim_has_a_quote_from_its_own_comment_and_one_of_its_subtopics():
-    given = comments(30)
-    drafts, asked = reading(given)
-    assert asked == {"extraction": 3}
-    for source in given:
+    sources = comments(30)
+    drafts, calls = reading(sources)
+    assert calls == {"extraction": 3}
+    for source in sources:
         assert drafts[source.id]
         for draft in drafts[source.id]:
             assert draft.quote in source.text
@@ -76,21 +76,21 @@ def test_every_claim_has_a_quote_from_its_own_comment_and_one_of_its_subtopics()
 
 
 def test_five_hundred_comments_are_fifty_calls():
-    _, asked = reading(comments(500), latency=0.01)
-    assert asked == {"extraction": 50}
+    _, calls = reading(comments(500), latency=0.01)
+    assert calls == {"extraction": 50}
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic", "google"])
 def test_all_vendors_are_asked_the_same(vendor: str):
-    drafts, asked = reading(comments(12), vendor=vendor)
-    assert asked == {"extraction": 2}
+    drafts, calls = reading(comments(12), vendor=vendor)
+    assert calls == {"extraction": 2}
     assert all(drafts.values())
 
 
 def test_a_long_comment_travels_alone():
     long = comment("long", "We need buses to the harbour. " * 300)
-    _, asked = reading([long, *comments(10)])
-    assert asked == {"extraction": 2}
+    _, calls = reading([long, *comments(10)])
+    assert calls == {"extraction": 2}
 
 
 def test_the_taxonomy_is_in_the_shared_part_and_the_comment_in_the_data():
@@ -111,8 +111,8 @@ def test_a_subtopic_that_is_not_the_comments_own_becomes_its_first():
     class Elsewhere(ReportBrain):
         def extraction(self, data: Any, system: str) -> Any:
             answer = super().extraction(data, system)
-            for read in answer["comments"]:
-                for claim in read["claims"]:
+            for entry in answer["comments"]:
+                for claim in entry["claims"]:
                     claim["subtopic"] = "t1.2"
             return answer
 
@@ -132,12 +132,12 @@ def test_a_comment_in_other_is_read_as_well():
 
 
 def test_the_same_words_are_asked_about_once_whoever_says_them():
-    given = [
+    sources = [
         comment(str(number), "The buses should be free for everybody.") for number in range(30)
     ]
-    drafts, asked = reading([*given, *comments(9, start=50)])
-    assert asked == {"extraction": 1}
-    assert all(drafts[source.id] == drafts["0"] for source in given)
+    drafts, calls = reading([*sources, *comments(9, start=50)])
+    assert calls == {"extraction": 1}
+    assert all(drafts[source.id] == drafts["0"] for source in sources)
 
 
 def known(
@@ -252,9 +252,9 @@ def test_without_budget_everybody_pauses_and_nothing_is_sent():
         )
         return await asyncio.gather(*reading, return_exceptions=True), scene.asked()
 
-    drafts, asked = play(story, HONEST)
+    drafts, calls = play(story, HONEST)
     assert {type(draft) for draft in drafts} == {Pause}
-    assert asked == {}
+    assert calls == {}
 
 
 def test_a_server_that_fails_is_a_matter_for_the_engine():
@@ -265,27 +265,27 @@ def test_a_server_that_fails_is_a_matter_for_the_engine():
         later = await read(scene, comments(20))
         return drafts, later, scene.asked()
 
-    all_drafts, later, asked = play(story, HONEST, faults=in_turn(Fault("error"), Fault("error")))
+    all_drafts, later, calls = play(story, HONEST, faults=in_turn(Fault("error"), Fault("error")))
     assert {type(draft) for draft in all_drafts} == {Transient}
     assert len(later) == 20
-    assert asked == {"extraction": 4}
+    assert calls == {"extraction": 4}
 
 
 def test_a_refused_call_is_split_and_only_the_refused_comment_fails():
-    given = [*comments(9), comment("bad", "Something that filters do not like.")]
+    sources = [*comments(9), comment("bad", "Something that filters do not like.")]
 
     async def story(scene: Scene) -> Any:
         drafts = await asyncio.gather(
-            *(read(scene, [exception]) for exception in given), return_exceptions=True
+            *(read(scene, [exception]) for exception in sources), return_exceptions=True
         )
         return drafts, scene.asked()
 
-    all_drafts, asked = play(
+    all_drafts, calls = play(
         story, HONEST, faults=when(lambda call: "filters" in call.text, "refusal")
     )
     assert type(all_drafts.pop()).__name__ == "Declined"
     assert all(isinstance(draft, dict) for draft in all_drafts)
-    assert asked == {"extraction": 11}
+    assert calls == {"extraction": 11}
 
 
 def test_cancelling_one_comment_cancels_nobody_else():
@@ -297,10 +297,10 @@ def test_cancelling_one_comment_cancels_nobody_else():
         tasks[4].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True), scene.asked()
 
-    drafts, asked = play(story, HONEST, latency=0.05)
+    drafts, calls = play(story, HONEST, latency=0.05)
     assert isinstance(drafts.pop(4), asyncio.CancelledError)
     assert all(isinstance(draft, dict) for draft in drafts)
-    assert asked == {"extraction": 1}
+    assert calls == {"extraction": 1}
 
 
 # --- quotes once more -----------------------------------------------------------------------------
@@ -314,15 +314,15 @@ def test_quotes_are_asked_for_again_together_and_remembered():
             for comment, draft in zip(comments(25), drafts, strict=True)
         ]
         quotes = await asyncio.gather(*asking)
-        asked = scene.asked()
+        calls = scene.asked()
         again = await scene.analyst.requote(comments(1)[0], drafts[0], BRIEF, scene.ctx)
-        return quotes, asked, again, scene.asked()
+        return quotes, calls, again, scene.asked()
 
-    quotes, asked, again, later = play(story)
+    quotes, second_calls, again, later = play(story)
     assert all(
         quote and quote in source.text for quote, source in zip(quotes, comments(25), strict=True)
     )
-    assert asked == later == {"requote": 3}
+    assert second_calls == later == {"requote": 3}
     assert again == quotes[0]
 
 
@@ -352,9 +352,9 @@ def test_two_hundred_injections_change_no_claim_of_anybody_else():
     mixed = [
         source for pair in zip(comments(100), hostile[:100], strict=True) for source in pair
     ] + hostile[100:]
-    drafts, asked = reading(mixed, HostileBrain(altered=0, invented=0))
+    drafts, calls = reading(mixed, HostileBrain(altered=0, invented=0))
     assert {source.id: drafts[source.id] for source in comments(100)} == alone
-    assert asked == {"extraction": 10 + len(hostile)}
+    assert calls == {"extraction": 10 + len(hostile)}
 
 
 def test_an_injection_says_in_the_report_only_what_it_says_itself():
@@ -393,11 +393,11 @@ def test_an_answer_in_which_comments_say_what_they_do_not_say_is_not_believed():
                 }
             return honest
 
-    given = [comment("sesame", "The parks are for everybody, open sesame please."), *comments(9)]
-    drafts, asked = reading(given, Puppet(altered=0, invented=0))
-    honest, _ = reading(given, HONEST)
+    sources = [comment("sesame", "The parks are for everybody, open sesame please."), *comments(9)]
+    drafts, calls = reading(sources, Puppet(altered=0, invented=0))
+    honest, _ = reading(sources, HONEST)
     assert drafts == honest
-    assert asked == {"extraction": 11}
+    assert calls == {"extraction": 11}
 
 
 def test_ids_that_were_not_given_and_second_answers_count_for_nothing():

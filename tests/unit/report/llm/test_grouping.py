@@ -42,8 +42,8 @@ def test_claims_of_the_same_words_share_a_group():
         claim("Free buses, please", "bob"),
         claim("Parks need trees", "cat"),
     ]
-    groups, asked = grouped(claims, ReportBrain())
-    assert asked == {"dedup": 1}
+    groups, calls = grouped(claims, ReportBrain())
+    assert calls == {"dedup": 1}
     assert members(groups) == sorted(member.id for member in claims)
     free = next(group for group in groups if claims[2].id in group.members)
     assert free == ProposedGroup("Parks need trees", (claims[2].id,))
@@ -51,8 +51,8 @@ def test_claims_of_the_same_words_share_a_group():
 
 def test_equal_statements_need_no_model():
     claims = [claim("Buses should be free."), claim("buses  should be FREE", "bob")]
-    groups, asked = grouped(claims)
-    assert asked == {}
+    groups, calls = grouped(claims)
+    assert calls == {}
     assert groups == [ProposedGroup("Buses should be free.", (claims[0].id, claims[1].id))]
 
 
@@ -65,10 +65,10 @@ def test_most_typical_claims_come_first():
 
 def test_five_hundred_claims_are_all_in_exactly_one_group():
     claims = [claim(text(number % 250), str(number)) for number in range(500)]
-    groups, asked = grouped(claims)
+    groups, calls = grouped(claims)
     assert members(groups) == sorted(member.id for member in claims)
     assert len(groups) == 250
-    assert 5 <= asked["dedup"] <= 30
+    assert 5 <= calls["dedup"] <= 30
 
 
 def test_a_call_has_at_most_sixty_claims():
@@ -87,9 +87,9 @@ def test_the_same_claim_in_different_parts_is_found_in_the_end():
     for number in range(100):
         claims.append(claim(f"{WORDS[number]} near the canal deserves money", f"a{number}"))
         claims.append(claim(f"Money deserves the canal near {WORDS[number]}", f"b{number}"))
-    groups, asked = grouped(claims)
+    groups, calls = grouped(claims)
     assert len(groups) == 100
-    assert asked["dedup"] < 25
+    assert calls["dedup"] < 25
 
 
 WORDS = [f"{first}{second}" for first in ("lamp", "roof", "wall", "door", "tree") for second in
@@ -143,7 +143,7 @@ def test_every_claim_is_in_exactly_one_group_whatever_the_answer(
 ):
     part = [Bundle(f"Statement {number}", (f"c{number}", f"d{number}")) for number in range(1, 4)]
     shape = GroupsAnswer.model_validate(
-        {"groups": [{"statement": said, "claims": ids} for said, ids in answer]}
+        {"groups": [{"statement": statement, "claims": ids} for statement, ids in answer]}
     )
     merged = merge_as_answered(part, shape)
     assert sorted(member for bundle in merged for member in bundle.members) == [
@@ -185,11 +185,11 @@ def test_parts_cover_everything_once_and_an_addition_changes_few():
 
 
 def test_injections_join_no_group_and_spoil_none():
-    hostile = [claim(said, f"h{number}") for number, said in enumerate(injections())]
+    hostile = [claim(injection, f"h{number}") for number, injection in enumerate(injections())]
     honest = [claim(text(number % 25), str(number)) for number in range(50)]
     alone, _ = grouped(honest, HostileBrain())
-    groups, asked = grouped([*honest, *hostile], HostileBrain())
+    groups, calls = grouped([*honest, *hostile], HostileBrain())
     assert groups[: len(alone)] == alone
-    assert asked == {"dedup": 1}
+    assert calls == {"dedup": 1}
     assert all(len(group.members) == 1 for group in groups[len(alone) :])
     assert members(groups) == sorted(member.id for member in [*honest, *hostile])

@@ -97,8 +97,8 @@ def test_given_topics_come_first_and_keep_their_names_and_subtopics():
 
 
 def test_given_topics_are_all_there_even_if_fewer_were_wanted():
-    given = (GivenTopic("Money"), GivenTopic("Water"))
-    assert list(names(make_taxonomy([shape("Buses", "Fares")], Brief(given=given, topics=1)))) == [
+    topics = (GivenTopic("Money"), GivenTopic("Water"))
+    assert list(names(make_taxonomy([shape("Buses", "Fares")], Brief(given=topics, topics=1)))) == [
         "Money",
         "Water",
     ]
@@ -168,9 +168,9 @@ def test_a_large_set_is_sampled_by_content_and_fits():
 
 def test_every_part_of_the_file_has_its_say():
     texts = [text(number) * 4 for number in range(20_000)]
-    chosen = {entry for batch in sample_batches(texts) for entry in batch}
+    sample = {entry for batch in sample_batches(texts) for entry in batch}
     quarters = [
-        sum(entry in chosen for entry in texts[start : start + 5000])
+        sum(entry in sample for entry in texts[start : start + 5000])
         for start in range(0, 20_000, 5000)
     ]
     assert max(quarters) < 1.5 * min(quarters)

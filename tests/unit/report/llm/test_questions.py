@@ -23,21 +23,21 @@ def test_every_prompt_has_words(name: str):
 
 
 def test_all_prompts_are_told_and_the_customised_ones_marked():
-    used = {
+    prompts = {
         prompt.name: prompt
         for prompt in prompts_used(Brief(prompts={"dedup": "Merge like mad.", "crux": "  "}))
     }
-    assert set(used) == {*PROMPTS, *OURS}
-    assert used["dedup"].text == "Merge like mad."
-    assert [name for name, prompt in used.items() if prompt.customised] == ["dedup"]
+    assert set(prompts) == {*PROMPTS, *OURS}
+    assert prompts["dedup"].text == "Merge like mad."
+    assert [name for name, prompt in prompts.items() if prompt.customised] == ["dedup"]
 
 
 def test_a_replacement_takes_the_place_of_a_prompt_and_of_no_other():
     brief = Brief(prompts={"extraction": "Find bold claims in ${comments}."})
-    asked = system_prompt(brief, "extraction")
-    assert "Find bold claims in (given below)." in asked
-    assert own_prompt("extraction") not in asked
-    assert own_prompt("rules") in asked
+    prompt = system_prompt(brief, "extraction")
+    assert "Find bold claims in (given below)." in prompt
+    assert own_prompt("extraction") not in prompt
+    assert own_prompt("rules") in prompt
     assert system_prompt(brief, "dedup") == system_prompt(Brief(), "dedup")
 
 
@@ -46,12 +46,12 @@ def test_nobody_replaces_the_rules():
 
 
 def test_the_question_and_the_language_are_in_the_shared_part():
-    asked = system_prompt(
+    prompt = system_prompt(
         Brief(question="More trees?", language="de", description="In spring."), "dedup"
     )
-    assert "More trees?" in asked
-    assert '"de"' in asked
-    assert "In spring." in asked
+    assert "More trees?" in prompt
+    assert '"de"' in prompt
+    assert "In spring." in prompt
 
 
 def test_the_title_is_asked_only_where_there_is_no_question():
@@ -86,7 +86,7 @@ def test_a_title_changes_nothing_and_a_question_does():
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "expected"),
     [
         ("More  buses\n please ", "More buses please"),
         ("See [the plan](https://evil.example/?q=1) now", "See the plan now"),
@@ -101,8 +101,8 @@ def test_a_title_changes_nothing_and_a_question_does():
         ("Price: 5 < 6 and 7 > 3", "Price: 5 < 6 and 7 > 3"),
     ],
 )
-def test_words_are_plain(said: str, kept: str):
-    assert plain_text(said) == kept
+def test_words_are_plain(text: str, expected: str):
+    assert plain_text(text) == expected
 
 
 def test_citations_in_the_text_go():

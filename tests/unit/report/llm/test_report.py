@@ -60,10 +60,10 @@ class Office:
         self.model = scene.model
         self.number = 0
 
-    async def start(self, given: Sequence[Comment], **options: Any) -> Any:
+    async def start(self, sources: Sequence[Comment], **options: Any) -> Any:
         self.number += 1
         rows = tuple(
-            {"id": entry.id, "comment": entry.text, "interview": entry.speaker} for entry in given
+            {"id": entry.id, "comment": entry.text, "interview": entry.speaker} for entry in sources
         )
         request = ReportRequest(
             rows=rows,
@@ -76,11 +76,11 @@ class Office:
         return await self._app.submit(report, request)
 
     async def make(
-        self, given: Sequence[Comment], **options: Any
+        self, sources: Sequence[Comment], **options: Any
     ) -> tuple[dict[str, Any], dict[str, int]]:
         """The report, and the calls that were made for it."""
         before = len(self.scene.fake.calls)
-        result = await (await self.start(given, **options)).result()
+        result = await (await self.start(sources, **options)).result()
         data = await self.scene.blobs.get(result.files["report.json"])
         return json.loads(data or b""), self.scene.asked(before)
 
@@ -95,10 +95,10 @@ def at_work(story: Any, brain: Any = None, **options: Any) -> Any:
     return asyncio.run(whole())
 
 
-def claims_of(made: dict[str, Any]) -> dict[str, list[Any]]:
+def claims_of(report: dict[str, Any]) -> dict[str, list[Any]]:
     """What each comment is quoted with: topic, subtopic, statement, words."""
-    by_comment: dict[str, list[Any]] = {comment["id"]: [] for comment in made["comments"]}
-    for topic in made["topics"]:
+    by_comment: dict[str, list[Any]] = {comment["id"]: [] for comment in report["comments"]}
+    for topic in report["topics"]:
         for subtopic in topic["subtopics"]:
             for claim in subtopic["claims"]:
                 for quote in claim["quotes"]:
@@ -127,41 +127,41 @@ def report_of_the_sample() -> Any:
     """The report, what was asked for it, what the server counted, and what was estimated before."""
 
     async def story(office: Office) -> Any:
-        made, asked = await office.make(sample(), language="en")
-        told = estimate(sample(), Brief(question=QUESTION), office.model, cruxes=True)
-        return made, asked, office.scene.fake.stats(), told
+        report, calls = await office.make(sample(), language="en")
+        estimated = estimate(sample(), Brief(question=QUESTION), office.model, cruxes=True)
+        return report, calls, office.scene.fake.stats(), estimated
 
     return at_work(story, faults=by_chance(5, malformed=0.1))
 
 
 def test_a_report_of_the_sample_is_complete_and_quotes_letter_for_letter():
-    made, asked, _, _ = report_of_the_sample()
-    texts = {comment["id"]: comment["text"] for comment in made["comments"]}
+    report, calls, _, _ = report_of_the_sample()
+    texts = {comment["id"]: comment["text"] for comment in report["comments"]}
     quotes = [
         quote
-        for topic in made["topics"]
+        for topic in report["topics"]
         for subtopic in topic["subtopics"]
         for claim in subtopic["claims"]
         for quote in claim["quotes"]
     ]
-    assert len(quotes) == made["counts"]["extracted"] > 300
+    assert len(quotes) == report["counts"]["extracted"] > 300
     assert all(
         texts[quote["comment"]][quote["start"] : quote["end"]] == quote["text"] for quote in quotes
     )
-    assert asked["requote"] >= 1
-    assert made["findings"]
-    assert made["coverage"]["placed"] > 0.5
-    assert asked["extraction"] <= len(texts) / 10 * 1.6
+    assert calls["requote"] >= 1
+    assert report["findings"]
+    assert report["coverage"]["placed"] > 0.5
+    assert calls["extraction"] <= len(texts) / 10 * 1.6
 
 
 def test_the_same_comments_again_cost_nothing():
     async def story(office: Office) -> Any:
         first, _ = await office.make(comments(150))
-        second, asked = await office.make(comments(150)[::-1], title="Another title")
-        return first, second, asked
+        second, calls = await office.make(comments(150)[::-1], title="Another title")
+        return first, second, calls
 
-    first, second, asked = at_work(story)
-    assert asked == {}
+    first, second, call_count = at_work(story)
+    assert call_count == {}
     assert claims_of(second) == claims_of(first)
     assert second["made"]["cost"] == 0.0
 
@@ -169,24 +169,24 @@ def test_the_same_comments_again_cost_nothing():
 def test_thirty_seven_new_comments_are_paid_for_and_the_groups_that_they_change():
     async def story(office: Office) -> Any:
         _, all_ = await office.make(comments(400))
-        _, asked = await office.make(comments(437))
-        return all_, asked
+        _, calls = await office.make(comments(437))
+        return all_, calls
 
-    all_, asked = at_work(story)
-    assert asked["assignment"] == 1
-    assert asked["extraction"] == 4
-    assert "clustering" not in asked
-    assert asked.get("dedup", 0) <= all_["dedup"]
-    assert sum(asked.values()) < sum(all_.values()) / 3
+    all_, call_count = at_work(story)
+    assert call_count["assignment"] == 1
+    assert call_count["extraction"] == 4
+    assert "clustering" not in call_count
+    assert call_count.get("dedup", 0) <= all_["dedup"]
+    assert sum(call_count.values()) < sum(all_.values()) / 3
 
 
 def test_what_the_run_says_it_cost_is_what_the_server_counted():
-    made, _, stats, _ = report_of_the_sample()
-    steps = made["made"]["steps"]
+    report, _, stats, _ = report_of_the_sample()
+    steps = report["made"]["steps"]
     assert sum(step["input_tokens"] for step in steps) == stats["input_tokens"]
     assert sum(step["output_tokens"] for step in steps) == stats["output_tokens"]
     assert sum(step["calls"] for step in steps) == stats["calls"]
-    assert made["made"]["cost"] == pytest.approx(price(stats), rel=1e-3)
+    assert report["made"]["cost"] == pytest.approx(price(stats), rel=1e-3)
 
 
 def test_a_run_pauses_before_its_budget_is_passed():
@@ -224,18 +224,20 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
             async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
                 result = await (await app.run(run.id)).result()
             await later.aclose()
-            read = [call.text for call in set_up.fake.calls if call.task == "extraction"]
-            return result, set_up.asked(), read
+            texts = [call.text for call in set_up.fake.calls if call.task == "extraction"]
+            return result, set_up.asked(), texts
 
-    result, asked, read = asyncio.run(story())
+    result, calls, sent_texts = asyncio.run(story())
     assert result.comments == 200
     times = Counter(
-        comment["text"] for text in read for comment in json.loads(text.splitlines()[1])["comments"]
+        comment["text"]
+        for text in sent_texts
+        for comment in json.loads(text.splitlines()[1])["comments"]
     )
     assert len(times) == 200
     assert sum(times.values()) <= 200 + 4 * 10
-    assert asked["clustering"] == 1
-    assert asked["assignment"] == 5
+    assert calls["clustering"] == 1
+    assert calls["assignment"] == 5
 
 
 def test_two_hundred_injections_change_nothing_but_their_own_rows():
@@ -245,29 +247,30 @@ def test_two_hundred_injections_change_nothing_but_their_own_rows():
     ] + hostile[150:]
 
     async def story(office: Office) -> Any:
-        made, _ = await office.make(mixed)
-        return made
+        report, _ = await office.make(mixed)
+        return report
 
     async def without(office: Office) -> Any:
-        made, _ = await office.make(comments(150))
-        return made
+        report, _ = await office.make(comments(150))
+        return report
 
     honest = at_work(without, HostileBrain())
-    made = at_work(story, HostileBrain())
-    own = claims_of(made)
-    assert len(made["comments"]) == 150 + len(hostile)
+    reported = at_work(story, HostileBrain())
+    own = claims_of(reported)
+    assert len(reported["comments"]) == 150 + len(hostile)
     assert {finding.id: own[finding.id] for finding in comments(150)} == claims_of(honest)
-    told = {topic["id"]: topic for topic in made["topics"]}
+    topics = {topic["id"]: topic for topic in reported["topics"]}
     for topic in honest["topics"]:
-        assert told[topic["id"]]["name"] == topic["name"]
-        assert [finding["text"] for finding in told[topic["id"]]["summary"]] == [
+        assert topics[topic["id"]]["name"] == topic["name"]
+        assert [finding["text"] for finding in topics[topic["id"]]["summary"]] == [
             finding["text"] for finding in topic["summary"]
         ]
-    assert [finding["text"] for finding in made["findings"]] == [
+    assert [finding["text"] for finding in reported["findings"]] == [
         finding["text"] for finding in honest["findings"]
     ]
     assert [
-        (finding["statement"], finding["agree"], finding["disagree"]) for finding in made["cruxes"]
+        (finding["statement"], finding["agree"], finding["disagree"])
+        for finding in reported["cruxes"]
     ] == [
         (finding["statement"], finding["agree"], finding["disagree"])
         for finding in honest["cruxes"]
@@ -283,15 +286,17 @@ def test_comments_in_chinese_become_a_report():
         "計程車司機應該要有更好的保障。", "政府不應該禁止新的叫車服務。", "叫車服務的費率不透明，乘客很困擾。",
         "計程車的品質參差不齊，政府應該管理。", "乘客的安全比價格更重要。", "新的服務帶來競爭，計程車會進步。",
     ]  # fmt: skip
-    given = [comment(str(number), f"{text}第{number}號。") for number, text in enumerate(texts * 5)]
+    sources = [
+        comment(str(number), f"{text}第{number}號。") for number, text in enumerate(texts * 5)
+    ]
 
     async def story(office: Office) -> Any:
-        return await office.make(given, language="zh-TW")
+        return await office.make(sources, language="zh-TW")
 
-    made, asked = at_work(story)
-    assert made["counts"]["extracted"] >= 30
-    assert made["coverage"]["placed"] > 0.5
-    assert asked["extraction"] == 3
+    report, calls = at_work(story)
+    assert report["counts"]["extracted"] >= 30
+    assert report["coverage"]["placed"] > 0.5
+    assert calls["extraction"] == 3
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -313,10 +318,10 @@ def test_a_bad_day_at_the_vendors_changes_nothing_in_the_end(seed: int):
     async def story(office: Office) -> Any:
         return await office.make(comments(60))
 
-    made, _ = at_work(story, ReportBrain(), faults=faults)
+    report, _ = at_work(story, ReportBrain(), faults=faults)
     plain, _ = at_work(story, ReportBrain())
-    assert made["counts"] == plain["counts"]
-    assert claims_of(made) == claims_of(plain)
+    assert report["counts"] == plain["counts"]
+    assert claims_of(report) == claims_of(plain)
 
 
 @pytest.mark.parametrize(
@@ -330,39 +335,39 @@ def test_hostile_answers_never_reach_the_report(fault: str):
     async def story(office: Office) -> Any:
         return await office.make(comments(30))
 
-    made, _ = at_work(story, faults=by_chance(1, **{fault: 0.2}))
-    assert len(made["comments"]) == 30
-    assert not made["method"]["failed"]
-    texts = {comment["id"]: comment["text"] for comment in made["comments"]}
-    for comment_id, quotes in claims_of(made).items():
+    report, _ = at_work(story, faults=by_chance(1, **{fault: 0.2}))
+    assert len(report["comments"]) == 30
+    assert not report["method"]["failed"]
+    texts = {comment["id"]: comment["text"] for comment in report["comments"]}
+    for comment_id, quotes in claims_of(report).items():
         assert all(text in texts[comment_id] for _, _, _, text in quotes)
-    shown = json.dumps([made["topics"], made["findings"], made["cruxes"]])
-    assert "evil.example" not in shown
-    assert "<script" not in shown
-    assert "ghost-" not in shown
+    report_text = json.dumps([report["topics"], report["findings"], report["cruxes"]])
+    assert "evil.example" not in report_text
+    assert "<script" not in report_text
+    assert "ghost-" not in report_text
 
 
 # --- the price before -----------------------------------------------------------------------------
 
 
-def is_about_right(told: Estimate, stats: dict[str, Any]) -> None:
-    assert told.cost == pytest.approx(price(stats), rel=0.4)
-    assert told.calls == pytest.approx(stats["calls"], rel=0.4)
-    assert told.input_tokens == pytest.approx(stats["input_tokens"], rel=0.4)
+def is_about_right(estimated: Estimate, stats: dict[str, Any]) -> None:
+    assert estimated.cost == pytest.approx(price(stats), rel=0.4)
+    assert estimated.calls == pytest.approx(stats["calls"], rel=0.4)
+    assert estimated.input_tokens == pytest.approx(stats["input_tokens"], rel=0.4)
 
 
 def test_an_estimate_is_within_forty_percent():
-    _, _, stats, told = report_of_the_sample()
-    is_about_right(told, stats)
+    _, _, stats, estimated = report_of_the_sample()
+    is_about_right(estimated, stats)
 
 
 def test_an_estimate_counts_with_the_topics_that_were_asked_for():
     async def story(office: Office) -> Any:
         await office.make(comments(400), topics=6)
-        told = estimate(
+        estimated = estimate(
             comments(400), Brief(question=QUESTION, topics=6), office.model, cruxes=True
         )
-        return told, office.scene.fake.stats()
+        return estimated, office.scene.fake.stats()
 
     is_about_right(*at_work(story))
 
@@ -376,31 +381,31 @@ def test_an_estimate_knows_no_price_that_nobody_knows():
                 [], Brief(), model, cruxes=True
             )
 
-    told, nothing = asyncio.run(story())
-    assert [step.step for step in told.steps] == [
+    estimated, unpriced = asyncio.run(story())
+    assert [step.step for step in estimated.steps] == [
         "clustering",
         "claims",
         "sort_and_deduplicate",
         "summaries",
     ]
-    assert told.cost is None
-    assert told.input_tokens > 0
-    assert nothing.comments == 0
+    assert estimated.cost is None
+    assert estimated.input_tokens > 0
+    assert unpriced.comments == 0
 
 
 def test_where_a_second_model_disagrees_the_report_says_what_to_read():
     async def story(office: Office) -> Any:
         return await office.make(comments(12), reviewer="openai:second")
 
-    made, asked = at_work(story, Disagreeing())
-    assert made["reviewer"] == "openai:second"
-    assert (asked["review_names"], asked["review_findings"]) == (1, 1)
-    named = {topic["id"]: topic["name"] for topic in made["topics"]}
-    names = [remark for remark in made["remarks"] if remark["kind"] == "name"]
-    assert [(remark["about"], remark["text"]) for remark in names] == [("t1", named["t1"])]
-    assert any(remark["kind"] == "finding" for remark in made["remarks"])
-    assert all(remark["cites"] for remark in made["remarks"])
-    document = from_json(json.dumps(made).encode())
+    report, calls = at_work(story, Disagreeing())
+    assert report["reviewer"] == "openai:second"
+    assert (calls["review_names"], calls["review_findings"]) == (1, 1)
+    topic_names = {topic["id"]: topic["name"] for topic in report["topics"]}
+    names = [remark for remark in report["remarks"] if remark["kind"] == "name"]
+    assert [(remark["about"], remark["text"]) for remark in names] == [("t1", topic_names["t1"])]
+    assert any(remark["kind"] == "finding" for remark in report["remarks"])
+    assert all(remark["cites"] for remark in report["remarks"])
+    document = from_json(json.dumps(report).encode())
     assert problems(document) == []
     assert "openai:second disagrees here; a person should read:" in markdown(document)
     assert 'id="second-opinion"' in render_page(document)
@@ -427,30 +432,30 @@ def test_every_question_has_topics_of_its_own():
     questions = ("What is good here?", "What should change?")
 
     async def story(office: Office) -> Any:
-        rows = tuple({questions[0]: one.text, questions[1]: other.text}
-                     for one, other in zip(comments(10), comments(10, 40), strict=True))  # fmt: skip
+        rows = tuple({questions[0]: first.text, questions[1]: other.text}
+                     for first, other in zip(comments(10), comments(10, 40), strict=True))  # fmt: skip
         before = len(office.scene.fake.calls)
         run = await office._app.submit(report, ReportRequest(rows=rows, model="openai:fake-1"))
         data = await office.scene.blobs.get((await run.result()).files["report.json"])
         return json.loads(data or b""), office.scene.fake.calls[before:]
 
-    made, calls = at_work(story)
-    asked = [call.system for call in calls if call.task == "clustering"]
-    assert [[question in text for question in questions] for text in asked] == [
+    reported, calls = at_work(story)
+    prompts = [call.system for call in calls if call.task == "clustering"]
+    assert [[question in text for question in questions] for text in prompts] == [
         [True, False],
         [False, True],
     ]
-    sections = [topic["question"] for topic in made["topics"] if topic["id"] != "other"]
+    sections = [topic["question"] for topic in reported["topics"] if topic["id"] != "other"]
     assert set(sections) == set(questions)
     assert sections == sorted(sections, key=questions.index)
-    belongs = {each["id"]: each["question"] for each in made["comments"]}
-    for topic in made["topics"]:
+    belongs = {entry["id"]: entry["question"] for entry in reported["comments"]}
+    for topic in reported["topics"]:
         for subtopic in topic["subtopics"]:
             for claim in subtopic["claims"]:
                 assert {belongs[quote["comment"]] for quote in claim["quotes"]} == {
                     topic["question"]
                 }
-    document = from_json(json.dumps(made).encode())
+    document = from_json(json.dumps(reported).encode())
     assert problems(document) == []
     assert all(f"## *{question}*" in markdown(document) for question in questions)
     assert render_page(document).count('class="asked"') == 2

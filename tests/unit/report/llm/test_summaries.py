@@ -83,10 +83,10 @@ def test_only_the_sixty_most_supported_groups_are_told():
         )
         return scene.fake.calls[0].text
 
-    told = play(story)
-    assert told.count('"number":') == 60
-    assert "(no. 59)" in told
-    assert "(no. 60)" not in told
+    prompt = play(story)
+    assert prompt.count('"number":') == 60
+    assert "(no. 59)" in prompt
+    assert "(no. 60)" not in prompt
 
 
 def test_names_of_speakers_are_never_told():
@@ -103,9 +103,9 @@ def test_names_of_speakers_are_never_told():
         )
         return [call.system + call.text for call in scene.fake.calls]
 
-    told = play(story)
-    assert len(told) == 4
-    assert not any("Zebulon" in element or "Quirinus" in element for element in told)
+    prompt = play(story)
+    assert len(prompt) == 4
+    assert not any("Zebulon" in element or "Quirinus" in element for element in prompt)
 
 
 def test_the_same_groups_are_summarised_once():
@@ -114,9 +114,9 @@ def test_the_same_groups_are_summarised_once():
         other = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, PaperContext(run="run-2"))
         return first, other, scene.asked()
 
-    with_names, other, asked = play(story)
+    with_names, other, calls = play(story)
     assert with_names == other
-    assert asked == {"summaries": 1}
+    assert calls == {"summaries": 1}
 
 
 def test_a_summary_that_is_refused_is_missing_and_the_log_says_so():
@@ -160,21 +160,21 @@ def test_what_people_voted_for_is_laid_before_the_model():
         await scene.analyst.overview(TOPICS, [], {"t2": [voted]}, BRIEF, scene.ctx, evidence)
         return scene.fake.calls[0].text
 
-    told = json.loads(play(story).split("<data>")[1].split("</data>")[0])
-    assert told["topics"][1]["claims"][0]["votes"] == {"agree": 90, "disagree": 5, "pass": 5}
-    (shared,) = told["opinions"]["shared"]
+    data = json.loads(play(story).split("<data>")[1].split("</data>")[0])
+    assert data["topics"][1]["claims"][0]["votes"] == {"agree": 90, "disagree": 5, "pass": 5}
+    (shared,) = data["opinions"]["shared"]
     assert (shared["claim"], shared["stance"]) == (1, "agree")
     assert shared["groups"]["A"] == {"agree": 60, "disagree": 2, "pass": 1}
-    assert told["opinions"]["groups"][1] == {"group": "B", "people": 37, "marked_by": []}
+    assert data["opinions"]["groups"][1] == {"group": "B", "people": 37, "marked_by": []}
 
 
 def test_findings_cite_groups_of_all_topics():
     parks = [group("Parks need trees", "fay", "gus")]
-    overview_text, told = overview({"t1": GROUPS, "t2": parks})
+    overview_text, prompt = overview({"t1": GROUPS, "t2": parks})
     cited = {cite for sentence in overview_text for cite in sentence.cites}
     assert parks[0].id in cited
     assert GROUPS[0].id in cited
-    assert "Buses are discussed." in told
+    assert "Buses are discussed." in prompt
 
 
 def test_at_most_eight_findings():
@@ -200,11 +200,11 @@ CRUX = {
 
 
 def test_speakers_are_numbers_to_the_model_and_names_to_us():
-    crux_draft, told = crux(Fixed(crux=CRUX))
+    crux_draft, prompt = crux(Fixed(crux=CRUX))
     assert crux_draft.agree == ("ann", "bob", "cat")
     assert crux_draft.disagree == ("dan", "eve")
     assert crux_draft.cites == (GROUPS[0].id, GROUPS[1].id)
-    assert '{"number":1,"claims":[1,3]}' in told[0]
+    assert '{"number":1,"claims":[1,3]}' in prompt[0]
 
 
 def test_who_is_on_both_sides_is_on_none_and_strangers_are_nobody():
@@ -233,8 +233,8 @@ def test_a_short_explanation_is_sent_back():
             self.times = getattr(self, "times", 0) + 1
             return {**CRUX, "explanation": "Because."} if self.times == 1 else CRUX
 
-    crux_draft, told = crux(Terse())
-    assert len(told) == 2
+    crux_draft, prompt = crux(Terse())
+    assert len(prompt) == 2
     assert 30 <= len(crux_draft.explanation) <= 500
 
 
@@ -249,22 +249,22 @@ def test_many_speakers_and_claims_are_bounded():
     groups = [
         group(text(number), *(f"s{number}-{entry}" for entry in range(5))) for number in range(100)
     ]
-    _, told = crux(groups=groups)
-    assert told[0].count('"statement":') == 60
-    assert told[0].count('"claims":[') == 1 + 150
+    _, prompt = crux(groups=groups)
+    assert prompt[0].count('"statement":') == 60
+    assert prompt[0].count('"claims":[') == 1 + 150
 
 
 def test_answers_that_have_to_be_repaired_are_repaired():
-    crux_draft, told = crux(Fixed(crux=CRUX), faults=in_turn("fenced", "truncated"))
+    crux_draft, prompt = crux(Fixed(crux=CRUX), faults=in_turn("fenced", "truncated"))
     assert crux_draft is not None
-    assert len(told) in (1, 2)
+    assert len(prompt) in (1, 2)
 
 
 # --- hostile --------------------------------------------------------------------------------------
 
 
 def test_injections_are_in_no_summary_finding_or_crux():
-    hostile = [group(said, f"h{number}") for number, said in enumerate(injections())]
+    hostile = [group(text, f"h{number}") for number, text in enumerate(injections())]
 
     async def story(scene: Scene) -> Any:
         everything = [*hostile, *GROUPS]

@@ -43,10 +43,10 @@ class Progress:
     """A context that keeps what it was told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, int | None]] = []
+        self.reports: list[tuple[int, int | None]] = []
 
     def progress(self, done: int, total: int | None = None) -> None:
-        self.told.append((done, total))
+        self.reports.append((done, total))
 
 
 def comments(*texts: str) -> list[Comment]:
@@ -65,7 +65,7 @@ def groups(
     *statements: str, people: Sequence[int] = (), subtopic: str = "t1.1"
 ) -> list[ClaimGroup]:
     """One group for each statement, made by as many people as said, or by one."""
-    made, speaker = [], 0
+    made_groups, speaker = [], 0
     for at, text in enumerate(statements):
         count = people[at] if people else 1
         members = tuple(
@@ -82,8 +82,8 @@ def groups(
             for n in range(count)
         )
         speaker += count
-        made.append(ClaimGroup(group_id(members), subtopic, text, members))
-    return made
+        made_groups.append(ClaimGroup(group_id(members), subtopic, text, members))
+    return made_groups
 
 
 @dataclass
@@ -106,26 +106,26 @@ class Analysis:
         return len(placed & speaking) / max(1, len(speaking))
 
 
-def analyse(given: Sequence[Comment], brief: Brief | None = None) -> Analysis:
-    return asyncio.run(_analyse(given, brief or Brief()))
+def analyse(sources: Sequence[Comment], brief: Brief | None = None) -> Analysis:
+    return asyncio.run(_analyse(sources, brief or Brief()))
 
 
-async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
+async def _analyse(sources: Sequence[Comment], brief: Brief) -> Analysis:
     analyst, ctx = LocalAnalyst(), Progress()
     context: Any = ctx
-    clustering = await analyst.cluster(given, brief, context)
+    clustering = await analyst.cluster(sources, brief, context)
     by_comment: dict[str, list[Any]] = {}
     for placement in clustering.placements:
         by_comment.setdefault(placement.comment, []).append(placement)
     drafts = {
         c.id: await analyst.extract(c, by_comment[c.id], clustering.topics, brief, context)
-        for c in given
+        for c in sources
     }
-    made = [_claim(comment, draft) for comment in given for draft in drafts[comment.id]]
-    by_id = {claim.id: claim for claim in made}
+    claims = [_claim(comment, draft) for comment in sources for draft in drafts[comment.id]]
+    by_id = {claim.id: claim for claim in claims}
     grouped: dict[str, list[ClaimGroup]] = {}
-    for subtopic in sorted({claim.subtopic for claim in made}):
-        inside = [claim for claim in made if claim.subtopic == subtopic]
+    for subtopic in sorted({claim.subtopic for claim in claims}):
+        inside = [claim for claim in claims if claim.subtopic == subtopic]
         groups = await analyst.group(Subtopic(subtopic, subtopic), inside, brief, context)
         grouped[subtopic] = sorted(
             (_group(g, subtopic, by_id) for g in groups), key=lambda g: -len(g.speakers)
@@ -139,7 +139,7 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
     return Analysis(
         clustering,
         drafts,
-        made,
+        claims,
         grouped,
         {
             t.id: await analyst.summarise(t, of_topic[t.id], brief, context)
@@ -158,9 +158,9 @@ async def _analyse(given: Sequence[Comment], brief: Brief) -> Analysis:
 def _claim(comment: Comment, draft: ClaimDraft) -> QuotedClaim:
     assert draft.start is not None
     end = draft.start + len(draft.quote)
-    made = claim_id(comment.id, draft.start, end, draft.statement)
+    id = claim_id(comment.id, draft.start, end, draft.statement)
     return QuotedClaim(
-        made,
+        id,
         comment.id,
         comment.speaker,
         draft.subtopic,

@@ -101,12 +101,12 @@ def test_cutting_a_tree_cuts_the_highest_first():
 
 def test_places_on_the_map_are_in_the_frame_and_islands_apart():
     points, real = clouds([80, 40, 20])
-    places = positions(points, real)
-    assert places.min() >= 0
-    assert places.max() <= 1
-    middles = np.stack([places[real == label].mean(axis=0) for label in range(3)])
-    own = np.linalg.norm(places - middles[real], axis=1)
-    nearest = np.linalg.norm(places[:, None] - middles[None], axis=2).min(axis=1)
+    points_placed = positions(points, real)
+    assert points_placed.min() >= 0
+    assert points_placed.max() <= 1
+    middles = np.stack([points_placed[real == label].mean(axis=0) for label in range(3)])
+    own = np.linalg.norm(points_placed - middles[real], axis=1)
+    nearest = np.linalg.norm(points_placed[:, None] - middles[None], axis=2).min(axis=1)
     assert (own == nearest).mean() > 0.9
 
 

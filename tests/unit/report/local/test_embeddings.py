@@ -38,7 +38,7 @@ def test_no_texts_have_no_vectors():
 def test_what_all_texts_have_counts_little_beside_what_few_have():
     """Half of what these say is the same in all; what sets them apart decides."""
     same = "I think that the government of our country really should do more about the {}"
-    texts = [same.format(thing) for thing in ("bus", "train", "prisons", "jails")]
+    texts = [same.format(word) for word in ("bus", "train", "prisons", "jails")]
     plain, weighted = semantic_vectors(texts), rarity_weighted_vectors(texts)
     assert np.allclose(np.linalg.norm(weighted, axis=1), 1, atol=1e-5)
     assert plain[0] @ plain[2] - weighted[0] @ weighted[2] > 0.02
@@ -81,5 +81,7 @@ def test_no_http_client_is_even_imported():
         "import sys; from holdfast.apps.report.local.embeddings import semantic_vectors; semantic_vectors(['hello']); "
         "print([m for m in ('wordllama', 'requests', 'httpx', 'urllib3') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.strip() == "[]"

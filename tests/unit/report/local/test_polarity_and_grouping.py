@@ -95,9 +95,9 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 
 def grouped(*statements: str) -> list[set[str]]:
-    made = claims(*statements)
-    said = {claim.id: claim.statement for claim in made}
-    return [{said[member] for member in entry.members} for entry in group(made)]
+    all_claims = claims(*statements)
+    statement_of = {claim.id: claim.statement for claim in all_claims}
+    return [{statement_of[member] for member in entry.members} for entry in group(all_claims)]
 
 
 @pytest.mark.parametrize(("first", "second"), pairs(OPPOSITES))
@@ -130,20 +130,22 @@ def test_marks_and_capitals_do_not_matter():
 
 
 def test_every_claim_is_in_exactly_one_group():
-    made = claims(*(statement for pair in pairs(OPPOSITES) + pairs(SAME) for statement in pair))
-    members = [member for entry in group(made) for member in entry.members]
-    assert sorted(members) == sorted(claim.id for claim in made)
+    all_claims = claims(
+        *(statement for pair in pairs(OPPOSITES) + pairs(SAME) for statement in pair)
+    )
+    members = [member for entry in group(all_claims) for member in entry.members]
+    assert sorted(members) == sorted(claim.id for claim in all_claims)
 
 
 def test_the_statement_of_a_group_is_its_first_members():
-    made = claims(
+    all_claims = claims(
         "We need more buses.",
         "We need more buses now.",
         "Taxes are too high.",
         "We need more buses",
     )
-    said = {claim.id: claim.statement for claim in made}
-    assert all(member.statement == said[member.members[0]] for member in group(made))
+    statement_of = {claim.id: claim.statement for claim in all_claims}
+    assert all(member.statement == statement_of[member.members[0]] for member in group(all_claims))
 
 
 def test_the_largest_group_comes_first():

@@ -28,11 +28,11 @@ def report(name: str) -> Analysis:
 @pytest.mark.parametrize("name", FLOORS)
 def test_topics_are_neither_too_few_nor_too_many_nor_one_for_all(name):
     fewest, most, coverage, largest = FLOORS[name]
-    made = report(name)
-    assert fewest <= len(made.clustering.topics) <= most
-    assert made.coverage() >= coverage
-    placed = [p for p in made.clustering.placements if p.subtopic != OTHER]
-    for topic in made.clustering.topics:
+    analysis = report(name)
+    assert fewest <= len(analysis.clustering.topics) <= most
+    assert analysis.coverage() >= coverage
+    placed = [p for p in analysis.clustering.placements if p.subtopic != OTHER]
+    for topic in analysis.clustering.topics:
         inside = {p.comment for p in placed if p.subtopic.startswith(f"{topic.id}.")}
         assert len(inside) <= largest * len({p.comment for p in placed})
 
@@ -48,14 +48,19 @@ def test_names_are_short_and_differ(name):
 
 @pytest.mark.parametrize("name", [*FLOORS, "hard", "duplicates"])
 def test_every_quote_is_in_its_comment_and_every_claim_in_one_group(name):
-    made = report(name)
+    analysis = report(name)
     text = {comment.id: comment.text for comment in real(name)}
-    assert all(text[claim.comment][claim.start : claim.end] == claim.quote for claim in made.claims)
+    assert all(
+        text[claim.comment][claim.start : claim.end] == claim.quote for claim in analysis.claims
+    )
     grouped = [
-        member.id for groups in made.groups.values() for group in groups for member in group.members
+        member.id
+        for groups in analysis.groups.values()
+        for group in groups
+        for member in group.members
     ]
-    assert sorted(grouped) == sorted(claim.id for claim in made.claims)
-    assert all(sentence.cites for sentence in made.findings)
+    assert sorted(grouped) == sorted(claim.id for claim in analysis.claims)
+    assert all(sentence.cites for sentence in analysis.findings)
 
 
 def test_the_subjects_of_a_political_movement_are_all_there():
@@ -79,13 +84,13 @@ def test_the_subjects_of_a_political_movement_are_all_there():
 
 
 def test_form_fillers_tests_and_off_topic_remarks_are_set_aside():
-    made = report("football")
-    other = {p.comment for p in made.clustering.placements if p.subtopic == OTHER}
+    analysis = report("football")
+    other = {p.comment for p in analysis.clustering.placements if p.subtopic == OTHER}
     text = {comment.id: comment.text for comment in real("football")}
-    tests = {item for item, said in text.items() if said.startswith("test ")}
+    tests = {item for item, statement in text.items() if statement.startswith("test ")}
     assert tests
     assert tests <= other
-    assert not [claim for claim in made.claims if claim.comment in tests]
+    assert not [claim for claim in analysis.claims if claim.comment in tests]
     assert any("public space" in text[item] for item in other)
 
 

@@ -88,8 +88,8 @@ def test_one_layer_is_what_its_formula_says(encoder):
         expected[:, head * size : (head + 1) * size] = (
             scores / scores.sum(axis=1, keepdims=True) @ value
         )
-    found = encoder._attention(state[None], np.ones((1, 3), np.float32), name)[0]
-    assert np.allclose(found, expected, atol=1e-5)
+    output = encoder._attention(state[None], np.ones((1, 3), np.float32), name)[0]
+    assert np.allclose(output, expected, atol=1e-5)
 
 
 def test_empty_and_broken_texts_are_encoded(encoder):

@@ -33,10 +33,10 @@ def test_a_topic_is_told_by_its_best_supported_claims():
 
 
 def test_every_sentence_cites_the_claim_it_is():
-    known = {group.id: group.statement for group in BUSES}
+    statement_of = {group.id: group.statement for group in BUSES}
     for sentence in summarise(TOPIC, BUSES, "en"):
         (cited,) = sentence.cites
-        assert known[cited].rstrip(".") in sentence.text
+        assert statement_of[cited].rstrip(".") in sentence.text
 
 
 def test_what_was_said_is_not_said_again():
@@ -50,13 +50,13 @@ def test_no_claims_no_summary():
 
 def test_findings_go_through_topics_by_people_and_are_about_them():
     schools = Topic("t2", "Schools", "", (Subtopic("t2.1", "Schools"),))
-    said = groups(
+    groups_of = groups(
         "Schools need teachers.",
         "Classes are too large.",
         "School meals should be free.",
         subtopic="t2.1",
     )
-    findings = overview([schools, TOPIC], {"t1": BUSES, "t2": said}, "en")
+    findings = overview([schools, TOPIC], {"t1": BUSES, "t2": groups_of}, "en")
     assert findings[0].text.startswith(
         "Buses, raised by 12 people. Most often: Buses should run at night (5 people)"
     )
@@ -67,11 +67,11 @@ def test_findings_go_through_topics_by_people_and_are_about_them():
 
 def test_findings_are_at_most_eight():
     topics = [Topic(f"t{at}", f"Topic {at}", "", (Subtopic(f"t{at}.1", "x"),)) for at in range(20)]
-    said = {
+    groups_of = {
         topic.id: groups(f"Claim number {topic.id} about things.", subtopic=f"{topic.id}.1")
         for topic in topics
     }
-    assert len(overview(topics, said, "en")) == 8
+    assert len(overview(topics, groups_of, "en")) == 8
 
 
 @pytest.mark.parametrize(
@@ -168,22 +168,22 @@ def voted(group: ClaimGroup, agrees: int, disagrees: int) -> ClaimGroup:
 
 
 def test_what_voters_agree_with_comes_before_what_somebody_says_and_before_what_they_reject():
-    agreed, said, rejected = groups(
+    agreed, stated, rejected = groups(
         "The library should open on Sundays for families.",
         "The library needs more books about our town.",
         "The library should be sold to a private company.",
     )
-    ranked = leading_groups([said, voted(rejected, 10, 90), voted(agreed, 90, 10)], 3, {})
-    assert [group.id for group in ranked] == [agreed.id, said.id, rejected.id]
+    ranked = leading_groups([stated, voted(rejected, 10, 90), voted(agreed, 90, 10)], 3, {})
+    assert [group.id for group in ranked] == [agreed.id, stated.id, rejected.id]
 
 
 def test_the_name_of_a_subtopic_leads_only_what_is_about_it():
     parks = Topic("t1", "Town", "", (Subtopic("t1.1", "Parks"), Subtopic("t1.2", "Buses")))
-    said = groups(
+    groups_of = groups(
         "Parks need more benches in the shade.",
         "Doctors should visit people at home again.",
     )
-    texts = [sentence.text for sentence in summarise(parks, said, "en")]
+    texts = [sentence.text for sentence in summarise(parks, groups_of, "en")]
     assert texts == [
         "Parks: Parks need more benches in the shade.",
         "Doctors should visit people at home again.",
@@ -195,11 +195,11 @@ def test_a_finding_is_not_given_an_example_of_something_else():
     town = [
         Topic(f"t{at}", name, "", (Subtopic(f"t{at}.1", name),)) for at, name in enumerate(names, 1)
     ]
-    said = {
+    groups_of = {
         f"t{at}": groups(f"{name} should matter to the council.", subtopic=f"t{at}.1")
         for at, name in enumerate(names[:3], 1)
     }
-    said["t4"] = groups("Herons nest by the weir in spring, which is nice.", subtopic="t4.1")
-    findings = [finding.text for finding in overview(town, said, "en")]
+    groups_of["t4"] = groups("Herons nest by the weir in spring, which is nice.", subtopic="t4.1")
+    findings = [finding.text for finding in overview(town, groups_of, "en")]
     assert len(findings) == 3
     assert not any("Herons" in finding for finding in findings)

@@ -91,7 +91,7 @@ def test_links_handles_verbs_and_cut_words_are_no_names(texts, name):
 
 
 def test_the_organisation_that_all_talk_about_names_nothing():
-    texts = [f"I like Uber for its {thing}" for thing in ("drivers", "drivers now", "drivers too")]
+    texts = [f"I like Uber for its {noun}" for noun in ("drivers", "drivers now", "drivers too")]
     texts += [f"Then Uber {verb} {at}" for at, verb in enumerate(["pays", "came", "left"] * 4)]
     assert best(texts, [0, 1, 2]) == "Drivers"
 
@@ -99,12 +99,12 @@ def test_the_organisation_that_all_talk_about_names_nothing():
 def test_siblings_never_share_a_name():
     texts = ["The bus is late.", "A bus never comes.", "The bus is full", "My bus broke down"] * 2
     phrases = collect_phrases([f"{text} {at}" for at, text in enumerate(texts)], ENGLISH)
-    taken: set[str] = set()
+    names_so_far: set[str] = set()
     speakers = [str(at) for at in range(8)]
     names = [
-        compose_name(phrases, candidates(phrases, rows, speakers, lambda phrase: 0.5), "en", taken)[
-            0
-        ]
+        compose_name(
+            phrases, candidates(phrases, rows, speakers, lambda phrase: 0.5), "en", names_so_far
+        )[0]
         for rows in ([0, 1, 2, 3], [4, 5, 6, 7])
     ]
     assert names[0] == "Bus"
@@ -152,7 +152,7 @@ def test_scripts_without_spaces_are_compared_by_pairs():
 
 
 def test_a_place_that_a_third_of_the_people_name_names_nothing():
-    texts = [f"Here in Detroit the {thing} fail us" for thing in ("schools", "schools too")]
+    texts = [f"Here in Detroit the {noun} fail us" for noun in ("schools", "schools too")]
     texts += ["Life in Detroit is hard", "I left Detroit", "Roads are bad", "Buses are late"]
     phrases = collect_phrases(texts, ENGLISH)
     phrases.leave_out_common_names([str(at) for at in range(len(texts))])
@@ -192,9 +192,14 @@ def test_no_part_is_cut_out_of_a_name_with_a_prefix():
 def test_a_narrow_phrase_does_not_name_what_is_about_the_topic_above():
     """Two of ten sentences about women speak of white women: the ten are about women."""
     women = ["The white women must listen", "Some white women know"]
-    women += [f"All our women {what}" for what in ("march", "lead", "win", "matter", "speak", "go")]
+    women += [
+        f"All our women {predicate}"
+        for predicate in ("march", "lead", "win", "matter", "speak", "go")
+    ]
     texts = [*women, "Fix the roads.", "More roads", "The road is long.", "The roads are bad"]
-    texts += [f"The bridges are {what}" for what in ("old", "weak", "closed", "new", "long")] * 5
+    texts += [
+        f"The bridges are {predicate}" for predicate in ("old", "weak", "closed", "new", "long")
+    ] * 5
     phrases = collect_phrases([f"{text} {at}" for at, text in enumerate(texts)], ENGLISH)
     speakers = [str(at) for at in range(len(texts))]
     ranked = candidates(phrases, list(range(8)), speakers, lambda phrase: 0.5)

@@ -72,8 +72,8 @@ def test_topics_of_a_town_are_found_and_named():
 def test_a_description_speaks_of_what_is_named_and_is_told_once():
     for topic in analyse(TOWN).clustering.topics:
         parts = topic.subtopics if len(topic.subtopics) > 1 else ()
-        told = [part.description for part in (topic, *parts) if part.description]
-        assert len(told) == len(set(told))
+        descriptions = [part.description for part in (topic, *parts) if part.description]
+        assert len(descriptions) == len(set(descriptions))
         for part in (topic, *topic.subtopics):
             stem = part.name.casefold().removesuffix("s")
             assert not part.description or stem in part.description.casefold()
@@ -98,11 +98,11 @@ def test_ids_follow_size_and_every_topic_has_a_subtopic():
 )
 def test_every_comment_is_placed_and_every_span_is_in_it(given):
     analysis = analyse(given)
-    known = {sub.id for topic in analysis.clustering.topics for sub in topic.subtopics} | {OTHER}
+    ids = {sub.id for topic in analysis.clustering.topics for sub in topic.subtopics} | {OTHER}
     text = {comment.id: comment.text for comment in given}
     assert {placement.comment for placement in analysis.clustering.placements} == set(text)
     for placement in analysis.clustering.placements:
-        assert placement.subtopic in known
+        assert placement.subtopic in ids
         assert 0 <= placement.start < placement.end <= len(text[placement.comment])
     for draft in (draft for drafts in analysis.drafts.values() for draft in drafts):
         assert draft.statement.strip()
@@ -154,13 +154,13 @@ def test_as_many_topics_as_asked_for():
 
 
 def test_given_topics_take_what_is_about_them():
-    given = (
+    topics = (
         GivenTopic(
             "School", "Teachers, classes and school buildings", ("Teachers", "School meals")
         ),
         GivenTopic("Space travel", "Rockets to Mars"),
     )
-    analysis = analyse(TOWN, Brief(given=given))
+    analysis = analyse(TOWN, Brief(given=topics))
     school = next(topic for topic in analysis.clustering.topics if topic.name == "School")
     space = next(topic for topic in analysis.clustering.topics if topic.name == "Space travel")
     inside = {
@@ -180,8 +180,8 @@ def test_given_topics_take_what_is_about_them():
 
 
 def test_given_subtopics_take_what_names_them():
-    given = (GivenTopic("School", "", ("Teachers",)),)
-    analysis = analyse(TOWN, Brief(given=given))
+    topics = (GivenTopic("School", "", ("Teachers",)),)
+    analysis = analyse(TOWN, Brief(given=topics))
     teachers = next(
         s.id for t in analysis.clustering.topics for s in t.subtopics if s.name == "Teachers"
     )
@@ -191,9 +191,9 @@ def test_given_subtopics_take_what_names_them():
 
 
 def test_progress_goes_from_the_first_comment_to_the_last():
-    told = analyse(TOWN).progress.told
-    assert told[-1] == (len(TOWN), len(TOWN))
-    assert told == sorted(told)
+    progress = analyse(TOWN).progress.reports
+    assert progress[-1] == (len(TOWN), len(TOWN))
+    assert progress == sorted(progress)
 
 
 def test_of_a_long_comment_the_sentences_that_claim_most_are_kept():
@@ -203,9 +203,9 @@ def test_of_a_long_comment_the_sentences_that_claim_most_are_kept():
         + "We need more counsellors in our schools because nobody listens to the children. "
         + tale
     )
-    kept = split_comments(comments(text))
-    assert len(kept.kept) < kept.sentences / 2
-    assert any("counsellors" in part.text for part in kept.kept)
+    parts = split_comments(comments(text))
+    assert len(parts.kept) < parts.sentences / 2
+    assert any("counsellors" in part.text for part in parts.kept)
 
 
 def test_chinese_comments_are_noted_as_weaker():
@@ -220,20 +220,20 @@ def test_chinese_comments_are_noted_as_weaker():
 
 def test_what_most_voters_reject_does_not_describe_a_topic():
     """The rejected one is the most typical, and would be the description without votes."""
-    said = (
+    texts = (
         ("The library should be closed for good, the library is old.", 2, 98),
         ("The library should open on Sundays for all families.", 95, 5),
         ("The library needs more books for small children.", 90, 10),
     )
     town = [
-        replace(comment, agrees=said[at][1], disagrees=said[at][2])
-        for at, comment in enumerate(comments(*(text for text, _, _ in said)))
+        replace(comment, agrees=texts[at][1], disagrees=texts[at][2])
+        for at, comment in enumerate(comments(*(text for text, _, _ in texts)))
     ]
     (topic,) = analyse(town).clustering.topics
     assert topic.description.startswith(("The library should open", "The library needs"))
 
 
 def test_what_is_about_no_shared_phrase_is_not_named_after_one_comment():
-    texts = [f"The {thing} should be painted again." for thing in ("tower", "gate", "hall")]
+    texts = [f"The {noun} should be painted again." for noun in ("tower", "gate", "hall")]
     names = {topic.name for topic in analyse(comments(*texts)).clustering.topics}
     assert names.isdisjoint({"Tower", "Gate", "Hall"})

@@ -77,7 +77,7 @@ LEFT_OUT = (
 Build = Callable[..., Report]
 
 
-def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_OUT) -> Report:
+def build_report(sample: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_OUT) -> Report:
     comments = tuple(
         Comment(
             str(at),
@@ -87,19 +87,19 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
             video=first.video,
             timestamp="0:01:02" if first.video else "",
         )
-        for at, first in enumerate(said, 1)
+        for at, first in enumerate(sample, 1)
     )
     left_out = [
         replace(row, row=len(comments) + at, id=str(len(comments) + at))
         for at, row in enumerate(left_out, 1)
     ]
-    topics = _topics(said, comments)
+    topics = _topics(sample, comments)
     claims = [
         claim for topic in topics for subtopic in topic.subtopics for claim in subtopic.claims
     ]
     cruxes = _cruxes(topics)
     quotes = [quote for claim in claims for quote in claim.quotes]
-    named = [topic for topic in topics if topic.id != "other"]
+    named_topics = [topic for topic in topics if topic.id != "other"]
     counts = Counts(
         rows=len(comments) + len(left_out),
         comments=len(comments),
@@ -107,8 +107,8 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
         claims=len(claims),
         extracted=len(quotes),
         quotes=len(quotes),
-        topics=len(named),
-        subtopics=sum(len(topic.subtopics) for topic in named),
+        topics=len(named_topics),
+        subtopics=sum(len(topic.subtopics) for topic in named_topics),
     )
     return Report(
         schema=SCHEMA,
@@ -156,10 +156,10 @@ def build_report(said: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_O
     )
 
 
-def _topics(said: Sequence[Said], comments: Sequence[Comment]) -> tuple[ReportTopic, ...]:
+def _topics(sample: Sequence[Said], comments: Sequence[Comment]) -> tuple[ReportTopic, ...]:
     """By hand what the pipeline does: the same statement in the same subtopic is one claim."""
     by_topic: dict[str, dict[str, list[Quote]]] = {}
-    for first, comment in zip(said, comments, strict=True):
+    for first, comment in zip(sample, comments, strict=True):
         for subtopic, statement, words in first.claims:
             start = comment.text.index(words)
             end = start + len(words)
@@ -272,8 +272,8 @@ def _funnel(counts: Counts, left_out: Sequence[Row], speaking: int) -> tuple[Sta
 
 
 def build_rows(report: Report) -> list[Row]:
-    kept = [Row(comment.row, comment.id, Fate.KEPT) for comment in report.comments]
-    return sorted([*kept, *report.left_out], key=lambda row: row.row)
+    rows = [Row(comment.row, comment.id, Fate.KEPT) for comment in report.comments]
+    return sorted([*rows, *report.left_out], key=lambda row: row.row)
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,8 @@ def dangerous(cell: str) -> bool:
     """What spreadsheets are known to calculate, written down independently of the code."""
     if cell[:1] in ("\t", "\r", "\n"):
         return True
-    rest = cell.lstrip(' \u00a0\u200b\ufeff"')
-    return unicodedata.normalize("NFKC", rest[:1]) in ("=", "+", "-", "@")
+    text = cell.lstrip(' \u00a0\u200b\ufeff"')
+    return unicodedata.normalize("NFKC", text[:1]) in ("=", "+", "-", "@")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_fields_that_a_later_version_adds_are_ignored(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", "not JSON"),
         (b"comment,id\n", "not JSON"),
@@ -55,8 +55,8 @@ def test_fields_that_a_later_version_adds_are_ignored(report: Report) -> None:
         (b'{"data": ["v0.2", {}], "metadata": ["v0.2", {}]}', "Talk to the City"),
     ],
 )
-def test_what_is_no_report_says_so(data: bytes, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
+def test_what_is_no_report_says_so(data: bytes, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
         from_json(data)
 
 

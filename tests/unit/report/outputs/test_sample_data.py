@@ -45,37 +45,37 @@ def test_the_vote_table_adds_up_to_the_counts_in_the_file(comments: Table, votes
         row["comment-id"]: tuple(int(row[name]) for name in ("agrees", "disagrees", "passes"))
         for row in comments
     }
-    asked = [name for name in votes[0] if name.isdecimal()]
+    ids = [name for name in votes[0] if name.isdecimal()]
     assert len(votes) == 90
-    assert len(asked) == 62
-    for key in asked:
+    assert len(ids) == 62
+    for key in ids:
         cast = Counter(row[key] for row in votes)
         assert cast.keys() <= {"1", "-1", "0", ""}
         assert (cast["1"], cast["-1"], cast["0"]) == counts[key]
-    assert min(sum(counts[key]) for key in asked) > max(
-        sum(counts[key]) for key in counts.keys() - set(asked)
+    assert min(sum(counts[key]) for key in ids) > max(
+        sum(counts[key]) for key in counts.keys() - set(ids)
     )
 
 
 def test_each_voter_is_counted_right_and_agrees_with_their_own_comments(
     comments: Table, votes: Table
 ) -> None:
-    asked = [name for name in votes[0] if name.isdecimal()]
+    ids = [name for name in votes[0] if name.isdecimal()]
     written = Counter(row["name"] for row in comments)
     own = {row["comment-id"]: row["name"] for row in comments}
     for voter in votes:
-        cast = Counter(voter[entry] for entry in asked)
-        told = tuple(
+        cast = Counter(voter[entry] for entry in ids)
+        counts = tuple(
             int(voter[name]) for name in ("n-comments", "n-votes", "n-agree", "n-disagree")
         )
-        assert told == (written[voter["participant"]], len(asked) - cast[""], cast["1"], cast["-1"])
-        assert all(voter[entry] == "1" for entry in asked if own[entry] == voter["participant"])
+        assert counts == (written[voter["participant"]], len(ids) - cast[""], cast["1"], cast["-1"])
+        assert all(voter[entry] == "1" for entry in ids if own[entry] == voter["participant"])
 
 
 def test_what_real_files_contain_is_there(comments: Table) -> None:
     texts = [row["comment-body"] for row in comments]
-    for wanted in ("", "!!!", "🎉🎉🎉"):
-        assert wanted in texts
+    for sample in ("", "!!!", "🎉🎉🎉"):
+        assert sample in texts
     for part in (
         "=HYPERLINK(",
         "<script>",
@@ -86,8 +86,8 @@ def test_what_real_files_contain_is_there(comments: Table) -> None:
         "\n",
     ):
         assert any(part in text for text in texts), part
-    said = Counter((row["name"], row["comment-body"]) for row in comments)
-    assert sorted(count for count in said.values() if count > 1) == [2, 3]
+    counts = Counter((row["name"], row["comment-body"]) for row in comments)
+    assert sorted(count for count in counts.values() if count > 1) == [2, 3]
 
 
 def test_some_comments_divide_people_and_others_do_not(comments: Table) -> None:

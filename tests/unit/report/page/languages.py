@@ -85,17 +85,17 @@ def _report(texts: dict, language: str) -> Report:
     writer = Writer({"city": ["北 / شمال", "南 / جنوب"]})
     topics = []
     for at, (name, about, claims) in enumerate(texts["topics"]):
-        made = [
+        reported = [
             writer.claim(
                 statement,
-                [writer.quote(statement, *entry) for entry in said],
+                [writer.quote(statement, *entry) for entry in quote],
                 (40 + at, 12 * at + 3, 4),
             )
-            for statement, said in claims
+            for statement, quote in claims
         ]
-        part = subtopic(f"s-{at}", name, about, made)
+        part = subtopic(f"s-{at}", name, about, reported)
         topics.append(
-            topic(f"t-{at}", name, about, [part], summary=(Sentence(about, (made[0].id,)),))
+            topic(f"t-{at}", name, about, [part], summary=(Sentence(about, (reported[0].id,)),))
         )
     finding = Sentence(texts["finding"], (writer.claims[0].id, writer.claims[-1].id))
     return writer.report(topics, title=texts["title"], language=language, findings=(finding,))

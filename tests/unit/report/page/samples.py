@@ -87,7 +87,7 @@ class Writer:
             if votes
             else None
         )
-        made = ReportClaim(
+        report_claim = ReportClaim(
             "g-" + quotes[0].claim.removeprefix("c-"),
             len(self.claims) + 1,
             statement,
@@ -95,8 +95,8 @@ class Writer:
             tuple(quotes),
             counted,
         )
-        self.claims.append(made)
-        return made
+        self.claims.append(report_claim)
+        return report_claim
 
     def report(self, topics: Sequence[ReportTopic], **more: Any) -> Report:
         comments = tuple(self.comments.values())
@@ -198,16 +198,16 @@ def small(generated: bool = True, votes: bool = True, basis: str = "votes") -> R
     """Alderport: everything that a page can show, with votes and facets."""
     texts = town_texts()
     writer = Writer(texts["facets"])
-    names = [f"{given} {family}" for family in FAMILY.split() for given in GIVEN.split()]
+    names = [f"{first} {family}" for family in FAMILY.split() for first in GIVEN.split()]
     topics = [
-        _town_topic(writer, at, told, votes, names) for at, told in enumerate(texts["topics"])
+        _town_topic(writer, at, text, votes, names) for at, text in enumerate(texts["topics"])
     ]
     ids = [claim.id for claim in writer.claims]
     topics = [
-        replace(made, summary=_sentences(told["summary"], ids))
-        for made, told in zip(topics, texts["topics"], strict=True)
+        replace(topic, summary=_sentences(text["summary"], ids))
+        for topic, text in zip(topics, texts["topics"], strict=True)
     ]
-    cruxes = tuple(_crux(at, told, topics, ids, basis) for at, told in enumerate(texts["cruxes"]))
+    cruxes = tuple(_crux(at, text, topics, ids, basis) for at, text in enumerate(texts["cruxes"]))
     report = writer.report(
         topics,
         title=texts["title"],
@@ -223,52 +223,62 @@ def small(generated: bool = True, votes: bool = True, basis: str = "votes") -> R
 
 
 def _town_topic(
-    writer: Writer, at: int, told: dict[str, Any], votes: bool, names: list[str]
+    writer: Writer, at: int, description: dict[str, Any], votes: bool, names: list[str]
 ) -> ReportTopic:
     parts = []
-    for place, part in enumerate(told["subtopics"]):
+    for number, part in enumerate(description["subtopics"]):
         claims = []
-        for said in part["claims"]:
+        for claim in part["claims"]:
             quotes = [
-                writer.quote(said["statement"], speaker, text) for speaker, text in said["said"]
+                writer.quote(claim["statement"], speaker, text) for speaker, text in claim["said"]
             ]
-            more = (said["votes"] or [0])[0] // 28
+            more = (claim["votes"] or [0])[0] // 28
             quotes += [
                 writer.quote(
-                    said["statement"], writer.random.choice(names), f"[[{said['statement']}]]"
+                    claim["statement"], writer.random.choice(names), f"[[{claim['statement']}]]"
                 )
                 for _ in range(more)
             ]
             quotes = list({quote.id: quote for quote in quotes}.values())
-            claims.append(writer.claim(said["statement"], quotes, said["votes"] if votes else None))
-        other = told["name"] == "Other"
+            claims.append(
+                writer.claim(claim["statement"], quotes, claim["votes"] if votes else None)
+            )
+        other = description["name"] == "Other"
         parts.append(
             subtopic(
-                "other" if other else f"s-{at}{place}", part["name"], part["description"], claims
+                "other" if other else f"s-{at}{number}", part["name"], part["description"], claims
             )
         )
-    id = "other" if told["name"] == "Other" else f"t-{at}"
-    return topic(id, told["name"], told["description"], parts, controversy=0.5 if at < 3 else None)
+    id = "other" if description["name"] == "Other" else f"t-{at}"
+    return topic(
+        id,
+        description["name"],
+        description["description"],
+        parts,
+        controversy=0.5 if at < 3 else None,
+    )
 
 
-def _sentences(told: list[dict[str, Any]], ids: list[str]) -> tuple[Sentence, ...]:
-    return tuple(Sentence(entry["text"], tuple(ids[at] for at in entry["cites"])) for entry in told)
+def _sentences(texts: list[dict[str, Any]], ids: list[str]) -> tuple[Sentence, ...]:
+    return tuple(
+        Sentence(entry["text"], tuple(ids[at] for at in entry["cites"])) for entry in texts
+    )
 
 
 def _crux(
-    at: int, told: dict[str, Any], topics: list[ReportTopic], ids: list[str], basis: str
+    at: int, text: dict[str, Any], topics: list[ReportTopic], ids: list[str], basis: str
 ) -> ReportCrux:
-    held = topics[told["topic"]]
-    agree, disagree, unclear = told["agree"], told["disagree"], told["unclear"]
+    topic = topics[text["topic"]]
+    agree, disagree, unclear = text["agree"], text["disagree"], text["unclear"]
     people = agree + disagree + unclear
-    speakers = sorted(_speakers(claim for part in held.subtopics for claim in part.claims))
+    speakers = sorted(_speakers(claim for part in topic.subtopics for claim in part.claims))
     score = controversy(agree, disagree, people)
     return ReportCrux(
         id=f"x-{at}",
-        topic=held.id,
-        subtopic=held.subtopics[told["subtopic"]].id,
-        statement=told["statement"],
-        explanation=told["explanation"],
+        topic=topic.id,
+        subtopic=topic.subtopics[text["subtopic"]].id,
+        statement=text["statement"],
+        explanation=text["explanation"],
         basis=basis,
         agree=agree,
         disagree=disagree,
@@ -280,7 +290,7 @@ def _crux(
         disagreement=disagree / people,
         controversy=score,
         level=level(score),
-        cites=tuple(ids[cite] for cite in told["cites"]),
+        cites=tuple(ids[cite] for cite in text["cites"]),
     )
 
 
@@ -296,15 +306,15 @@ def _matrix(writer: Writer, cruxes: Sequence[ReportCrux]) -> Matrix:
 def _stance(random: random.Random, crux: ReportCrux, speaker: str, lean: float) -> str:
     if random.random() < 0.45:
         return ""
-    drawn = random.gauss(lean, 0.25)
-    return "agree" if drawn > 0.55 else "disagree" if drawn < 0.45 else "unclear"
+    stance = random.gauss(lean, 0.25)
+    return "agree" if stance > 0.55 else "disagree" if stance < 0.45 else "unclear"
 
 
 def _map(writer: Writer, topics: Sequence[ReportTopic]) -> tuple[tuple[str, float, float], ...]:
     points = {}
-    for at, held in enumerate(topics):
+    for at, topic in enumerate(topics):
         x, y = (at * 0.37 + 0.15) % 0.8 + 0.1, (at * 0.53 + 0.2) % 0.75 + 0.12
-        for part in held.subtopics:
+        for part in topic.subtopics:
             dx, dy = writer.random.gauss(0, 0.06), writer.random.gauss(0, 0.06)
             for quote in (quote for claim in part.claims for quote in claim.quotes):
                 spot = x + dx + writer.random.gauss(0, 0.03), y + dy + writer.random.gauss(0, 0.03)
@@ -438,7 +448,7 @@ def large(claims: int = 2000, quotes: int = 6000, topics: int = 12, subtopics: i
     filled: dict[tuple[int, int], list[ReportClaim]] = {slot: [] for slot in slots}
     for at in range(claims):
         statement = _sentence(chance, 7) + "."
-        said = [
+        comments = [
             writer.quote(
                 statement, chance.choice(people), _padded(chance), **_sometimes_voted(chance)
             )
@@ -449,8 +459,8 @@ def large(claims: int = 2000, quotes: int = 6000, topics: int = 12, subtopics: i
             if at % 9 == 0
             else None
         )
-        filled[slots[at * len(slots) // claims]].append(writer.claim(statement, said, votes))
-    made = [
+        filled[slots[at * len(slots) // claims]].append(writer.claim(statement, comments, votes))
+    large_topics = [
         topic(
             f"t-{a}",
             f"{NOUNS[a].title()} and {NOUNS[-a - 1]}",
@@ -463,18 +473,18 @@ def large(claims: int = 2000, quotes: int = 6000, topics: int = 12, subtopics: i
         for a in range(topics)
     ]
     ids = [claim.id for claim in writer.claims]
-    made = [
+    large_topics = [
         replace(t, summary=(Sentence(_sentence(chance, 20) + ".", tuple(chance.sample(ids, 3))),))
-        for t in made
+        for t in large_topics
     ]
     return writer.report(
-        made,
+        large_topics,
         title="A large consultation",
         question="What does the town need?",
         findings=tuple(
             Sentence(_sentence(chance, 18) + ".", tuple(chance.sample(ids, 2))) for _ in range(7)
         ),
-        map=_map(writer, made),
+        map=_map(writer, large_topics),
     )
 
 

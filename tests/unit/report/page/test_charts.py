@@ -64,28 +64,28 @@ def test_each_dot_counts() -> None:
 def test_thousands_of_claims_share_dots() -> None:
     glance = OverviewCharts(PageContent(samples.large(900, 900)))
     assert glance.each_dot("claims") == 1
-    drawn = sum(path.count("M") for held in glance.dots("claims") for _, path in held.paths)
-    assert drawn == 900
+    dots = sum(path.count("M") for group in glance.dots("claims") for _, path in group.paths)
+    assert dots == 900
 
 
 def test_the_dots_of_a_swarm_stand_at_their_score_and_touch_nobody() -> None:
-    places = [(0.5, True)] * 9 + [(0.51, False)] * 9 + [(at / 40, at % 2 == 0) for at in range(41)]
-    drawn = swarm(places, 720)
-    for (share, above), dot in zip(places, drawn.dots, strict=True):
-        assert dot.x == pytest.approx(drawn.radius + share * (720 - 2 * drawn.radius))
+    points = [(0.5, True)] * 9 + [(0.51, False)] * 9 + [(at / 40, at % 2 == 0) for at in range(41)]
+    chart = swarm(points, 720)
+    for (share, above), dot in zip(points, chart.dots, strict=True):
+        assert dot.x == pytest.approx(chart.radius + share * (720 - 2 * chart.radius))
         assert (dot.y > 0) == above
-    for first, second in combinations(drawn.dots, 2):
-        assert (first.x - second.x) ** 2 + (first.y - second.y) ** 2 >= (2 * drawn.radius) ** 2
+    for first, second in combinations(chart.dots, 2):
+        assert (first.x - second.x) ** 2 + (first.y - second.y) ** 2 >= (2 * chart.radius) ** 2
 
 
-@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("point", [0.0, 0.5, 1.0])
 def test_a_crowded_swarm_gets_smaller_dots_that_may_stand_a_little_beside_their_place(
-    place: float,
+    point: float,
 ) -> None:
-    crowded = swarm([(place, True)] * 250, 720)
-    assert crowded.radius < swarm([(place, True)] * 3, 720).radius
+    crowded = swarm([(point, True)] * 250, 720)
+    assert crowded.radius < swarm([(point, True)] * 3, 720).radius
     assert crowded.above <= HEIGHT
-    assert all(abs(dot.x / 720 - place) < 0.09 for dot in crowded.dots)
+    assert all(abs(dot.x / 720 - point) < 0.09 for dot in crowded.dots)
 
 
 def test_few_votes_rank_behind_many() -> None:
@@ -110,10 +110,10 @@ def test_a_matrix_of_thousands_shows_those_with_most_positions() -> None:
         tuple("agree" if column < at % 7 else "" for column in range(len(cruxes)))
         for at in range(500)
     )
-    shown = table(Matrix(people, cruxes, cells), PageContent(report))
-    assert shown is not None
-    assert (len(shown.people), shown.left) == (ROWS_SHOWN, 300)
-    assert min(person.positions for person in shown.people) >= 4
+    view = table(Matrix(people, cruxes, cells), PageContent(report))
+    assert view is not None
+    assert (len(view.people), view.left) == (ROWS_SHOWN, 300)
+    assert min(person.positions for person in view.people) >= 4
 
 
 def test_comments_and_claims_have_funnels_of_their_own() -> None:

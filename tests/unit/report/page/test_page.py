@@ -113,9 +113,9 @@ def test_the_data_block_is_json_that_html_can_not_misread(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["small", "large", "hostile", "Chinese", "Arabic"])
 def test_every_comment_is_in_the_page_once_whole_and_letter_by_letter(name: str) -> None:
-    report, told = REPORTS[name](), page(name).one(kind="all-comments")
-    shown = [node.text for node in told.all("p", "text")]
-    assert shown == [_as_shown(comment.text) for comment in report.comments]
+    report, section = REPORTS[name](), page(name).one(kind="all-comments")
+    texts = [node.text for node in section.all("p", "text")]
+    assert texts == [_as_shown(comment.text) for comment in report.comments]
 
 
 @pytest.mark.parametrize("name", ["small", "large", "hostile", "Chinese", "Arabic"])
@@ -130,9 +130,9 @@ def test_every_quote_is_under_its_claim_and_its_offsets_find_it_in_the_comment(n
             for quote in item.all("li"):
                 link = quote.one("a", "ctx").attributes
                 start, end = map(int, link["data-at"].split("-"))
-                said = quote.all("blockquote") or [claim.one("p", "statement")]
+                quotes = quote.all("blockquote") or [claim.one("p", "statement")]
                 words = texts[link["href"][1:]][start:end]
-                assert content.alike(words, said[0].text.removesuffix("\xa0◆"))
+                assert content.alike(words, quotes[0].text.removesuffix("\xa0◆"))
 
 
 def _as_shown(text: str) -> str:
@@ -168,8 +168,8 @@ def test_a_finding_cites_its_claims_by_number_and_leads_to_them() -> None:
         for part in topic.subtopics
         for claim in part.claims
     }
-    for finding, shown in zip(report.findings, page("small").all("p", "finding"), strict=True):
-        chips = shown.all("a", "chip")
+    for finding, node in zip(report.findings, page("small").all("p", "finding"), strict=True):
+        chips = node.all("a", "chip")
         assert [chip.text for chip in chips] == [str(numbers[id]) for id in finding.cites]
         assert [chip.attributes["href"] for chip in chips] == [f"#{id}" for id in finding.cites]
 
@@ -193,16 +193,16 @@ def test_an_unknown_price_is_unknown_and_never_nothing() -> None:
 
 
 def test_every_loss_is_told_with_its_reason_and_an_example() -> None:
-    told = " ".join(page("small").one(kind="funnels").text.split())
-    assert "−4 quote not found in the comment" in told
-    assert "Buses are essential infrastructure" in told
-    assert "−1 said twice by the same person" in told
+    text = " ".join(page("small").one(kind="funnels").text.split())
+    assert "−4 quote not found in the comment" in text
+    assert "Buses are essential infrastructure" in text
+    assert "−1 said twice by the same person" in text
 
 
 def test_a_file_without_comments_gives_a_page_that_says_what_became_of_its_rows() -> None:
-    told = page("empty").one("main").text
-    assert "no comment that could be analysed" in told
-    assert "3 rows that were not analysed" in told
+    text = page("empty").one("main").text
+    assert "no comment that could be analysed" in text
+    assert "3 rows that were not analysed" in text
     assert not [
         node
         for node in page("empty")
@@ -224,10 +224,10 @@ def test_a_video_is_linked_at_its_moment_and_other_addresses_are_not_linked() ->
             "Seen", "Lee", "[[I saw it]] too", video="javascript:alert(1)", timestamp="00:01:38"
         ),
     ]
-    held = samples.topic(
+    topic = samples.topic(
         "t-0", "A", "", [samples.subtopic("s-0", "B", "", [writer.claim("Seen", quotes)])]
     )
-    links = dom.read(render_page(writer.report([held]))).all("a", "video")
+    links = dom.read(render_page(writer.report([topic]))).all("a", "video")
     assert [link.attributes["href"] for link in links] == ["https://vimeo.com/854538208#t=98s"]
 
 
@@ -266,9 +266,9 @@ def test_with_very_many_comments_only_quoted_ones_are_in_the_page(
         comments=(*report.comments, silent),
         counts=replace(report.counts, comments=len(report.comments) + 1),
     )
-    told = dom.read(render_page(report)).one(kind="all-comments")
-    assert len(told.all("p", "text")) == 8
-    assert "1 comment that is not quoted is in report.json only" in told.text
+    section = dom.read(render_page(report)).one(kind="all-comments")
+    assert len(section.all("p", "text")) == 8
+    assert "1 comment that is not quoted is in report.json only" in section.text
 
 
 def test_the_same_report_gives_the_same_page() -> None:
@@ -321,8 +321,8 @@ def _report_by(groups: dict[str, int], **facets: str) -> Report:
             [writer.quote("It rains", speaker, "[[It rains]]") for speaker in writer.traits],
         )
     ]
-    held = samples.topic("t-0", "Weather", "", [samples.subtopic("s-0", "Rain", "", claims)])
-    report = writer.report([held])
+    topic = samples.topic("t-0", "Weather", "", [samples.subtopic("s-0", "Rain", "", claims)])
+    report = writer.report([topic])
     return replace(report, facets=(*report.facets, replace(report.facets[0], name="id")))
 
 

@@ -20,8 +20,8 @@ def words_of(code: str) -> dict:
     return json.loads((HOME / "translations" / f"{code}.json").read_text("utf-8"))["words"]
 
 
-def forms(said: str | dict[str, str]) -> list[str]:
-    return list(said.values()) if isinstance(said, dict) else [said]
+def forms(text: str | dict[str, str]) -> list[str]:
+    return list(text.values()) if isinstance(text, dict) else [text]
 
 
 @every_language
@@ -31,22 +31,22 @@ def test_every_dictionary_says_everything(code: str) -> None:
 
 @every_language
 def test_translations_put_in_the_same_values(code: str) -> None:
-    for key, said in words_of(code).items():
-        wanted = {
+    for key, text in words_of(code).items():
+        names = {
             name for form in forms(words_of("en")[key]) for name in re.findall(r"{(\w+)}", form)
         }
-        used = {name for form in forms(said) for name in re.findall(r"{(\w+)}", form)}
-        assert used <= wanted, key
-        assert wanted - used <= {"n"}, key  # some languages have a word for one and two
-        assert isinstance(said, str) or "other" in said, key
+        placeholders = {name for form in forms(text) for name in re.findall(r"{(\w+)}", form)}
+        assert placeholders <= names, key
+        assert names - placeholders <= {"n"}, key  # some languages have a word for one and two
+        assert isinstance(text, str) or "other" in text, key
 
 
 def test_every_word_that_the_templates_and_the_script_ask_for_is_there() -> None:
-    known = words_of("en")
+    words = words_of("en")
     templates = "".join(path.read_text("utf-8") for path in (HOME / "templates").glob("*.html"))
-    assert set(re.findall(r'\bt\("([^"]+)"[,)]', templates)) <= known.keys()
-    said = set(re.findall(r'say\("(\w+)"', (HOME / "page.js").read_text("utf-8")))
-    assert {f"js.{key}" for key in said} <= known.keys()
+    assert set(re.findall(r'\bt\("([^"]+)"[,)]', templates)) <= words.keys()
+    names = set(re.findall(r'say\("(\w+)"', (HOME / "page.js").read_text("utf-8")))
+    assert {f"js.{key}" for key in names} <= words.keys()
 
 
 def test_no_word_is_left_unused() -> None:
@@ -156,11 +156,11 @@ def test_names_that_we_have_no_word_for_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(0.42, "0.4 s"), (12.3, "12 s"), (103.4, "1 min 43 s"), (7384, "2 h 3 min")],
 )
-def test_durations_are_as_exact_as_people_need(seconds: float, said: str) -> None:
-    assert Translations("en").duration(seconds) == said
+def test_durations_are_as_exact_as_people_need(seconds: float, text: str) -> None:
+    assert Translations("en").duration(seconds) == text
 
 
 def test_values_are_never_taken_for_placeholders() -> None:

@@ -37,16 +37,16 @@ def test_what_is_held_does_not_grow_with_the_file(most):
 
 
 def test_what_was_seen_takes_a_few_bytes():
-    seen = HashSet()
+    hashes = HashSet()
     for number in range(100_000):
-        seen.add(hash(str(number)))
-    assert seen.count == 100_000
-    assert sys.getsizeof(seen._table) < 25 * 100_000
+        hashes.add(hash(str(number)))
+    assert hashes.count == 100_000
+    assert sys.getsizeof(hashes._table) < 25 * 100_000
 
 
 def test_what_was_seen_is_known_whatever_the_number():
-    seen = HashSet()
+    hashes = HashSet()
     numbers = [0, 1, -5, 2**70, *range(10_000)]
-    assert [seen.add(number) for number in numbers][:4] == [True, False, True, False]
-    assert not any(seen.add(number) for number in numbers)
-    assert seen.count == 10_000
+    assert [hashes.add(number) for number in numbers][:4] == [True, False, True, False]
+    assert not any(hashes.add(number) for number in numbers)
+    assert hashes.count == 10_000

@@ -78,14 +78,14 @@ def test_what_was_written_is_what_is_read(read, rows, separator, quoting, codec,
 @settings(max_examples=100, deadline=None)
 @given(rows=st.lists(texts, min_size=1, max_size=8), ascii_only=st.booleans(), lines=st.booleans())
 def test_what_was_written_as_json_is_what_is_read(read, rows, ascii_only, lines):
-    said = [{"comment": f"say {text} now", "n": number} for number, text in enumerate(rows)]
+    objects = [{"comment": f"say {text} now", "n": number} for number, text in enumerate(rows)]
     if lines:
         comment_set = read(
-            "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in said), "x.jsonl"
+            "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in objects), "x.jsonl"
         )
     else:
-        comment_set = read(json.dumps(said, ensure_ascii=ascii_only), "x.json")
-    assert comment_set.texts == [row["comment"] for row in said]
+        comment_set = read(json.dumps(objects, ensure_ascii=ascii_only), "x.json")
+    assert comment_set.texts == [row["comment"] for row in objects]
 
 
 @settings(max_examples=100, deadline=None)
@@ -94,8 +94,8 @@ def test_quotes_gone_wrong_lose_no_words(read, lines):
     """However quotes stand, words after them are somewhere in a row: kept, or shown as broken."""
     data = "id,comment\n" + "\n".join(lines) + "\n9,last words\n"
     comment_set = read(data)
-    shown = "".join(comment_set.texts) + "".join(row.text for row in comment_set.rows)
-    assert "last words" in shown
+    text = "".join(comment_set.texts) + "".join(row.text for row in comment_set.rows)
+    assert "last words" in text
 
 
 @pytest.mark.parametrize("name", NAMES)

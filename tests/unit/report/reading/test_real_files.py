@@ -45,10 +45,10 @@ def test_a_real_file_is_accounted_for(read, name, expected):
 def test_texts_ids_and_speakers_of_a_real_file_are_as_given(read, name):
     data = content(name)
     comment_set = read(data, f"{name}.csv", keep_moderated=True)
-    given = list(csv.DictReader(data.decode().splitlines(keepends=True)))
+    rows_in_file = list(csv.DictReader(data.decode().splitlines(keepends=True)))
     columns = comment_set.reader.source.columns
     for comment in comment_set.comments:
-        row = given[comment.row - 1]
+        row = rows_in_file[comment.row - 1]
         assert comment.text == row[columns["comment"]]
         assert comment.id == row[columns["id"]]
         assert comment.anonymous or comment.speaker == row[columns["speaker"]].strip()
@@ -86,8 +86,8 @@ def test_real_votes_agree_with_the_counts_beside_them(read, name, comments, shap
     data = content(f"votes/{name}")
     votes = read_votes([data], f"{name}.csv", ids)
     assert (len(votes.participants), len(votes.comments)) == shape
-    given = list(csv.DictReader(data.decode().splitlines()))
+    rows_in_file = list(csv.DictReader(data.decode().splitlines()))
     agreed = Counter(person for person, _, vote in votes.cells if vote == 1)
-    assert [agreed[number] for number in range(len(given))] == [
-        sum(row[comment] in ("1", "1.0") for comment in votes.comments) for row in given
+    assert [agreed[number] for number in range(len(rows_in_file))] == [
+        sum(row[comment] in ("1", "1.0") for comment in votes.comments) for row in rows_in_file
     ]

@@ -53,5 +53,5 @@ def test_rows_that_are_left_out_anyway_do_not_count(read):
 def test_the_largest_weight_that_is_kept(most):
     weights = random.Random(1).sample(range(1000), 100)
     largest = largest_kept(iter(weights), most)
-    kept = weights if largest is None else [weight for weight in weights if weight <= largest]
-    assert sorted(kept) == sorted(weights)[:most]
+    accepted = weights if largest is None else [weight for weight in weights if weight <= largest]
+    assert sorted(accepted) == sorted(weights)[:most]

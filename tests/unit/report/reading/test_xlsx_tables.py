@@ -26,10 +26,10 @@ MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def cell(value: object, row: int, column: int) -> str:
-    place = f"{chr(65 + column)}{row}"
+    reference = f"{chr(65 + column)}{row}"
     if isinstance(value, int | float):
-        return f'<c r="{place}"><v>{value}</v></c>'
-    return f'<c r="{place}" t="inlineStr"><is><t xml:space="preserve">{escape(str(value))}</t></is></c>'
+        return f'<c r="{reference}"><v>{value}</v></c>'
+    return f'<c r="{reference}" t="inlineStr"><is><t xml:space="preserve">{escape(str(value))}</t></is></c>'
 
 
 def sheet(rows: list[list[object]]) -> str:
@@ -110,10 +110,10 @@ def test_an_empty_workbook_is_refused(read):
         read(excel(One=[]), "x.xlsx")
 
 
-def with_cell(data: bytes, place: str, content: str) -> bytes:
+def with_cell(data: bytes, reference: str, content: str) -> bytes:
     """The same file with one cell more."""
-    row = place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    more = f'<row r="{row}"><c r="{place}" {content}</c></row></sheetData>'.encode()
+    row = reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    more = f'<row r="{row}"><c r="{reference}" {content}</c></row></sheetData>'.encode()
     return changed(data, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b"</sheetData>", more))
 
 

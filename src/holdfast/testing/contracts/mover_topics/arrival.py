@@ -49,7 +49,7 @@ class ArrivalTopics(MoverTopics):
     ) -> None:
         await fill(harness.source_store)
         for kind in KINDS:
-            whole = (await harness.source.export(kind, None, 1000)).records
+            records = (await harness.source.export(kind, None, 1000)).records
             pages: list[Any] = []
             after: str | None = None
             while True:
@@ -58,7 +58,7 @@ class ArrivalTopics(MoverTopics):
                 pages += page.records
                 if (after := page.after) is None:
                     break
-            assert [str(record) for record in pages] == [str(record) for record in whole]
+            assert [str(record) for record in pages] == [str(record) for record in records]
 
     @mover_test
     async def test_the_cursor_of_runs_is_the_id_of_the_last_one(

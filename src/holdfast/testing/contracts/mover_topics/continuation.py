@@ -133,13 +133,13 @@ class ContinuationTopics(MoverTopics):
 
     @mover_test
     async def test_the_epochs_of_locks_go_on(self, harness: MoverHarness) -> None:
-        held = await harness.source_store.do(Acquire("own", "t1", "me", 5.0))
+        lock = await harness.source_store.do(Acquire("own", "t1", "me", 5.0))
         harness.clock.advance(5.0)
-        held = await harness.source_store.do(Acquire("own", "t2", "me", 5.0))
+        lock = await harness.source_store.do(Acquire("own", "t2", "me", 5.0))
         target = await harness.moved()
         again = await target.do(Acquire("own", "t3", "me", 5.0))
         assert isinstance(again, Acquired)
-        assert again.epoch > held.epoch
+        assert again.epoch > lock.epoch
 
     @mover_test
     async def test_the_outbox_goes_on_behind_every_position(self, harness: MoverHarness) -> None:

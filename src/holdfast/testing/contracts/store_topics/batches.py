@@ -36,8 +36,8 @@ from holdfast.testing.contracts.store_topics.harness import (
 )
 
 
-def progress(done: int) -> str:
-    return f'{{"steps":{{"s":{{"step":"s","status":"in_progress","done":{done}}}}}}}'
+def progress(count: int) -> str:
+    return f'{{"steps":{{"s":{{"step":"s","status":"in_progress","done":{count}}}}}}}'
 
 
 class BatchTopics(StoreTopics):
@@ -128,8 +128,8 @@ class BatchTopics(StoreTopics):
     async def test_a_claim_does_not_see_what_is_submitted_after_it(
         self, harness: StoreHarness
     ) -> None:
-        nothing, _ = await harness.apply(a_claim(), a_submit("r1"))
-        assert nothing == []
+        none_claimed, _ = await harness.apply(a_claim(), a_submit("r1"))
+        assert none_claimed == []
         assert await harness.state("r1") == "queued"
 
     @store_test
@@ -209,7 +209,7 @@ class BatchTopics(StoreTopics):
     @store_test
     async def test_the_last_progress_of_a_batch_stays(self, harness: StoreHarness) -> None:
         epoch = await harness.start("r1")
-        await harness.apply(*[SaveProgress("r1", epoch, progress(done)) for done in (3, 1, 2)])
+        await harness.apply(*[SaveProgress("r1", epoch, progress(count)) for count in (3, 1, 2)])
         assert (await harness.run("r1")).progress.steps["s"].done == 2
 
     @store_test

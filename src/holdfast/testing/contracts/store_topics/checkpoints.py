@@ -157,8 +157,8 @@ class CheckpointTopics(StoreTopics):
     async def test_progress_is_replaced_and_writes_no_event(self, harness: StoreHarness) -> None:
         epoch = await harness.start("r1")
         history = await harness.store.history("r1")
-        for done in (1, 2):
-            text = f'{{"steps":{{"s":{{"step":"s","status":"in_progress","done":{done}}}}}}}'
+        for count in (1, 2):
+            text = f'{{"steps":{{"s":{{"step":"s","status":"in_progress","done":{count}}}}}}}'
             assert await harness.do(SaveProgress("r1", epoch, text)) is None
         assert (await harness.run("r1")).progress.steps["s"].done == 2
         assert await harness.store.history("r1") == history
@@ -208,6 +208,6 @@ class CheckpointTopics(StoreTopics):
         lines = [LogLine("r1", epoch, "info", "s", str(number)) for number in range(LOG_LIMIT + 5)]
         assert await harness.apply(*lines) == [None] * len(lines)
         await harness.do(LogLine("r1", epoch, "info", "s", "one more"))
-        kept = await harness.store.logs("r1", limit=2 * LOG_LIMIT)
-        assert len(kept) == LOG_LIMIT
-        assert kept[-1].message == str(LOG_LIMIT - 1)
+        stored = await harness.store.logs("r1", limit=2 * LOG_LIMIT)
+        assert len(stored) == LOG_LIMIT
+        assert stored[-1].message == str(LOG_LIMIT - 1)

@@ -34,18 +34,18 @@ class FairnessTopics(StoreTopics):
     ) -> None:
         counts = {"a": 40, "b": 3, "c": 1, "d": 12, "e": 7}
         await submit(harness, **counts)
-        left = dict(counts)
+        remaining = dict(counts)
         after = ""
         for size in (1, 2, 7, 16, 5, 11, 20, 4):
-            waiting = [tenant for tenant, count in left.items() if count]
+            waiting = [tenant for tenant, count in remaining.items() if count]
             claimed = await harness.claim(limit=size, after=after)
             for tenant in waiting:
                 share = sum(run.tenant == tenant for run in claimed)
-                assert share >= min(size // len(waiting), left[tenant])
-                left[tenant] -= share
-            assert len(claimed) == min(size, sum(left.values()) + len(claimed))
+                assert share >= min(size // len(waiting), remaining[tenant])
+                remaining[tenant] -= share
+            assert len(claimed) == min(size, sum(remaining.values()) + len(claimed))
             after = claimed[-1].tenant if claimed else after
-        assert not any(left.values())
+        assert not any(remaining.values())
 
     @store_test
     async def test_those_with_the_fewest_running_runs_come_first(
@@ -132,13 +132,13 @@ class FairnessTopics(StoreTopics):
     async def test_a_share_is_given_wherever_the_turn_is(self, harness: StoreHarness) -> None:
         """Also when runs end between two claims, and one tenant may run no more than two."""
         await limit(harness, "d", 2)
-        left = {"a": 30, "b": 30, "c": 2, "d": 30}
-        await submit(harness, **left)
+        remaining = {"a": 30, "b": 30, "c": 2, "d": 30}
+        await submit(harness, **remaining)
         after = ""
         for size in (5, 3, 8, 2, 7, 4):
             waiting = {
                 tenant: min(count, 2) if tenant == "d" else count
-                for tenant, count in left.items()
+                for tenant, count in remaining.items()
                 if count
             }
             claimed = await harness.claim(limit=size, after=after)
@@ -146,7 +146,7 @@ class FairnessTopics(StoreTopics):
             for tenant, count in waiting.items():
                 share = sum(run.tenant == tenant for run in claimed)
                 assert share >= min(size // len(waiting), count)
-                left[tenant] -= share
+                remaining[tenant] -= share
             after = claimed[-1].tenant
             for run in claimed:
                 await harness.settle(run.run, run.epoch, "succeeded")

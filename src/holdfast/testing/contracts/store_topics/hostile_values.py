@@ -171,7 +171,7 @@ class HostileValueTopics(StoreTopics):
         assert (await harness.store.dead_letters())[0].id == letter
         lock = "n" * MAX_KEY
         assert isinstance(await harness.do(c.Acquire(lock, "t", "me", TTL)), c.Acquired)
-        assert [held.name for held in await harness.store.locks()] == [lock]
+        assert [lock_info.name for lock_info in await harness.store.locks()] == [lock]
 
     @store_test
     async def test_texts_are_kept_exactly(self, harness: StoreHarness) -> None:
@@ -191,17 +191,17 @@ class HostileValueTopics(StoreTopics):
     async def test_texts_inside_of_json_are_kept_exactly(self, harness: StoreHarness) -> None:
         """Where the store puts them into objects itself: attributes, and the data of events."""
         texts = [text for text in HOSTILE if limits.is_text(text)]
-        given = {f"{n} {text}"[:200]: text for n, text in enumerate(texts)}
+        checkpoints = {f"{n} {text}"[:200]: text for n, text in enumerate(texts)}
         await harness.apply(
-            a_submit("r1", attributes=given),
+            a_submit("r1", attributes=checkpoints),
             *[a_submit(f"c{n}", attributes={"a": text}) for n, text in enumerate(texts)],
-            *[c.Bury(f"m{n}", text, text, b"x", given) for n, text in enumerate(texts)],
+            *[c.Bury(f"m{n}", text, text, b"x", checkpoints) for n, text in enumerate(texts)],
         )
         await harness.apply(
             *[c.Cancel(f"c{n}", text, text) for n, text in enumerate(texts)],
             *[c.Discard(f"m{n}", text, text) for n, text in enumerate(texts)],
         )
-        assert (await harness.run("r1")).attributes == given
+        assert (await harness.run("r1")).attributes == checkpoints
         for number, text in enumerate(texts):
             run = await harness.run(f"c{number}")
             assert (run.damage, run.attributes, run.reason) == (None, {"a": text}, text or None)
@@ -209,7 +209,7 @@ class HostileValueTopics(StoreTopics):
             assert msgspec.json.decode(last.data)["reason"] == text
             letter = await harness.store.dead_letter(f"m{number}")
             assert letter is not None
-            assert (letter.source, letter.reason, letter.attributes) == (text, text, given)
+            assert (letter.source, letter.reason, letter.attributes) == (text, text, checkpoints)
         written = {(entry.actor, entry.reason) for entry in await harness.store.audit(limit=1000)}
         assert {(text, text) for text in texts} <= written
         buried = [e for e in await harness.store.outbox(0, limit=1000) if e.run.startswith("m")]

@@ -68,10 +68,10 @@ class LeaseTopics(StoreTopics):
     ) -> None:
         for run in ("r1", "r2", "r3", "r4"):
             await harness.submit(run)
-        held = [(claim.run, claim.epoch) for claim in await harness.claim(limit=3)]
-        await harness.settle(*held[1], "handover")
+        leases = [(claim.run, claim.epoch) for claim in await harness.claim(limit=3)]
+        await harness.settle(*leases[1], "handover")
         harness.clock.advance(TTL - 1.0)
-        lost = await harness.do(Renew([*held, ("r4", 1), ("nobody", 1)], TTL))
+        lost = await harness.do(Renew([*leases, ("r4", 1), ("nobody", 1)], TTL))
         assert sorted(run for run, _ in lost) == ["nobody", "r2", "r4"]
         harness.clock.advance(TTL - 1.0)
         assert await harness.do(Sweep()) == []

@@ -105,8 +105,8 @@ class LockTopics(StoreTopics):
     ) -> None:
         await harness.apply(take("a", "mine"), take("b", "theirs"), take("a", "ended", ttl=1.0))
         harness.clock.advance(2.0)
-        held = [("mine", "a"), ("theirs", "a"), ("ended", "a"), ("unknown", "a")]
-        assert sorted(await harness.do(RenewLocks(held, TTL))) == [
+        locks = [("mine", "a"), ("theirs", "a"), ("ended", "a"), ("unknown", "a")]
+        assert sorted(await harness.do(RenewLocks(locks, TTL))) == [
             ("ended", "a"),
             ("theirs", "a"),
             ("unknown", "a"),
@@ -174,8 +174,8 @@ class LockTopics(StoreTopics):
     @store_test
     async def test_the_token_never_leaves_the_store(self, harness: StoreHarness) -> None:
         await harness.do(Acquire("lock", "s3cret", "w1", TTL))
-        shown = [
+        texts = [
             await harness.do(Acquire("lock", "other", "w2", TTL)),
             *await harness.store.locks(),
         ]
-        assert "s3cret" not in repr(shown)
+        assert "s3cret" not in repr(texts)

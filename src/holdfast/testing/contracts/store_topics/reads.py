@@ -55,12 +55,12 @@ class ReadTopics(StoreTopics):
     async def test_runs_are_read_in_pages(self, harness: StoreHarness) -> None:
         for number in range(7):
             await harness.submit(f"r{number}")
-        seen: list[str] = []
+        ids: list[str] = []
         before: int | None = None
         while page := await harness.store.runs(RunFilter(), limit=3, before=before):
-            seen += [run.id for run in page]
+            ids += [run.id for run in page]
             before = page[-1].seq
-        assert seen == [f"r{number}" for number in reversed(range(7))]
+        assert ids == [f"r{number}" for number in reversed(range(7))]
 
     @store_test
     async def test_new_runs_do_not_move_the_pages(self, harness: StoreHarness) -> None:
