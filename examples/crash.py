@@ -16,7 +16,15 @@ from pathlib import Path
 
 import msgspec
 from crash_pipeline import MOODS, demo
-from crash_summary import Place, Told, next_steps, promises, proof, read_effects, timeline
+from crash_summary import (
+    CheckpointName,
+    CrashRecord,
+    next_steps,
+    promises,
+    proof,
+    read_effects,
+    timeline,
+)
 from rich.console import Console
 from rich.text import Text
 
@@ -51,21 +59,21 @@ def start_worker(number: int) -> subprocess.Popen[bytes]:
 
 
 class Demo:
-    """Plays the story and tells it while it happens."""
+    """Runs the demonstration and prints what happens."""
 
     def __init__(self, app: Holdfast, run: RunHandle, console: Console) -> None:
         self.app = app
         self.run = run
         self.began = time.time()
         self.killed = 0.0
-        self.stored: set[Place] = set()
+        self.stored: set[CheckpointName] = set()
         self._console = console
         self._workers: list[subprocess.Popen[bytes]] = []
-        self._events_told = 0
+        self._events_printed = 0
 
-    async def play(self) -> None:
+    async def execute(self) -> None:
         try:
-            self._say(f"run {self.run.id} is durable, whatever happens now")
+            self._print(f"run {self.run.id} is durable, whatever happens now")
             self._start("worker 1 starts")
             await self._watch(self._is_in_the_middle, f"{KILL_AT} stored items")
             await self._kill()
@@ -76,18 +84,18 @@ class Demo:
                 worker.kill()
                 worker.wait()
 
-    async def told(self) -> Told:
-        """Everything there is to know afterwards."""
+    async def record(self) -> CrashRecord:
+        """What the summary is made of."""
         history = await self.app.store.history(self.run.id)
         result = await self.run.result(timeout=5)
-        return Told(
+        return CrashRecord(
             self.began, self.killed, self.stored, history, read_effects(FOLDER), result, EXPECTED
         )
 
     def _start(self, announcement: str) -> None:
         worker = start_worker(len(self._workers) + 1)
         self._workers.append(worker)
-        self._say(f"{announcement} (pid {worker.pid})")
+        self._print(f"{announcement} (pid {worker.pid})")
 
     async def _kill(self) -> None:
         """SIGKILL: no handler, no clean-up, no goodbye."""
@@ -98,7 +106,7 @@ class Demo:
         checkpoints = await self.app.store.checkpoints(self.run.id)
         self.stored = {(checkpoint.step, checkpoint.key) for checkpoint in checkpoints}
         items = sum(bool(key) for _, key in self.stored)
-        self._say(
+        self._print(
             f"✘ kill -9 {worker.pid}: step 3 of 5, {items} of {COMMENTS} items are stored",
             "bold red",
         )
@@ -110,25 +118,25 @@ class Demo:
         return bool(await self.app.store.over([self.run.id]))
 
     async def _watch(self, reached: Callable[[], Awaitable[bool]], description: str) -> None:
-        """Tell each new event until the story has come to this point."""
+        """Print each new event until this condition holds."""
         deadline = time.monotonic() + TIMEOUT
         while not await reached():
-            await self._tell_news()
+            await self._print_new_events()
             if time.monotonic() > deadline:
                 raise Overdue(
                     f"waited {TIMEOUT:.0f} s for {description}; look at {FOLDER}/worker-*.log"
                 )
             await asyncio.sleep(POLL)
-        await self._tell_news()
+        await self._print_new_events()
 
-    async def _tell_news(self) -> None:
-        for event in (await self.app.store.history(self.run.id))[self._events_told :]:
-            self._events_told += 1
+    async def _print_new_events(self) -> None:
+        for event in (await self.app.store.history(self.run.id))[self._events_printed :]:
+            self._events_printed += 1
             text, style = in_words(event, len(self._workers))
             if text:
-                self._say(text, style, event.at)
+                self._print(text, style, event.at)
 
-    def _say(self, text: str, style: str = "", at: float | None = None) -> None:
+    def _print(self, text: str, style: str = "", at: float | None = None) -> None:
         moment = max(0.0, (at or time.time()) - self.began)
         self._console.print(Text.assemble((f"{moment:5.1f} s  ", "dim"), (text, style)))
 
@@ -159,16 +167,16 @@ async def main() -> int:
     empty_folder()
     console.print(Text("holdfast: five steps, one SQLite file, one kill -9\n", style="bold"))
     async with Holdfast(f"sqlite:///{FOLDER}/holdfast.db", pipelines=[demo], worker=False) as app:
-        story = Demo(app, await app.submit(demo, COMMENTS, key="demo"), console)
+        demonstration = Demo(app, await app.submit(demo, COMMENTS, key="demo"), console)
         try:
-            await story.play()
+            await demonstration.execute()
         except Overdue as overdue:
             console.print(Text(f"✘ {overdue}", style="bold red"))
             return 1
-        return conclude(await story.told(), story.run.id, console)
+        return conclude(await demonstration.record(), demonstration.run.id, console)
 
 
-def conclude(record: Told, run_id: str, console: Console) -> int:
+def conclude(record: CrashRecord, run_id: str, console: Console) -> int:
     """Show what happened, and whether it was what was promised."""
     results = promises(record)
     for part in (

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from holdfast.model.event import Event, history_gaps
 
-Place = tuple[str, str]
+CheckpointName = tuple[str, str]
 """A step and the key of its item; "" is the step itself."""
 
 
@@ -27,15 +27,15 @@ class Effect(NamedTuple):
     at: float
     pid: int
     attempt: int
-    place: Place
+    name: CheckpointName
 
 
-class Told(NamedTuple):
-    """The story as it happened. `stored` is what had a checkpoint when the first worker died."""
+class CrashRecord(NamedTuple):
+    """What happened. `stored` is what had a checkpoint when the first worker died."""
 
     began: float
     killed: float
-    stored: set[Place]
+    stored: set[CheckpointName]
     history: list[Event]
     effects: list[Effect]
     result: str
@@ -50,12 +50,12 @@ class Promise(NamedTuple):
 def read_effects(folder: Path) -> list[Effect]:
     lines = (line.split(" ", 3) for line in (folder / EFFECTS).read_text().splitlines())
     return [
-        Effect(float(at), int(pid), int(attempt), place_of(name))
+        Effect(float(at), int(pid), int(attempt), checkpoint_name(name))
         for at, pid, attempt, name in lines
     ]
 
 
-def place_of(idempotency_key: str) -> Place:
+def checkpoint_name(idempotency_key: str) -> CheckpointName:
     """`run:step` or `run:step:key`."""
     _, step, *key = idempotency_key.split(":")
     return step, key[0] if key else ""
@@ -64,10 +64,10 @@ def place_of(idempotency_key: str) -> Place:
 # --- the proof ------------------------------------------------------------------------------------
 
 
-def promises(record: Told) -> list[Promise]:
+def promises(record: CrashRecord) -> list[Promise]:
     """What holdfast promises, compared with what really happened."""
-    times = Counter(effect.place for effect in record.effects)
-    twice = {repeated for repeated, count in times.items() if count > 1}
+    times = Counter(effect.name for effect in record.effects)
+    twice = {name for name, count in times.items() if count > 1}
     again = sorted(f"{step} {key}".rstrip() for step, key in twice & record.stored)
     steps, items = (
         sum(not key for _, key in record.stored),
@@ -100,8 +100,8 @@ def promises(record: Told) -> list[Promise]:
 class Chart:
     """Bars on one time axis, with the kill as a line through all of them."""
 
-    def __init__(self, record: Told, room: int) -> None:
-        self._told = record
+    def __init__(self, record: CrashRecord, room: int) -> None:
+        self._record = record
         self._room = room
         self._end = record.history[-1].at
         self._resumed = next(
@@ -111,14 +111,14 @@ class Chart:
     @property
     def axis(self) -> Text:
         killed = "✘ killed" if self._room > 30 else "✘"
-        end = f"{self._end - self._told.began:.1f} s"
-        text = "0 s".ljust(self._column(self._told.killed)) + killed
+        end = f"{self._end - self._record.began:.1f} s"
+        text = "0 s".ljust(self._column(self._record.killed)) + killed
         return Text(text.ljust(self._room - len(end)) + end, style="dim")
 
     def bar(self, step: str) -> Text:
         cells: list[tuple[str, str]] = [(" ", "")] * self._room
-        cells[self._column(self._told.killed)] = ("│", "red")
-        if (step, "") in self._told.stored:
+        cells[self._column(self._record.killed)] = ("│", "red")
+        if (step, "") in self._record.stored:
             cells[self._column(self._resumed)] = ("↺", "cyan")
         for attempt, style in ((1, "cyan"), (2, "green")):
             for column in self._columns(step, attempt):
@@ -126,26 +126,26 @@ class Chart:
         return Text.assemble(*cells)
 
     def _columns(self, step: str, attempt: int) -> range:
-        begun = [e.at for e in self._told.effects if e.place[0] == step and e.attempt == attempt]
+        begun = [e.at for e in self._record.effects if e.name[0] == step and e.attempt == attempt]
         if not begun:
             return range(0)
-        cut_off = attempt == 1 and (step, "") not in self._told.stored
-        ended = self._told.killed if cut_off else self._stored_at(step)
+        cut_off = attempt == 1 and (step, "") not in self._record.stored
+        ended = self._record.killed if cut_off else self._stored_at(step)
         first = self._column(min(begun))
         return range(first, max(first + 1, self._column(ended)))
 
     def _stored_at(self, step: str) -> float:
-        completed = (event for event in self._told.history if event.type == "step.completed")
+        completed = (event for event in self._record.history if event.type == "step.completed")
         return next(
             event.at for event in completed if msgspec.json.decode(event.data)["step"] == step
         )
 
     def _column(self, at: float) -> int:
-        part = (at - self._told.began) / max(0.001, self._end - self._told.began)
+        part = (at - self._record.began) / max(0.001, self._end - self._record.began)
         return min(self._room - 1, max(0, int(part * self._room)))
 
 
-def timeline(record: Told, width: int) -> Table:
+def timeline(record: CrashRecord, width: int) -> Table:
     chart = Chart(record, max(20, width - 60))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for heading in ("STEP", chart.axis, "ATTEMPT 1", "ATTEMPT 2"):
@@ -157,11 +157,11 @@ def timeline(record: Told, width: int) -> Table:
     return table
 
 
-def _first_attempt(record: Told, step: str) -> Text:
+def _first_attempt(record: CrashRecord, step: str) -> Text:
     if (step, "") in record.stored:
         return Text("✔ executed", style="cyan")
     begun = {
-        effect.place for effect in record.effects if effect.attempt == 1 and effect.place[0] == step
+        effect.name for effect in record.effects if effect.attempt == 1 and effect.name[0] == step
     }
     if not begun:
         return Text("–", style="dim")
@@ -171,8 +171,8 @@ def _first_attempt(record: Told, step: str) -> Text:
     )
 
 
-def _second_attempt(record: Told, step: str) -> Text:
-    executed = sum(effect.attempt == 2 and effect.place[0] == step for effect in record.effects)
+def _second_attempt(record: CrashRecord, step: str) -> Text:
+    executed = sum(effect.attempt == 2 and effect.name[0] == step for effect in record.effects)
     if (step, "") in record.stored:
         return (
             Text("executed AGAIN", style="bold red") if executed else Text("↺ reused", style="cyan")

@@ -6,8 +6,8 @@
 
 `holdfast worker` processes share a SQLite file, a private server that is started for them, or the
 store that is named. Every 0.3 to 1.5 s one of them is killed with SIGKILL and replaced, or stopped
-with SIGSTOP for longer than its lease and then continued: it wakes up believing in a lease that is
-gone. A private server is durable, and every 3 to 8 s all of its processes get a SIGKILL, too. Runs
+with SIGSTOP for longer than its lease and then continued: it then
+still trusts a lease that has ended. A private server is durable, and every 3 to 8 s all of its processes get a SIGKILL, too. Runs
 are submitted all the while, again when it is unknown whether they arrived; among them some that do
 what no store can hold (texts that are none, numbers without end), which must fail for that reason
 and harm no other. The exit code is 0 only if every promise was kept."""
@@ -31,8 +31,8 @@ from typing import Any
 
 from kill_workers_check import PROMISES, Figures, check, check_hostile, read_traces
 from kill_workers_fleet import Fleet
-from kill_workers_pipeline import HOSTILITIES, TRACES, hostile, soak
-from kill_workers_server import Server, Storm, pairs
+from kill_workers_pipeline import HOSTILE_ACTIONS, TRACES, hostile, soak
+from kill_workers_server import Server, ServerKiller, pairs
 
 from holdfast import Holdfast, Pipeline, Transient
 from holdfast.ports.store import RunFilter
@@ -42,36 +42,38 @@ SLICE = 50
 """Runs that are submitted at once, and as many again with every look."""
 
 
-async def play(
+async def execute(
     folder: Path, options: argparse.Namespace, server: Server | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The figures, and every promise that was broken."""
     async with Holdfast(options.store, pipelines=[soak, hostile], worker=False) as app:
         fleet = Fleet(folder, options)
-        storm = Storm(server, options, lambda: fleet.is_at_work) if server else None
+        server_killer = ServerKiller(server, options, lambda: fleet.is_at_work) if server else None
         try:
-            took = await rage(app, fleet, options)
+            took = await run_under_failures(app, fleet, options)
         finally:
-            if storm:
-                await asyncio.to_thread(storm.calm)
+            if server_killer:
+                await asyncio.to_thread(server_killer.stop)
             await asyncio.to_thread(fleet.drain)
-        if storm and storm.problems:
-            return {}, storm.problems
+        if server_killer and server_killer.problems:
+            return {}, server_killer.problems
         figures, problems = await check(
             app.store, read_traces(folder / TRACES), options.runs, options.steps
         )
-        retried, harm = await check_hostile(app.store, options.runs, options.hostile, bool(storm))
+        retried, harm = await check_hostile(
+            app.store, options.runs, options.hostile, bool(server_killer)
+        )
         problems += harm
     happened = summary(options, fleet, figures, took) | {
         "hostile runs among them": options.hostile,
         "innocent runs that were retried": retried,
     }
-    happened |= {"server killed": storm.kills} if storm else {}
+    happened |= {"server killed": server_killer.kills} if server_killer else {}
     return happened, fleet.problems + problems
 
 
-async def rage(app: Holdfast, fleet: Fleet, options: argparse.Namespace) -> float:
-    """Strike until all runs are over. The seconds it took."""
+async def run_under_failures(app: Holdfast, fleet: Fleet, options: argparse.Namespace) -> float:
+    """Interrupt workers until all runs are over. The seconds it took."""
     began, limit = time.monotonic(), options.seconds_limit
     submitting = asyncio.create_task(submit(app, options.runs, options.hostile))
     try:
@@ -94,14 +96,14 @@ async def ended(app: Holdfast) -> int:
     """How many runs are over, as far as the store can be asked."""
     try:
         counts = await app.store.count(RunFilter())
-    except Transient:  # somebody kills the server
+    except Transient:  # the server may be down
         return -1
     return sum(counts.get(state, 0) for state in ("succeeded", "failed", "cancelled"))
 
 
 async def submit(app: Holdfast, runs: int, hostile_runs: int) -> None:
     """Hostile runs are spread evenly among the others."""
-    kinds = list(HOSTILITIES)
+    kinds = list(HOSTILE_ACTIONS)
     work: list[tuple[Pipeline[Any], Any, str]] = [
         (soak, number, f"soak-{number}") for number in range(runs)
     ]
@@ -135,7 +137,7 @@ def summary(
         "runs per second": round(options.runs / took, 1),
         "workers killed": fleet.kills,
         "workers paused past their lease": fleet.pauses,
-        "workers started while the server was away": fleet.turned_away,
+        "workers started while the server was away": fleet.ended_without_server,
         "runs taken over": figures.takeovers,
         "leases given up by workers that woke too late": fleet.leases_given_up(),
         "events in the histories": figures.events,
@@ -162,34 +164,42 @@ def arguments() -> argparse.Namespace:
         "--step-seconds", type=float, default=0.05, help="how long a step takes, on average"
     )
     parser.add_argument(
-        "--every", type=float, nargs=2, default=(0.3, 1.5), help="seconds between two strikes"
+        "--every",
+        type=float,
+        nargs=2,
+        default=(0.3, 1.5),
+        help="seconds between two interruptions of workers",
     )
     parser.add_argument(
-        "--strikes", type=int, default=None, help="leave the workers alone after so many strikes"
+        "--strikes", type=int, default=None, help="stop interrupting workers after so many times"
     )
     parser.add_argument("--seconds-limit", type=float, default=300)
     parser.add_argument(
-        "--seed", type=int, default=None, help="of the strikes; what they hit is up to the machine"
+        "--seed",
+        type=int,
+        default=None,
+        help="of the interruptions; which work they hit depends on timing",
     )
     where = parser.add_mutually_exclusive_group()
+    where.add_argument("--store", help="a URL of an empty store (default: a new SQLite file)")
     where.add_argument(
-        "--store", help="a URL; what is there must be empty (default: a new SQLite file)"
-    )
-    where.add_argument(
-        "--server", choices=["postgres", "redis"], help="start one, and kill it, too"
+        "--server", choices=["postgres", "redis"], help="start a private server, and kill it, too"
     )
     parser.add_argument(
         "--server-every", type=float, nargs=2, default=(3.0, 8.0), help="seconds between two kills"
     )
     parser.add_argument(
-        "--server-strikes", type=int, default=None, help="leave it alone after so many kills"
+        "--server-strikes",
+        type=int,
+        default=None,
+        help="stop killing the server after so many times",
     )
     parser.add_argument(
         "--server-setting",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="instead of ours",
+        help="replaces one of the durable settings",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser.parse_args()
@@ -215,7 +225,7 @@ def main() -> int:
     options.seed = random.randrange(10**6) if options.seed is None else options.seed
     options.hostile = options.runs // 10 if options.hostile is None else options.hostile
     os.environ["SOAK_STEPS"] = str(options.steps)
-    logging.getLogger("holdfast").setLevel(logging.ERROR)  # that the server is away is no news here
+    logging.getLogger("holdfast").setLevel(logging.ERROR)  # outages of the server are expected here
     folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
     with ExitStack() as stack:
         server = (
@@ -228,10 +238,10 @@ def main() -> int:
             f"seed {options.seed}, in {folder}{f', on {server.description}' if server else ''}",
             file=sys.stderr,
         )
-        figures, problems = asyncio.run(play(folder, options, server))
+        figures, problems = asyncio.run(execute(folder, options, server))
     report(figures, problems, options.json)
     if problems:
-        print(f"what the workers said is kept in {folder}", file=sys.stderr)
+        print(f"the logs of the workers are in {folder}", file=sys.stderr)
         return 1
     shutil.rmtree(folder)
     return 0

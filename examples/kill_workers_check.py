@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from kill_workers_pipeline import HOSTILITIES
+from kill_workers_pipeline import HOSTILE_ACTIONS
 
 from holdfast.model.event import Event
 from holdfast.model.run import Run
@@ -94,7 +94,7 @@ async def check_hostile(
     if len(acts) != hostile:
         problems.append(f"I23: {hostile} hostile runs were accepted, the store has {len(acts)}")
     for run in acts:
-        expected = HOSTILITIES[msgspec.json.decode(run.input)][1]
+        expected = HOSTILE_ACTIONS[msgspec.json.decode(run.input)][1]
         error = run.error.name if run.error else None
         if (run.state, error) != ("failed" if expected else "succeeded", expected):
             problems.append(f"I23: {run.input} is {run.state} with {error} (run {run.id})")

@@ -1,4 +1,4 @@
-"""The workers of kill_workers.py: always as many as were asked for, whatever happens to them."""
+"""The workers of kill_workers.py: their number stays the same, whatever happens to them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kill_workers_pipeline import TRACES
 
 TTL = 2.0
 LEASE = {"TTL": f"{TTL}s", "RENEW": "500ms", "MARGIN": "500ms", "SWEEP": "300ms"}
-OVERSLEEP = (TTL + 0.5, TTL + 1.5)
+PAUSE = (TTL + 0.5, TTL + 1.5)
 PAUSE_EVERY = 5
-"""One strike in so many is a pause rather than a kill."""
+"""One interruption in so many is a pause rather than a kill."""
 EARLY_SHARE = 0.1
-"""How many strikes may hit a worker that has not done anything yet."""
+"""The share of interruptions that may hit a worker that has not executed anything yet."""
 DRAIN = 20.0
 
 
 class Worker:
-    """A worker process of ours."""
+    """A worker process that we started."""
 
     def __init__(self, folder: Path, number: int, environment: dict[str, str], store: str) -> None:
         command = [sys.executable, "-m", "holdfast", "--store", store]
@@ -46,13 +46,13 @@ class Worker:
 
     @property
     def is_up(self) -> bool:
-        """It has said hello: from then on it listens to signals."""
+        """It has logged its first line: from then on it handles signals."""
         return self._log.stat().st_size > 0
 
     @property
-    def found_nobody(self) -> bool:
-        """It was started while the store's server was away, said so and left: whoever watches over
-        it starts it again."""
+    def found_no_server(self) -> bool:
+        """It was started while the store's server was down, and ended with an error that says so:
+        a supervisor would start it again."""
         last = self._log.read_text().strip().rpartition("\n")[2]
         is_a_bug = last.startswith("holdfast: unexpected ")
         return self.process.returncode == 1 and last.startswith("holdfast: ") and not is_a_bug
@@ -70,7 +70,7 @@ class Worker:
         self.wakes_at = None
 
     def stop(self) -> int:
-        """Ask it to hand everything over and to go. The exit code."""
+        """Stop it with SIGTERM, so that it hands its runs over. The exit code."""
         self.wake()
         self.process.terminate()
         try:
@@ -81,10 +81,10 @@ class Worker:
 
 
 class Fleet:
-    """So many workers, whatever happens to them."""
+    """A fixed number of workers; those that end are replaced."""
 
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
-        self.kills = self.pauses = self.turned_away = 0
+        self.kills = self.pauses = self.ended_without_server = 0
         self.problems: list[str] = []
         self._folder = folder
         self._store: str = options.store
@@ -95,13 +95,13 @@ class Fleet:
         self._environment = environment_of(options)
         self._workers: list[Worker] = []
         self._started = 0
-        self._next_strike = 0.0
-        self._at_work = Witness(folder / TRACES)
+        self._next_interruption = 0.0
+        self._traces = TraceReader(folder / TRACES)
 
     def step(self) -> None:
-        """Keep the fleet complete, wake those who overslept, and strike when it is time."""
+        """Keep the fleet complete, continue paused workers, and interrupt one when it is time."""
         now = time.monotonic()
-        self._bury_the_dead()
+        self._remove_ended()
         while len(self._workers) < self._size:
             self._started += 1
             self._workers.append(
@@ -110,46 +110,46 @@ class Fleet:
         for worker in self._workers:
             if worker.wakes_at is not None and worker.wakes_at <= now:
                 worker.wake()
-        calm = self._strikes is not None and self.kills + self.pauses >= self._strikes
-        if not calm and now >= self._next_strike and self._strike():
-            self._next_strike = now + self._chance.uniform(*self._every)
+        enough = self._strikes is not None and self.kills + self.pauses >= self._strikes
+        if not enough and now >= self._next_interruption and self._interrupt():
+            self._next_interruption = now + self._chance.uniform(*self._every)
 
     @property
     def is_at_work(self) -> bool:
         """Whether anybody has executed anything yet."""
-        return bool(self._at_work.pids())
+        return bool(self._traces.pids())
 
-    def _bury_the_dead(self) -> None:
+    def _remove_ended(self) -> None:
         for worker in [worker for worker in self._workers if worker.process.poll() is not None]:
-            if worker.found_nobody:
-                self.turned_away += 1
+            if worker.found_no_server:
+                self.ended_without_server += 1
             else:
                 self.problems.append(
                     f"worker {worker.pid} ended by itself with code {worker.process.returncode}"
                 )
             self._workers.remove(worker)
 
-    def _strike(self) -> bool:
-        """Hit somebody who is at work: killing processes that only start proves little. False: not
-        now."""
-        busy = self._at_work.pids()
+    def _interrupt(self) -> bool:
+        """Kill or pause a worker that is executing: killing processes that only start proves
+        little. False if there is none."""
+        busy = self._traces.pids()
         early = self._chance.random() < EARLY_SHARE
         awake = [worker for worker in self._workers if worker.wakes_at is None]
-        victims = [worker for worker in awake if early or worker.pid in busy]
-        if not victims:
+        candidates = [worker for worker in awake if early or worker.pid in busy]
+        if not candidates:
             return False
-        victim = self._chance.choice(victims)
+        target = self._chance.choice(candidates)
         if (self.kills + self.pauses) % PAUSE_EVERY == PAUSE_EVERY // 2:
             self.pauses += 1
-            victim.pause(self._chance.uniform(*OVERSLEEP))
+            target.pause(self._chance.uniform(*PAUSE))
         else:
             self.kills += 1
-            self._workers.remove(victim)
-            victim.kill()
+            self._workers.remove(target)
+            target.kill()
         return True
 
     def drain(self) -> None:
-        """The end: everybody is asked to go, and must."""
+        """Stop all workers; each must end with code 0."""
         for worker in self._workers:
             was_up = worker.is_up
             if (code := worker.stop()) != 0 and was_up:
@@ -169,8 +169,8 @@ class Fleet:
             worker.kill()
 
 
-class Witness:
-    """Knows which processes have executed something, by reading on where it stopped."""
+class TraceReader:
+    """The processes that have executed something. Reads on from where it stopped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

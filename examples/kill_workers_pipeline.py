@@ -99,7 +99,7 @@ async def length(text: str) -> int:
     return len(text)
 
 
-HOSTILITIES: dict[str, tuple[Callable[[Context], Awaitable[Any]], str | None]] = {
+HOSTILE_ACTIONS: dict[str, tuple[Callable[[Context], Awaitable[Any]], str | None]] = {
     "error": (fail_with_odd_name, "FileNotFoundError"),
     "progress": (count_without_end, "InvalidInput"),
     "cost": (cost_no_number, "InvalidInput"),
@@ -115,4 +115,4 @@ HOSTILITIES: dict[str, tuple[Callable[[Context], Awaitable[Any]], str | None]] =
 
 @hostile.step(max_attempts=1)
 async def act(input: str, ctx: Context) -> Any:
-    return await HOSTILITIES[input][0](ctx)
+    return await HOSTILE_ACTIONS[input][0](ctx)

@@ -12,7 +12,7 @@ from typing import Protocol
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.redis import RedisServer
 
-AWAY = (0.0, 1.0)
+DOWNTIME = (0.0, 1.0)
 """Seconds between a kill and the start after it."""
 DURABLE = {
     "postgres": {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
@@ -63,9 +63,8 @@ class Server:
         self._process.start()
 
 
-class Storm:
-    """Strikes a server, beside everything else, as soon as there is work to disturb and until it is
-    calmed."""
+class ServerKiller:
+    """Kills and restarts a server at random moments, from the first executed step until `stop`."""
 
     def __init__(
         self, server: Server, options: argparse.Namespace, is_at_work: Callable[[], bool]
@@ -78,26 +77,26 @@ class Storm:
         self._chance = random.Random(options.seed + 1)
         self._is_at_work = is_at_work
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._rage, name="storm")
+        self._thread = threading.Thread(target=self._run, name="server-killer")
         self._thread.start()
 
-    def calm(self) -> None:
+    def stop(self) -> None:
         """End it. The server is up afterwards."""
         self._over.set()
         self._thread.join()
 
-    def _rage(self) -> None:
+    def _run(self) -> None:
         try:
             while not self._over.wait(self._chance.uniform(*self._every)):
                 if self._is_at_work() and (self._strikes is None or self.kills < self._strikes):
-                    self._strike()
+                    self._interrupt()
         except Exception as error:  # whatever it is: the proof has failed, and the figures say why
             self.problems.append(f"the server did not come back: {error}")
 
-    def _strike(self) -> None:
+    def _interrupt(self) -> None:
         self._server.kill()
         self.kills += 1
-        self._over.wait(self._chance.uniform(*AWAY))
+        self._over.wait(self._chance.uniform(*DOWNTIME))
         self._server.start()
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from benchmarks.recovery import pipelines
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 POLL = 0.01
 
 
@@ -78,8 +78,8 @@ async def stop(worker: subprocess.Popen[bytes]) -> float:
 
 
 async def until(ask: Callable[[], object], description: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not ask():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {PATIENCE:.0f} s: {description}")
+            raise TimeoutError(f"waited {TIMEOUT:.0f} s: {description}")
         await asyncio.sleep(POLL)

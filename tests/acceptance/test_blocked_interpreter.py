@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance import blocking_pipeline
-from tests.acceptance.scene import SHORT_LEASE, Scene
+from tests.acceptance.harness import SHORT_LEASE, Harness
 
 from holdfast import Holdfast
 
@@ -21,12 +21,12 @@ CODE = Path(blocking_pipeline.__file__)
 def test_the_error_of_the_run_names_the_cause_and_the_remedy(
     tmp_path: Path, pipeline: str, step: str
 ) -> None:
-    async def play() -> None:
-        async with Scene(tmp_path, code=CODE) as scene:
-            app = Holdfast(scene.app.store, blocking_pipeline.PIPELINES, worker=False)
+    async def story() -> None:
+        async with Harness(tmp_path, code=CODE) as harness:
+            app = Holdfast(harness.app.store, blocking_pipeline.PIPELINES, worker=False)
             run = await app.submit(pipeline, "x")
-            workers = [scene.start_worker(lease=SHORT_LEASE) for _ in range(2)]
-            await scene.until(lambda: scene.is_over(run), "the run is given up")
+            workers = [harness.start_worker(lease=SHORT_LEASE) for _ in range(2)]
+            await harness.until(lambda: harness.is_over(run), "the run is given up")
             error = (await run.info()).error
             assert error is not None
             logs = "\n".join(worker.log for worker in workers)
@@ -36,4 +36,4 @@ def test_the_error_of_the_run_names_the_cause_and_the_remedy(
             assert "process of its own" in error.message
             assert f"run {run.id} of {pipeline}: lease lost because the interpreter was" in logs
 
-    asyncio.run(play())
+    asyncio.run(story())

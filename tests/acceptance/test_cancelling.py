@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests import postgres_server
 from tests.acceptance import ticking_pipeline
-from tests.acceptance.scene import Scene
+from tests.acceptance.harness import Harness
 from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast import Holdfast
@@ -35,31 +35,31 @@ def store_of(kind: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
 def test_nothing_further_starts_after_a_cancel_or_a_pause(tmp_path: Path, kind: str) -> None:
-    async def play() -> list[float]:
-        async with Scene(tmp_path, store=store_of(kind, tmp_path), code=CODE) as scene:
-            app = Holdfast(scene.app.store, [ticking_pipeline.ticking], worker=False)
-            worker = scene.start_worker()
-            await scene.until(lambda: worker.is_up, "the worker is up")
+    async def story() -> list[float]:
+        async with Harness(tmp_path, store=store_of(kind, tmp_path), code=CODE) as harness:
+            app = Holdfast(harness.app.store, [ticking_pipeline.ticking], worker=False)
+            worker = harness.start_worker()
+            await harness.until(lambda: worker.is_up, "the worker is up")
             operations = app.operations
             changes = [operations.cancel, operations.pause]
             return [
-                await stop_a_run(scene, app, change, work)
+                await stop_a_run(harness, app, change, work)
                 for change in changes
                 for work in ("items", "inner steps")
             ]
 
-    delays = asyncio.run(play())
+    delays = asyncio.run(story())
     # One of four may meet a machine that is busy with something else; a renewal takes far longer.
     assert sorted(delays)[-2] <= PROMISED, delays
     assert max(delays) <= RENEWAL / 10, delays
 
 
-async def stop_a_run(scene: Scene, app: Holdfast, change, work: str) -> float:
+async def stop_a_run(harness: Harness, app: Holdfast, change, work: str) -> float:
     """How long after the acknowledgement the last item started; 0 if none did."""
-    path = scene.folder / ticking_pipeline.STARTS
+    path = harness.folder / ticking_pipeline.STARTS
     path.unlink(missing_ok=True)
     run = await app.submit("ticking", work)
-    await scene.until(lambda: len(starts(path)) > 10, "the run is under way")
+    await harness.until(lambda: len(starts(path)) > 10, "the run is under way")
     await change(run.id)
     acknowledged = time.time()
     history = await app.store.history(run.id)

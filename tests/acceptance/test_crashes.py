@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.scene import SHORT_LEASE, Scene, notes
+from tests.acceptance.harness import SHORT_LEASE, Harness, notes
 
 pytestmark = pytest.mark.slow
 
@@ -55,28 +55,28 @@ def test_a_worker_that_sleeps_through_its_lease_wakes_up_and_writes_nothing(tmp_
 
 
 async def pause_past_the_lease(folder: Path) -> None:
-    async with Scene(folder) as scene:
-        sleeper = scene.start_worker(lease=SHORT_LEASE)
-        run = await scene.run_in_slow_step(sleeper, "blocking")
+    async with Harness(folder) as harness:
+        sleeper = harness.start_worker(lease=SHORT_LEASE)
+        run = await harness.run_in_slow_step(sleeper, "blocking")
         sleeper.send(signal.SIGSTOP)
 
-        successor = scene.start_worker(lease=SHORT_LEASE)
+        successor = harness.start_worker(lease=SHORT_LEASE)
         successor.open_gate()
-        await scene.until(lambda: scene.is_over(run), "the successor finishes the run")
-        finished = await scene.everything_about(run)
+        await harness.until(lambda: harness.is_over(run), "the successor finishes the run")
+        finished = await harness.everything_about(run)
 
         sleeper.open_gate()
         sleeper.send(signal.SIGCONT)
-        await scene.until(
+        await harness.until(
             lambda: sleeper.noted("returns slow"), "the sleeper returns its result all the same"
         )
         sleeper.send(signal.SIGTERM)
-        assert await scene.exit_code(sleeper) == 0
+        assert await harness.exit_code(sleeper) == 0
 
-        assert await scene.everything_about(run) == finished
+        assert await harness.everything_about(run) == finished
         by = successor.pid
         assert await run.result() == f"before by {sleeper.pid}, slow by {by}, after by {by}"
-        assert await scene.story_of(run) == [
+        assert await harness.story_of(run) == [
             "run.queued",
             "run.started",
             "step.completed",
@@ -120,18 +120,18 @@ def test_a_worker_told_to_stop_hands_its_run_over_at_once(tmp_path: Path) -> Non
 
 
 async def hand_over(folder: Path) -> None:
-    async with Scene(folder) as scene:
-        leaving = scene.start_worker(grace="100ms")
-        run = await scene.run_in_slow_step(leaving, "patient")
-        staying = scene.start_worker()
+    async with Harness(folder) as harness:
+        leaving = harness.start_worker(grace="100ms")
+        run = await harness.run_in_slow_step(leaving, "patient")
+        staying = harness.start_worker()
         staying.open_gate()
-        await scene.until(lambda: staying.is_up, "the other worker is up")
+        await harness.until(lambda: staying.is_up, "the other worker is up")
 
         leaving.send(signal.SIGTERM)
-        assert await scene.exit_code(leaving) == 0
-        await scene.until(lambda: scene.is_over(run), "the other worker finishes the run")
+        assert await harness.exit_code(leaving) == 0
+        await harness.until(lambda: harness.is_over(run), "the other worker finishes the run")
 
-        assert await scene.story_of(run) == HANDED_OVER_IN_SLOW
+        assert await harness.story_of(run) == HANDED_OVER_IN_SLOW
         info = await run.info()
         assert (info.attempts, info.epoch) == (1, 2)
         assert notes(folder).count(f"{staying.pid} begins before") == 0
@@ -142,19 +142,19 @@ def test_steps_under_way_may_end_before_the_run_is_handed_over(tmp_path: Path) -
 
 
 async def hand_over_after_the_step(folder: Path) -> None:
-    async with Scene(folder) as scene:
-        leaving = scene.start_worker(grace="25s")
-        run = await scene.run_in_slow_step(leaving, "patient")
-        staying = scene.start_worker()
-        await scene.until(lambda: staying.is_up, "the other worker is up")
+    async with Harness(folder) as harness:
+        leaving = harness.start_worker(grace="25s")
+        run = await harness.run_in_slow_step(leaving, "patient")
+        staying = harness.start_worker()
+        await harness.until(lambda: staying.is_up, "the other worker is up")
 
         leaving.send(signal.SIGTERM)
-        await scene.until(lambda: "draining 1 run" in leaving.log, "it drains")
+        await harness.until(lambda: "draining 1 run" in leaving.log, "it drains")
         leaving.open_gate()
-        assert await scene.exit_code(leaving) == 0
-        await scene.until(lambda: scene.is_over(run), "the other worker finishes the run")
+        assert await harness.exit_code(leaving) == 0
+        await harness.until(lambda: harness.is_over(run), "the other worker finishes the run")
 
-        assert await scene.story_of(run) == HANDED_OVER_AFTER_SLOW
+        assert await harness.story_of(run) == HANDED_OVER_AFTER_SLOW
         first, second = leaving.pid, staying.pid
         assert await run.result() == f"before by {first}, slow by {first}, after by {second}"
         assert not staying.noted("begins slow")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.gated_pipeline import gated
-from tests.acceptance.scene import SHORT_LEASE, Scene
+from tests.acceptance.harness import SHORT_LEASE, Harness
 
 from holdfast import Holdfast
 
@@ -22,30 +22,30 @@ FILES = ("holdfast.db", "holdfast.db-wal")
 def test_a_worker_ends_when_its_file_is_damaged_and_another_goes_on_when_it_is_restored(
     tmp_path: Path,
 ) -> None:
-    async def play() -> None:
-        async with Scene(tmp_path) as scene:
-            worker = scene.start_worker(lease=SHORT_LEASE)
-            run = await scene.run_in_slow_step(worker, "patient")
-            await scene.app.submit(gated, "later", delay="1h")
+    async def story() -> None:
+        async with Harness(tmp_path) as harness:
+            worker = harness.start_worker(lease=SHORT_LEASE)
+            run = await harness.run_in_slow_step(worker, "patient")
+            await harness.app.submit(gated, "later", delay="1h")
             keep(tmp_path)
             damage(tmp_path)
             # Written from what this process has in its cache: the worker has to read anew.
-            await scene.app.submit(gated, "later", delay="1h")
-            code = await scene.exit_code(worker)
+            await harness.app.submit(gated, "later", delay="1h")
+            code = await harness.exit_code(worker)
             assert code == 2, worker.log
             last = worker.log.strip().splitlines()[-1]
             assert "holdfast.db is not a usable SQLite database" in last
             assert "Restore it from a backup" in last
 
-            await scene.app.close()
+            await harness.app.close()
             restore(tmp_path)
-            successor = scene.start_worker(lease=SHORT_LEASE)
+            successor = harness.start_worker(lease=SHORT_LEASE)
             successor.open_gate()
-            app = Holdfast(scene.place.store, worker=False)
+            app = Holdfast(harness.deployment.store, worker=False)
             async with app:
-                await scene.until(lambda: over(app, run.id), "the run goes on")
+                await harness.until(lambda: over(app, run.id), "the run goes on")
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 async def over(app: Holdfast, run: str) -> bool:

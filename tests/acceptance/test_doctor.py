@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 from tests.acceptance.conftest import Cli
-from tests.integration.redis.scene import a_server
+from tests.integration.redis.helpers import a_server
 from tests.postgres_server import fresh_schema, shared_server
 
 from holdfast.cli.render.findings import finding_text

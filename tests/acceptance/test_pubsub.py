@@ -8,8 +8,8 @@ import time
 from collections import Counter
 
 import pytest
-from tests.acceptance.seeds.post_office import SHORT_LEASE
-from tests.acceptance.seeds.pubsub_office import DLQ, JOBS, RESULTS, PubSubOffice
+from tests.acceptance.seeds.pubsub_deployment import DLQ, JOBS, RESULTS, PubSubDeployment
+from tests.acceptance.seeds.redis_deployment import SHORT_LEASE
 from tests.emulators import PubSubEmulator
 
 RESULTS_SUB = f"{RESULTS}-sub"
@@ -27,67 +27,70 @@ def an_office(tmp_path):
     offices = []
 
     def make(emulator=None):
-        office = PubSubOffice(
+        deployment = PubSubDeployment(
             tmp_path,
             emulator,
             HOLDFAST_APP="tests/acceptance/gated_jobs.py",
             GATE=str(tmp_path / "gate"),
             **SHORT_LEASE,
         )
-        offices.append(office)
-        return office
+        offices.append(deployment)
+        return deployment
 
     yield make
-    for office in offices:
-        office.kill()
+    for deployment in offices:
+        deployment.kill()
 
 
-def open_gate(office):
-    (office.folder / "gate").touch()
+def open_gate(deployment):
+    (deployment.folder / "gate").touch()
 
 
-def one_result_each(office, numbers):
+def one_result_each(deployment, numbers):
     """Every job has succeeded once, and has been published with one id and the same bytes."""
     names = sorted(f"job-{number}" for number in numbers)
-    bodies = office.results(len(names))
+    bodies = deployment.results(len(names))
     assert sorted(body["job_id"] for body in bodies) == names
     assert {body["status"] for body in bodies} == {"completed"}
-    assert sorted(run.key for run in office.runs()) == names
-    copies = office.google.take(RESULTS_SUB)
+    assert sorted(run.key for run in deployment.runs()) == names
+    copies = deployment.google.take(RESULTS_SUB)
     assert len({(m.attributes["holdfast-id"], m.data) for m in copies}) == len(names)
 
 
 def test_duplicates_poison_a_killed_and_a_stopped_worker(an_office):
-    office = an_office()
-    office.google.create(DLQ, f"{DLQ}-sub")
-    office.google.create(
+    deployment = an_office()
+    deployment.google.create(DLQ, f"{DLQ}-sub")
+    deployment.google.create(
         JOBS, f"{JOBS}-sub", ack_deadline_seconds=ACK_DEADLINE, enable_message_ordering=True
     )
-    office.google.create(RESULTS, RESULTS_SUB)
+    deployment.google.create(RESULTS, RESULTS_SUB)
     # What somebody pulled and never acknowledged comes again, past the deadline.
-    office.send((job(0), {}))
-    [message] = office.google.pull(f"{JOBS}-sub")
-    stopped, killed, _ = [office.start_worker() for _ in range(3)]
+    deployment.send((job(0), {}))
+    [message] = deployment.google.pull(f"{JOBS}-sub")
+    stopped, killed, _ = [deployment.start_worker() for _ in range(3)]
     for number in range(1, 15):
-        office.send((job(number), {}))
+        deployment.send((job(number), {}))
         if number % 3 == 0:
-            office.send((job(number), {}), (POISON[number % 5], {}))  # a duplicate
+            deployment.send((job(number), {}), (POISON[number % 5], {}))  # a duplicate
         if number == 5:
             stopped.send_signal(signal.SIGSTOP)
         if number == 10:
             killed.kill()
     until = time.monotonic() + 60
-    while len(office.runs()) < 15:
-        assert time.monotonic() < until, sorted(run.key for run in office.runs())
+    while len(deployment.runs()) < 15:
+        assert time.monotonic() < until, sorted(run.key for run in deployment.runs())
         time.sleep(0.2)
     stopped.send_signal(signal.SIGCONT)
-    open_gate(office)
-    one_result_each(office, range(15))
+    open_gate(deployment)
+    one_result_each(deployment, range(15))
     poison = {POISON[number % 5] for number in range(3, 15, 3)}
-    assert Counter(letter.body for letter in office.letters()) == dict.fromkeys(poison, 1)
-    assert len(office.dead_letters(len(poison))) == len(poison)
-    late = {"subscription": office.google.subscription(f"{JOBS}-sub"), "ack_ids": [message.ack_id]}
-    office.google.subscriber.acknowledge(request=late)  # does no harm
+    assert Counter(letter.body for letter in deployment.letters()) == dict.fromkeys(poison, 1)
+    assert len(deployment.dead_letters(len(poison))) == len(poison)
+    late = {
+        "subscription": deployment.google.subscription(f"{JOBS}-sub"),
+        "ack_ids": [message.ack_id],
+    }
+    deployment.google.subscriber.acknowledge(request=late)  # does no harm
 
 
 def test_an_emulator_that_is_killed_and_started_again(an_office):
@@ -95,22 +98,22 @@ def test_an_emulator_that_is_killed_and_started_again(an_office):
     emulator = PubSubEmulator()
     emulator.start()
     try:
-        office = an_office(emulator)
-        set_up = ("setup", "pubsub", "--project", office.project)
-        assert office.holdfast(*set_up).returncode == 0
-        office.start_worker()
+        deployment = an_office(emulator)
+        set_up = ("setup", "pubsub", "--project", deployment.project)
+        assert deployment.holdfast(*set_up).returncode == 0
+        deployment.start_worker()
         for number in range(6):
-            office.send((job(number), {}))
-        office.wait(lambda: len(office.runs()) == 6)
+            deployment.send((job(number), {}))
+        deployment.wait(lambda: len(deployment.runs()) == 6)
         emulator.kill()
-        office.wait(lambda: "can't receive" in office.log())
+        deployment.wait(lambda: "can't receive" in deployment.log())
         emulator.start()
-        assert office.holdfast(*set_up).returncode in (0, 8)  # 8: the worker was faster
+        assert deployment.holdfast(*set_up).returncode in (0, 8)  # 8: the worker was faster
         for number in range(6, 9):
-            office.send((job(number), {}))
-        office.wait(lambda: len(office.runs()) == 9)
-        open_gate(office)
-        one_result_each(office, range(9))
-        assert office.stop() == [0]
+            deployment.send((job(number), {}))
+        deployment.wait(lambda: len(deployment.runs()) == 9)
+        open_gate(deployment)
+        one_result_each(deployment, range(9))
+        assert deployment.stop() == [0]
     finally:
         emulator.end()

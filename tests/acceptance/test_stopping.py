@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests import postgres_server
 from tests.acceptance import stubborn_pipeline
-from tests.acceptance.scene import Scene, WorkerProcess
+from tests.acceptance.harness import Harness, WorkerProcess
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 
@@ -36,43 +36,43 @@ def redis_or_postgres(kind: str) -> tuple[RedisServer | PostgresServer, str]:
     return postgres, postgres.url(postgres_server.fresh_schema())
 
 
-async def begin(scene: Scene, pipeline: str) -> tuple[WorkerProcess, RunHandle]:
+async def begin(harness: Harness, pipeline: str) -> tuple[WorkerProcess, RunHandle]:
     """A worker in the middle of a run that does not end by itself."""
-    app = Holdfast(scene.app.store, stubborn_pipeline.PIPELINES, worker=False)
+    app = Holdfast(harness.app.store, stubborn_pipeline.PIPELINES, worker=False)
     run = await app.submit(pipeline, "x")
-    worker = scene.start_worker(grace=f"{GRACE * 1000:.0f}ms")
-    begun = scene.folder / stubborn_pipeline.BEGUN
-    await scene.until(begun.exists, "its step has begun")
+    worker = harness.start_worker(grace=f"{GRACE * 1000:.0f}ms")
+    begun = harness.folder / stubborn_pipeline.BEGUN
+    await harness.until(begun.exists, "its step has begun")
     return worker, run
 
 
-async def stop(scene: Scene, worker: WorkerProcess) -> int | None:
+async def stop(harness: Harness, worker: WorkerProcess) -> int | None:
     """Tell it to stop, and see to it that it is gone in time."""
     asked_at = time.monotonic()
     worker.send(signal.SIGTERM)
-    code = await scene.exit_code(worker)
+    code = await harness.exit_code(worker)
     took = time.monotonic() - asked_at
     assert took < GRACE + EXIT_TIMEOUT + NOTICE, f"it took {took:.1f} s\n{worker.log}"
     return code
 
 
-async def is_handed_over(scene: Scene, run: RunHandle) -> None:
+async def is_handed_over(harness: Harness, run: RunHandle) -> None:
     info = await run.info()
     assert (info.state, info.attempts) == ("queued", 0)
-    assert (await scene.story_of(run))[-1] == "run.handed_over"
+    assert (await harness.story_of(run))[-1] == "run.handed_over"
 
 
 @pytest.mark.parametrize("pipeline", ["obeys", "swallows", "blocks-thread", "blocks-loop"])
 def test_a_step_that_does_not_end_keeps_neither_the_process_nor_the_lease(
     tmp_path: Path, pipeline: str
 ) -> None:
-    async def play() -> None:
-        async with Scene(tmp_path, code=CODE) as scene:
-            worker, run = await begin(scene, pipeline)
-            assert await stop(scene, worker) == 0, worker.log
-            await is_handed_over(scene, run)
+    async def story() -> None:
+        async with Harness(tmp_path, code=CODE) as harness:
+            worker, run = await begin(harness, pipeline)
+            assert await stop(harness, worker) == 0, worker.log
+            await is_handed_over(harness, run)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("kind", ["redis", "postgres"])
@@ -81,14 +81,14 @@ def test_runs_are_handed_over_to_a_server_while_the_event_loop_is_blocked(
 ) -> None:
     server, url = redis_or_postgres(kind)
 
-    async def play() -> None:
-        async with Scene(tmp_path, store=url, code=CODE) as scene:
-            worker, run = await begin(scene, "blocks-loop")
-            assert await stop(scene, worker) == 0, worker.log
-            await is_handed_over(scene, run)
+    async def story() -> None:
+        async with Harness(tmp_path, store=url, code=CODE) as harness:
+            worker, run = await begin(harness, "blocks-loop")
+            assert await stop(harness, worker) == 0, worker.log
+            await is_handed_over(harness, run)
 
     try:
-        asyncio.run(play())
+        asyncio.run(story())
     finally:
         server.end()
 
@@ -98,14 +98,14 @@ def test_a_server_that_does_not_answer_does_not_keep_the_process(tmp_path: Path,
     """Its run goes on elsewhere when the lease has ended."""
     server, url = redis_or_postgres(kind)
 
-    async def play() -> None:
-        async with Scene(tmp_path, store=url, code=CODE) as scene:
-            worker, run = await begin(scene, "obeys")
+    async def story() -> None:
+        async with Harness(tmp_path, store=url, code=CODE) as harness:
+            worker, run = await begin(harness, "obeys")
             frozen = processes(server)
             for pid in frozen:
                 os.kill(pid, signal.SIGSTOP)
             try:
-                assert await stop(scene, worker) == 128 + signal.SIGTERM, worker.log
+                assert await stop(harness, worker) == 128 + signal.SIGTERM, worker.log
             finally:
                 for pid in frozen:
                     os.kill(pid, signal.SIGCONT)
@@ -113,7 +113,7 @@ def test_a_server_that_does_not_answer_does_not_keep_the_process(tmp_path: Path,
             assert (await run.info()).state == "running"
 
     try:
-        asyncio.run(play())
+        asyncio.run(story())
     finally:
         server.end()
 

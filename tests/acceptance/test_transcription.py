@@ -19,7 +19,7 @@ from tests.speech import TALK, recording, spoken
 
 from holdfast.apps.transcription.testing import word_error_rate
 
-PATIENCE = 100.0
+TIMEOUT = 100.0
 PARAGRAPHS = (
     "Good evening, and welcome to the meeting of the city council. Tonight we talk about the "
     "parks, the river, the old bridge, and the new library.",
@@ -78,7 +78,7 @@ def test_a_kill_in_the_middle_repeats_no_finished_segment(cli: Cli) -> None:
     command = [sys.executable, "-m", "holdfast", "transcribe", str(media), "-o", "out"]
     store = cli.folder / "runs.db"
     process = subprocess.Popen(command, cwd=cli.folder, env=cli.env, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while not items_of(store) and process.poll() is None:
         assert time.monotonic() < until, "no segment was understood in time"
         time.sleep(0.02)

@@ -36,7 +36,7 @@ HASH_FIELDS = {"progress": "p", "error": "e", "input": "i", "result": "o"}
 BROKEN = '{"half'
 
 
-class OnMemory:
+class MemoryBackend:
     def __init__(self, folder: Path) -> None:
         self.store = MemoryStore()
 
@@ -52,7 +52,7 @@ class OnMemory:
         stored[step, ""] = replace(stored[step, ""], **{field: text})
 
 
-class OnSqlite:
+class SqliteBackend:
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder / "holdfast.db")
 
@@ -68,7 +68,7 @@ class OnSqlite:
         self.store._reader.execute(sql, (text, id, step))
 
 
-class OnPostgres:
+class PostgresBackend:
     def __init__(self, folder: Path) -> None:
         self.schema = postgres_server.fresh_schema()
         self.store = PostgresStore(postgres_server.shared_server().url(self.schema))
@@ -92,7 +92,7 @@ class OnPostgres:
         await self._execute(sql, text, id, step)
 
 
-class OnRedis:
+class RedisBackend:
     def __init__(self, folder: Path) -> None:
         self.store = RedisStore(shared_server().url(prefix=fresh_prefix()))
 
@@ -119,25 +119,25 @@ class OnRedis:
         await self.store._ask([("HSET", f"run:{id}", name, packed)])
 
 
-@pytest.fixture(params=[OnMemory, OnSqlite, OnPostgres, OnRedis])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+@pytest.fixture(params=[MemoryBackend, SqliteBackend, PostgresBackend, RedisBackend])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return request.param(tmp_path)
 
 
-def play(place: Any, story: Callable[[Store], Awaitable[None]]) -> None:
+def run_story(backend: Any, story: Callable[[Store], Awaitable[None]]) -> None:
     async def whole() -> None:
-        await place.store.open()
+        await backend.store.open()
         try:
-            await story(place.store)
+            await story(backend.store)
         finally:
-            await place.store.close()
+            await backend.store.close()
 
     asyncio.run(whole())
 
 
 @pytest.mark.parametrize("field", ["progress", "error", "labels", "attributes"])
 def test_a_broken_run_is_listed_as_broken_and_the_others_as_they_are(
-    place: Any, field: str
+    backend: Any, field: str
 ) -> None:
     async def story(store: Store) -> None:
         values = {"labels": {"a": "b"}, "attributes": {"c": "d"}}
@@ -146,7 +146,7 @@ def test_a_broken_run_is_listed_as_broken_and_the_others_as_they_are(
         await store.apply(
             [Settle(id, 1, "failed", error=an_error(id)) for id in ("r1", "r2", "r3")]
         )
-        await place.change_run("r2", field, BROKEN)
+        await backend.change_run("r2", field, BROKEN)
         third, second, first = await store.runs(RunFilter())
         for run in (first, third):
             assert (run.damage, run.labels, run.attributes) == (None, {"a": "b"}, {"c": "d"})
@@ -157,34 +157,34 @@ def test_a_broken_run_is_listed_as_broken_and_the_others_as_they_are(
         assert (await store.run("r2")) == second
         assert len(await store.over(["r1", "r2", "r3"])) == 3
 
-    play(place, story)
+    run_story(backend, story)
 
 
-def test_a_run_with_unreadable_progress_is_claimed_with_the_others(place: Any) -> None:
+def test_a_run_with_unreadable_progress_is_claimed_with_the_others(backend: Any) -> None:
     async def story(store: Store) -> None:
         await store.apply([a_submit(id) for id in ("r1", "r2", "r3")])
-        await place.change_run("r2", "progress", BROKEN)
+        await backend.change_run("r2", "progress", BROKEN)
         [claimed] = await store.apply([a_claim(limit=3)])
         assert [run.run for run in claimed] == ["r1", "r2", "r3"]
 
-    play(place, story)
+    run_story(backend, story)
 
 
-def test_a_damaged_dead_letter_hides_no_other(place: Any) -> None:
+def test_a_damaged_dead_letter_hides_no_other(backend: Any) -> None:
     async def story(store: Store) -> None:
         letters = [Bury(f"m{n}", "bus", "why", b"body", {"a": "b"}) for n in range(3)]
         await store.apply(letters)
-        await place.change_letter("m1", BROKEN)
+        await backend.change_letter("m1", BROKEN)
         by_id = {letter.id: letter for letter in await store.dead_letters()}
         assert sorted(by_id) == ["m0", "m1", "m2"]
         assert by_id["m0"].attributes == by_id["m2"].attributes == {"a": "b"}
         assert by_id["m1"].attributes == {"damaged": "its attributes can't be read any more"}
         assert (by_id["m1"].reason, by_id["m1"].body) == ("why", b"body")
 
-    play(place, story)
+    run_story(backend, story)
 
 
-def test_a_damaged_cursor_begins_anew_and_holds_retention_back(place: Any) -> None:
+def test_a_damaged_cursor_begins_anew_and_holds_retention_back(backend: Any) -> None:
     async def story(store: Store) -> None:
         records = StoreRecords(store)
         await cursors.register(records, "sound", "messages", 7)
@@ -194,13 +194,13 @@ def test_a_damaged_cursor_begins_anew_and_holds_retention_back(place: Any) -> No
         assert (damaged.position, damaged.state.failing) == (0, True)
         assert await cursors.slowest(records) == 0
 
-    play(place, story)
+    run_story(backend, story)
 
 
 @pytest.mark.parametrize("field", ["id", "tenant", "created", "attempts", "input", "state"])
 def test_what_is_of_another_type_is_damage(tmp_path: Path, field: str) -> None:
     """Of all stores only SQLite keeps anything in any column."""
-    backend = OnSqlite(tmp_path)
+    backend = SqliteBackend(tmp_path)
 
     async def story(store: Store) -> None:
         await store.apply([a_submit(id) for id in ("r1", "r2", "r3")])
@@ -213,12 +213,12 @@ def test_what_is_of_another_type_is_damage(tmp_path: Path, field: str) -> None:
         assert (explained.state, explained.cause) == ("broken", "damaged")
         assert "its row can't be read" in explained.sentence
 
-    play(backend, story)
+    run_story(backend, story)
 
 
 def test_a_damaged_run_is_left_alone_by_name(tmp_path: Path) -> None:
     """Whatever is asked of it, the answer says that it is damaged."""
-    backend = OnSqlite(tmp_path)
+    backend = SqliteBackend(tmp_path)
     pipeline = counting([])
 
     async def story(store: Store) -> None:
@@ -233,7 +233,7 @@ def test_a_damaged_run_is_left_alone_by_name(tmp_path: Path) -> None:
         with pytest.raises(Damaged, match="its row can't be read"):
             await app.service().runs.result(run.id)
 
-    play(backend, story)
+    run_story(backend, story)
 
 
 def counting(executed: list[str]) -> Pipeline[Any]:
@@ -269,13 +269,13 @@ def an_app(backend: Any, pipeline: Pipeline[Any]) -> Holdfast:
 @pytest.mark.parametrize(
     ("field", "text"), [("value", '"B"'), ("value", BROKEN), ("record", BROKEN)]
 )
-def test_a_damaged_checkpoint_costs_its_step(place: Any, field: str, text: str) -> None:
+def test_a_damaged_checkpoint_costs_its_step(backend: Any, field: str, text: str) -> None:
     async def story() -> None:
         executed: list[str] = []
         pipeline = counting(executed)
-        async with an_app(place, pipeline) as app:
+        async with an_app(backend, pipeline) as app:
             run = await failed_once(app, pipeline)
-            await place.change_checkpoint(run.id, "first", field, text)
+            await backend.change_checkpoint(run.id, "first", field, text)
             await app.operations.resume(run.id, actor="me")
             assert await run.result(60) == "A!"
             assert executed == ["first", "second", "first", "second"]
@@ -286,13 +286,13 @@ def test_a_damaged_checkpoint_costs_its_step(place: Any, field: str, text: str) 
     asyncio.run(story())
 
 
-def test_unreadable_progress_costs_nothing(place: Any) -> None:
+def test_unreadable_progress_costs_nothing(backend: Any) -> None:
     async def story() -> None:
         executed: list[str] = []
         pipeline = counting(executed)
-        async with an_app(place, pipeline) as app:
+        async with an_app(backend, pipeline) as app:
             run = await failed_once(app, pipeline)
-            await place.change_run(run.id, "progress", BROKEN)
+            await backend.change_run(run.id, "progress", BROKEN)
             await app.operations.resume(run.id, actor="me")
             assert await run.result(60) == "A!"
             assert executed == ["first", "second", "second"]
@@ -300,13 +300,13 @@ def test_unreadable_progress_costs_nothing(place: Any) -> None:
     asyncio.run(story())
 
 
-def test_a_changed_input_is_not_believed(place: Any) -> None:
+def test_a_changed_input_is_not_believed(backend: Any) -> None:
     async def story() -> None:
         executed: list[str] = []
         pipeline = counting(executed)
-        async with an_app(place, pipeline) as app:
+        async with an_app(backend, pipeline) as app:
             run = await failed_once(app, pipeline)
-            await place.change_run(run.id, "input", '"b"')
+            await backend.change_run(run.id, "input", '"b"')
             await app.operations.resume(run.id, actor="me")
             with pytest.raises(RunFailed, match=r"Damaged: the input of run .* changed or damaged"):
                 await run.result(60)
@@ -315,13 +315,13 @@ def test_a_changed_input_is_not_believed(place: Any) -> None:
     asyncio.run(story())
 
 
-def test_a_changed_result_is_not_believed(place: Any) -> None:
+def test_a_changed_result_is_not_believed(backend: Any) -> None:
     async def story() -> None:
         pipeline = counting(["second"])
-        async with an_app(place, pipeline) as app:
+        async with an_app(backend, pipeline) as app:
             run = await app.submit(pipeline, "a")
             assert await run.result(60) == "A!"
-            await place.change_run(run.id, "result", '"B!"')
+            await backend.change_run(run.id, "result", '"B!"')
             with pytest.raises(Damaged, match=r"the result of run .* checksum does not match"):
                 await RunHandle(app.runtime, run.id, pipeline).result(60)
 

@@ -1,8 +1,8 @@
 """A random story that is moved to another store in the middle, and then goes on: nobody may tell
 the difference.
 
-The first half is played on `MemoryStore`, everything is moved to the store under test, and the
-second half is played on both, as in `test_store_agreement`."""
+The first half is executed on `MemoryStore`, everything is moved to the store under test, and the
+second half is executed on both, as in `test_store_agreement`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class MovedPair(Pair):
         self._memory = memory
         self.stores = [memory]
 
-    async def play(self, script: list[Step]) -> None:
+    async def execute(self, script: list[Step]) -> None:
         await self.apply([c.DefineLane(name, *kind) for name, kind in LANES.items()])
         await self.apply([_acquire(f"lane:{name}", TOKENS[0], 300.0) for name in LANES])
         await self.apply(
@@ -117,16 +117,16 @@ seldom = settings(often, max_examples=8)
 @given(script=one_by_one | in_batches)
 def test_a_story_goes_on_in_sqlite(script: list[Step]) -> None:
     with TemporaryDirectory() as folder:
-        asyncio.run(MovedPair(sqlite(folder)).play(script))
+        asyncio.run(MovedPair(sqlite(folder)).execute(script))
 
 
 @often
 @given(script=one_by_one | in_batches)
 def test_a_story_goes_on_on_redis(script: list[Step]) -> None:
-    asyncio.run(MovedPair(redis()).play(script))
+    asyncio.run(MovedPair(redis()).execute(script))
 
 
 @seldom
 @given(script=one_by_one | in_batches)
 def test_a_story_goes_on_on_postgresql(script: list[Step]) -> None:
-    asyncio.run(MovedPair(postgres()).play(script))
+    asyncio.run(MovedPair(postgres()).execute(script))

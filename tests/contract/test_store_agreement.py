@@ -300,7 +300,7 @@ class Pair:
         self.clock = ManualClock()
         self.stores: list[Store] = [MemoryStore(self.clock), make_store(self.clock)]
 
-    async def play(self, script: Sequence[Step]) -> None:
+    async def execute(self, script: Sequence[Step]) -> None:
         for store in self.stores:
             await store.open()
         try:
@@ -400,7 +400,7 @@ fast_stores = pytest.mark.parametrize("make_store", [sqlite, redis])
 def test_they_agree_on_every_command(
     make_store: Callable[[ManualClock], Store], script: list[Step]
 ) -> None:
-    asyncio.run(Pair(make_store).play(script))
+    asyncio.run(Pair(make_store).execute(script))
 
 
 @fast_stores
@@ -409,16 +409,16 @@ def test_they_agree_on_every_command(
 def test_they_agree_on_batches(
     make_store: Callable[[ManualClock], Store], script: list[Step]
 ) -> None:
-    asyncio.run(Pair(make_store).play(script))
+    asyncio.run(Pair(make_store).execute(script))
 
 
 @seldom
 @given(script=one_by_one)
 def test_postgres_agrees_on_every_command(script: list[Step]) -> None:
-    asyncio.run(Pair(postgres).play(script))
+    asyncio.run(Pair(postgres).execute(script))
 
 
 @seldom
 @given(script=in_batches)
 def test_postgres_agrees_on_batches(script: list[Step]) -> None:
-    asyncio.run(Pair(postgres).play(script))
+    asyncio.run(Pair(postgres).execute(script))

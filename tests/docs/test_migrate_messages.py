@@ -11,7 +11,7 @@ import pytest
 from tests import postgres_server
 from tests.docs.test_migrate import PAGES, Terminal
 from tests.emulators import shared_pubsub
-from tests.integration.redis.scene import a_server
+from tests.integration.redis.helpers import a_server
 
 SERVER = "redis://localhost:6379/0"
 DATABASE = "postgresql://db.example.org/app"
@@ -22,7 +22,7 @@ FILES = re.compile(r"`([\w.]+\.(?:py|toml))`:\n\n```\w+\n(.*?)^```", re.M | re.S
 class MessageTerminal(Terminal):
     """One with servers of its own, whose worker says when it receives."""
 
-    def play(self, redis) -> None:
+    def run_all(self, redis) -> None:
         for name, text in FILES.findall(self.text):
             (self.folder / name).write_text(text)
         self.env |= {"PYTHONPATH": str(PAGES.parents[1]), "HOLDFAST_LEASE_SWEEP": "1s"}
@@ -62,7 +62,7 @@ def test_a_page_can_be_typed(page: str, tmp_path: Path) -> None:
     with a_server() as redis:
         terminal = MessageTerminal(tmp_path, page)
         try:
-            terminal.play(redis)
+            terminal.run_all(redis)
         finally:
             terminal.end()
         if page == "report-worker.md":

@@ -512,7 +512,7 @@ def test_what_makes_no_sense_is_refused(
 LARGE = "x" * 40_000
 
 
-class Desk:
+class NotedPipelines:
     """A pipeline that notes what it executes."""
 
     def __init__(self) -> None:
@@ -557,7 +557,7 @@ class Desk:
 def test_paused_and_queued_runs_go_on_with_their_checkpoints(url: Url, tmp_path: Path) -> None:
     async def story() -> None:
         old, new = sqlite_url(tmp_path), url(tmp_path)
-        before, after = Desk(), Desk()
+        before, after = NotedPipelines(), NotedPipelines()
         async with before.app(old, tmp_path) as app:
             paused = await app.submit(before.pipeline, "budget")
             while (await app.operations.find(paused.id)).state != "paused":
@@ -589,7 +589,7 @@ def test_paused_and_queued_runs_go_on_with_their_checkpoints(url: Url, tmp_path:
 def test_a_live_worker_loses_its_run_and_writes_nothing_more(url: Url, tmp_path: Path) -> None:
     async def story() -> None:
         old, new = sqlite_url(tmp_path), url(tmp_path)
-        before, after = Desk(), Desk()
+        before, after = NotedPipelines(), NotedPipelines()
         app = before.app(old, tmp_path)
         await app.open()
         run = await app.submit(before.wide, None)

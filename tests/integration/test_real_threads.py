@@ -15,12 +15,12 @@ from holdfast.services.workers import list_workers
 QUICK = LeaseTimes(ttl=1.0, renew=0.2, margin=0.2, sweep=0.2)
 
 
-def played(pipeline, story, **options):
-    async def play():
+def run_story(pipeline, story, **options):
+    async def run():
         async with Holdfast("memory:", [pipeline], **options) as app:
             return await asyncio.wait_for(story(app), 15)
 
-    return asyncio.run(play())
+    return asyncio.run(run())
 
 
 def test_a_busy_loop_ends_when_its_step_times_out():
@@ -38,7 +38,7 @@ def test_a_busy_loop_ends_when_its_step_times_out():
         with pytest.raises(RunFailed, match="StepTimeout"):
             await run.result()
 
-    played(pipeline, story)
+    run_story(pipeline, story)
     threads[0].join(timeout=5)
     assert not threads[0].is_alive()
 
@@ -60,7 +60,7 @@ def test_a_busy_item_ends_when_its_step_times_out():
         with pytest.raises(RunFailed, match="StepTimeout"):
             await run.result()
 
-    played(pipeline, story)
+    run_story(pipeline, story)
     for thread in threads:
         thread.join(timeout=5)
     assert [thread.is_alive() for thread in threads] == [False, False]
@@ -87,7 +87,7 @@ def test_a_thread_inside_a_blocking_call_can_write_nothing_any_more():
         await app.runtime.committer.drain()
         return await app.store.logs(run.id), (await run.info()).state
 
-    logs, state = played(pipeline, story)
+    logs, state = run_story(pipeline, story)
     assert logs == []
     assert state == RunState.FAILED
 
@@ -109,7 +109,7 @@ def test_cancelling_a_run_stops_its_thread():
         await asyncio.to_thread(threads[0].join, 5)
         return await run.wait()
 
-    assert played(pipeline, story) is RunState.CANCELLED
+    assert run_story(pipeline, story) is RunState.CANCELLED
     assert not threads[0].is_alive()
 
 
@@ -127,7 +127,7 @@ def test_many_def_steps_run_at_once():
     async def story(app):
         return await (await app.submit(pipeline)).result()
 
-    assert played(pipeline, story) == 20
+    assert run_story(pipeline, story) == 20
 
 
 LEAVING = """
@@ -142,7 +142,7 @@ def leaves() -> int:
 
 other.step(name="s")(lambda: 1)
 
-async def play():
+async def run_story():
     async with Holdfast("memory:", [pipeline, other]) as app:
         await app.submit(pipeline)
         print(await (await app.submit(other)).result(10), flush=True)
@@ -151,7 +151,7 @@ async def play():
 watchdog = threading.Timer(3, os._exit, [4])
 watchdog.daemon = True
 watchdog.start()
-asyncio.run(play())
+asyncio.run(run_story())
 """
 
 
@@ -216,7 +216,7 @@ def test_blocking_the_event_loop_does_not_lose_the_lease(tmp_path):
 
         asyncio.run(compete())
 
-    async def play():
+    async def story():
         async with Holdfast(url, [pipeline], lease=QUICK) as app:
             run = await app.submit(pipeline)
             assert await run.result(15) == 2
@@ -225,7 +225,7 @@ def test_blocking_the_event_loop_does_not_lose_the_lease(tmp_path):
     thread = threading.Thread(target=rival)
     thread.start()
     try:
-        info = asyncio.run(play())
+        info = asyncio.run(story())
     finally:
         over.set()
         thread.join(15)
@@ -246,4 +246,4 @@ def test_a_worker_says_that_it_is_alive_while_a_step_blocks_the_event_loop():
         assert worker.state == "alive"
         assert worker.silent < 1.0
 
-    played(pipeline, story, lease=QUICK)
+    run_story(pipeline, story, lease=QUICK)

@@ -57,7 +57,7 @@ class Gate:
             return self.executions
 
 
-def play(story, *args):
+def run_story(story, *args):
     return asyncio.run(asyncio.wait_for(story(*args), 20))
 
 
@@ -74,7 +74,7 @@ def test_a_lazy_worker_hears_at_once_what_another_app_submits(url):
             assert await run.result(10) == 2
             return time.monotonic() - start
 
-    assert play(story) < 0.9
+    assert run_story(story) < 0.9
 
 
 def test_a_lazy_worker_hears_at_once_what_its_own_app_submits(url):
@@ -86,7 +86,7 @@ def test_a_lazy_worker_hears_at_once_what_its_own_app_submits(url):
             assert await (await app.submit(pipeline, 1)).result(10) == 2
             return time.monotonic() - start
 
-    assert play(story) < 0.9
+    assert run_story(story) < 0.9
 
 
 def test_cancelling_from_another_app_stops_the_work(url):
@@ -104,7 +104,7 @@ def test_cancelling_from_another_app_stops_the_work(url):
             with pytest.raises(RunCancelled, match="enough"):
                 await run.result(5)
 
-    play(story)
+    run_story(story)
 
 
 def test_a_lazy_worker_stops_cancelled_work_as_soon_as_it_hears_of_it(url):
@@ -119,7 +119,7 @@ def test_a_lazy_worker_stops_cancelled_work_as_soon_as_it_hears_of_it(url):
             await client.operations.cancel(run.id)
             await asyncio.wait_for(gate.stopped.wait(), 1.5)
 
-    play(story)
+    run_story(story)
 
 
 def test_a_closing_app_hands_its_runs_over(url):
@@ -136,7 +136,7 @@ def test_a_closing_app_hands_its_runs_over(url):
         async with Holdfast(url, [gate.pipeline]) as second:
             return await (await second.run(run.id)).result(5)
 
-    assert play(story) == 2
+    assert run_story(story) == 2
 
 
 def test_a_closing_app_lets_work_end_within_its_grace(url):
@@ -150,7 +150,7 @@ def test_a_closing_app_lets_work_end_within_its_grace(url):
         async with Holdfast(url, [gate.pipeline], worker=False) as client:
             return await (await client.run(run.id)).result(5)
 
-    assert play(story) == 1
+    assert run_story(story) == 1
 
 
 def test_a_fifo_lane_goes_on_when_its_leader_closes(url):
@@ -165,7 +165,7 @@ def test_a_fifo_lane_goes_on_when_its_leader_closes(url):
             results = [await (await second.run(run.id)).result(10) for run in runs]
         assert results == sorted(results)
 
-    play(story)
+    run_story(story)
 
 
 def test_a_lock_released_in_one_app_is_taken_in_the_other_at_once(url):
@@ -180,7 +180,7 @@ def test_a_lock_released_in_one_app_is_taken_in_the_other_at_once(url):
             assert await waiting
             return time.monotonic() - start
 
-    assert play(story) < 0.4
+    assert run_story(story) < 0.4
 
 
 def test_who_waits_for_a_lock_does_not_keep_the_store_busy(url):
@@ -199,7 +199,7 @@ def test_who_waits_for_a_lock_does_not_keep_the_store_busy(url):
             assert not await second.lock("import").acquire(timeout=1.2)
             return calls
 
-    assert play(story) <= 10
+    assert run_story(story) <= 10
 
 
 def test_an_app_can_be_opened_again(url):
@@ -210,7 +210,7 @@ def test_an_app_can_be_opened_again(url):
             async with app:
                 assert await (await app.submit(pipeline, n)).result(5) == n + 1
 
-    play(story)
+    run_story(story)
 
 
 def test_events_of_an_app_reach_its_bus(url):
@@ -221,7 +221,7 @@ def test_events_of_an_app_reach_its_bus(url):
             run = await app.submit(pipeline, 1)
             return run, [(await anext(events)).message.id for _ in range(4)]
 
-    run, ids = play(story)
+    run, ids = run_story(story)
     assert ids == [f"events:{run.id}:{n}" for n in (1, 2, 3, 4)]
 
 
@@ -241,7 +241,7 @@ def test_an_app_without_pipelines_runs_its_projections(url):
             await client.submit(pipeline, 1)
             return (await asyncio.wait_for(anext(audits), 10)).message.body
 
-    assert play(story) == b"run.queued"
+    assert run_story(story) == b"run.queued"
 
 
 def test_many_runs_of_two_workers_are_each_executed_once(url):
@@ -261,7 +261,7 @@ def test_many_runs_of_two_workers_are_each_executed_once(url):
             assert await asyncio.gather(*(run.result(15) for run in runs)) == list(range(200))
         assert sorted(executed) == list(range(200))
 
-    play(story)
+    run_story(story)
 
 
 def test_a_dead_workers_run_goes_on_in_another_app(url):
@@ -283,7 +283,7 @@ def test_a_dead_workers_run_goes_on_in_another_app(url):
             await dead.close(grace=0)
         return info
 
-    info = play(story)
+    info = run_story(story)
     assert (info.state, info.attempts) == ("succeeded", 2)
 
 
@@ -315,7 +315,7 @@ def test_a_full_disk_accepts_nothing_and_recovers(url, monkeypatch):
             await app.submit(pipeline, "x" * 30_000)
             assert (await app.store.count(RunFilter()))["queued"] == before + 1
 
-    play(story)
+    run_story(story)
 
 
 def test_a_database_that_is_only_in_memory_is_refused_or_works():
@@ -331,4 +331,4 @@ def test_a_database_that_is_only_in_memory_is_refused_or_works():
         finally:
             await app.close()
 
-    assert play(story) == 2
+    assert run_story(story) == 2

@@ -80,7 +80,7 @@ class Reader:
         self.now: dict[str, Any] = {}
         self._numbers: dict[str, int] = {}
 
-    def saw(self, key: str, body: bytes | None) -> None:
+    def observe(self, key: str, body: bytes | None) -> None:
         document = self.now[key] = None if body is None else msgspec.json.decode(body)
         number = self._numbers.get(key, 0) if document is None else document["number"]
         if number < self._numbers.get(key, 0):

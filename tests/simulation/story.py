@@ -17,7 +17,7 @@ from holdfast.model.event import STATE_AFTER, Event
 from holdfast.model.lease import LeaseTimes
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter, Store
-from holdfast.testing.crash import WitnessedStore
+from holdfast.testing.crash import RecordingStore
 from holdfast.testing.faults import (
     FAULTS,
     LOSE_REQUEST,
@@ -30,6 +30,7 @@ from holdfast.testing.faults import (
 from holdfast.testing.invariants import check_published, check_store
 from holdfast.testing.world import Process, World, at_once
 
+from .observer import StoryObserver
 from .projecting import (
     Reader,
     check_dead_end,
@@ -37,7 +38,6 @@ from .projecting import (
     declare_projections,
     for_all_pipelines,
 )
-from .witness import StoryWitness
 from .work import is_possible, pipelines
 
 TIMES = LeaseTimes(ttl=30.0, renew=10.0, margin=5.0, sweep=5.0)
@@ -47,7 +47,7 @@ AIM = 0.15
 KEYS = [f"k{n}" for n in range(8)]
 
 
-class DeafStore(WitnessedStore):
+class DeafStore(RecordingStore):
     """Notifications do not arrive: whoever waits, waits for its time-out."""
 
     async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
@@ -84,7 +84,7 @@ class Story:
         self.blobs = MemoryBlobs()
         self.calm = seed % 5 == 2
         self.deaf = seed % 10 == 2
-        self.witness = StoryWitness(self.world, self.store, self._notice(), retries_ask=self.calm)
+        self.observer = StoryObserver(self.world, self.store, self._notice(), retries_ask=self.calm)
         self.published: list[tuple[str, Message]] = []
         self.accepted: dict[str, set[str]] = {}
         self.chaos = True
@@ -98,7 +98,7 @@ class Story:
         """Renewals do not arrive, everything else does."""
         self.upgraded = not self.calm and chance.random() < 0.3
         """Some workers run a newer version of the code."""
-        report = self.witness.violations.append
+        report = self.observer.violations.append
         self.pipelines = pipelines(self.world, report, calm=self.calm)
         self.newer = pipelines(self.world, report, version=2)
         self.damaged: set[str] = set()
@@ -154,11 +154,11 @@ class Story:
         )
         self.boundaries.append(boundary)
         chance = self.world.random
-        kind = DeafStore if self.deaf else WitnessedStore
+        kind = DeafStore if self.deaf else RecordingStore
         clock = SlowClock(self.world.clock, chance.choice([1.0, 0.9]))
         code = self.newer if worker and self.upgraded and chance.random() < 0.5 else self.pipelines
         options = Options(
-            kind(self.store, boundary, self.witness),  # type: ignore[arg-type]
+            kind(self.store, boundary, self.observer),  # type: ignore[arg-type]
             FaultyBlobs(self.blobs, boundary),
             CollectingBus(self.published, boundary) if worker else None,  # type: ignore[arg-type]
             FaultyDocuments(self.documents, boundary, self.reader.saw),
@@ -168,7 +168,7 @@ class Story:
             lease=TIMES,
             clock=clock,
             threads=False,
-            on_execute=self.witness.on_execute,
+            on_execute=self.observer.on_execute,
         )
         return Holdfast.from_options(options, code)
 
@@ -309,7 +309,7 @@ class Story:
     # --- the contract -----------------------------------------------------------------------------
 
     async def _check(self) -> list[str]:
-        problems = [v for v in self.witness.violations if not self._is_allowed(v)]
+        problems = [v for v in self.observer.violations if not self._is_allowed(v)]
         problems += await check_store(self.store)
         runs = await self.store.runs(RunFilter(), limit=1000)
         events = [event for run in runs for event in await self.store.history(run.id)]

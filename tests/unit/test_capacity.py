@@ -34,7 +34,7 @@ def test_inputs_count_until_they_are_removed_and_may_pass_the_limit() -> None:
 
 
 def test_whoever_waits_for_a_slot_is_woken_by_a_release() -> None:
-    async def play() -> None:
+    async def story() -> None:
         capacity = Capacity(concurrency=1, max_bytes=100)
         await capacity.wait_for_slot()
         capacity.reserve(1)
@@ -46,11 +46,11 @@ def test_whoever_waits_for_a_slot_is_woken_by_a_release() -> None:
         capacity.release()
         await waiting
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_nothing_is_free_once_it_is_closed_and_nobody_waits_any_more() -> None:
-    async def play() -> None:
+    async def story() -> None:
         capacity = Capacity(concurrency=1, max_bytes=100)
         capacity.reserve(1)
         waiting = asyncio.create_task(capacity.wait_for_slot())
@@ -60,11 +60,11 @@ def test_nothing_is_free_once_it_is_closed_and_nobody_waits_any_more() -> None:
         capacity.release()
         assert capacity.free == 0
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_inputs_wait_in_order_until_they_fit_and_nothing_is_free_meanwhile() -> None:
-    async def play() -> None:
+    async def story() -> None:
         capacity = Capacity(concurrency=4, max_bytes=100)
         room = capacity.inputs
         first = await room.enter("x" * 60)
@@ -93,21 +93,21 @@ def test_inputs_wait_in_order_until_they_fit_and_nothing_is_free_meanwhile() -> 
         await slot
         assert capacity.free == 4
 
-    asyncio.run(asyncio.wait_for(play(), 5))
+    asyncio.run(asyncio.wait_for(story(), 5))
 
 
 def test_a_text_beyond_ascii_counts_by_its_bytes_and_one_is_always_let_in() -> None:
-    async def play() -> None:
+    async def story() -> None:
         room = Capacity(concurrency=4, max_bytes=100).inputs
         assert await room.enter("ü" * 100) == 200
         room.leave(200)
         assert (room.bytes, room.is_full) == (0, False)
 
-    asyncio.run(asyncio.wait_for(play(), 5))
+    asyncio.run(asyncio.wait_for(story(), 5))
 
 
 def test_who_stops_waiting_for_room_leaves_it_to_the_others() -> None:
-    async def play() -> None:
+    async def story() -> None:
         room = Capacity(concurrency=4, max_bytes=100).inputs
         await room.enter("x" * 100)
         waiting = asyncio.create_task(room.enter("x" * 50))
@@ -118,4 +118,4 @@ def test_who_stops_waiting_for_room_leaves_it_to_the_others() -> None:
         assert not room.is_full
         assert await room.enter("x" * 50) == 50
 
-    asyncio.run(asyncio.wait_for(play(), 5))
+    asyncio.run(asyncio.wait_for(story(), 5))

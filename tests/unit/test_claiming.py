@@ -47,7 +47,7 @@ def watch(
 
 
 def test_outcomes_and_the_claim_that_fills_their_slots_are_one_batch() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async def body() -> None:
             pass
 
@@ -69,11 +69,11 @@ def test_outcomes_and_the_claim_that_fills_their_slots_are_one_batch() -> None:
         assert outcomes
         assert all(batch[-1] == "Claim" for batch in outcomes)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_worker_has_as_many_runs_as_it_may_and_never_more() -> None:
-    async def play() -> None:
+    async def story() -> None:
         most, now, all_there = 0, 0, asyncio.Barrier(4)
 
         async def body() -> None:
@@ -89,7 +89,7 @@ def test_a_worker_has_as_many_runs_as_it_may_and_never_more() -> None:
             await asyncio.gather(*[handle.result(5) for handle in handles])
         assert most == 4
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 async def never() -> None:
@@ -97,7 +97,7 @@ async def never() -> None:
 
 
 def test_what_a_worker_is_given_while_it_stops_is_handed_over() -> None:
-    async def play() -> None:
+    async def story() -> None:
         pipeline, answered, gate = a_pipeline(never), asyncio.Event(), asyncio.Event()
         async with Holdfast("memory:", [pipeline], worker=False) as app:
             handle = await app.submit(pipeline, 1)
@@ -112,11 +112,11 @@ def test_what_a_worker_is_given_while_it_stops_is_handed_over() -> None:
             info = await handle.info()
             assert (info.state, info.attempts, worker.active) == ("queued", 0, 0)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_what_a_worker_has_not_begun_when_it_stops_is_handed_over() -> None:
-    async def play() -> None:
+    async def story() -> None:
         pipeline = a_pipeline(never)
         async with Holdfast("memory:", [pipeline], worker=False) as app:
             handle = await app.submit(pipeline, 1)
@@ -127,11 +127,11 @@ def test_what_a_worker_has_not_begun_when_it_stops_is_handed_over() -> None:
             info = await handle.info()
             assert (info.state, info.attempts, worker.active) == ("queued", 0, 0)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_worker_claims_one_half_while_it_works_on_the_other() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async def body() -> None:
             await asyncio.sleep(0)
 
@@ -144,7 +144,7 @@ def test_a_worker_claims_one_half_while_it_works_on_the_other() -> None:
             await worker.stop()
         assert max(sizes) == 4
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 async def _start(app: Holdfast, options: WorkerOptions = OPTIONS) -> Worker:

@@ -33,11 +33,11 @@ def story(function):
     """Run an `async def` test with a store and its committer."""
 
     def test():
-        async def play():
+        async def run():
             store = Store()
             await function(store, Committer(store))
 
-        asyncio.run(play())
+        asyncio.run(run())
 
     test.__name__ = function.__name__
     return test

@@ -32,14 +32,14 @@ def harness(
 ) -> dict[str, Finding]:
     """What is found about the runs some seconds after a story."""
 
-    async def play() -> dict[str, Finding]:
+    async def run() -> dict[str, Finding]:
         clock = ManualClock()
         store = MemoryStore(clock)
         await store.open()
         await story(StoreHarness(store, clock, MemoryStore))
         return await gathered(doctor.runs(store, has_bus=bus, now=clock.now() + after))
 
-    return asyncio.run(play())
+    return asyncio.run(run())
 
 
 async def nothing(harness: StoreHarness) -> None:
@@ -135,7 +135,7 @@ def test_a_projection_that_cannot_go_on_is_a_warning() -> None:
 def test_a_store_is_tried_and_left_without_a_lock(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
 
-    async def play() -> None:
+    async def story() -> None:
         findings = await gathered(doctor.trial(lambda: SqliteStore(path)))
         assert troubles(findings) == {}
         assert set(findings) == {"fenced write", "wake-up"}
@@ -144,11 +144,11 @@ def test_a_store_is_tried_and_left_without_a_lock(tmp_path: Path) -> None:
         assert await store.locks() == []
         await store.close()
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_two_doctors_do_not_disturb_each_other() -> None:
-    async def play() -> None:
+    async def story() -> None:
         store = MemoryStore(ManualClock())
         await store.open()
         await store.apply([Acquire(doctor.LOCK, "other", "other", 60.0)])
@@ -156,7 +156,7 @@ def test_two_doctors_do_not_disturb_each_other() -> None:
         [lock] = await store.apply([Acquire(doctor.LOCK, "third", "third", 60.0)])
         assert lock == Held("other", lock.remaining, 1)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_lock_that_does_not_hold_is_a_failure() -> None:
@@ -173,13 +173,13 @@ def test_a_lock_that_does_not_hold_is_a_failure() -> None:
 def test_a_store_that_nobody_hears_is_a_warning(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(doctor, "LATE", 0.05)
 
-    async def play() -> None:
+    async def story() -> None:
         first, second = MemoryStore(ManualClock()), MemoryStore(ManualClock())
         await first.open()
         await second.open()
         assert (await doctor._wake_up(first, second)).status == "warn"
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- what all share -------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_a_server_far_away_a_wrong_clock_and_an_open_line_are_warnings() -> None
 
 
 def test_a_submitted_run_is_seen(tmp_path: Path) -> None:
-    async def play() -> None:
+    async def story() -> None:
         store = SqliteStore(tmp_path / "runs.db")
         await store.open()
         await store.apply([a_submit("r1")])
@@ -217,4 +217,4 @@ def test_a_submitted_run_is_seen(tmp_path: Path) -> None:
         assert findings["runs"].seen == "1 queued"
         await store.close()
 
-    asyncio.run(play())
+    asyncio.run(story())

@@ -218,7 +218,7 @@ def test_a_key_that_is_there_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_model_is_reached_without_being_asked() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with FakeLLM(Minimal()) as fake:
             address = fake.address("openai").partition("&key=")[0].partition("?key=")[0]
             findings = await gathered(bootstrap.language_model_health(address))
@@ -228,7 +228,7 @@ def test_a_model_is_reached_without_being_asked() -> None:
             "reachable": "warn"
         }
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_price_that_nobody_knows_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

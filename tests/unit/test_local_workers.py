@@ -28,7 +28,7 @@ def test_an_app_has_a_worker_beside_it_from_opening_to_closing() -> None:
     async def only(input: int) -> int:
         return input
 
-    async def play() -> None:
+    async def story() -> None:
         app = Holdfast("memory:", [pipeline])
         assert not app.runtime.local_workers
         async with app:
@@ -38,4 +38,4 @@ def test_an_app_has_a_worker_beside_it_from_opening_to_closing() -> None:
         async with Holdfast("memory:", [pipeline], worker=False) as client:
             assert not client.runtime.local_workers
 
-    asyncio.run(play())
+    asyncio.run(story())

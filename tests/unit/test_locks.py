@@ -17,26 +17,26 @@ def engine(lab):
 
 
 @pytest.fixture
-def played(engine):
+def run_story(engine):
     """Play a story on two apps, each in a process of its own."""
 
-    def play(story):
+    def run_story(story):
         return engine.call(story(engine.app, engine._app(worker=False)))
 
-    return play
+    return run_story
 
 
-def test_one_holder_at_a_time(played):
+def test_one_holder_at_a_time(run_story):
     async def story(first, second):
         async with first.lock("import"):
             with pytest.raises(Conflict, match=r"lock 'import' is held by .*; wait longer"):
                 async with second.lock("import", wait=0):
                     pytest.fail("two holders")
 
-    played(story)
+    run_story(story)
 
 
-def test_who_waits_gets_the_lock_when_it_is_released(played, engine):
+def test_who_waits_gets_the_lock_when_it_is_released(run_story, engine):
     times = []
 
     async def story(first, two):
@@ -51,20 +51,20 @@ def test_who_waits_gets_the_lock_when_it_is_released(played, engine):
         await waiting
         assert times[0] - released < 0.1
 
-    played(story)
+    run_story(story)
 
 
-def test_waiting_ends_when_patience_ends(played, engine):
+def test_waiting_ends_when_patience_ends(run_story, engine):
     async def story(first, second):
         async with first.lock("import"):
             start = engine.clock.monotonic()
             assert await second.lock("import").acquire(timeout=5) is False
             assert engine.clock.monotonic() - start == pytest.approx(5, abs=0.1)
 
-    played(story)
+    run_story(story)
 
 
-def test_the_epoch_rises_with_every_holder(played):
+def test_the_epoch_rises_with_every_holder(run_story):
     async def story(first, second):
         epochs = []
         for app in (first, second, first):
@@ -72,17 +72,17 @@ def test_the_epoch_rises_with_every_holder(played):
                 epochs.append(lock.epoch)
         assert epochs == [1, 2, 3]
 
-    played(story)
+    run_story(story)
 
 
-def test_a_lock_is_kept_for_as_long_as_it_is_used(played):
+def test_a_lock_is_kept_for_as_long_as_it_is_used(run_story):
     async def story(first, second):
         async with first.lock("import") as lock:
             await asyncio.sleep(300)
             assert lock.held
             assert not await second.lock("import").try_acquire()
 
-    played(story)
+    run_story(story)
 
 
 def test_a_dead_holders_lock_is_free_after_its_lease(engine):
@@ -105,7 +105,7 @@ def test_a_dead_holders_lock_is_free_after_its_lease(engine):
     assert epoch == 2
 
 
-def test_losing_the_lock_cancels_the_body(played):
+def test_losing_the_lock_cancels_the_body(run_story):
     async def story(first, second):
         stopped = []
 
@@ -125,10 +125,10 @@ def test_losing_the_lock_cancels_the_body(played):
         assert stopped == [True]
         assert asyncio.current_task().cancelling() == 0
 
-    played(story)
+    run_story(story)
 
 
-def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(played):
+def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(run_story):
     async def story(app, other_app):
         async def body():
             async with app.lock("import"):
@@ -141,10 +141,10 @@ def test_losing_the_lock_cancels_the_body_also_when_this_process_has_it_again(pl
             await asyncio.wait([first], timeout=40)
             assert isinstance(first.done() and first.exception(), LeaseLost)
 
-    played(story)
+    run_story(story)
 
 
-def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
+def test_a_forced_release_raises_the_epoch_and_is_audited(run_story, engine):
     async def story(first, second):
         lock = first.lock("import")
         await lock.acquire()
@@ -153,7 +153,7 @@ def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
         assert await other.try_acquire()
         assert other.epoch == 3
 
-    played(story)
+    run_story(story)
     [entry] = at_once(engine.store.audit())
     assert (entry.actor, entry.action, entry.target, entry.reason) == (
         "anna",
@@ -163,25 +163,25 @@ def test_a_forced_release_raises_the_epoch_and_is_audited(played, engine):
     )
 
 
-def test_releasing_by_force_what_nobody_holds_is_not_found(played):
+def test_releasing_by_force_what_nobody_holds_is_not_found(run_story):
     async def story(first, second):
         with pytest.raises(NotFound, match="holdfast locks list"):
             await first.operations.release_lock("import")
 
-    played(story)
+    run_story(story)
 
 
-def test_releasing_twice_is_harmless(played):
+def test_releasing_twice_is_harmless(run_story):
     async def story(first, second):
         lock = first.lock("import")
         assert await lock.acquire()
         assert await lock.release() is True
         assert await lock.release() is False
 
-    played(story)
+    run_story(story)
 
 
-def test_who_lost_the_lock_can_not_release_the_next_holders(played):
+def test_who_lost_the_lock_can_not_release_the_next_holders(run_story):
     async def story(first, second):
         lock = first.lock("import")
         await lock.acquire()
@@ -191,23 +191,23 @@ def test_who_lost_the_lock_can_not_release_the_next_holders(played):
         assert await lock.release() is False
         assert not await first.lock("import").try_acquire()
 
-    played(story)
+    run_story(story)
 
 
-def test_an_error_in_the_body_is_not_hidden(played):
+def test_an_error_in_the_body_is_not_hidden(run_story):
     async def story(first, second):
         with pytest.raises(ValueError, match="mine"):
             async with first.lock("import"):
                 raise ValueError("mine")
         assert await second.lock("import").try_acquire()
 
-    played(story)
+    run_story(story)
 
 
 # --- election -------------------------------------------------------------------------------------
 
 
-def test_one_leader_among_many(played):
+def test_one_leader_among_many(run_story):
     async def story(app, other_app):
         first, second = app.election("sync"), other_app.election("sync")
         assert await first.campaign()
@@ -217,10 +217,10 @@ def test_one_leader_among_many(played):
         assert await second.campaign(timeout=1)
         assert second.term == first.term + 1
 
-    played(story)
+    run_story(story)
 
 
-def test_work_is_led_again_after_leadership_was_lost(played):
+def test_work_is_led_again_after_leadership_was_lost(run_story):
     async def story(first, second):
         terms, stopped = [], []
 
@@ -241,10 +241,10 @@ def test_work_is_led_again_after_leadership_was_lost(played):
         assert stopped == [1]
         assert terms == [1, 3]
 
-    played(story)
+    run_story(story)
 
 
-def test_an_error_of_the_work_ends_the_lead_and_frees_the_office(played):
+def test_an_error_of_the_work_ends_the_lead_and_frees_the_office(run_story):
     async def story(first, second):
         async def work(term):
             raise ValueError("no")
@@ -253,4 +253,4 @@ def test_an_error_of_the_work_ends_the_lead_and_frees_the_office(played):
             await first.election("sync").lead(work)
         assert await second.election("sync").campaign(timeout=1)
 
-    played(story)
+    run_story(story)

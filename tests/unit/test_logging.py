@@ -156,13 +156,13 @@ def test_leadership_of_a_lane_with_its_term(lab: Any, lines: Lines) -> None:
 
 
 def test_locks_of_the_users(lines: Lines) -> None:
-    async def play() -> str:
+    async def story() -> str:
         async with Holdfast("memory:") as app:
             async with app.lock("nightly"):
                 pass
             return app.name
 
-    owner = asyncio.run(play())
+    owner = asyncio.run(story())
     assert lines.of("holdfast.locks") == [
         ("INFO", f"lock nightly: acquired by {owner}, epoch 1"),
         ("INFO", f"lock nightly: released by {owner}, epoch 1"),
@@ -192,7 +192,7 @@ def test_messages_that_are_received_nacked_and_buried(lines: Lines, monkeypatch:
     async def s(input: int) -> int:
         return input
 
-    async def play() -> str:
+    async def story() -> str:
         async with Holdfast("memory:", [pipeline], bus="memory:", worker=False) as app:
             assert app.bus is not None
             receiver = Receiver(app.runtime, app.bus, Receive("orders", pipeline.name), pipeline)
@@ -215,7 +215,7 @@ def test_messages_that_are_received_nacked_and_buried(lines: Lines, monkeypatch:
             [run] = await app.store.runs(RunFilter())
             return run.id
 
-    run = asyncio.run(play())
+    run = asyncio.run(story())
     received, again, buried, nacked = lines.of("holdfast.receiver")
     assert received == ("INFO", f"message m1 from orders: received as run {run} (new)")
     assert again == (

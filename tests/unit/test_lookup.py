@@ -20,11 +20,11 @@ def echo(request: int) -> int:
 
 
 def with_app(story):
-    async def play():
+    async def run():
         async with Holdfast("memory:", [PIPELINE], worker=False) as app:
             await story(app)
 
-    asyncio.run(play())
+    asyncio.run(run())
 
 
 def test_a_run_is_found_by_id_key_and_start_of_id():

@@ -18,7 +18,7 @@ from holdfast.services.metrics_export import HELD
 from holdfast.testing.clock import ManualClock
 
 
-def play(story, *pipelines, clock=None, **options):
+def run_story(story, *pipelines, clock=None, **options):
     async def whole():
         worker = WorkerOptions(poll=0.05) if clock is None else False
         app = Holdfast(
@@ -72,7 +72,7 @@ def test_runs_steps_and_transitions_are_counted():
         assert reading("pipeline_workers", state="alive") == 1
         assert reading("pipeline_stale_runs") == 0
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
 def test_reused_steps_are_counted():
@@ -100,7 +100,7 @@ def test_reused_steps_are_counted():
         reading = await read(app)
         assert reading("pipeline_steps_reused_total", pipeline_id="twice", step="first") == 1
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
 def test_unique_pipelines_count_as_locks():
@@ -129,7 +129,7 @@ def test_unique_pipelines_count_as_locks():
         await run.result()
         assert (await read(app))("pipeline_lock_duration_seconds_count", **of) == 1
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
 def test_messages_are_counted_by_their_queue():
@@ -158,7 +158,7 @@ def test_messages_are_counted_by_their_queue():
         assert reading("pipeline_ack_ratio", queue="work") == 1.0
         assert reading("pipeline_messages_nacked_total", queue="work") is None
 
-    play(story, pipeline, bus="memory:")
+    run_story(story, pipeline, bus="memory:")
 
 
 def test_a_nack_lowers_the_ratio_of_acks():
@@ -224,7 +224,7 @@ def test_figures_of_the_cluster_come_from_one_process_at_a_time():
         assert "pipeline_dlq_messages" in (await read(other)).names
         assert "pipeline_dlq_messages" not in (await read(app)).names
 
-    play(story, clock=clock)
+    run_story(story, clock=clock)
 
 
 def test_queues_leaders_locks_and_quotas_of_the_cluster():
@@ -258,7 +258,7 @@ def test_queues_leaders_locks_and_quotas_of_the_cluster():
         assert reading("pipeline_tenant_quota_used_ratio", tenant_id="acme", quota="queued") == 0.5
         await manager.release_lock("acme", "export", "e-1")
 
-    play(story, line, clock=clock)
+    run_story(story, line, clock=clock)
 
 
 def test_the_lock_manager_counts_what_it_was_asked(tmp_path, monkeypatch):

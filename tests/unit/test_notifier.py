@@ -58,7 +58,7 @@ def test_looking_wakes_nobody() -> None:
 
 
 def test_who_waits_for_work_is_not_woken_by_a_success() -> None:
-    async def play() -> None:
+    async def story() -> None:
         notifier = Notifier()
         for_any, for_work = (
             asyncio.create_task(notifier.wait(0, 60.0, wake=wake))
@@ -78,13 +78,13 @@ def test_who_waits_for_work_is_not_woken_by_a_success() -> None:
             await notifier.wait(2, 0.0, wake=Wake.WORKERS) == 3
         )  # it has waited, and passes on what it may forget
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_who_holds_a_lease_is_woken_only_when_one_is_taken_away(tmp_path: Path) -> None:
     """Also by another process, whose other commits are nobody's business here."""
 
-    async def play() -> None:
+    async def story() -> None:
         ours, remote = SqliteStore(tmp_path / "runs.db"), SqliteStore(tmp_path / "runs.db")
         await ours.open()
         await remote.open()
@@ -99,4 +99,4 @@ def test_who_holds_a_lease_is_woken_only_when_one_is_taken_away(tmp_path: Path) 
         await ours.close()
         await remote.close()
 
-    asyncio.run(play())
+    asyncio.run(story())

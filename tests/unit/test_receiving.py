@@ -49,7 +49,7 @@ async def arrived(store):
     return await store.runs(RunFilter()) or await store.dead_letters()
 
 
-class Post:
+class Receiving:
     """An app that receives, and a bus to publish to."""
 
     def __init__(self, app: Holdfast, bus: InProcessBus) -> None:
@@ -79,15 +79,15 @@ class Post:
 
 
 def received(story, *receives: Receive, pipeline: Pipeline | None = None, worker=True):
-    async def play():
+    async def run():
         bus, declared = InProcessBus(), pipeline or jobs()
         options = WorkerOptions(poll=0.05) if worker else False
         async with Holdfast("memory:", [declared], bus=bus, worker=options) as app:
             for receive in receives or [Receive("orders", "jobs")]:
                 await app.receive(receive)
-            return await story(Post(app, bus))
+            return await story(Receiving(app, bus))
 
-    return asyncio.run(play())
+    return asyncio.run(run())
 
 
 JOB = {"job_id": "j-1", "user_id": "u-7", "content": "hello", "preset": "quick_social"}
@@ -97,9 +97,11 @@ JOB = {"job_id": "j-1", "user_id": "u-7", "content": "hello", "preset": "quick_s
 
 
 def test_attributes_message_id_and_delivery_attempt_are_kept_with_the_run():
-    async def story(post):
-        await post.send("m1", JOB, requestId="req-1", ce_subject="x", submitted_by="an operator")
-        [run], _ = await post.settled(1)
+    async def story(receiving):
+        await receiving.send(
+            "m1", JOB, requestId="req-1", ce_subject="x", submitted_by="an operator"
+        )
+        [run], _ = await receiving.settled(1)
         assert run.key == "j-1"
         assert run.attributes == {
             "requestId": "req-1",
@@ -114,9 +116,9 @@ def test_attributes_message_id_and_delivery_attempt_are_kept_with_the_run():
 
 
 def test_tenant_and_labels_come_from_where_the_settings_say():
-    async def story(post):
-        await post.send("m1", JOB | {"meta": {"owner": "Ada@Example.org", "n": 5}}, lang="en")
-        [run], _ = await post.settled(1)
+    async def story(receiving):
+        await receiving.send("m1", JOB | {"meta": {"owner": "Ada@Example.org", "n": 5}}, lang="en")
+        [run], _ = await receiving.settled(1)
         assert run.tenant == "Ada@Example.org"
         assert run.labels == {"who": "u-7", "n": "5", "lang": "en"}
 
@@ -126,18 +128,18 @@ def test_tenant_and_labels_come_from_where_the_settings_say():
 
 @pytest.mark.parametrize("owner", [None, "../x", {"a": 1}])
 def test_a_message_without_a_usable_tenant_is_buried(owner):
-    async def story(post):
-        await post.send("m1", JOB | {"owner": owner})
-        _, [letter] = await post.settled(0, 1)
+    async def story(receiving):
+        await receiving.send("m1", JOB | {"owner": owner})
+        _, [letter] = await receiving.settled(0, 1)
         assert "tenant" in letter.reason
 
     received(story, Receive("orders", "jobs", tenant_from="owner"))
 
 
 def test_what_can_not_be_a_label_is_left_out():
-    async def story(post):
-        await post.send("m1", JOB | {"user_id": "x" * 300}, requestId="two\nlines")
-        [run], _ = await post.settled(1)
+    async def story(receiving):
+        await receiving.send("m1", JOB | {"user_id": "x" * 300}, requestId="two\nlines")
+        [run], _ = await receiving.settled(1)
         assert run.labels == {}
 
     received(story)
@@ -152,14 +154,14 @@ EVENT = {"specversion": "1.0", "id": "e-1", "source": "/shop", "type": "job", "l
 def test_cloudevents_are_understood_in_both_modes(mode):
     encoded = base64.b64encode(json.dumps(JOB).encode()).decode()
 
-    async def story(post):
+    async def story(receiving):
         if mode == "binary":
             attributes = {f"ce_{name}": value for name, value in EVENT.items()}
-            await post.send("m1", JOB, content_type="application/json", **attributes)
+            await receiving.send("m1", JOB, content_type="application/json", **attributes)
         else:
             event = EVENT | {mode: encoded if mode == "data_base64" else JOB}
-            await post.send("m1", event, content_type="application/cloudevents+json")
-        [run], _ = await post.settled(1)
+            await receiving.send("m1", event, content_type="application/cloudevents+json")
+        [run], _ = await receiving.settled(1)
         assert json.loads(run.input) == JOB
         cloudevent = {name: run.attributes[name] for name in ("ce-id", "ce-lang", "content-type")}
         assert cloudevent == {"ce-id": "e-1", "ce-lang": "en", "content-type": "application/json"}
@@ -169,21 +171,23 @@ def test_cloudevents_are_understood_in_both_modes(mode):
 
 
 def test_a_cloudevent_that_is_published_twice_is_one_run():
-    async def story(post):
+    async def story(receiving):
         event = EVENT | {"data": {"content": "x"}}
         for number in range(2):
-            await post.send(f"m{number}", event, content_type="application/cloudevents+json")
-        await post.send("m3", event | {"id": "e-2"}, content_type="application/cloudevents+json")
-        await post.settled(2)
+            await receiving.send(f"m{number}", event, content_type="application/cloudevents+json")
+        await receiving.send(
+            "m3", event | {"id": "e-2"}, content_type="application/cloudevents+json"
+        )
+        await receiving.settled(2)
 
     received(story)
 
 
 @pytest.mark.parametrize("event", [{}, EVENT | {"id": ""}, EVENT | {"data_base64": "?"}, 5])
 def test_a_broken_structured_event_is_buried_with_its_bytes(event):
-    async def story(post):
-        await post.send("m1", event, content_type="application/cloudevents+json")
-        _, [letter] = await post.settled(0, 1)
+    async def story(receiving):
+        await receiving.send("m1", event, content_type="application/cloudevents+json")
+        _, [letter] = await receiving.settled(0, 1)
         assert json.loads(letter.body) == event
 
     received(story)
@@ -193,44 +197,44 @@ def test_a_broken_structured_event_is_buried_with_its_bytes(event):
 
 
 def test_a_new_message_for_a_failed_run_resumes_it_and_the_same_one_does_not():
-    async def story(post):
-        await post.send("m1", JOB)
-        [run], _ = await post.settled(1)
+    async def story(receiving):
+        await receiving.send("m1", JOB)
+        [run], _ = await receiving.settled(1)
         assert run.state == "failed"
-        await post.send("m1", JOB)
-        await post.send("m2", JOB)
-        [run] = await resumed(post, 1)
+        await receiving.send("m1", JOB)
+        await receiving.send("m2", JOB)
+        [run] = await resumed(receiving, 1)
         assert run.state == "failed"
-        await post.send("m2", JOB)
-        await post.send("m1", JOB)
-        await post.send("m3", JOB)
-        [run] = await resumed(post, 2)
+        await receiving.send("m2", JOB)
+        await receiving.send("m1", JOB)
+        await receiving.send("m3", JOB)
+        [run] = await resumed(receiving, 2)
         assert run.state == "succeeded"
-        await post.send("m4", JOB)  # acknowledged: it is done
-        await post.send("last", JOB | {"job_id": "j-2"})
-        await post.settled(2)
-        history = await post.app.store.history(run.id)
+        await receiving.send("m4", JOB)  # acknowledged: it is done
+        await receiving.send("last", JOB | {"job_id": "j-2"})
+        await receiving.settled(2)
+        history = await receiving.app.store.history(run.id)
         messages = [json.loads(e.data)["message"] for e in history if e.type == "run.resumed"]
         assert messages == ["m2", "m3"]
 
-    async def resumed(post, count):
+    async def resumed(receiving, count):
         async def condition():
-            runs, _ = await post.settled(1)
-            history = await post.app.store.history(runs[0].id)
+            runs, _ = await receiving.settled(1)
+            history = await receiving.app.store.history(runs[0].id)
             return sum(event.type == "run.resumed" for event in history) >= count and runs
 
-        return await until(post.app.store, condition)
+        return await until(receiving.app.store, condition)
 
     received(story, pipeline=jobs([False, True, True]))
 
 
 def test_the_same_key_with_other_content_is_one_dead_letter_that_says_so():
-    async def story(post):
-        await post.send("m1", JOB)
-        await post.settled(1)
+    async def story(receiving):
+        await receiving.send("m1", JOB)
+        await receiving.settled(1)
         for _ in range(2):
-            await post.send("m2", JOB | {"content": "other"})
-        [run], [letter] = await post.settled(1, 1)
+            await receiving.send("m2", JOB | {"content": "other"})
+        [run], [letter] = await receiving.settled(1, 1)
         assert "'j-1'" in letter.reason
         assert run.id in letter.reason
         assert "another input" in letter.reason
@@ -245,11 +249,11 @@ OTHERS = Receive("orders", "jobs", "other", 'attributes.worker-type = "transcrip
 
 
 def test_filters_share_a_topic_and_what_nobody_wants_is_buried():
-    async def story(post):
-        await post.send("m1", {"content": "a"})
-        await post.send("m2", {"content": "b"}, worker_type="transcription")
-        await post.send("m3", {"content": "c", "apiKey": CANARY}, worker_type="nobody")
-        runs, [letter] = await post.settled(2, 1)
+    async def story(receiving):
+        await receiving.send("m1", {"content": "a"})
+        await receiving.send("m2", {"content": "b"}, worker_type="transcription")
+        await receiving.send("m3", {"content": "c", "apiKey": CANARY}, worker_type="nobody")
+        runs, [letter] = await receiving.settled(2, 1)
         assert {json.loads(run.input)["content"] for run in runs} == {"a", "b"}
         assert letter.id == "message:orders:m3"
         assert "no subscription of topic orders wants it" in letter.reason
@@ -260,27 +264,27 @@ def test_filters_share_a_topic_and_what_nobody_wants_is_buried():
 
 
 def test_what_another_process_receives_is_not_buried():
-    async def play():
+    async def story():
         bus, first, second = InProcessBus(), jobs(), jobs()
         async with Holdfast("memory:", [first], bus=bus, worker=False) as app:
             await app.receive(METADATA)
             other = Holdfast(app.store, [second], bus=bus, worker=False)
             await unmatched.register(app.runtime, OTHERS)
-            post = Post(app, bus)
-            await post.send("m2", {"content": "b"}, worker_type="transcription")
-            await post.send("m3", {"content": "b"}, worker_type="nobody")
+            receiving = Receiving(app, bus)
+            await receiving.send("m2", {"content": "b"}, worker_type="transcription")
+            await receiving.send("m3", {"content": "b"}, worker_type="nobody")
             letters = await until(app.store, app.store.dead_letters)
             assert [letter.id for letter in letters] == ["message:orders:m3"]
             await other.close()
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_topic_may_ignore_what_nobody_wants():
-    async def story(post):
-        await post.send("m3", {"content": "c"}, worker_type="nobody")
-        await post.send("m1", {"content": "a"})
-        await post.settled(1)
+    async def story(receiving):
+        await receiving.send("m3", {"content": "c"}, worker_type="nobody")
+        await receiving.send("m1", {"content": "a"})
+        await receiving.settled(1)
 
     received(
         story, Receive("orders", "jobs", "x", "NOT attributes:worker-type", unmatched="ignore")
@@ -303,16 +307,16 @@ def test_a_topic_may_ignore_what_nobody_wants():
 def test_secret_fields_are_masked_before_anything_is_stored(body, caplog):
     caplog.set_level("DEBUG")
 
-    async def story(post):
-        await post.send("m1", body, authorization=f"Bearer {CANARY}", plain="kept")
-        await until(post.app.store, lambda: arrived(post.app.store))
-        for run in await post.app.store.runs(RunFilter()):
+    async def story(receiving):
+        await receiving.send("m1", body, authorization=f"Bearer {CANARY}", plain="kept")
+        await until(receiving.app.store, lambda: arrived(receiving.app.store))
+        for run in await receiving.app.store.runs(RunFilter()):
             assert CANARY not in repr(run)
             assert "***" in run.input
             assert run.attributes["authorization"] == "***"
             assert run.attributes["plain"] == "kept"
-            assert CANARY not in repr(await post.app.store.history(run.id))
-        for letter in await post.app.store.dead_letters():
+            assert CANARY not in repr(await receiving.app.store.history(run.id))
+        for letter in await receiving.app.store.dead_letters():
             assert CANARY not in repr(letter)
             assert b"***" in letter.body
 
@@ -330,9 +334,9 @@ def test_secret_fields_are_masked_before_anything_is_stored(body, caplog):
     ],
 )
 def test_secrets_are_masked_in_what_is_no_json_either(body):
-    async def story(post):
-        await post.send("m1", body)
-        _, [letter] = await post.settled(0, 1)
+    async def story(receiving):
+        await receiving.send("m1", body)
+        _, [letter] = await receiving.settled(0, 1)
         assert CANARY.encode() not in letter.body
         assert letter.body[:2] == body[:2]
 
@@ -342,9 +346,9 @@ def test_secrets_are_masked_in_what_is_no_json_either(body):
 def test_bytes_without_secrets_are_kept_as_they_came():
     body = b'{ "job_id":\t5, "token_count": 7, "max_tokens": "many", "key": "k" }'
 
-    async def story(post):
-        await post.send("m1", body)
-        _, [letter] = await post.settled(0, 1)
+    async def story(receiving):
+        await receiving.send("m1", body)
+        _, [letter] = await receiving.settled(0, 1)
         assert letter.body == body
 
     received(story, pipeline=jobs_of_texts())
@@ -376,51 +380,51 @@ def keyed(keys: list[str | None]) -> Pipeline:
 def test_a_job_key_is_known_to_the_process_that_received_it():
     keys: list[str | None] = []
 
-    async def story(post):
-        await post.send("m1", {"job_id": "a", "config": {"openaiApiKey": CANARY}})
-        await post.send("m2", {"job_id": "b"})
-        await post.settled(2)
+    async def story(receiving):
+        await receiving.send("m1", {"job_id": "a", "config": {"openaiApiKey": CANARY}})
+        await receiving.send("m2", {"job_id": "b"})
+        await receiving.settled(2)
         assert sorted(map(str, keys)) == ["None", CANARY]
 
     received(story, pipeline=keyed(keys))
 
 
 def test_what_a_step_says_about_its_key_is_masked(caplog):
-    async def story(post):
-        await post.send("m1", {"job_id": "a", "leak": True, "apiKey": "tops3cret value"})
-        [run], _ = await post.settled(1)
+    async def story(receiving):
+        await receiving.send("m1", {"job_id": "a", "leak": True, "apiKey": "tops3cret value"})
+        [run], _ = await receiving.settled(1)
         assert "tops3cret" not in repr(run)
-        assert "tops3cret" not in repr(await post.app.store.history(run.id))
+        assert "tops3cret" not in repr(await receiving.app.store.history(run.id))
 
     received(story, pipeline=keyed([]))
     assert "tops3cret" not in caplog.text
 
 
 def test_another_process_pauses_the_run_until_a_message_brings_the_key_again():
-    async def play():
+    async def story():
         bus, keys = InProcessBus(), []
         pipeline = keyed(keys)
         async with Holdfast("memory:", [pipeline], bus=bus, worker=False) as receiver:
             await receiver.receive("orders", pipeline)
-            post = Post(receiver, bus)
-            await post.send("m1", {"job_id": "a", "api_key": CANARY})
+            receiving = Receiving(receiver, bus)
+            await receiving.send("m1", {"job_id": "a", "api_key": CANARY})
             await until(receiver.store, lambda: receiver.store.runs(RunFilter()))
             worker = Holdfast(receiver.store, [pipeline], worker=WorkerOptions(poll=0.05))
             await worker.open()
-            [run], _ = await post.settled(1)
+            [run], _ = await receiving.settled(1)
             assert run.state == "paused"
             assert run.reason.startswith("needs the key that came with its message (api_key)")
             assert keys == []
             await worker.worker.stop()
             own = Holdfast(receiver.store, [pipeline], bus=bus, worker=WorkerOptions(poll=0.05))
             await own.receive("orders", pipeline, subscription="again")
-            await post.send("m1", {"job_id": "a", "api_key": CANARY})
+            await receiving.send("m1", {"job_id": "a", "api_key": CANARY})
             succeeded = RunFilter(state="succeeded")
             await until(receiver.store, lambda: receiver.store.runs(succeeded))
             assert keys == [CANARY]
             await own.worker.stop()
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- room -----------------------------------------------------------------------------------------

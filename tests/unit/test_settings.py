@@ -13,11 +13,11 @@ from holdfast.settings.places import SECRETS
 
 
 @pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path)
+def folders(tmp_path):
+    return Folders(tmp_path)
 
 
-class Place:
+class Folders:
     """A current folder, a home and a secrets folder of its own."""
 
     def __init__(self, folder: Path):
@@ -39,59 +39,59 @@ class Place:
         )
 
 
-def test_without_anything_given_every_setting_has_its_default(place):
-    loaded = place.load()
+def test_without_anything_given_every_setting_has_its_default(folders):
+    loaded = folders.load()
     assert loaded.settings == Settings()
     assert set(loaded.origins.values()) == {"default"}
     assert set(loaded.origins) == {field.name for field in FIELDS}
 
 
-def test_each_place_wins_over_the_ones_below_it(place):
+def test_each_place_wins_over_the_ones_below_it(folders):
     """Give a setting in all places, then take the places away from the top."""
-    personal = place.write(".config/holdfast/config.toml", 'tenant = "personal"', at=place.home)
-    pyproject = place.write(
-        "pyproject.toml", '[tool.holdfast]\ntenant = "pyproject"', at=place.cwd.parent
+    personal = folders.write(".config/holdfast/config.toml", 'tenant = "personal"', at=folders.home)
+    pyproject = folders.write(
+        "pyproject.toml", '[tool.holdfast]\ntenant = "pyproject"', at=folders.cwd.parent
     )
-    config = place.write("holdfast.toml", 'tenant = "config"')
-    secret = place.write("holdfast_tenant", "secret\n", at=place.secrets)
-    dotenv = place.write(".env", "HOLDFAST_TENANT=dotenv")
-    assert place.load({"tenant": "flag"}, HOLDFAST_TENANT="environment").settings.tenant == "flag"
-    assert place.load(HOLDFAST_TENANT="environment").settings.tenant == "environment"
+    config = folders.write("holdfast.toml", 'tenant = "config"')
+    secret = folders.write("holdfast_tenant", "secret\n", at=folders.secrets)
+    dotenv = folders.write(".env", "HOLDFAST_TENANT=dotenv")
+    assert folders.load({"tenant": "flag"}, HOLDFAST_TENANT="environment").settings.tenant == "flag"
+    assert folders.load(HOLDFAST_TENANT="environment").settings.tenant == "environment"
     for path in (dotenv, secret, config, pyproject, personal):
-        loaded = place.load()
+        loaded = folders.load()
         assert loaded.settings.tenant == path.read_text().strip().split("=")[-1].strip(' "')
         assert loaded.origins["tenant"] != "default"
         path.unlink()
-    assert place.load().settings.tenant == "default"
+    assert folders.load().settings.tenant == "default"
 
 
-def test_the_origin_names_the_file_or_the_variable(place):
-    path = place.write("holdfast.toml", "concurrency = 3\n[profiles.big]\nmax_bytes = '2GB'")
-    origins = place.load({"profile": "big"}, HOLDFAST_LEASE_TTL="1m").origins
+def test_the_origin_names_the_file_or_the_variable(folders):
+    path = folders.write("holdfast.toml", "concurrency = 3\n[profiles.big]\nmax_bytes = '2GB'")
+    origins = folders.load({"profile": "big"}, HOLDFAST_LEASE_TTL="1m").origins
     assert origins["concurrency"] == str(path)
     assert origins["max_bytes"] == f"{path} profile big"
     assert origins["lease.ttl"] == "environment HOLDFAST_LEASE_TTL"
     assert origins["profile"] == "command line"
 
 
-def test_holdfast_config_names_another_file(place):
-    place.write("holdfast.toml", 'tenant = "not-this"')
-    place.write("other.toml", 'tenant = "this"')
-    assert place.load(HOLDFAST_CONFIG="other.toml").settings.tenant == "this"
+def test_holdfast_config_names_another_file(folders):
+    folders.write("holdfast.toml", 'tenant = "not-this"')
+    folders.write("other.toml", 'tenant = "this"')
+    assert folders.load(HOLDFAST_CONFIG="other.toml").settings.tenant == "this"
 
 
-def test_a_config_file_that_is_named_but_missing_is_an_error(place):
+def test_a_config_file_that_is_named_but_missing_is_an_error(folders):
     with pytest.raises(ConfigurationError, match="there is no such file"):
-        place.load(HOLDFAST_CONFIG="missing.toml")
+        folders.load(HOLDFAST_CONFIG="missing.toml")
 
 
-def test_values_are_read_as_people_write_them(place):
-    place.write(
+def test_values_are_read_as_people_write_them(folders):
+    folders.write(
         "holdfast.toml",
         'app = ["a.py:x", "b:y"]\nmax_bytes = "1.5MiB"\ngrace = "1m30s"\n'
         '[lease]\nttl = 60\n[retention]\nfinished = "7d"\n[log]\nlevel = "WARN"',
     )
-    settings = place.load(HOLDFAST_CONCURRENCY="8").settings
+    settings = folders.load(HOLDFAST_CONCURRENCY="8").settings
     assert settings.app == ("a.py:x", "b:y")
     assert settings.max_bytes == 1_572_864
     assert settings.grace == 90.0
@@ -101,83 +101,83 @@ def test_values_are_read_as_people_write_them(place):
     assert settings.concurrency == 8
 
 
-def test_a_list_in_the_environment_is_separated_by_commas(place):
-    assert place.load(HOLDFAST_APP="a.py:x, b:y").settings.app == ("a.py:x", "b:y")
+def test_a_list_in_the_environment_is_separated_by_commas(folders):
+    assert folders.load(HOLDFAST_APP="a.py:x, b:y").settings.app == ("a.py:x", "b:y")
 
 
-def test_an_empty_variable_counts_as_not_given(place):
-    assert place.load(HOLDFAST_STORE="").origins["store"] == "default"
+def test_an_empty_variable_counts_as_not_given(folders):
+    assert folders.load(HOLDFAST_STORE="").origins["store"] == "default"
 
 
-def test_a_dotenv_file_may_have_comments_quotes_and_names_of_others(place):
-    place.write(
+def test_a_dotenv_file_may_have_comments_quotes_and_names_of_others(folders):
+    folders.write(
         ".env", "# ours\nexport HOLDFAST_TENANT='acme'  \nPATH=/x\nHOLDFAST_GRACE=2s # short\n"
     )
-    settings = place.load().settings
+    settings = folders.load().settings
     assert (settings.tenant, settings.grace) == ("acme", 2.0)
 
 
 # --- profiles -------------------------------------------------------------------------------------
 
 
-def test_a_profile_lies_over_the_file_that_defines_it(place):
-    place.write(
+def test_a_profile_lies_over_the_file_that_defines_it(folders):
+    folders.write(
         "holdfast.toml",
         'tenant = "a"\ngrace = 1\n[profiles.staging]\ntenant = "b"\n[profiles.x.lease]\nttl = 99',
     )
-    assert place.load().settings.tenant == "a"
-    profile = place.load(HOLDFAST_PROFILE="staging").settings
+    assert folders.load().settings.tenant == "a"
+    profile = folders.load(HOLDFAST_PROFILE="staging").settings
     assert (profile.tenant, profile.grace, profile.profile) == ("b", 1.0, "staging")
-    assert place.load({"profile": "x"}).settings.lease.ttl == 99.0
+    assert folders.load({"profile": "x"}).settings.lease.ttl == 99.0
 
 
-def test_the_environment_wins_over_a_profile(place):
-    place.write("holdfast.toml", '[profiles.staging]\ntenant = "b"')
-    assert place.load({"profile": "staging"}, HOLDFAST_TENANT="c").settings.tenant == "c"
+def test_the_environment_wins_over_a_profile(folders):
+    folders.write("holdfast.toml", '[profiles.staging]\ntenant = "b"')
+    assert folders.load({"profile": "staging"}, HOLDFAST_TENANT="c").settings.tenant == "c"
 
 
-def test_a_profile_that_nobody_defines_is_an_error_that_lists_the_known_ones(place):
-    place.write("holdfast.toml", "[profiles.staging]\ngrace = 1")
+def test_a_profile_that_nobody_defines_is_an_error_that_lists_the_known_ones(folders):
+    folders.write("holdfast.toml", "[profiles.staging]\ngrace = 1")
     with pytest.raises(ConfigurationError, match="known: staging"):
-        place.load({"profile": "stagign"})
+        folders.load({"profile": "stagign"})
 
 
 # --- relative paths -------------------------------------------------------------------------------
 
 
-def test_a_relative_path_in_a_file_belongs_to_the_folder_of_that_file(place):
-    above = place.cwd.parent
-    place.write(
+def test_a_relative_path_in_a_file_belongs_to_the_folder_of_that_file(folders):
+    above = folders.cwd.parent
+    folders.write(
         "pyproject.toml",
         '[tool.holdfast]\nstore = "sqlite:///runs.db"\nblobs = "file:blobs"\napp = ["p.py:report", '
         '"mod:x"]',
         at=above,
     )
-    settings = place.load().settings
+    settings = folders.load().settings
     assert settings.store == f"sqlite:///{above}/runs.db"
     assert settings.blobs == f"file:{above}/blobs"
     assert settings.app == (f"{above}/p.py:report", "mod:x")
 
 
-def test_a_relative_path_anywhere_else_belongs_to_the_current_folder(place):
-    place.write("holdfast.toml", 'app = ["p.py"]')
-    settings = place.load(HOLDFAST_STORE="sqlite:///runs.db").settings
+def test_a_relative_path_anywhere_else_belongs_to_the_current_folder(folders):
+    folders.write("holdfast.toml", 'app = ["p.py"]')
+    settings = folders.load(HOLDFAST_STORE="sqlite:///runs.db").settings
     assert (settings.store, settings.app) == ("sqlite:///runs.db", ("p.py",))
 
 
 # --- aliases --------------------------------------------------------------------------------------
 
 
-def test_names_that_others_use_work_too(place):
-    settings = place.load(
+def test_names_that_others_use_work_too(folders):
+    settings = folders.load(
         DATABASE_URL="sqlite:///a.db", LOG_LEVEL="ERROR", LOG_FORMAT="json"
     ).settings
     assert settings.store == "sqlite:///a.db"
     assert (settings.log.level, settings.log.format) == ("error", "json")
 
 
-def test_two_names_that_disagree_are_a_warning_and_ours_wins(place):
-    loaded = place.load(HOLDFAST_STORE="memory:", DATABASE_URL="postgres://u:geheim@h/x")
+def test_two_names_that_disagree_are_a_warning_and_ours_wins(folders):
+    loaded = folders.load(HOLDFAST_STORE="memory:", DATABASE_URL="postgres://u:geheim@h/x")
     assert loaded.settings.store == "memory:"
     assert loaded.warnings == [
         "environment DATABASE_URL is ignored: store comes from environment HOLDFAST_STORE, which "
@@ -185,44 +185,46 @@ def test_two_names_that_disagree_are_a_warning_and_ours_wins(place):
     ]
 
 
-def test_a_foreign_name_in_a_stronger_place_wins_and_is_a_warning(place):
-    place.write(".env", "HOLDFAST_STORE=memory:")
-    loaded = place.load(DATABASE_URL="sqlite:///a.db")
+def test_a_foreign_name_in_a_stronger_place_wins_and_is_a_warning(folders):
+    folders.write(".env", "HOLDFAST_STORE=memory:")
+    loaded = folders.load(DATABASE_URL="sqlite:///a.db")
     assert loaded.settings.store == "sqlite:///a.db"
     assert "HOLDFAST_STORE is ignored" in loaded.warnings[0]
 
 
-def test_two_names_that_agree_are_no_warning(place):
-    assert place.load(HOLDFAST_STORE="memory:", DATABASE_URL="memory:").warnings == []
+def test_two_names_that_agree_are_no_warning(folders):
+    assert folders.load(HOLDFAST_STORE="memory:", DATABASE_URL="memory:").warnings == []
 
 
-def test_a_foreign_name_may_have_another_unit(place):
-    loaded = place.load(COMPUTE_QUEUE_LEADER_TTL_MS="30000", COMPUTE_QUEUE_LEADER_RENEW_MS="15000")
+def test_a_foreign_name_may_have_another_unit(folders):
+    loaded = folders.load(
+        COMPUTE_QUEUE_LEADER_TTL_MS="30000", COMPUTE_QUEUE_LEADER_RENEW_MS="15000"
+    )
     assert (loaded.settings.leader.ttl, loaded.settings.leader.renew) == (30.0, 15.0)
     with pytest.raises(ConfigurationError, match=r"leader\.ttl .*'30s' is not a number of milli"):
-        place.load(COMPUTE_QUEUE_LEADER_TTL_MS="30s")
+        folders.load(COMPUTE_QUEUE_LEADER_TTL_MS="30s")
 
 
-def test_two_names_are_compared_as_they_are_read(place):
+def test_two_names_are_compared_as_they_are_read(folders):
     env = {"HOLDFAST_LEADER_TTL": "30s", "COMPUTE_QUEUE_LEADER_TTL_MS": "30000"}
-    assert place.load(**env).warnings == []
-    [warning] = place.load(**env | {"COMPUTE_QUEUE_LEADER_TTL_MS": "30"}).warnings
+    assert folders.load(**env).warnings == []
+    [warning] = folders.load(**env | {"COMPUTE_QUEUE_LEADER_TTL_MS": "30"}).warnings
     assert warning.startswith(
         "environment COMPUTE_QUEUE_LEADER_TTL_MS is ignored: leader.ttl comes"
     )
 
 
-def test_a_lane_may_have_leader_settings_of_its_own(place):
-    place.write(
+def test_a_lane_may_have_leader_settings_of_its_own(folders):
+    folders.write(
         "holdfast.toml",
         '[leader]\nttl = "20s"\n[leader.lanes.deploys]\nkey = "locks:deploy"\nrenew = "2s"',
     )
-    leaders = place.load().settings.leader
+    leaders = folders.load().settings.leader
     assert (leaders.of("deploys").ttl, leaders.of("deploys").renew) == (20.0, 2.0)
     assert (leaders.key_of("deploys"), leaders.key_of("other")) == ("locks:deploy", "lane:other")
-    place.write("holdfast.toml", "[leader.lanes.deploys]\ntl = 3")
+    folders.write("holdfast.toml", "[leader.lanes.deploys]\ntl = 3")
     with pytest.raises(ConfigurationError, match="lane 'deploys': tl is unknown; use key, ttl"):
-        place.load()
+        folders.load()
 
 
 @pytest.mark.parametrize(
@@ -238,8 +240,8 @@ def test_a_lane_may_have_leader_settings_of_its_own(place):
         ("traces.parent_from_message", "true", True),
     ],
 )
-def test_what_is_set_about_metrics_and_traces_is_what_the_program_sees(place, name, text, value):
-    settings = place.load(**{"HOLDFAST_" + name.replace(".", "_").upper(): text}).settings
+def test_what_is_set_about_metrics_and_traces_is_what_the_program_sees(folders, name, text, value):
+    settings = folders.load(**{"HOLDFAST_" + name.replace(".", "_").upper(): text}).settings
     table, _, field = name.partition(".")
     assert getattr(getattr(settings, table), field) == value
 
@@ -252,17 +254,17 @@ def test_what_is_set_about_metrics_and_traces_is_what_the_program_sees(place, na
         ("LOCKS_ALERT_THRESHOLD", "80"),
     ],
 )
-def test_what_can_not_be_about_metrics_is_refused(place, name, text):
+def test_what_can_not_be_about_metrics_is_refused(folders, name, text):
     with pytest.raises(ConfigurationError, match=text):
-        place.load(**{f"HOLDFAST_{name}": text})
+        folders.load(**{f"HOLDFAST_{name}": text})
 
 
 # --- names without effect -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["LOCK_TTL_SECONDS", "HOLDFAST_LOCK_TTL_SECONDS"])
-def test_a_name_without_effect_says_why(place, name, caplog):
-    loaded = place.load(**{name: "true"})
+def test_a_name_without_effect_says_why(folders, name, caplog):
+    loaded = folders.load(**{name: "true"})
     [useless] = loaded.useless
     assert (useless.name, useless.value) == (name, "true")
     loaded.log_useless()
@@ -272,14 +274,14 @@ def test_a_name_without_effect_says_why(place, name, caplog):
     ]
 
 
-def test_an_app_made_from_settings_says_what_has_no_effect(place, caplog):
-    Holdfast.from_settings(place.load(LOCK_TTL_SECONDS="1"), worker=False)
+def test_an_app_made_from_settings_says_what_has_no_effect(folders, caplog):
+    Holdfast.from_settings(folders.load(LOCK_TTL_SECONDS="1"), worker=False)
     assert "LOCK_TTL_SECONDS has no effect" in caplog.text
 
 
-def test_a_name_without_effect_in_a_dotenv_file_names_the_file(place):
-    path = place.write(".env", "LOCK_TTL_SECONDS=9")
-    assert place.load().useless[0].origin == f"{path} LOCK_TTL_SECONDS"
+def test_a_name_without_effect_in_a_dotenv_file_names_the_file(folders):
+    path = folders.write(".env", "LOCK_TTL_SECONDS=9")
+    assert folders.load().useless[0].origin == f"{path} LOCK_TTL_SECONDS"
 
 
 # --- mistakes -------------------------------------------------------------------------------------
@@ -304,9 +306,9 @@ def test_a_name_without_effect_in_a_dotenv_file_names_the_file(place):
         ({"HOLDFAST_LEASE_RENEW": "40s"}, "renew about every third of the ttl"),
     ],
 )
-def test_a_wrong_variable_is_an_error_with_the_remedy(place, env, message):
+def test_a_wrong_variable_is_an_error_with_the_remedy(folders, env, message):
     with pytest.raises(ConfigurationError) as caught:
-        place.load(**env)
+        folders.load(**env)
     assert message in str(caught.value)
 
 
@@ -329,18 +331,18 @@ def test_a_wrong_variable_is_an_error_with_the_remedy(place, env, message):
         ("grace = inf", "endless"),
     ],
 )
-def test_a_mistake_in_a_file_is_an_error_that_names_the_file(place, text, message):
-    path = place.write("holdfast.toml", text)
+def test_a_mistake_in_a_file_is_an_error_that_names_the_file(folders, text, message):
+    path = folders.write("holdfast.toml", text)
     with pytest.raises(ConfigurationError) as caught:
-        place.load()
+        folders.load()
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_is_not_text_is_an_error(place):
-    (place.cwd / "holdfast.toml").write_bytes(b"\xff\xfe\x00")
+def test_a_file_that_is_not_text_is_an_error(folders):
+    (folders.cwd / "holdfast.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigurationError, match="not UTF-8"):
-        place.load()
+        folders.load()
 
 
 # --- secrets --------------------------------------------------------------------------------------
@@ -362,8 +364,8 @@ def test_passwords_are_never_shown(url, shown):
     assert "geheim" not in redacted(url)
 
 
-def test_settings_are_shown_without_passwords_and_durations_as_written(place):
-    loaded = place.load(HOLDFAST_STORE="postgres://u:geheim@h/x", HOLDFAST_APP="a.py:x,b:y")
+def test_settings_are_shown_without_passwords_and_durations_as_written(folders):
+    loaded = folders.load(HOLDFAST_STORE="postgres://u:geheim@h/x", HOLDFAST_APP="a.py:x,b:y")
     assert loaded.shown("store") == "postgres://u:***@h/x"
     assert loaded.shown("app") == "a.py:x, b:y"
     assert loaded.shown("retention.finished") == "30d"
@@ -374,9 +376,9 @@ def test_settings_are_shown_without_passwords_and_durations_as_written(place):
 # --- servers --------------------------------------------------------------------------------------
 
 
-def test_pool_and_time_outs_may_be_given_in_every_place(place):
-    place.write("holdfast.toml", "[pool]\nsize = 8\n[timeout]\ncommand = '3s'")
-    loaded = place.load(HOLDFAST_TIMEOUT_CONNECT="500ms")
+def test_pool_and_time_outs_may_be_given_in_every_place(folders):
+    folders.write("holdfast.toml", "[pool]\nsize = 8\n[timeout]\ncommand = '3s'")
+    loaded = folders.load(HOLDFAST_TIMEOUT_CONNECT="500ms")
     assert (
         loaded.settings.pool.size,
         loaded.settings.timeout.command,
@@ -391,7 +393,7 @@ def test_pool_and_time_outs_may_be_given_in_every_place(place):
         "3s",
         "0.5s",
     ]
-    assert place.load(HOLDFAST_POOL_SIZE="9").settings.pool.size == 9
+    assert folders.load(HOLDFAST_POOL_SIZE="9").settings.pool.size == 9
 
 
 @pytest.mark.parametrize(
@@ -406,13 +408,13 @@ def test_pool_and_time_outs_may_be_given_in_every_place(place):
         ("HOLDFAST_TIMEOUT_READ", "2s", "HOLDFAST_TIMEOUT_READ is not a setting"),
     ],
 )
-def test_what_is_wrong_with_them_is_said(place, variable, value, says):
+def test_what_is_wrong_with_them_is_said(folders, variable, value, says):
     with pytest.raises(ConfigurationError, match=says):
-        place.load(**{variable: value})
+        folders.load(**{variable: value})
 
 
-def test_they_reach_the_adapter_and_the_url_wins(place):
-    settings = place.load(
+def test_they_reach_the_adapter_and_the_url_wins(folders):
+    settings = folders.load(
         HOLDFAST_POOL_SIZE="8", HOLDFAST_TIMEOUT_CONNECT="500ms", HOLDFAST_TIMEOUT_COMMAND="3s"
     ).settings
     for url in (
@@ -429,12 +431,12 @@ def test_they_reach_the_adapter_and_the_url_wins(place):
     assert with_server_settings("redis://h", Settings()) == "redis://h"
 
 
-def test_an_app_made_from_settings_has_them(place):
+def test_an_app_made_from_settings_has_them(folders):
     env = {"HOLDFAST_STORE": "redis://h", "HOLDFAST_BUS": "redis://h", "HOLDFAST_POOL_SIZE": "7"}
-    app = Holdfast.from_settings(place.load(**env), worker=False)
+    app = Holdfast.from_settings(folders.load(**env), worker=False)
     assert (app.store.address.pool, app.bus.address.pool) == (7, 7)
     own = Holdfast("redis://h?timeout=2s", worker=False)
-    app = Holdfast.from_settings(place.load(HOLDFAST_POOL_SIZE="7"), like=own, worker=False)
+    app = Holdfast.from_settings(folders.load(HOLDFAST_POOL_SIZE="7"), like=own, worker=False)
     assert (app.store.address.pool, app.store.address.timeout) == (7, 2.0)
 
 

@@ -39,7 +39,7 @@ class Loop:
 def supervise(world, loop, seconds=0.0):
     supervisor = Supervisor()
 
-    async def play():
+    async def story():
         task = supervisor.start("the loop", loop.run)
         failed = asyncio.create_task(supervisor.failed())
         await asyncio.wait([failed], timeout=seconds or sum(RESTART_DELAYS) + 1)
@@ -47,7 +47,7 @@ def supervise(world, loop, seconds=0.0):
         task.cancel()
         return outcome
 
-    return world.run(play(), world.process("worker"))
+    return world.run(story(), world.process("worker"))
 
 
 def test_a_loop_that_fails_is_started_again(world, caplog):

@@ -120,7 +120,7 @@ def moods(event):
     return None
 
 
-def play(story, **options):
+def run_story(story, **options):
     async def whole():
         async with FakeLLM(Fixed(answer={"mood": "glad"})) as fake:
             llm = fake.address(input_price=1, output_price=1)
@@ -149,7 +149,7 @@ def test_a_message_its_run_its_step_and_its_model_call_are_spans(tracer, exporte
             assert delivery.message.attributes["traceparent"] == PARENT
             break
 
-    play(story, tracer=tracer)
+    run_story(story, tracer=tracer)
     spans = by_name(exporter)
     process, run, step = spans["process letters"], spans["run orders"], spans["step ask"]
     assert (process.kind, run.kind) == (SpanKind.CONSUMER, SpanKind.INTERNAL)
@@ -181,7 +181,7 @@ def test_the_span_of_a_message_may_be_below_its_producer(tracer, exporter):
         with message_span(runtime, "letters", Message("m1", b"", {"traceparent": PARENT}), 1):
             assert current().trace_id == TRACE
 
-    play(story, tracer=tracer)
+    run_story(story, tracer=tracer)
     [process] = exporter.get_finished_spans()
     assert (trace_of(process), f"{process.parent.span_id:016x}") == (TRACE, SPAN)
 
@@ -192,7 +192,7 @@ def test_a_run_that_fails_is_an_error_without_secrets(tracer, exporter):
         with pytest.raises(Exception, match="TypeError"):
             await run.result()
 
-    play(story, tracer=tracer)
+    run_story(story, tracer=tracer)
     spans = by_name(exporter)
     assert spans["run orders"].status.status_code == StatusCode.ERROR
     assert spans["step ask"].status.status_code == StatusCode.ERROR
@@ -211,7 +211,7 @@ def test_trace_context_passes_through_without_any_tracer():
             assert delivery.message.attributes["traceparent"] == PARENT
             break
 
-    play(story)
+    run_story(story)
 
 
 # --- settings, logs, cost -------------------------------------------------------------------------

@@ -29,25 +29,25 @@ def store(request: Any, tmp_path: Path) -> str:
 def test_an_app_is_opened_again_in_another_loop(store: str) -> None:
     app = Holdfast(store, [pipeline])
 
-    async def play(number: int) -> int:
+    async def story(number: int) -> int:
         async with app:
             async with app.lock("one at a time"):
                 run = await app.submit(pipeline, number)
             return await run.result(5)
 
-    assert [asyncio.run(play(number)) for number in (1, 2, 3)] == [2, 3, 4]
+    assert [asyncio.run(story(number)) for number in (1, 2, 3)] == [2, 3, 4]
 
 
 def test_time_outs_strike_in_every_loop(store: str) -> None:
     app = Holdfast(store, [pipeline])
 
-    async def play(number: int) -> int:
+    async def story(number: int) -> int:
         async with app:
             return await (await app.submit(pipeline, number)).result(5)
 
-    assert asyncio.run(play(1)) == 2
+    assert asyncio.run(story(1)) == 2
     with pytest.raises(RunFailed, match="took longer than"):
-        asyncio.run(play(-1))
+        asyncio.run(story(-1))
 
 
 def test_an_app_that_nobody_closed_goes_on_in_another_loop(store: str) -> None:

@@ -40,7 +40,7 @@ async def read(request: list[str], ctx: Context) -> list[str]:
     return await ctx.map(one_call, request)
 
 
-def play(story: Any, **options: Any) -> Any:
+def run_story(story: Any, **options: Any) -> Any:
     async def whole() -> Any:
         async with FakeLLM(BRAIN) as fake:
             llm = fake.address(in_flight=1, **PRICES)
@@ -58,7 +58,7 @@ def test_a_step_asks_the_model_of_the_settings_and_the_same_again_costs_nothing(
         assert await again.result() == ["glad"]
         assert len(fake.calls) == 2
 
-    play(story)
+    run_story(story)
 
 
 def test_a_run_pauses_before_its_budget_is_passed() -> None:
@@ -70,7 +70,7 @@ def test_a_run_pauses_before_its_budget_is_passed() -> None:
                 break
         return info, fake.calls
 
-    info, calls = play(story)
+    info, calls = run_story(story)
     assert (info.state, calls) == ("paused", [])
     assert "of the budget of $0.50 is spent" in (info.reason or "")
 
@@ -84,7 +84,7 @@ def test_what_is_given_overrides_the_settings() -> None:
         assert await (await app.submit(moods, ["hello"])).result() == ["HELLO"]
         assert fake.calls == []
 
-    play(story, provide={LanguageModel: Mine()})
+    run_story(story, provide={LanguageModel: Mine()})
 
 
 def test_without_a_model_the_run_fails_with_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_a_worker_that_stops_is_not_listed_any_more(lab):
 
 
 def test_many_workers_are_all_listed():
-    async def scene():
+    async def harness():
         store = MemoryStore(ManualClock())
         await store.open()
         for number in range(230):
@@ -86,7 +86,7 @@ def test_many_workers_are_all_listed():
         listed = await list_workers(StoreRecords(store))
         assert [worker.name for worker in listed] == [f"w{number:03}" for number in range(230)]
 
-    asyncio.run(scene())
+    asyncio.run(harness())
 
 
 def registration(records, name="w"):
@@ -104,20 +104,20 @@ class Away:
 
 
 def test_a_store_that_is_away_keeps_no_worker_from_working_or_stopping(caplog):
-    async def scene():
+    async def harness():
         first = registration(Away())
         await first.begin()
         await first.beat()
         await first.end()
 
-    asyncio.run(scene())
+    asyncio.run(harness())
     assert "could not be written: the store is away" in caplog.text
     assert "could not be removed: the store is away" in caplog.text
 
 
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_record_that_somebody_else_changed_is_written_again(expired):
-    async def scene():
+    async def harness():
         clock = ManualClock()
         store = MemoryStore(clock)
         await store.open()
@@ -133,7 +133,7 @@ def test_a_record_that_somebody_else_changed_is_written_again(expired):
         await first.beat()
         assert [worker.state for worker in await list_workers(records)] == ["alive"]
 
-    asyncio.run(scene())
+    asyncio.run(harness())
 
 
 def test_the_version_is_that_of_the_package():

@@ -109,7 +109,7 @@ async def keep_busy(app: Holdfast) -> None:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres", "redis"])
 def test_the_version_before_works_beside_this_one(tmp_path: Path, kind: str) -> None:
-    async def play(fleet: Fleet) -> None:
+    async def story(fleet: Fleet) -> None:
         old = await fleet.start(fleet.previous)  # it has made the store
         async with Holdfast(fleet.store, [soak], worker=False) as app:  # and this migrates it
             busy = asyncio.create_task(keep_busy(app))
@@ -139,7 +139,7 @@ def test_the_version_before_works_beside_this_one(tmp_path: Path, kind: str) -> 
     assert fleet.previous.is_what_is_run(tmp_path)
     assert fleet.current.is_what_is_run(tmp_path)
     try:
-        asyncio.run(play(fleet))
+        asyncio.run(story(fleet))
     finally:
         fleet.kill_all()
 

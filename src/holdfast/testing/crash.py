@@ -52,7 +52,7 @@ from holdfast.testing.faults import (
     FaultyStore,
 )
 from holdfast.testing.interventions import INTERVENTIONS, IntervenedBoundary
-from holdfast.testing.invariants import Witness, check_published, check_store
+from holdfast.testing.invariants import Observer, check_published, check_store
 from holdfast.testing.world import Process, World, at_once
 
 TIMES = LeaseTimes(ttl=30.0, renew=10.0, margin=5.0, sweep=5.0)
@@ -160,7 +160,9 @@ def _try_all(
             report.worlds += 1
             report.takeovers += trial.attempts > 1
             report.refused += trial.refused
-            report.repeated += max(0, len(trial.witness.executed) - len(reference.witness.executed))
+            report.repeated += max(
+                0, len(trial.observer.executed) - len(reference.observer.executed)
+            )
     return report
 
 
@@ -185,8 +187,8 @@ def _check(
         problems.append(
             f"I4: the result is {trial.result!r:.200}, undisturbed {reference.result!r:.200}"
         )
-    once = Counter(item[1:] for item in reference.witness.executed)
-    for item, times in Counter(trial.witness.executed).items():
+    once = Counter(item[1:] for item in reference.observer.executed)
+    for item, times in Counter(trial.observer.executed).items():
         if times > once[item[1:]] + 1:
             problems.append(
                 f"I3: one fault made {item[1]}[{item[2]}] run {times} times, undisturbed "
@@ -224,7 +226,7 @@ class Trial:
         self._struck: list[Boundary] = []
         self.published: list[tuple[str, Message]] = []
         self.boundaries: list[str] = []
-        self.witness = Witness()
+        self.observer = Observer()
         self.problems: list[str] = []
         self.state = ""
         self.error: Any = None
@@ -273,7 +275,7 @@ class Trial:
         decide = self._decide if faulty else lambda kind, commands: None
         boundary = IntervenedBoundary(process, decide, PAUSE, self._intervene)
         self._struck.append(boundary)
-        store = WitnessedStore(self._store, boundary, self.witness)
+        store = RecordingStore(self._store, boundary, self.observer)
         options = Options(
             store,  # type: ignore[arg-type]
             FaultyBlobs(self._blobs, boundary),
@@ -298,7 +300,7 @@ class Trial:
             case interventions.CHANGE_LEADER:
                 await interventions.change_leaders(self._store)
             case interventions.DAMAGE:
-                interventions.damage_last_result(self._store, self._run_id, self.witness)
+                interventions.damage_last_result(self._store, self._run_id, self.observer)
                 process.kill()
             case _:
                 raise ValueError(f"{fault!r} is no intervention")
@@ -311,12 +313,12 @@ class Trial:
             late = self._world.clock.monotonic() - self._cancelled_at
             if late > NOTICE:
                 self.problems.append(f"L5: {step}[{key}] started {late:g} s after the cancel")
-        self.witness.on_execute(run, step, key)
+        self.observer.on_execute(run, step, key)
 
     def _begun(self, first: Process) -> bool:
         """The second worker joins once the first has had its chance: after the run began, or the
         fault struck."""
-        return bool(self.witness.executed) or not first.running or self._over_now()
+        return bool(self.observer.executed) or not first.running or self._over_now()
 
     def _over_now(self) -> bool:
         return any(not run.state.live for run in at_once(self._store.runs(RunFilter())))
@@ -337,24 +339,24 @@ class Trial:
         self.state, self.attempts = run.state, run.epoch
         self.result = await Payloads(self._blobs).fetch(run.result or "null")
         self.error = run.error
-        self.problems += self.witness.violations
+        self.problems += self.observer.violations
         self.problems += await check_store(self._store)
         self.problems += check_published(self.published, await self._store.history(run_id))
         if len(await self._store.runs(RunFilter())) != 1:
             self.problems.append("I6: one submission became several runs")
 
 
-class WitnessedStore(FaultyStore):
-    """Also tells a witness what the store really accepted, before any answer can be lost."""
+class RecordingStore(FaultyStore):
+    """Also tells an observer what the store really accepted, before any answer can be lost."""
 
-    def __init__(self, store: MemoryStore, boundary: Boundary, witness: Witness) -> None:
+    def __init__(self, store: MemoryStore, boundary: Boundary, observer: Observer) -> None:
         super().__init__(store, boundary)
-        self._witness = witness
+        self._observer = observer
 
     async def apply(self, commands: Sequence[Command]) -> list[Any]:
         async def call() -> list[Any]:
             replies = await self._store.apply(commands)
-            self._witness.saw(commands, replies)
+            self._observer.observe(commands, replies)
             return replies
 
         replies = await self._boundary.cross("store", commands, call)

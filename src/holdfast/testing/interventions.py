@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.model.commands import Cancel, ForceRelease
 from holdfast.testing.faults import Boundary, Decide
-from holdfast.testing.invariants import Witness
+from holdfast.testing.invariants import Observer
 from holdfast.testing.world import Process, forever
 
 RETRY = "fail the step after"
@@ -56,12 +56,12 @@ async def change_leaders(store: MemoryStore) -> None:
     await store.apply([ForceRelease(name, "crash test", "somebody else's turn") for name in names])
 
 
-def damage_last_result(store: MemoryStore, run: str, witness: Witness) -> None:
+def damage_last_result(store: MemoryStore, run: str, observer: Observer) -> None:
     """A bad disk changes the result that was stored last; it has to be made again."""
     checkpoints = list(store._tables.runs[run].checkpoints.values())
     if checkpoints:
         damaged = checkpoints[-1]
         damaged.value = LAST_DIGIT.sub(lambda digit: "1" if digit[0] == "7" else "7", damaged.value)
-        witness.durable.discard((run, damaged.step, damaged.key))
+        observer.durable.discard((run, damaged.step, damaged.key))
         if damaged.key:  # its step's own result rests on it
-            witness.durable.discard((run, damaged.step, ""))
+            observer.durable.discard((run, damaged.step, ""))

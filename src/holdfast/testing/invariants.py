@@ -18,7 +18,7 @@ ENDINGS = {
 }
 
 
-class Witness:
+class Observer:
     """Watches executions and durable results, and remembers what must never happen."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Witness:
                 "durable"
             )
 
-    def saw(self, commands: Sequence[Command], replies: Sequence[Any]) -> None:
+    def observe(self, commands: Sequence[Command], replies: Sequence[Any]) -> None:
         """Note what the store really accepted."""
         for command, reply in zip(commands, replies, strict=True):
             if isinstance(command, Claim):

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.acceptance.seeds.post_office import SHORT_LEASE, PostOffice
+from tests.acceptance.seeds.redis_deployment import SHORT_LEASE, RedisDeployment
 from tests.acceptance.seeds.test_seed_003 import CONTENT, DLQ, JOBS, RESULTS
 from tests.redis_server import fresh_prefix, shared_server
 
@@ -48,33 +48,33 @@ ORDERS = [
 
 
 @pytest.fixture
-def office(tmp_path):
-    office = PostOffice(
+def deployment(tmp_path):
+    deployment = RedisDeployment(
         tmp_path,
         HOLDFAST_APP="examples/creative/pipeline.py",
         HOLDFAST_PROJECTIONS="job_results,job_dead_letters",
         **SHORT_LEASE,
     )
-    office.subscribe(RESULTS, DLQ)
-    office.subscribe(JOBS, group=GROUP)
-    office.publish(JOBS, *ORDERS)
-    yield office
-    office.kill()
+    deployment.subscribe(RESULTS, DLQ)
+    deployment.subscribe(JOBS, group=GROUP)
+    deployment.publish(JOBS, *ORDERS)
+    yield deployment
+    deployment.kill()
 
 
-def start(office: PostOffice, **more: str):
-    return office.start(KILLED, "--receive", f"{JOBS}=creative", **more)
+def start(deployment: RedisDeployment, **more: str):
+    return deployment.start(KILLED, "--receive", f"{JOBS}=creative", **more)
 
 
-def until_all_is_told(office: PostOffice) -> None:
-    office.wait(lambda: len(office.bodies(RESULTS)) == len(office.bodies(DLQ)) == 2)
-    office.wait(lambda: not office.pending(JOBS, GROUP))
+def until_all_is_told(deployment: RedisDeployment) -> None:
+    deployment.wait(lambda: len(deployment.bodies(RESULTS)) == len(deployment.bodies(DLQ)) == 2)
+    deployment.wait(lambda: not deployment.pending(JOBS, GROUP))
 
 
-def test_the_boundaries_are_all_there_are(office, tmp_path):
-    start(office, RECORD=str(tmp_path / "boundaries"))
-    until_all_is_told(office)
-    assert office.stop() == [0]
+def test_the_boundaries_are_all_there_are(deployment, tmp_path):
+    start(deployment, RECORD=str(tmp_path / "boundaries"))
+    until_all_is_told(deployment)
+    assert deployment.stop() == [0]
     names = (tmp_path / "boundaries").read_text().split()
     met = {name if "workers/" not in name else "PutRecord:workers" for name in names}
     assert met - ELSEWHERE == set(BOUNDARIES)
@@ -82,28 +82,28 @@ def test_the_boundaries_are_all_there_are(office, tmp_path):
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_worker_killed_at_any_boundary_leaves_one_result(office, when, boundary):
+def test_a_worker_killed_at_any_boundary_leaves_one_result(deployment, when, boundary):
     """Three jobs: one succeeds, one fails, one can't be read."""
-    first = start(office, KILL_AT=f"{when} {boundary}")
-    assert first.wait(60) == -9, office.log(0)
-    start(office, DEAD_AFTER="1")
-    until_all_is_told(office)
-    assert office.stop() == [-9, 0]
+    first = start(deployment, KILL_AT=f"{when} {boundary}")
+    assert first.wait(60) == -9, deployment.log(0)
+    start(deployment, DEAD_AFTER="1")
+    until_all_is_told(deployment)
+    assert deployment.stop() == [-9, 0]
 
-    assert {run.key: run.state for run in office.runs()} == {
+    assert {run.key: run.state for run in deployment.runs()} == {
         "job-1": "succeeded",
         "job-2": "failed",
     }
-    letters = [letter.run is None for letter in office.letters()]
+    letters = [letter.run is None for letter in deployment.letters()]
     assert sorted(letters) == [False, True]
-    results, dead = office.published(RESULTS), office.published(DLQ)
+    results, dead = deployment.published(RESULTS), deployment.published(DLQ)
     for copies in (results, dead):
         assert len({(copy.id, copy.body) for copy in copies}) == 2, "copies differ"
-    assert {(body["job_id"], body["status"]) for body in office.bodies(RESULTS)} == {
+    assert {(body["job_id"], body["status"]) for body in deployment.bodies(RESULTS)} == {
         ("job-1", "completed"),
         ("job-2", "failed"),
     }
-    assert {body["job_id"] for body in office.bodies(DLQ)} == {"job-2", None}
+    assert {body["job_id"] for body in deployment.bodies(DLQ)} == {"job-2", None}
     if (when, boundary) == ("after", f"publish:{RESULTS}"):
         assert len(results) > 2, "it was published, and that was not noted down"
 

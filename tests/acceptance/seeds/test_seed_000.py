@@ -24,8 +24,8 @@ from typing import Any
 import httpx2
 import pytest
 from msgspec import structs
-from tests.acceptance.seeds.post_office import SHORT_LEASE, PostOffice
-from tests.acceptance.seeds.pubsub_office import PubSubOffice
+from tests.acceptance.seeds.pubsub_deployment import PubSubDeployment
+from tests.acceptance.seeds.redis_deployment import SHORT_LEASE, RedisDeployment
 from tests.bucket_servers import fresh_gcs, fresh_name, shared_gcs
 from tests.deploy.descriptions import (
     ROOT,
@@ -37,7 +37,7 @@ from tests.deploy.descriptions import (
     terraform_locals,
 )
 from tests.emulators import fresh_firestore, shared_firestore
-from tests.integration.redis.scene import a_server
+from tests.integration.redis.helpers import a_server
 from tests.redis_server import free_port, fresh_prefix, shared_server
 from tests.unit.conftest import Lab
 
@@ -122,18 +122,18 @@ MANY = [
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory):
+def deployment(tmp_path_factory):
     """A worker process that receives job messages, and what became of them."""
-    office = PostOffice(
-        tmp_path_factory.mktemp("office"),
+    deployment = RedisDeployment(
+        tmp_path_factory.mktemp("deployment"),
         HOLDFAST_PROJECTIONS="state_documents",
         HOLDFAST_RECEIVE=f"{JOBS}=report",
     )
-    office.start("-m", "holdfast", "worker")
+    deployment.start("-m", "holdfast", "worker")
     wishes = job(bridging=True, evaluations=True)
     try:
         broken = json.dumps(job("bad2"))[:-40].encode()
-        office.publish(
+        deployment.publish(
             JOBS,
             ("m-1", wishes, {"requestId": "req-9"}),
             ("m-1", wishes, {"requestId": "req-9"}),
@@ -142,35 +142,35 @@ def office(tmp_path_factory):
             ("m-4", job("large", cruxes=False) | {"data": MANY}, {}),
             ("m-5", job("silent") | {"data": []}, {}),
         )
-        office.wait(lambda: state_of(office, "abc123").get("status") == "completed")
-        office.publish(JOBS, ("m-6", wishes, {}))  # a new message for a completed report
-        office.wait(lambda: state_of(office, "large").get("status") == "completed")
-        office.wait(lambda: state_of(office, "silent").get("status") == "failed")
-        office.wait(lambda: len(office.letters()) == 3)
-        office.wait(lambda: office.pending(JOBS, "holdfast-report") == 0)
-        office.exit_codes = office.stop()
-        yield office
+        deployment.wait(lambda: state_of(deployment, "abc123").get("status") == "completed")
+        deployment.publish(JOBS, ("m-6", wishes, {}))  # a new message for a completed report
+        deployment.wait(lambda: state_of(deployment, "large").get("status") == "completed")
+        deployment.wait(lambda: state_of(deployment, "silent").get("status") == "failed")
+        deployment.wait(lambda: len(deployment.letters()) == 3)
+        deployment.wait(lambda: deployment.pending(JOBS, "holdfast-report") == 0)
+        deployment.exit_codes = deployment.stop()
+        yield deployment
     finally:
-        office.kill()
+        deployment.kill()
 
 
-def state_of(office: PostOffice, report_id: str) -> dict[str, Any]:
+def state_of(deployment: RedisDeployment, report_id: str) -> dict[str, Any]:
     """`redis-cli GET pipeline_state:abc123`"""
-    [value] = office._ask(("GET", f"{office._prefix}pipeline_state:{report_id}"))
+    [value] = deployment._ask(("GET", f"{deployment._prefix}pipeline_state:{report_id}"))
     return json.loads(value) if value else {}
 
 
 # --- the report -----------------------------------------------------------------------------------
 
 
-def test_rows_02_03_04_05_06_14_a_job_message_becomes_a_report(office):
-    runs = {run.key: run for run in office.runs()}
+def test_rows_02_03_04_05_06_14_a_job_message_becomes_a_report(deployment):
+    runs = {run.key: run for run in deployment.runs()}
     assert {run.pipeline for run in runs.values()} == {"report"}
     assert (runs["abc123"].state, runs["large"].state) == ("succeeded", "succeeded")
-    analytics = state_of(office, "abc123")["stepAnalytics"]
+    analytics = state_of(deployment, "abc123")["stepAnalytics"]
     assert {name: analytics[name]["status"] for name in STEPS} == dict.fromkeys(STEPS, "completed")
-    assert state_of(office, "large")["stepAnalytics"]["cruxes"]["status"] == "skipped"
-    assert "cruxes" not in state_of(office, "large")["completedResults"]
+    assert state_of(deployment, "large")["stepAnalytics"]["cruxes"]["status"] == "skipped"
+    assert "cruxes" not in state_of(deployment, "large")["completedResults"]
 
 
 def report_of(folder: Path, *words: str, **more: str) -> dict[str, Any]:
@@ -212,11 +212,11 @@ def test_row_01_a_csv_of_comments_becomes_a_report_with_a_model(tmp_path):
     assert {"clustering", "extraction", "summaries"} <= calls
 
 
-def test_row_07_what_a_step_brings_feeds_the_next(office):
+def test_row_07_what_a_step_brings_feeds_the_next(deployment):
     """Topics by name, claims below them with words of the comments, then the same claims sorted."""
     results = {
         name: result["data"]
-        for name, result in state_of(office, "large")["completedResults"].items()
+        for name, result in state_of(deployment, "large")["completedResults"].items()
     }
     topics = {topic["topicName"]: topic for topic in results["clustering"]}
     comments = {row["id"]: row["comment"] for row in MANY}
@@ -242,15 +242,17 @@ def test_row_07_what_a_step_brings_feeds_the_next(office):
     ]
 
 
-def test_row_11_the_viewers_json_is_made_of_the_run(office):
-    [run] = [run for run in office.runs() if run.key == "abc123"]
+def test_row_11_the_viewers_json_is_made_of_the_run(deployment):
+    [run] = [run for run in deployment.runs() if run.key == "abc123"]
     files = json.loads(run.result)["files"]
-    folder = office.folder / "out"
+    folder = deployment.folder / "out"
     folder.mkdir()
     name = next(name for name in files if name.endswith("report.json"))
-    (folder / "report.json").write_bytes((office.folder / "blobs" / files[name]).read_bytes())
+    (folder / "report.json").write_bytes((deployment.folder / "blobs" / files[name]).read_bytes())
     command = [sys.executable, "-m", "holdfast", "report", "export", "t3c", str(folder)]
-    subprocess.run([*command, "-o", str(folder / "t3c.json")], check=True, env=office.environment)
+    subprocess.run(
+        [*command, "-o", str(folder / "t3c.json")], check=True, env=deployment.environment
+    )
     exported = json.loads((folder / "t3c.json").read_text())
     assert exported["data"][0] == "v0.2"
 
@@ -259,8 +261,8 @@ TOPIC = {"topicName", "topicShortDescription", "subtopics"}
 CLAIM = {"claim", "quote", "speaker", "topicName", "subtopicName", "commentId"}
 
 
-def test_rows_08_31_32_33_75_the_state_has_results_usage_and_cost(office):
-    state = state_of(office, "abc123")
+def test_rows_08_31_32_33_75_the_state_has_results_usage_and_cost(deployment):
+    state = state_of(deployment, "abc123")
     assert (state["reportId"], state["status"]) == ("abc123", "completed")
     assert set(state["completedResults"]) == set(STEPS)
     for name in STEPS:
@@ -271,8 +273,8 @@ def test_rows_08_31_32_33_75_the_state_has_results_usage_and_cost(office):
     assert state["totalDurationMs"] > 0
 
 
-def test_row_08_results_have_the_shapes_that_readers_know_whatever_their_size(office):
-    [text] = office._ask(("GET", f"{office._prefix}pipeline_state:large"))
+def test_row_08_results_have_the_shapes_that_readers_know_whatever_their_size(deployment):
+    [text] = deployment._ask(("GET", f"{deployment._prefix}pipeline_state:large"))
     assert len(text) > 100_000
     assert b"@blob" not in text.encode() if isinstance(text, str) else b"@blob" not in text
     data = {name: result["data"] for name, result in json.loads(text)["completedResults"].items()}
@@ -291,45 +293,45 @@ def test_row_08_results_have_the_shapes_that_readers_know_whatever_their_size(of
             for claim in subtopic["claims"]:
                 assert set(claim) == CLAIM | {"duplicates", "duplicated"}
     assert all(set(summary) == {"topicName", "summary"} for summary in data["summaries"])
-    cruxes = state_of(office, "abc123")["completedResults"]["cruxes"]["data"]
+    cruxes = state_of(deployment, "abc123")["completedResults"]["cruxes"]["data"]
     assert set(cruxes) == {"subtopicCruxes", "topicScores", "speakerCruxMatrix"}
 
 
-def test_row_33_the_command_line_finds_a_report_by_its_id(office):
+def test_row_33_the_command_line_finds_a_report_by_its_id(deployment):
     command = [sys.executable, "-m", "holdfast", "runs", "show", "abc123", "--format", "state"]
     process = subprocess.run(
-        command, env=office.environment, capture_output=True, text=True, check=True, timeout=60
+        command, env=deployment.environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert (
         json.loads(process.stdout)["completedResults"]
-        == (state_of(office, "abc123")["completedResults"])
+        == (state_of(deployment, "abc123")["completedResults"])
     )
 
 
-def test_rows_15_17_whose_report_it_is_and_which_request(office):
-    [run] = [run for run in office.runs() if run.key == "abc123"]
+def test_rows_15_17_whose_report_it_is_and_which_request(deployment):
+    [run] = [run for run in deployment.runs() if run.key == "abc123"]
     assert run.labels["userId"] == "user456"
     assert run.labels["requestId"] == "req-9"
     assert run.attributes["requestId"] == "req-9"
-    assert state_of(office, "abc123")["userId"] == "user456"
+    assert state_of(deployment, "abc123")["userId"] == "user456"
 
 
-def test_row_16_wishes_without_effect_are_said(office):
+def test_row_16_wishes_without_effect_are_said(deployment):
     async def story(app):
         run = await app.run("abc123")
         return [line.message for line in await app.store.logs(run.id)]
 
-    output = "\n".join(office.look(story))
+    output = "\n".join(deployment.look(story))
     assert "options.bridging has no effect" in output
     assert "options.evaluations has no effect" in output
     assert "reportDetails.filename has no effect" in output
 
 
-def test_rows_18_19_20_23_39_69_the_worker_process_consumes_the_topic(office):
+def test_rows_18_19_20_23_39_69_the_worker_process_consumes_the_topic(deployment):
     """Of seven messages one came twice, and one is for a report that was completed."""
-    assert f"receives {JOBS}=report" in office.log()
-    assert sorted(run.key for run in office.runs()) == ["abc123", "large", "silent"]
-    assert {letter.id for letter in office.letters() if letter.run is None} == {
+    assert f"receives {JOBS}=report" in deployment.log()
+    assert sorted(run.key for run in deployment.runs()) == ["abc123", "large", "silent"]
+    assert {letter.id for letter in deployment.letters() if letter.run is None} == {
         f"message:{JOBS}:m-2",
         f"message:{JOBS}:m-3",
     }
@@ -338,35 +340,35 @@ def test_rows_18_19_20_23_39_69_the_worker_process_consumes_the_topic(office):
         run = await app.run("abc123")
         return [event.type for event in await app.store.history(run.id)].count("run.started")
 
-    assert office.look(attempts) == 1
+    assert deployment.look(attempts) == 1
 
 
-def test_rows_45_47_a_pipeline_error_is_recorded_and_its_message_is_not_delivered_again(office):
-    [run] = [run for run in office.runs() if run.key == "silent"]
+def test_rows_45_47_a_pipeline_error_is_recorded_and_its_message_is_not_delivered_again(deployment):
+    [run] = [run for run in deployment.runs() if run.key == "silent"]
     assert (run.state, run.attributes["delivery-attempt"]) == ("failed", "1")
-    assert office.pending(JOBS, "holdfast-report") == 0
-    error = state_of(office, "silent")["error"]
+    assert deployment.pending(JOBS, "holdfast-report") == 0
+    error = state_of(deployment, "silent")["error"]
     assert set(error) == {"message", "name", "step"}
     assert (error["message"], error["name"]) == (run.error.message, run.error.name)
-    assert error["step"] == state_of(office, "silent")["currentStep"]
+    assert error["step"] == state_of(deployment, "silent")["currentStep"]
 
 
-def test_row_35_states_live_for_a_day_and_failed_ones_for_an_hour(office):
-    lives = office._ask(
-        *(("TTL", f"{office._prefix}pipeline_state:{id}") for id in ("abc123", "silent"))
+def test_row_35_states_live_for_a_day_and_failed_ones_for_an_hour(deployment):
+    lives = deployment._ask(
+        *(("TTL", f"{deployment._prefix}pipeline_state:{id}") for id in ("abc123", "silent"))
     )
     assert 86_000 < lives[0] <= 86_400
     assert 3_200 < lives[1] <= 3_600
 
 
-def test_row_53_the_worker_stops_cleanly(office):
-    assert office.exit_codes == [0]
+def test_row_53_the_worker_stops_cleanly(deployment):
+    assert deployment.exit_codes == [0]
 
 
-def test_row_73_api_keys_are_never_kept(office):
-    assert CANARY not in office.log()
-    assert CANARY not in office.everything(excluded=f"topic:{JOBS}")
-    for path in office.folder.rglob("*"):
+def test_row_73_api_keys_are_never_kept(deployment):
+    assert CANARY not in deployment.log()
+    assert CANARY not in deployment.everything(excluded=f"topic:{JOBS}")
+    for path in deployment.folder.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
 
 
@@ -579,24 +581,24 @@ def test_row_62_the_bucket_is_where_files_go(tmp_path):
 
 
 def test_rows_13_49_64_65_jobs_are_consumed_from_pubsub(tmp_path):
-    office = PubSubOffice(
+    deployment = PubSubDeployment(
         tmp_path, PUBSUB_TOPIC_NAME="pipeline-jobs", PUBSUB_SUBSCRIPTION_NAME="pipeline-worker"
     )
-    office.settings["PUBSUB_PROJECT_ID"] = office.project
-    assert office.holdfast("setup", "pubsub").returncode == 0
-    office.start("-m", "holdfast.worker")
+    deployment.settings["PUBSUB_PROJECT_ID"] = deployment.project
+    assert deployment.holdfast("setup", "pubsub").returncode == 0
+    deployment.start("-m", "holdfast.worker")
     try:
         for _ in range(2):
-            office.google.publish("pipeline-jobs", job(cruxes=False), {"requestId": "req-9"})
-        office.wait(lambda: [run.state for run in office.runs()] == ["succeeded"])
+            deployment.google.publish("pipeline-jobs", job(cruxes=False), {"requestId": "req-9"})
+        deployment.wait(lambda: [run.state for run in deployment.runs()] == ["succeeded"])
     finally:
-        codes = office.stop()
+        codes = deployment.stop()
     assert codes == [0]
-    assert "at most 5 messages and 500.0 MiB at once" in office.log()
-    [run] = office.runs()
+    assert "at most 5 messages and 500.0 MiB at once" in deployment.log()
+    [run] = deployment.runs()
     assert (run.key, run.labels["requestId"]) == ("abc123", "req-9")
-    assert office.google.pull("pipeline-worker", timeout=0.5) == []
-    assert CANARY not in office.log()
+    assert deployment.google.pull("pipeline-worker", timeout=0.5) == []
+    assert CANARY not in deployment.log()
 
 
 def test_row_60_doctor_says_whether_concurrency_matches_the_messages(tmp_path):
@@ -736,7 +738,7 @@ def test_rows_09_10_12_a_worker_that_ends_between_the_two_is_made_up_for(tmp_pat
     emulator = shared_firestore()
     project = url.removeprefix("firestore://")
     reference = Client(project, AnonymousCredentials()).collection("reports").document("r-1")
-    office = PostOffice(
+    deployment = RedisDeployment(
         tmp_path,
         HOLDFAST_APP="tests/acceptance/gated_report.py",
         HOLDFAST_RECEIVE="jobs=report",
@@ -748,24 +750,24 @@ def test_rows_09_10_12_a_worker_that_ends_between_the_two_is_made_up_for(tmp_pat
         **SHORT_LEASE,
         GATE=str(tmp_path / "gate"),
     )
-    first = office.start("-m", "holdfast", "worker")
+    first = deployment.start("-m", "holdfast", "worker")
     try:
-        office.publish("jobs", ("m-1", {"id": "r-1", "title": "Our town"}, {}))
-        office.wait(lambda: (reference.get().to_dict() or {}).get("status") == "processing")
+        deployment.publish("jobs", ("m-1", {"id": "r-1", "title": "Our town"}, {}))
+        deployment.wait(lambda: (reference.get().to_dict() or {}).get("status") == "processing")
         emulator.pause()
         (tmp_path / "gate").touch()
-        office.wait(lambda: "r-1.json" in gcs.objects(bucket))
+        deployment.wait(lambda: "r-1.json" in gcs.objects(bucket))
         first.send_signal(fate)
         emulator.resume()
         assert reference.get().get("status") == "processing"
-        office.start("-m", "holdfast", "worker")
-        office.wait(lambda: reference.get().get("status") == "completed")
+        deployment.start("-m", "holdfast", "worker")
+        deployment.wait(lambda: reference.get().get("status") == "completed")
         written = reference.get().update_time
         first.send_signal(signal.SIGCONT)
-        codes = office.stop()
+        codes = deployment.stop()
     finally:
         emulator.resume()
-        office.kill()
+        deployment.kill()
     assert codes == [-signal.SIGKILL if fate == signal.SIGKILL else 0, 0]
     assert reference.get().update_time == written
     assert reference.get().get("reportDataUri") == f"{gcs.address}/{bucket}/r-1.json"
@@ -1122,20 +1124,25 @@ def test_row_79_a_jobs_lock_is_released_by_force():
     engine.close()
 
 
-def test_row_80_failures_stand_in_the_log_with_time_and_reason_and_are_listed_since(office):
-    buried = [line for line in office.log().splitlines() if "buried" in line]
+def test_row_80_failures_stand_in_the_log_with_time_and_reason_and_are_listed_since(deployment):
+    buried = [line for line in deployment.log().splitlines() if "buried" in line]
     assert len(buried) == 2
     assert all(re.match(r"\d\d:\d\d:\d\d WARNING message m-", line) for line in buried), buried
-    [run] = [run for run in office.runs() if run.key == "silent"]
-    failed = [line for line in office.log().splitlines() if " ERROR " in line]
+    [run] = [run for run in deployment.runs() if run.key == "silent"]
+    failed = [line for line in deployment.log().splitlines() if " ERROR " in line]
     assert len(failed) == 1
     assert run.id in failed[0]
-    assert run.error.message in office.log()
+    assert run.error.message in deployment.log()
 
     def listed(*words: str) -> list[dict[str, Any]]:
         command = [sys.executable, "-m", "holdfast", "dlq", "list", "--json", *words]
         process = subprocess.run(
-            command, env=office.environment, capture_output=True, text=True, check=True, timeout=60
+            command,
+            env=deployment.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
         )
         return json.loads(process.stdout)["items"]
 

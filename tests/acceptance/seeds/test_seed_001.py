@@ -21,7 +21,7 @@ from tests.acceptance.seeds.web import a_web
 from tests.deploy.descriptions import ROOT, terraform
 from tests.emulators import fresh_firestore
 from tests.integration.api.live import LiveApi
-from tests.integration.redis.scene import a_server
+from tests.integration.redis.helpers import a_server
 from tests.integration.test_alerts import ALERTS, DASHBOARD, named, promtool
 from tests.metrics_reading import Reading, read
 

@@ -531,10 +531,10 @@ def test_row_50_attempts_delay_and_time_out_come_from_the_environment(fleet_of):
     assert process.stdout.strip() == "{(0.25, 7)}"
 
 
-@pytest.mark.parametrize("place", ["environment", "file"])
-def test_row_50_they_are_settings_of_any_pipeline(place, tmp_path):
+@pytest.mark.parametrize("origin", ["environment", "file"])
+def test_row_50_they_are_settings_of_any_pipeline(origin, tmp_path):
     env = {"HOME": str(tmp_path)}
-    if place == "environment":
+    if origin == "environment":
         env["HOLDFAST_PIPELINE_MAX_ATTEMPTS"] = "7"
         env["HOLDFAST_PIPELINE_BACKOFF"] = "250ms"
         env["HOLDFAST_PIPELINE_TIMEOUT"] = "60s"

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from examples.creative.pipeline import JobMessage, creative
 from tests import postgres_server
-from tests.acceptance.seeds.post_office import PostOffice
-from tests.acceptance.seeds.pubsub_office import PubSubOffice
+from tests.acceptance.seeds.pubsub_deployment import PubSubDeployment
+from tests.acceptance.seeds.redis_deployment import RedisDeployment
 from tests.acceptance.seeds.stores import STORES, make_store
 from tests.acceptance.seeds.web import STORES as WEB_STORES
 from tests.acceptance.seeds.web import a_web
@@ -62,36 +62,38 @@ WORKER = ("-m", "holdfast.worker", "--project", "aiprod-484120", "--threads", "5
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory):
+def deployment(tmp_path_factory):
     """The seed's own command, and what became of the messages."""
-    office = PostOffice(
-        tmp_path_factory.mktemp("office"),
+    deployment = RedisDeployment(
+        tmp_path_factory.mktemp("deployment"),
         HOLDFAST_APP="examples/creative/pipeline.py",
         HOLDFAST_PROJECTIONS="job_results,job_dead_letters,job_log",
     )
-    office.subscribe(RESULTS, DLQ)
-    office.start(*WORKER, "--receive", f"{JOBS}=creative")
+    deployment.subscribe(RESULTS, DLQ)
+    deployment.start(*WORKER, "--receive", f"{JOBS}=creative")
     try:
-        office.publish(JOBS, *ORDERS)
-        office.wait(lambda: len(office.bodies(RESULTS)) >= 3 and len(office.bodies(DLQ)) >= 4)
-        office.exit_codes = office.stop()
-        yield office
+        deployment.publish(JOBS, *ORDERS)
+        deployment.wait(
+            lambda: len(deployment.bodies(RESULTS)) >= 3 and len(deployment.bodies(DLQ)) >= 4
+        )
+        deployment.exit_codes = deployment.stop()
+        yield deployment
     finally:
-        office.kill()
+        deployment.kill()
 
 
-def by_key(office):
-    return {run.key: run for run in office.runs()}
+def by_key(deployment):
+    return {run.key: run for run in deployment.runs()}
 
 
 # --- messages in ----------------------------------------------------------------------------------
 
 
-def test_rows_05_06_a_job_message_is_a_run_and_user_id_says_whose(office):
-    run = by_key(office)["job-1"]
+def test_rows_05_06_a_job_message_is_a_run_and_user_id_says_whose(deployment):
+    run = by_key(deployment)["job-1"]
     assert json.loads(run.input) == GOOD
     assert run.labels["user_id"] == "User-A"
-    assert by_key(office)["job-3"].labels["user_id"] == "ada@example.org"
+    assert by_key(deployment)["job-3"].labels["user_id"] == "ada@example.org"
     assert run.attributes["requestId"] == "req-1"
 
 
@@ -121,34 +123,36 @@ async def appeared(app, key, tenant=None):
                 change = await app.store.wait(change, 1.0)
 
 
-def test_rows_09_12_the_seeds_own_command_starts_the_worker(office):
-    assert "--project aiprod-484120 has no effect: the bus is redis://" in office.log()
-    assert ", 5 runs at once" in office.log()
-    assert f"receives {JOBS}=creative as subscription holdfast-creative" in office.log()
+def test_rows_09_12_the_seeds_own_command_starts_the_worker(deployment):
+    assert "--project aiprod-484120 has no effect: the bus is redis://" in deployment.log()
+    assert ", 5 runs at once" in deployment.log()
+    assert f"receives {JOBS}=creative as subscription holdfast-creative" in deployment.log()
 
 
-def test_rows_13_14_37_malformed_and_incomplete_messages_are_buried_and_the_stream_lives(office):
-    letters = {letter.id: letter for letter in office.letters()}
+def test_rows_13_14_37_malformed_and_incomplete_messages_are_buried_and_the_stream_lives(
+    deployment,
+):
+    letters = {letter.id: letter for letter in deployment.letters()}
     assert set(letters) >= {f"message:{JOBS}:m-3", f"message:{JOBS}:m-4"}
     assert "content" in letters[f"message:{JOBS}:m-4"].reason
-    assert by_key(office)["job-3"].state == "succeeded"  # it came after them
+    assert by_key(deployment)["job-3"].state == "succeeded"  # it came after them
 
 
-def test_row_21_a_dead_letter_is_there_once_with_its_bytes(office):
-    ids = Counter(letter.id for letter in office.letters())
+def test_row_21_a_dead_letter_is_there_once_with_its_bytes(deployment):
+    ids = Counter(letter.id for letter in deployment.letters())
     assert set(ids.values()) == {1}
-    conflict = next(letter for letter in office.letters() if letter.id.endswith(":m-5"))
+    conflict = next(letter for letter in deployment.letters() if letter.id.endswith(":m-5"))
     assert json.loads(conflict.body) == GOOD | {"content": "Other words."}
     assert "another input" in conflict.reason
 
 
-def test_rows_20_23_25_41_a_duplicate_is_one_job(office):
-    assert Counter(body["job_id"] for body in office.bodies(RESULTS)) == {
+def test_rows_20_23_25_41_a_duplicate_is_one_job(deployment):
+    assert Counter(body["job_id"] for body in deployment.bodies(RESULTS)) == {
         "job-1": 1,
         "job-2": 1,
         "job-3": 1,
     }
-    assert len(office.runs()) == 3
+    assert len(deployment.runs()) == 3
 
 
 # --- on Pub/Sub and PostgreSQL --------------------------------------------------------------------
@@ -158,25 +162,25 @@ def test_rows_20_23_25_41_a_duplicate_is_one_job(office):
 def cloud(tmp_path_factory):
     """The seed's own command with the seed's own services, and other systems that use Google's
     client library."""
-    office = PubSubOffice(
+    deployment = PubSubDeployment(
         tmp_path_factory.mktemp("cloud"), HOLDFAST_APP="examples/creative/pipeline.py"
     )
-    output = office.holdfast("setup", "pubsub", "--project", office.project)
+    output = deployment.holdfast("setup", "pubsub", "--project", deployment.project)
     assert output.returncode == 0, output.stderr
-    office.start_worker()
+    deployment.start_worker()
     try:
-        office.send(*[(body, attributes) for _, body, attributes in ORDERS])
-        office.cloud_results = office.results(3)
-        office.cloud_letters = office.dead_letters(4)
-        office.exit_codes = office.stop()
-        yield office
+        deployment.send(*[(body, attributes) for _, body, attributes in ORDERS])
+        deployment.cloud_results = deployment.results(3)
+        deployment.cloud_letters = deployment.dead_letters(4)
+        deployment.exit_codes = deployment.stop()
+        yield deployment
     finally:
-        office.kill()
+        deployment.kill()
 
 
-def figures(office, name):
-    path = office.google.subscription(name)
-    return office.google.subscriber.get_subscription(request={"subscription": path})
+def figures(deployment, name):
+    path = deployment.google.subscription(name)
+    return deployment.google.subscriber.get_subscription(request={"subscription": path})
 
 
 def test_rows_01_05_jobs_are_consumed_from_the_topic(cloud):
@@ -287,8 +291,8 @@ def test_row_61_ctrl_c_stops_the_worker_on_pubsub_cleanly(cloud):
 # --- messages out ---------------------------------------------------------------------------------
 
 
-def test_rows_07_39_43_results_have_the_seeds_fields(office):
-    results = {body["job_id"]: body for body in office.bodies(RESULTS)}
+def test_rows_07_39_43_results_have_the_seeds_fields(deployment):
+    results = {body["job_id"]: body for body in deployment.bodies(RESULTS)}
     result = results["job-1"]
     assert list(result) == ["job_id", "status", "output", "error", "execution_time_ms"]
     assert (result["status"], result["error"]) == ("completed", None)
@@ -296,12 +300,12 @@ def test_rows_07_39_43_results_have_the_seeds_fields(office):
     failed = results["job-2"]
     assert (failed["status"], failed["output"]) == ("failed", None)
     assert "unknown preset" in failed["error"]
-    for message in office.published(RESULTS):
+    for message in deployment.published(RESULTS):
         assert message.ordering_key == json.loads(message.body)["job_id"]
 
 
-def test_rows_08_40_43_dead_letters_have_the_seeds_fields_and_come_once(office):
-    letters = office.bodies(DLQ)
+def test_rows_08_40_43_dead_letters_have_the_seeds_fields_and_come_once(deployment):
+    letters = deployment.bodies(DLQ)
     assert all(list(letter) == ["job_id", "error", "traceback", "timestamp"] for letter in letters)
     assert Counter(letter["job_id"] for letter in letters) == {
         "job-1": 1,  # the conflicting message
@@ -309,7 +313,7 @@ def test_rows_08_40_43_dead_letters_have_the_seeds_fields_and_come_once(office):
         "job-4": 1,
         None: 1,
     }
-    for message in office.published(DLQ):
+    for message in deployment.published(DLQ):
         assert message.ordering_key
         assert message.ordering_key == (json.loads(message.body)["job_id"] or message.ordering_key)
     failed = next(letter for letter in letters if letter["job_id"] == "job-2")
@@ -317,11 +321,11 @@ def test_rows_08_40_43_dead_letters_have_the_seeds_fields_and_come_once(office):
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", failed["timestamp"])
 
 
-def test_rows_19_error_details_hold_a_traceback(office):
-    failed = next(body for body in office.bodies(DLQ) if body["job_id"] == "job-2")
+def test_rows_19_error_details_hold_a_traceback(deployment):
+    failed = next(body for body in deployment.bodies(DLQ) if body["job_id"] == "job-2")
     assert failed["traceback"].startswith("Traceback")
     assert "in sanitize" in failed["traceback"]
-    assert by_key(office)["job-2"].error.traceback == failed["traceback"]
+    assert by_key(deployment)["job-2"].error.traceback == failed["traceback"]
 
 
 def test_row_36_execution_time_is_measured_by_a_monotonic_clock():
@@ -358,33 +362,33 @@ def test_row_36_execution_time_is_measured_by_a_monotonic_clock():
 # --- the life of a job ----------------------------------------------------------------------------
 
 
-def test_rows_15_16_17_18_30_38_states_follow_one_another(office):
+def test_rows_15_16_17_18_30_38_states_follow_one_another(deployment):
     async def histories(app):
         return {
             run.key: [event.type for event in await app.store.history(run.id)]
             for run in office_runs
         }
 
-    office_runs = office.runs()
-    history = office.look(histories)
+    office_runs = deployment.runs()
+    history = deployment.look(histories)
     changes = [type for type in history["job-1"] if type.startswith("run.")]
     assert changes == ["run.queued", "run.started", "run.completed"]
     assert [t for t in history["job-2"] if t.startswith("run.")][-1] == "run.failed"
-    run = by_key(office)["job-1"]
+    run = by_key(deployment)["job-1"]
     assert run.created <= run.started <= run.finished
 
 
-def test_rows_26_27_28_the_states_of_the_creative_pipeline(office):
+def test_rows_26_27_28_the_states_of_the_creative_pipeline(deployment):
     async def steps(app):
         run = await app.run("job-1")
         history = await app.store.history(run.id)
         return [json.loads(e.data)["step"] for e in history if e.type == "step.completed"]
 
     names = ["INPUT_SANITIZED", "AGENTS_EXECUTED", "QA_TECH", "QA_SEMANTIC", "FINAL_APPROVAL"]
-    assert sorted(office.look(steps)) == sorted([*names, "DELIVERED"])
-    output = next(b for b in office.bodies(RESULTS) if b["job_id"] == "job-1")["output"]
+    assert sorted(deployment.look(steps)) == sorted([*names, "DELIVERED"])
+    output = next(b for b in deployment.bodies(RESULTS) if b["job_id"] == "job-1")["output"]
     assert set(output) == {"audio", "video", "metadata"}
-    page = (office.folder / "blobs" / output["video"]).read_text()
+    page = (deployment.folder / "blobs" / output["video"]).read_text()
     assert "Coffee smells" in page
     assert "<b>" not in page
 
@@ -505,12 +509,14 @@ def test_row_47_a_worker_takes_more_than_twenty_jobs_a_second():
 # --- the log --------------------------------------------------------------------------------------
 
 
-def lines(office, job):
-    return [line for line in office.log().splitlines() if "holdfast.jobs" in line or job in line]
+def lines(deployment, job):
+    return [
+        line for line in deployment.log().splitlines() if "holdfast.jobs" in line or job in line
+    ]
 
 
-def test_rows_51_52_53_54_55_the_lines_of_a_job_that_succeeds(office):
-    log = office.log()
+def test_rows_51_52_53_54_55_the_lines_of_a_job_that_succeeds(deployment):
+    log = deployment.log()
     patterns = [
         "Started processing job job-1",
         "Job job-1 status: PENDING → PROCESSING",
@@ -524,8 +530,8 @@ def test_rows_51_52_53_54_55_the_lines_of_a_job_that_succeeds(office):
     assert f"Result published to {RESULTS}" in log
 
 
-def test_rows_56_58_the_lines_of_a_job_that_fails(office):
-    log = office.log()
+def test_rows_56_58_the_lines_of_a_job_that_fails(deployment):
+    log = deployment.log()
     assert re.search(r"ERROR.*Error processing job job-2: unknown preset", log), log
     assert re.search(r"WARNING.*Message published to DLQ", log)
 
@@ -547,18 +553,22 @@ def test_row_57_the_line_of_a_retry(caplog):
     assert "Message nacked for retry (attempt 1)" in caplog.text
 
 
-def test_row_61_ctrl_c_stops_the_worker_cleanly(office):
-    assert office.exit_codes == [0]
+def test_row_61_ctrl_c_stops_the_worker_cleanly(deployment):
+    assert deployment.exit_codes == [0]
 
 
 # --- secrets --------------------------------------------------------------------------------------
 
 
-def test_row_08_a_key_in_a_message_is_in_nothing_that_is_kept(office):
-    assert CANARY not in office.log()
-    assert CANARY not in office.everything(excluded=f"topic:{JOBS}")  # what others publish is theirs
-    assert CANARY not in "".join(office.bodies_as_text(topic) for topic in (RESULTS, DLQ, EVENTS))
-    for path in office.folder.rglob("*"):
+def test_row_08_a_key_in_a_message_is_in_nothing_that_is_kept(deployment):
+    assert CANARY not in deployment.log()
+    assert CANARY not in deployment.everything(
+        excluded=f"topic:{JOBS}"
+    )  # what others publish is theirs
+    assert CANARY not in "".join(
+        deployment.bodies_as_text(topic) for topic in (RESULTS, DLQ, EVENTS)
+    )
+    for path in deployment.folder.rglob("*"):
         assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
 
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import pytest
 from msgspec.structs import replace
-from tests.acceptance.seeds.pubsub_office import PubSubOffice
+from tests.acceptance.seeds.pubsub_deployment import PubSubDeployment
 from tests.acceptance.seeds.web import STORES as WEB_STORES
 from tests.bucket_servers import fresh_name, shared_gcs
 from tests.deploy.descriptions import ROOT, cloud_run, container, terraform, terraform_locals
@@ -27,9 +27,9 @@ from tests.integration.pubsub.test_push import ACCOUNT, AUDIENCE, PushService, e
 from tests.integration.test_alerts import ALERTS, DASHBOARD, TESTS, named, promtool
 from tests.redis_server import free_port, fresh_prefix, shared_server
 from tests.speech import TALK, recording
-from tests.unit.transcription.scene import FIRST as METADATA_STAGE
-from tests.unit.transcription.scene import FakeTranscriber, Scene
-from tests.unit.transcription.scene import work as work_message
+from tests.unit.transcription.harness import FIRST as METADATA_STAGE
+from tests.unit.transcription.harness import FakeTranscriber, Harness
+from tests.unit.transcription.harness import work as work_message
 from tests.unit.transcription.test_hosted import VIDEO, Answers
 
 from holdfast import CommittedEvent, Holdfast, Outgoing, Permanent, Pipeline, Transient
@@ -93,8 +93,8 @@ def stages(broken: bool = False) -> list[Pipeline[Any]]:
     return [metadata, transcription]
 
 
-class Played:
-    """What was published while a story played, and the app it played in."""
+class Outcome:
+    """What was published while a story outcome, and the app it outcome in."""
 
     def __init__(self) -> None:
         self.events: list[Message] = []
@@ -106,9 +106,11 @@ class Played:
         return [json.loads(message.body) for message in unique.values()]
 
 
-def play(bus: Bus, *messages: Message, runs: int, letters: int = 0, broken: bool = False) -> Played:
+def receive_messages(
+    bus: Bus, *messages: Message, runs: int, letters: int = 0, broken: bool = False
+) -> Outcome:
     """Publish messages, wait until so many runs and buried messages are there and all is told."""
-    played = Played()
+    outcome = Outcome()
 
     async def story() -> None:
         pipelines = stages(broken)
@@ -122,18 +124,18 @@ def play(bus: Bus, *messages: Message, runs: int, letters: int = 0, broken: bool
             for message in messages:
                 await bus.publish(WORK, message)
             async with asyncio.timeout(30):
-                while len(played.events) < 3 * runs + (1 if broken else 0):
+                while len(outcome.events) < 3 * runs + (1 if broken else 0):
                     delivery = await anext(deliveries)
-                    played.events.append(delivery.message)
+                    outcome.events.append(delivery.message)
                     await delivery.ack()
                 change = 0
                 while len(buried := await app.store.dead_letters()) < letters:
                     change = await app.store.wait(change, 1.0)
-            played.letters = buried
-            played.runs = await app.store.runs(RunFilter())
+            outcome.letters = buried
+            outcome.runs = await app.store.runs(RunFilter())
 
     asyncio.run(story())
-    return played
+    return outcome
 
 
 def work(id: str = "m-1", body: Any = JOB, **attributes: str) -> Message:
@@ -151,27 +153,27 @@ def bus(request) -> Bus:
 
 
 def test_rows_02_13_14_15_19_two_stages_share_a_topic_by_filters(bus):
-    played = play(bus, work(), runs=2)
-    inputs = {run.pipeline: json.loads(run.input) for run in played.runs}
+    outcome = receive_messages(bus, work(), runs=2)
+    inputs = {run.pipeline: json.loads(run.input) for run in outcome.runs}
     assert inputs["metadata"] == JOB
     assert inputs["transcription"] == {**JOB, "metadata": {"title": "A talk"}}
-    assert {run.state for run in played.runs} == {"succeeded"}
-    handed_over = next(run for run in played.runs if run.pipeline == "transcription")
+    assert {run.state for run in outcome.runs} == {"succeeded"}
+    handed_over = next(run for run in outcome.runs if run.pipeline == "transcription")
     assert handed_over.attributes["worker-type"] == "transcription"
 
 
 def test_rows_03_04_05_every_state_change_is_an_event(bus):
-    played = play(bus, work(requestId="req_1"), runs=2)
-    [queued] = [e for e in played.bodies("JobQueued") if e["jobId"] == "job_7"]
+    outcome = receive_messages(bus, work(requestId="req_1"), runs=2)
+    [queued] = [e for e in outcome.bodies("JobQueued") if e["jobId"] == "job_7"]
     assert queued["job"]["input"]["media"] == JOB["media"]
-    changes = [e for e in played.bodies("JobStatusChanged") if e["jobId"] == "job_7"]
+    changes = [e for e in outcome.bodies("JobStatusChanged") if e["jobId"] == "job_7"]
     assert [(e["from"], e["to"]) for e in changes] == [
         ("Queued", "Processing"),
         ("Processing", "Completed"),
     ]
     assert {e["requestId"] for e in changes} == {"req_1"}
     assert all(e["occurredAt"].endswith("Z") for e in changes)
-    ids = [message.attributes["ce-id"] for message in played.events]
+    ids = [message.attributes["ce-id"] for message in outcome.events]
     assert len(ids) == len(set(ids))
 
 
@@ -181,21 +183,21 @@ def test_row_04_the_topic_of_events_is_a_setting(tmp_path):
 
 
 def test_rows_07_29_a_job_that_fails_says_so_once(bus):
-    played = play(bus, work(body={**JOB, "metadata": {}}, worker_type="transcription"),
+    outcome = receive_messages(bus, work(body={**JOB, "metadata": {}}, worker_type="transcription"),
                   runs=1, broken=True)  # fmt: skip
-    [failed] = played.bodies("JobFailed")
+    [failed] = outcome.bodies("JobFailed")
     assert (failed["jobId"], failed["error"], failed["attempts"]) == ("job_7", "no sound in it", 1)
     assert failed["requestId"] == "req_1"
     [(before, after)] = [
-        (e["from"], e["to"]) for e in played.bodies("JobStatusChanged") if e["to"] == "Failed"
+        (e["from"], e["to"]) for e in outcome.bodies("JobStatusChanged") if e["to"] == "Failed"
     ]
     assert (before, after) == ("Processing", "Failed")
 
 
 def test_row_16_an_unknown_worker_type_is_buried(bus):
     unknown = work("m-2", {**JOB, "id": "job_8"}, worker_type="nobody")
-    played = play(bus, work(), unknown, runs=2, letters=1)
-    [letter] = played.letters
+    outcome = receive_messages(bus, work(), unknown, runs=2, letters=1)
+    [letter] = outcome.letters
     assert letter.id == f"message:{WORK}:m-2"
     assert "no subscription" in letter.reason
 
@@ -206,16 +208,18 @@ def test_row_15_a_wrong_filter_points_at_the_place():
 
 
 def test_rows_08_31_56_a_delivery_that_comes_twice_is_one_job(bus):
-    played = play(bus, work(), work(), work(), runs=2)
-    assert sorted(run.key for run in played.runs) == ["job_7", "job_7:1"]
+    outcome = receive_messages(bus, work(), work(), work(), runs=2)
+    assert sorted(run.key for run in outcome.runs) == ["job_7", "job_7:1"]
 
 
 @pytest.mark.parametrize("broken", [False, True])
 def test_row_25_states_change_along_declared_ways_only(bus, broken):
     body = {**JOB, "metadata": {"title": "x"}}
-    played = play(bus, work(body=body, worker_type="transcription"), runs=1, broken=broken)
+    outcome = receive_messages(
+        bus, work(body=body, worker_type="transcription"), runs=1, broken=broken
+    )
     states = {word: state for state, word in STATUS.items() if state != RunState.PAUSED}
-    changes = [(states[e["from"]], states[e["to"]]) for e in played.bodies("JobStatusChanged")]
+    changes = [(states[e["from"]], states[e["to"]]) for e in outcome.bodies("JobStatusChanged")]
     assert len(changes) == 2
     assert all(after in TRANSITIONS[before] for before, after in changes)
 
@@ -255,8 +259,10 @@ def test_row_28_transient_errors_are_tried_again_and_others_are_not(error, tries
 
 def test_row_30_a_failed_job_keeps_its_message(bus):
     body = {**JOB, "metadata": {}}
-    played = play(bus, work(body=body, worker_type="transcription"), runs=1, letters=1, broken=True)
-    [letter] = played.letters
+    outcome = receive_messages(
+        bus, work(body=body, worker_type="transcription"), runs=1, letters=1, broken=True
+    )
+    [letter] = outcome.letters
     assert json.loads(letter.body) == body
 
 
@@ -408,7 +414,7 @@ def test_row_36_the_bucket_is_named_by_its_variable(tmp_path):
 def test_rows_09_10_11_messages_are_pushed_through_both_stages(tmp_path):
     """A service of one process, the emulator pushes to it, and others use Google's client."""
     port = free_port()
-    office = PubSubOffice(
+    deployment = PubSubDeployment(
         tmp_path,
         **VARIABLES,
         HOLDFAST_APP="tests/acceptance/stages_app.py",
@@ -416,30 +422,30 @@ def test_rows_09_10_11_messages_are_pushed_through_both_stages(tmp_path):
         HOLDFAST_PUSH_ENDPOINT=f"http://127.0.0.1:{port}/pubsub",
         HOLDFAST_PUSH_SERVICE_ACCOUNT="none",  # the emulator sends no token
     )
-    office.settings["PUBSUB_PROJECT_ID"] = office.project
+    deployment.settings["PUBSUB_PROJECT_ID"] = deployment.project
     serve = ("-m", "holdfast", "serve", "--port", str(port), "--worker", "2")
-    office.start(*serve, ready=" serves http")
+    deployment.start(*serve, ready=" serves http")
     try:
-        output = office.holdfast("setup", "pubsub")
+        output = deployment.holdfast("setup", "pubsub")
         assert output.returncode == 0, output.stdout + output.stderr
-        office.google.publish(WORK, JOB, {"requestId": "req_1"})
-        office.google.publish(WORK, JOB, {"requestId": "req_1"})
-        office.google.publish(WORK, b"poison")
-        office.google.publish(WORK, {**JOB, "id": "job_8"}, {"worker-type": "nobody"})
-        office.wait(lambda: [run.state for run in office.runs()] == ["succeeded"] * 2)
-        office.wait(lambda: len(office.letters()) == 2)
-        events = office.google.bodies(f"{EVENTS}-sub", 6)
+        deployment.google.publish(WORK, JOB, {"requestId": "req_1"})
+        deployment.google.publish(WORK, JOB, {"requestId": "req_1"})
+        deployment.google.publish(WORK, b"poison")
+        deployment.google.publish(WORK, {**JOB, "id": "job_8"}, {"worker-type": "nobody"})
+        deployment.wait(lambda: [run.state for run in deployment.runs()] == ["succeeded"] * 2)
+        deployment.wait(lambda: len(deployment.letters()) == 2)
+        events = deployment.google.bodies(f"{EVENTS}-sub", 6)
     finally:
-        codes = office.stop()
+        codes = deployment.stop()
     assert codes == [0]
-    assert {run.key: run.pipeline for run in office.runs()} == {
+    assert {run.key: run.pipeline for run in deployment.runs()} == {
         "job_7:1": "metadata",
         "job_7": "transcription",
     }
     assert [event["to"] for event in events if event.get("to") == "Completed"] == ["Completed"] * 2
-    reasons = sorted(letter.reason for letter in office.letters())
+    reasons = sorted(letter.reason for letter in deployment.letters())
     assert "no subscription of topic" in reasons[1]
-    assert "takes in pushes of metadata-worker-subscription" in office.log()
+    assert "takes in pushes of metadata-worker-subscription" in deployment.log()
 
 
 def test_rows_11_12_transient_trouble_is_503_and_the_message_comes_again(monkeypatch):
@@ -538,7 +544,7 @@ def test_rows_51_52_latency_of_acks_dead_letters_durations_and_the_rate_of_succe
 @pytest.fixture(scope="module")
 def job():
     """A spoken recording through both stages, and all that others see of it."""
-    return Scene().play(work_message(recording("mp3"), idempotencyKey="key-1"))
+    return Harness().process(work_message(recording("mp3"), idempotencyKey="key-1"))
 
 
 def test_row_06_transcript_complete_has_the_id_and_the_location(job):
@@ -564,20 +570,20 @@ def test_row_06_transcript_complete_has_the_id_and_the_location(job):
 def test_rows_17_37_metadata_of_youtube_by_one_call_of_its_api(monkeypatch):
     server = Answers((200, {"items": [VIDEO]}))
     monkeypatch.setenv("YOUTUBE_API_KEY", "canary-youtube")
-    scene = Scene(stages=[METADATA_STAGE], youtube_api=f"{server.url}/v")
+    harness = Harness(stages=[METADATA_STAGE], youtube_api=f"{server.url}/v")
     try:
         video = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
-        scene.play(work_message(video), until="jobs/MetadataReady/")
+        harness.process(work_message(video), until="jobs/MetadataReady/")
     finally:
         server.server.shutdown()
         server.server.server_close()
-    metadata = scene.json("jobs/")["metadata"]
+    metadata = harness.json("jobs/")["metadata"]
     assert (metadata["title"], metadata["organization"]) == ("A talk", "The town")
     assert (metadata["durationSec"], metadata["language"]) == (3723.0, "en-GB")
     [(path, headers, _)] = server.asked
     assert headers["x-goog-api-key"] == "canary-youtube"
     assert "canary" not in path
-    assert all(b"canary" not in data for data in scene.objects.values())
+    assert all(b"canary" not in data for data in harness.objects.values())
 
 
 def test_row_18_a_job_is_enriched_and_keeps_all_that_it_had():
@@ -623,20 +629,22 @@ def test_row_24_the_transcript_is_there_before_the_job_is_completed(job):
 
 def test_row_26_objects_that_were_lost_are_written_anew(tmp_path):
     store = f"sqlite:///{tmp_path / 'runs.db'}"
-    scene = Scene(transcriber=FakeTranscriber(), store=store).play(work_message(recording("wav")))
-    before = {name: json.loads(data) for name, data in scene.objects.items()}
-    gcs, bucket = shared_gcs(), scene.bucket.removeprefix("gs://").partition("?")[0]
+    harness = Harness(transcriber=FakeTranscriber(), store=store).process(
+        work_message(recording("wav"))
+    )
+    before = {name: json.loads(data) for name, data in harness.objects.items()}
+    gcs, bucket = shared_gcs(), harness.bucket.removeprefix("gs://").partition("?")[0]
     for name in before:
         assert gcs.handle("DELETE", f"/{bucket}/{quote(name, safe='')}", {}, b"").status == 204
 
     async def rebuild():
-        async with scene.app as app:
+        async with harness.app as app:
             await rebuild_projection(app.runtime.records, "transcription_jobs")
             for name in before:
-                await scene.until_there(name)
+                await harness.until_there(name)
 
     asyncio.run(rebuild())
-    assert {name: json.loads(data) for name, data in scene.objects.items()} == before
+    assert {name: json.loads(data) for name, data in harness.objects.items()} == before
 
 
 def test_row_38_gemini_transcribes_with_its_key(monkeypatch):
@@ -654,9 +662,9 @@ def test_row_38_gemini_transcribes_with_its_key(monkeypatch):
 
 def test_row_54_media_of_our_own_network_is_not_fetched():
     fake = FakeTranscriber()
-    scene = Scene(transcriber=fake)
-    scene.play(work_message("https://169.254.169.254/token"), until="jobs/Failed/")
-    assert "not a public address" in scene.json("jobs/")["error"]
+    harness = Harness(transcriber=fake)
+    harness.process(work_message("https://169.254.169.254/token"), until="jobs/Failed/")
+    assert "not a public address" in harness.json("jobs/")["error"]
     assert fake.calls == []
 
 
@@ -712,7 +720,7 @@ def test_rows_01_39_41_42_two_services_on_pubsub_make_a_transcript(tmp_path, med
     """The second is started when the first has handed over: nothing is buried meanwhile."""
     gcs, bucket = shared_gcs(), fresh_name()
     gcs.url(bucket)
-    office = PubSubOffice(
+    deployment = PubSubDeployment(
         tmp_path,
         PUBSUB_TOPIC_WORK=WORK,
         PUBSUB_TOPIC_EVENTS=EVENTS,
@@ -724,24 +732,24 @@ def test_rows_01_39_41_42_two_services_on_pubsub_make_a_transcript(tmp_path, med
         STORAGE_BUCKET_NAME=bucket,
         STORAGE_EMULATOR_HOST=gcs.address,
     )
-    office.settings["PUBSUB_PROJECT_ID"] = office.project
+    deployment.settings["PUBSUB_PROJECT_ID"] = deployment.project
     try:
-        output = office.holdfast("setup", "pubsub")
+        output = deployment.holdfast("setup", "pubsub")
         assert output.returncode == 0, output.stdout + output.stderr
         app = "holdfast.apps.transcription"
-        office.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:metadata")
+        deployment.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:metadata")
         sent = {**JOB, "media": {"url": f"http://{media}/talk.wav"}}
         for _ in range(3):
-            office.google.publish(WORK, sent)
-        office.wait(lambda: "jobs/MetadataReady/job_7.json" in gcs.objects(bucket))
-        office.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:transcription")
-        office.wait(lambda: "jobs/Completed/job_7.json" in gcs.objects(bucket))
-        events = office.google.bodies(f"{EVENTS}-sub", 6)
+            deployment.google.publish(WORK, sent)
+        deployment.wait(lambda: "jobs/MetadataReady/job_7.json" in gcs.objects(bucket))
+        deployment.start("-m", "holdfast", "worker", HOLDFAST_APP=f"{app}:transcription")
+        deployment.wait(lambda: "jobs/Completed/job_7.json" in gcs.objects(bucket))
+        events = deployment.google.bodies(f"{EVENTS}-sub", 6)
     finally:
-        codes = office.stop()
+        codes = deployment.stop()
     assert codes == [0, 0]
-    assert sorted(run.key for run in office.runs()) == ["job_7", "job_7:metadata"]
-    assert office.letters() == []
+    assert sorted(run.key for run in deployment.runs()) == ["job_7", "job_7:metadata"]
+    assert deployment.letters() == []
     assert sum("transcript" in event for event in events) == 1
     names = [name for name in gcs.objects(bucket) if name.startswith("transcripts/")]
     transcript = json.loads(gcs.objects(bucket)[names[0]].data)

@@ -26,7 +26,7 @@ def wait(input: Any) -> Any:
     return input
 
 
-class Scene:
+class Harness:
     """A service with an administrator's key; `changes` are calls of every route that changes
     something."""
 
@@ -103,7 +103,7 @@ class Scene:
         return "old"
 
 
-Call = Callable[[Scene], tuple[str, Any]]
+Call = Callable[[Harness], tuple[str, Any]]
 """Makes what a route needs; gives its path and body."""
 
 ROWS = [{"id": "0", "comment": "Buses should run later."}]
@@ -184,9 +184,9 @@ CHANGES: dict[tuple[str, str], Call] = {
 
 
 @pytest.fixture(scope="module")
-def scene():
+def harness():
     with LiveApi(pipelines=(greet, slow, ordered, creative, metadata, report)) as api:
-        yield Scene(api)
+        yield Harness(api)
 
 
 def test_every_route_that_changes_something_is_here() -> None:
@@ -195,23 +195,23 @@ def test_every_route_that_changes_something_is_here() -> None:
 
 
 @pytest.mark.parametrize("route", SUBMITS, ids=" ".join)
-def test_a_run_says_who_submitted_it(scene: Scene, route: tuple[str, str]) -> None:
+def test_a_run_says_who_submitted_it(harness: Harness, route: tuple[str, str]) -> None:
     path, body = SUBMITS[route]
-    before = {run["id"] for run in scene.ask("GET", "/v1/runs")["items"]}
-    scene.ask("POST", path, body)
-    [run] = [run for run in scene.ask("GET", "/v1/runs")["items"] if run["id"] not in before]
-    attributes = scene.ask("GET", f"/v1/runs/{run['id']}")["attributes"]
-    assert attributes["submitted-by"].startswith(scene.actor)
+    before = {run["id"] for run in harness.ask("GET", "/v1/runs")["items"]}
+    harness.ask("POST", path, body)
+    [run] = [run for run in harness.ask("GET", "/v1/runs")["items"] if run["id"] not in before]
+    attributes = harness.ask("GET", f"/v1/runs/{run['id']}")["attributes"]
+    assert attributes["submitted-by"].startswith(harness.actor)
 
 
 @pytest.mark.parametrize("route", CHANGES, ids=" ".join)
-def test_a_change_says_who_made_it(scene: Scene, route: tuple[str, str]) -> None:
+def test_a_change_says_who_made_it(harness: Harness, route: tuple[str, str]) -> None:
     method, _ = route
-    path, body = CHANGES[route](scene)
-    before = scene.trace()
-    scene.ask(method, path, body)
-    after = scene.trace()
+    path, body = CHANGES[route](harness)
+    before = harness.trace()
+    harness.ask(method, path, body)
+    after = harness.trace()
     for entry in before:
         after.remove(entry)
     assert after, "it left no trace"
-    assert all(entry.startswith(f"{scene.actor}") for entry in after), after
+    assert all(entry.startswith(f"{harness.actor}") for entry in after), after

@@ -25,16 +25,16 @@ R = TypeVar("R")
 SOON = 10.0
 
 
-class Place:
+class Schema:
     """A schema of the shared server, and ways to reach it."""
 
-    def __init__(self, server: postgres_server.PostgresServer, schema: str) -> None:
+    def __init__(self, server: postgres_server.PostgresServer, name: str) -> None:
         self.server = server
-        self.schema = schema
+        self.name = name
 
     def url(self, **parameters: str) -> str:
         """Its connections carry the schema's name."""
-        return self.server.url(self.schema, **{"application_name": self.schema, **parameters})
+        return self.server.url(self.name, **{"application_name": self.name, **parameters})
 
     @asynccontextmanager
     async def store(self, **parameters: str) -> AsyncIterator[PostgresStore]:
@@ -51,7 +51,7 @@ class Place:
     def value(self, sql: str) -> Any:
         """The first column of the first row."""
         with psycopg.connect(self.server.url(), autocommit=True) as connection:
-            connection.execute(f'SET search_path TO "{self.schema}"')
+            connection.execute(f'SET search_path TO "{self.name}"')
             row = connection.execute(sql).fetchone()  # type: ignore[arg-type]
             return row[0] if row else None
 
@@ -60,10 +60,10 @@ class Session:
     """A connection with a transaction that stays open until the test ends it: somebody in the
     middle of something."""
 
-    def __init__(self, place: Place) -> None:
-        self._connection = psycopg.connect(place.server.url())
-        self._connection.execute(f'SET search_path TO "{place.schema}"')
-        self._statements = statements.load(parse(place.url()))
+    def __init__(self, schema: Schema) -> None:
+        self._connection = psycopg.connect(schema.server.url())
+        self._connection.execute(f'SET search_path TO "{schema.name}"')
+        self._statements = statements.load(parse(schema.url()))
 
     def apply(self, *commands: Command[Any]) -> list[Any]:
         server = InSession(self._connection, self._statements)
@@ -138,8 +138,8 @@ def driven(coroutine: Coroutine[Any, Any, R]) -> R:
 
 
 @pytest.fixture
-def place() -> Place:
-    return Place(postgres_server.shared_server(), postgres_server.fresh_schema())
+def schema() -> Schema:
+    return Schema(postgres_server.shared_server(), postgres_server.fresh_schema())
 
 
 @pytest.fixture
@@ -164,10 +164,10 @@ async def until(
             await asyncio.sleep(0.005)
 
 
-def waiting(place: Place) -> int:
+def waiting(schema: Schema) -> int:
     """How many statements about this schema wait for somebody's lock."""
     sql = (
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-        f"""AND query LIKE '%"{place.schema}"%' AND pid <> pg_backend_pid()"""
+        f"""AND query LIKE '%"{schema.name}"%' AND pid <> pg_backend_pid()"""
     )
-    return place.value(sql)
+    return schema.value(sql)

@@ -10,7 +10,7 @@ from functools import partial
 
 import psycopg
 import pytest
-from tests.integration.postgres.conftest import Place, until, waiting
+from tests.integration.postgres.conftest import Schema, until, waiting
 
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.errors import ConfigurationError, StoreUnavailable
@@ -19,23 +19,23 @@ from holdfast.ports.store import RunFilter
 from holdfast.testing.contracts.store_topics.harness import a_checkpoint, a_claim, a_submit
 
 
-def connections(place: Place) -> int:
-    return place.value(
-        f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{place.schema}'"
+def connections(schema: Schema) -> int:
+    return schema.value(
+        f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{schema.name}'"
     )
 
 
-def cut(place: Place) -> list[int]:
+def cut(schema: Schema) -> list[int]:
     """End every connection of stores, as a failover does. Answers their processes, which end a
     little later."""
-    condition = f"FROM pg_stat_activity WHERE application_name = '{place.schema}'"
-    return place.value(
+    condition = f"FROM pg_stat_activity WHERE application_name = '{schema.name}'"
+    return schema.value(
         f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') {condition}"
     )
 
 
-def ended(place: Place, processes: list[int]) -> bool:
-    return place.value(
+def ended(schema: Schema, processes: list[int]) -> bool:
+    return schema.value(
         f"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = ANY (ARRAY{processes}::integer[])"
     )
 
@@ -48,25 +48,25 @@ async def is_back(store: PostgresStore) -> bool:
     return True
 
 
-def test_a_store_never_has_more_connections_than_it_said(place):
+def test_a_store_never_has_more_connections_than_it_said(schema):
     async def story():
-        async with place.store(pool="3") as store:
+        async with schema.store(pool="3") as store:
             await asyncio.gather(*[store.apply([a_submit(f"r{number}")]) for number in range(100)])
             await asyncio.gather(
                 *[asyncio.to_thread(asyncio.run, store.run(f"r{number}")) for number in range(20)]
             )
-            assert connections(place) <= 3 + 2
+            assert connections(schema) <= 3 + 2
             assert await store.count(RunFilter()) == {"queued": 100}
-        await until(lambda: connections(place) == 0)
+        await until(lambda: connections(schema) == 0)
 
     asyncio.run(story())
 
 
-def test_nothing_is_left_in_a_session(place):
+def test_nothing_is_left_in_a_session(schema):
     """Behind a pooler, what was prepared is gone with the next transaction."""
 
     async def story():
-        async with place.store(pool="1") as store:
+        async with schema.store(pool="1") as store:
             for number in range(3):
                 await store.apply([a_submit(f"r{number}"), a_claim()])
                 await store.run("r0")
@@ -79,11 +79,11 @@ def test_nothing_is_left_in_a_session(place):
     asyncio.run(story())
 
 
-def test_notifications_for_somebody_else_are_not_kept(place):
+def test_notifications_for_somebody_else_are_not_kept(schema):
     """Behind a pooler, the server that somebody listened on serves others afterwards."""
 
     async def story():
-        async with place.store(pool="1") as store:
+        async with schema.store(pool="1") as store:
             pool = store._pool
             await pool.call(b"SELECT 1")
             [connection] = pool._all
@@ -95,13 +95,13 @@ def test_notifications_for_somebody_else_are_not_kept(place):
     asyncio.run(story())
 
 
-def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
+def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(schema):
     async def story():
-        async with place.store() as store:
+        async with schema.store() as store:
             for round in range(5):
                 await store.apply([a_submit(f"r{round}")])
                 before = set(store._pool._all)
-                await until(partial(ended, place, cut(place)))
+                await until(partial(ended, schema, cut(schema)))
                 await until(
                     partial(before.isdisjoint, store._pool._all)
                 )  # the farewell has arrived
@@ -110,15 +110,15 @@ def test_a_connection_that_was_cut_while_idle_is_replaced_unnoticed(place):
     asyncio.run(story())
 
 
-def test_a_call_whose_connection_is_cut_says_that_its_outcome_is_unknown(place):
+def test_a_call_whose_connection_is_cut_says_that_its_outcome_is_unknown(schema):
     async def story():
-        async with place.store() as store:
+        async with schema.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
-            session = place.session()
+            session = schema.session()
             session.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
             saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1)]))
-            await until(lambda: waiting(place) > 0)
-            cut(place)
+            await until(lambda: waiting(schema) > 0)
+            cut(schema)
             with pytest.raises(StoreUnavailable):
                 await saving
             session.close()
@@ -127,11 +127,11 @@ def test_a_call_whose_connection_is_cut_says_that_its_outcome_is_unknown(place):
     asyncio.run(story())
 
 
-def test_a_repeated_batch_after_a_lost_answer_changes_nothing(place):
+def test_a_repeated_batch_after_a_lost_answer_changes_nothing(schema):
     """What a caller does who does not know: send it again."""
 
     async def story():
-        async with place.store() as store:
+        async with schema.store() as store:
             batch = [a_submit("r1", key="k"), a_submit("r2")]
             first = await store.apply(batch)
             assert (
@@ -144,12 +144,12 @@ def test_a_repeated_batch_after_a_lost_answer_changes_nothing(place):
     asyncio.run(story())
 
 
-def test_a_call_that_takes_too_long_is_given_up(place):
+def test_a_call_that_takes_too_long_is_given_up(schema):
     async def story():
-        async with place.store(timeout="300ms", pool="1") as store:
+        async with schema.store(timeout="300ms", pool="1") as store:
             await store.run("warm")
-            with psycopg.connect(place.server.url()) as connection:
-                connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
+            with psycopg.connect(schema.server.url()) as connection:
+                connection.execute(f"LOCK TABLE {schema.name}.requests IN ACCESS EXCLUSIVE MODE")
                 start = time.monotonic()
                 with pytest.raises(StoreUnavailable, match=r"no answer within 0.3 s"):
                     await store.run("r1")
@@ -160,11 +160,11 @@ def test_a_call_that_takes_too_long_is_given_up(place):
     asyncio.run(story())
 
 
-def test_waiting_for_a_connection_has_an_end_too(place):
+def test_waiting_for_a_connection_has_an_end_too(schema):
     async def story():
-        async with place.store(timeout="300ms", pool="1") as store:
-            with psycopg.connect(place.server.url()) as connection:
-                connection.execute(f"LOCK TABLE {place.schema}.requests IN ACCESS EXCLUSIVE MODE")
+        async with schema.store(timeout="300ms", pool="1") as store:
+            with psycopg.connect(schema.server.url()) as connection:
+                connection.execute(f"LOCK TABLE {schema.name}.requests IN ACCESS EXCLUSIVE MODE")
                 calls = [asyncio.create_task(store.run(f"r{number}")) for number in range(4)]
                 results = await asyncio.gather(*calls, return_exceptions=True)
                 assert all(isinstance(outcome, StoreUnavailable) for outcome in results)
@@ -173,23 +173,23 @@ def test_waiting_for_a_connection_has_an_end_too(place):
     asyncio.run(story())
 
 
-def test_a_caller_who_gives_up_does_not_harm_the_next_one(place):
+def test_a_caller_who_gives_up_does_not_harm_the_next_one(schema):
     async def story():
-        async with place.store(pool="1") as store:
+        async with schema.store(pool="1") as store:
             for number in range(30):
                 call = asyncio.create_task(store.apply([a_submit(f"r{number}")]))
                 await asyncio.sleep(0.0002 * (number % 7))
                 call.cancel()
                 await asyncio.wait([call])
             assert await store.apply([a_submit("last")]) == [Submitted("last", True, "queued")]
-            assert connections(place) <= 3
+            assert connections(schema) <= 3
 
     asyncio.run(story())
 
 
-def test_a_batch_larger_than_the_sockets_buffers_arrives(place):
+def test_a_batch_larger_than_the_sockets_buffers_arrives(schema):
     async def story():
-        async with place.store() as store:
+        async with schema.store() as store:
             text = '"' + "☃" * 200_000 + '"'
             submits = [a_submit(f"r{number}", input=text) for number in range(8)]
             await asyncio.gather(*[store.apply(submits[start : start + 4]) for start in (0, 4)])
@@ -199,9 +199,9 @@ def test_a_batch_larger_than_the_sockets_buffers_arrives(place):
     asyncio.run(story())
 
 
-def test_a_closed_store_refuses_and_can_be_opened_again(place):
+def test_a_closed_store_refuses_and_can_be_opened_again(schema):
     async def story():
-        store = PostgresStore(place.url())
+        store = PostgresStore(schema.url())
         await store.open()
         await store.apply([a_submit("r1")])
         await store.close()
@@ -215,15 +215,15 @@ def test_a_closed_store_refuses_and_can_be_opened_again(place):
     asyncio.run(story())
 
 
-def test_closing_lets_what_is_under_way_end(place):
+def test_closing_lets_what_is_under_way_end(schema):
     async def story():
-        store = PostgresStore(place.url())
+        store = PostgresStore(schema.url())
         await store.open()
         await store.apply([a_submit("r1"), a_claim()])
-        session = place.session()
+        session = schema.session()
         session.execute("SELECT 1 FROM open_runs WHERE id = 'r1' FOR UPDATE")
         saving = asyncio.create_task(store.apply([a_checkpoint("r1", 1)]))
-        await until(lambda: waiting(place) > 0)
+        await until(lambda: waiting(schema) > 0)
         closing = asyncio.create_task(store.close())
         await asyncio.sleep(0)
         session.close()
@@ -233,8 +233,8 @@ def test_closing_lets_what_is_under_way_end(place):
     asyncio.run(story())
 
 
-def test_it_can_be_closed_from_another_loop_than_it_was_opened_in(place):
-    store = PostgresStore(place.url())
+def test_it_can_be_closed_from_another_loop_than_it_was_opened_in(schema):
+    store = PostgresStore(schema.url())
     asyncio.run(store.open())
 
     async def story():
@@ -244,9 +244,9 @@ def test_it_can_be_closed_from_another_loop_than_it_was_opened_in(place):
     asyncio.run(story())
 
 
-def test_leases_are_renewed_while_the_loop_that_opened_the_store_is_blocked(place):
+def test_leases_are_renewed_while_the_loop_that_opened_the_store_is_blocked(schema):
     async def story():
-        async with place.store() as store:
+        async with schema.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
             answer: list[object] = []
 
@@ -266,10 +266,10 @@ def test_leases_are_renewed_while_the_loop_that_opened_the_store_is_blocked(plac
 
 @pytest.mark.slow
 def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
-    place = Place(own_server, "holdfast")
+    schema = Schema(own_server, "holdfast")
 
     async def story():
-        async with place.store(timeout="2s") as store:
+        async with schema.store(timeout="2s") as store:
             await store.apply([a_submit("r1")])
             version = await store.wait(0, 0.0)
             await asyncio.to_thread(own_server.kill)
@@ -282,7 +282,7 @@ def test_a_server_that_was_restarted_is_used_again_by_itself(own_server):
             assert await store.run("r2") is None
             assert await store.apply([a_submit("r2")]) == [Submitted("r2", True, "queued")]
             await until(lambda: store._listener.is_listening)  # who listens is back as well
-            async with place.store() as other:
+            async with schema.store() as other:
                 version = await store.wait(0, 0.0)
                 await other.apply([a_submit("r3")])
                 assert await store.wait(version, 5.0) > version

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.conftest import Schema
 
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.model.commands import (
@@ -33,19 +33,19 @@ from holdfast.testing.contracts.store_topics.harness import (
 )
 
 
-def play(place: Place, story: Callable[[PostgresStore], Awaitable[None]]) -> None:
-    async def played() -> None:
-        async with place.store() as store:
+def run_story(schema: Schema, story: Callable[[PostgresStore], Awaitable[None]]) -> None:
+    async def with_store() -> None:
+        async with schema.store() as store:
             await story(store)
 
-    asyncio.run(played())
+    asyncio.run(with_store())
 
 
 async def apply_one(store: PostgresStore, command: Command[R]) -> R:
     return (await store.apply([command]))[0]
 
 
-def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> None:
+def test_what_happens_to_one_lock_in_a_batch_happens_in_order(schema: Schema) -> None:
     async def story(store: PostgresStore) -> None:
         def take(token: str) -> Acquire:
             return Acquire("a", token, "w", 30.0)
@@ -68,10 +68,10 @@ def test_what_happens_to_one_lock_in_a_batch_happens_in_order(place: Place) -> N
             reply for _, reply in expected
         ]
 
-    play(place, story)
+    run_story(schema, story)
 
 
-def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(place: Place) -> None:
+def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(schema: Schema) -> None:
     async def story(store: PostgresStore) -> None:
         await apply_one(store, a_submit("r2"))
         group = [a_submit("r1"), a_submit("r2"), a_submit("r3", delay=60.0), a_submit("r1")]
@@ -82,10 +82,10 @@ def test_runs_of_a_group_that_are_there_already_do_not_keep_the_others_out(place
         [claimed] = await store.apply([a_claim(limit=9)])
         assert {run.run for run in claimed} == {"r1", "r2"}
 
-    play(place, story)
+    run_story(schema, story)
 
 
-def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(place: Place) -> None:
+def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(schema: Schema) -> None:
     async def story(store: PostgresStore) -> None:
         await store.apply([a_submit("r1"), a_claim()])
         await store.apply(
@@ -117,10 +117,10 @@ def test_a_step_that_completes_again_keeps_the_event_of_the_first_time(place: Pl
         }
         assert stored == {("a", ""): "3", ("a", "item"): "1", ("c", ""): "2"}
 
-    play(place, story)
+    run_story(schema, story)
 
 
-def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> None:
+def test_the_last_checkpoint_of_a_run_is_found_like_all_others(schema: Schema) -> None:
     """It is stored with the result; unless it is an item's, or was there before."""
 
     async def story(store: PostgresStore) -> None:
@@ -160,10 +160,10 @@ def test_the_last_checkpoint_of_a_run_is_found_like_all_others(place: Place) -> 
             assert types == [*event_types, "run.completed"], run
         assert (await store.history("known"))[2].data == '{"try":1}'
 
-    play(place, story)
+    run_story(schema, story)
 
 
-def test_the_outbox_is_read_on_between_the_two_events_of_a_result(place: Place) -> None:
+def test_the_outbox_is_read_on_between_the_two_events_of_a_result(schema: Schema) -> None:
     async def story(store: PostgresStore) -> None:
         await store.apply(
             [a_submit("r1"), a_claim(), Settle("r1", 1, "succeeded", last=a_checkpoint("r1", 1))]
@@ -173,11 +173,11 @@ def test_the_outbox_is_read_on_between_the_two_events_of_a_result(place: Place) 
             assert await store.outbox(event.position - 1, 1) == [event]
             assert await store.outbox(event.position) == history[number + 1 :]
 
-    play(place, story)
+    run_story(schema, story)
 
 
 def test_the_head_of_a_fifo_lane_is_the_first_accepted_whatever_its_priority_and_delay(
-    place: Place,
+    schema: Schema,
 ) -> None:
     async def story(store: PostgresStore) -> None:
         await store.apply(
@@ -197,4 +197,4 @@ def test_the_head_of_a_fifo_lane_is_the_first_accepted_whatever_its_priority_and
         assert await apply_one(store, claim) == []
         assert [lane.queued for lane in await store.lanes() if lane.name == "line"] == [2]
 
-    play(place, story)
+    run_story(schema, story)

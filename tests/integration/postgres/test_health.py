@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from tests import postgres_server
 from tests.findings import gathered, look, troubles
-from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.conftest import Schema
 from tests.integration.postgres.pooler import Pooler
 
 from holdfast import bootstrap
@@ -61,21 +61,21 @@ def test_a_healthy_server_has_no_troubles(small: postgres_server.PostgresServer)
     assert "arrive in" in findings["notifications"].seen
 
 
-def test_a_schema_that_is_not_there_yet_is_a_warning_and_is_not_created(place: Place) -> None:
-    assert troubles(look(health.findings(place.url()))) == SHARED | {"schema": "warn"}
-    assert place.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{place.schema}'") == 0
+def test_a_schema_that_is_not_there_yet_is_a_warning_and_is_not_created(schema: Schema) -> None:
+    assert troubles(look(health.findings(schema.url()))) == SHARED | {"schema": "warn"}
+    assert schema.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema.name}'") == 0
 
 
-def test_a_schema_of_a_newer_program_is_a_failure(place: Place) -> None:
-    asyncio.run(open_and_close(place.url()))
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+def test_a_schema_of_a_newer_program_is_a_failure(schema: Schema) -> None:
+    asyncio.run(open_and_close(schema.url()))
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
         connection.execute(
-            f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')"
+            f"INSERT INTO {schema.name}.migrations (number, name) VALUES (999, '0999_later.sql')"
         )
         connection.execute(
-            f"UPDATE {place.schema}.meta SET value = '999' WHERE name = 'oldest_usable_schema'"
+            f"UPDATE {schema.name}.meta SET value = '999' WHERE name = 'oldest_usable_schema'"
         )
-    findings = look(health.findings(place.url()))
+    findings = look(health.findings(schema.url()))
     assert troubles(findings) == SHARED | {"usable": "fail"}
     assert "upgrade holdfast" in findings["usable"].seen
 
@@ -154,34 +154,34 @@ def test_a_transaction_that_lasts_long_is_a_warning(
 
 
 def test_a_pooler_in_transaction_mode_is_noticed(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "NOTIFY_TIMEOUT", 0.2)
 
-    async def play() -> None:
-        await open_and_close(place.url())
-        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path):
-            findings = await gathered(health.findings(place.url(host=str(tmp_path))))
+    async def story() -> None:
+        await open_and_close(schema.url())
+        async with Pooler(schema.server.folder / ".s.PGSQL.5432", tmp_path):
+            findings = await gathered(health.findings(schema.url(host=str(tmp_path))))
             assert troubles(findings) == SHARED | {"notifications": "warn"}
             assert "goes through a pooler" in findings["pooler"].seen
-            past = place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432")
+            past = schema.url(host=str(tmp_path), listen=f"{schema.server.folder}:5432")
             assert troubles(await gathered(health.findings(past))) == SHARED
-            off = await gathered(health.findings(place.url(host=str(tmp_path), listen="off")))
+            off = await gathered(health.findings(schema.url(host=str(tmp_path), listen="off")))
             assert "listen=off" in off["notifications"].seen
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
-def test_a_run_that_was_left_behind_is_a_warning(place: Place) -> None:
-    async def play() -> None:
-        async with place.store() as store:
+def test_a_run_that_was_left_behind_is_a_warning(schema: Schema) -> None:
+    async def story() -> None:
+        async with schema.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
-        place.value(
+        schema.value(
             "UPDATE open_runs SET lease_until = extract(epoch FROM clock_timestamp()) - 3600 RETURNING 1"
         )
 
-    asyncio.run(play())
-    assert troubles(look(health.findings(place.url()))) == SHARED | {"leases": "warn"}
+    asyncio.run(story())
+    assert troubles(look(health.findings(schema.url()))) == SHARED | {"leases": "warn"}
 
 
 def test_a_line_in_the_open_is_noticed() -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import psycopg
 import pytest
-from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.conftest import Schema
 
 from holdfast.adapters.migrations import Migration
 from holdfast.adapters.postgres import database
@@ -26,66 +26,66 @@ async def opened(url: str) -> None:
     await store.close()
 
 
-def test_many_may_open_a_new_store_at_once(place: Place) -> None:
+def test_many_may_open_a_new_store_at_once(schema: Schema) -> None:
     async def story() -> None:
-        await asyncio.gather(*[opened(place.url()) for _ in range(8)])
+        await asyncio.gather(*[opened(schema.url()) for _ in range(8)])
 
     asyncio.run(story())
     numbers = [migration.number for migration in database.migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert place.value("SELECT array_agg(number ORDER BY number) FROM migrations") == numbers
+    assert schema.value("SELECT array_agg(number ORDER BY number) FROM migrations") == numbers
 
 
-def test_a_schema_with_an_odd_name_works(place: Place) -> None:
+def test_a_schema_with_an_odd_name_works(schema: Schema) -> None:
     async def story() -> None:
         async with odd.store() as store:
             await store.apply([a_submit("r1")])
             assert await store.run("r1") is not None
 
-    odd = Place(place.server, 'odd "name" ' + place.schema)
+    odd = Schema(schema.server, 'odd "name" ' + schema.name)
     asyncio.run(story())
 
 
-def test_two_schemas_are_two_stores(place: Place) -> None:
+def test_two_schemas_are_two_stores(schema: Schema) -> None:
     async def story() -> None:
-        other = Place(place.server, f"{place.schema}_other")
-        async with place.store() as first, other.store() as second:
+        other = Schema(schema.server, f"{schema.name}_other")
+        async with schema.store() as first, other.store() as second:
             await first.apply([a_submit("r1")])
             assert await second.run("r1") is None
 
     asyncio.run(story())
 
 
-def test_tables_of_another_program_are_left_alone(place: Place) -> None:
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+def test_tables_of_another_program_are_left_alone(schema: Schema) -> None:
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
         connection.execute(
-            f'CREATE SCHEMA "{place.schema}"; CREATE TABLE "{place.schema}".runs (theirs int)'
+            f'CREATE SCHEMA "{schema.name}"; CREATE TABLE "{schema.name}".runs (theirs int)'
         )
     with pytest.raises(
         ConfigurationError, match="holds tables of another program; nothing was changed"
     ):
-        asyncio.run(opened(place.url()))
-    assert place.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == 1
+        asyncio.run(opened(schema.url()))
+    assert schema.value("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == 1
 
 
-def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(place: Place) -> None:
-    asyncio.run(opened(place.url()))
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(schema: Schema) -> None:
+    asyncio.run(opened(schema.url()))
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
         connection.execute(
-            f"INSERT INTO {place.schema}.migrations (number, name) VALUES (999, '0999_later.sql')"
+            f"INSERT INTO {schema.name}.migrations (number, name) VALUES (999, '0999_later.sql')"
         )
         connection.execute(
-            f"UPDATE {place.schema}.meta SET value = '999' WHERE name = 'oldest_usable_schema'"
+            f"UPDATE {schema.name}.meta SET value = '999' WHERE name = 'oldest_usable_schema'"
         )
     with pytest.raises(
         ConfigurationError, match=r"newer holdfast \(schema 999, here \d+\): upgrade holdfast"
     ):
-        asyncio.run(opened(place.url()))
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
+        asyncio.run(opened(schema.url()))
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
         connection.execute(
-            f"UPDATE {place.schema}.meta SET value = '1' WHERE name = 'oldest_usable_schema'"
+            f"UPDATE {schema.name}.meta SET value = '1' WHERE name = 'oldest_usable_schema'"
         )
-    asyncio.run(opened(place.url()))
+    asyncio.run(opened(schema.url()))
 
 
 @pytest.mark.parametrize(
@@ -97,29 +97,29 @@ def test_a_newer_schema_is_refused_by_older_code_unless_it_says_otherwise(place:
         "INSERT INTO migrations SELECT n, 'old' FROM generate_series(2, 11) n; DELETE FROM meta",
     ],
 )
-def test_a_store_of_a_pre_release_is_refused(place: Place, change: str) -> None:
-    asyncio.run(opened(place.url()))
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {place.schema}; {change}")  # type: ignore[arg-type]
+def test_a_store_of_a_pre_release_is_refused(schema: Schema, change: str) -> None:
+    asyncio.run(opened(schema.url()))
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {schema.name}; {change}")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="was written by a pre-release of holdfast"):
-        asyncio.run(opened(place.url()))
+        asyncio.run(opened(schema.url()))
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    schema: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Migration(999, "0999_broken.sql", "CREATE TABLE half (x int); SELECT 1/0")
     all_migrations = database.migrations()
     monkeypatch.setattr(database, "migrations", lambda: [*all_migrations, broken])
     with pytest.raises(StoreUnavailable, match="division by zero"):
-        asyncio.run(opened(place.url()))
-    assert place.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{place.schema}'") == 0
+        asyncio.run(opened(schema.url()))
+    assert schema.value(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema.name}'") == 0
     monkeypatch.undo()
-    asyncio.run(opened(place.url()))
+    asyncio.run(opened(schema.url()))
 
 
 def test_old_workers_go_on_while_a_migration_runs_and_after_it(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    schema: Schema, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """N and N−1: a migration only adds, and waits for nobody's work."""
 
@@ -127,16 +127,16 @@ def test_old_workers_go_on_while_a_migration_runs_and_after_it(
     later = Migration(999, "0999_later.sql", sql)
 
     async def story() -> None:
-        async with place.store() as old:
+        async with schema.store() as old:
             await old.apply([a_submit("r1")])
             monkeypatch.setattr(database, "migrations", lambda: [*all_migrations, later])
-            await opened(place.url())
+            await opened(schema.url())
             await old.apply([a_submit("r2")])
             assert [run.id for run in await old.runs(RunFilter())] == ["r2", "r1"]
 
     all_migrations = database.migrations()
     asyncio.run(story())
-    assert place.value("SELECT max(number) FROM migrations") == 999
+    assert schema.value("SELECT max(number) FROM migrations") == 999
 
 
 @pytest.mark.parametrize(
@@ -180,41 +180,41 @@ def test_databases_that_only_look_like_postgresql_are_known_by_name() -> None:
     }
 
 
-def disguised(place: Place, version: str) -> str:
+def disguised(schema: Schema, version: str) -> str:
     """The URL of a database whose `version()` says something else."""
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {place.schema}_disguise")
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema.name}_disguise")
         connection.execute(
-            f"CREATE FUNCTION {place.schema}_disguise.version() RETURNS text LANGUAGE sql "
+            f"CREATE FUNCTION {schema.name}_disguise.version() RETURNS text LANGUAGE sql "
             f"AS $$ SELECT '{version}' $$"
         )
-    return place.url(options=f"-c search_path={place.schema}_disguise,pg_catalog")
+    return schema.url(options=f"-c search_path={schema.name}_disguise,pg_catalog")
 
 
-def test_a_database_that_only_looks_like_postgresql_is_refused_by_name(place: Place) -> None:
-    url = disguised(place, OTHERS["CockroachDB"])
+def test_a_database_that_only_looks_like_postgresql_is_refused_by_name(schema: Schema) -> None:
+    url = disguised(schema, OTHERS["CockroachDB"])
     with pytest.raises(ConfigurationError, match="is CockroachDB, which only looks like"):
         asyncio.run(opened(url))
-    assert place.value(f"SELECT to_regnamespace('{place.schema}')") is None
+    assert schema.value(f"SELECT to_regnamespace('{schema.name}')") is None
 
 
-def test_doctor_names_a_database_that_only_looks_like_postgresql(place: Place) -> None:
+def test_doctor_names_a_database_that_only_looks_like_postgresql(schema: Schema) -> None:
     async def story() -> list[Finding]:
         return [finding async for finding in named("store", findings(url))]
 
-    url = disguised(place, OTHERS["YugabyteDB"])
+    url = disguised(schema, OTHERS["YugabyteDB"])
     *_, last = asyncio.run(story())
     assert (last.status, "is YugabyteDB" in last.seen) == ("fail", True)
 
 
-def test_a_database_that_does_not_exist_is_a_setting_to_fix(place: Place) -> None:
-    url = place.url().replace("/postgres?", "/nowhere?")
+def test_a_database_that_does_not_exist_is_a_setting_to_fix(schema: Schema) -> None:
+    url = schema.url().replace("/postgres?", "/nowhere?")
     with pytest.raises(ConfigurationError, match='database "nowhere" does not exist'):
         asyncio.run(opened(url))
 
 
-def test_a_server_that_is_not_there_is_unavailable(place: Place) -> None:
-    url = f"postgresql://ann:s3cret@127.0.0.1:1/app?schema={place.schema}&timeout=2s"
+def test_a_server_that_is_not_there_is_unavailable(schema: Schema) -> None:
+    url = f"postgresql://ann:s3cret@127.0.0.1:1/app?schema={schema.name}&timeout=2s"
     with pytest.raises(
         StoreUnavailable, match=r"postgresql://ann@127.0.0.1:1/app can't be reached"
     ) as caught:
@@ -222,14 +222,14 @@ def test_a_server_that_is_not_there_is_unavailable(place: Place) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_commits_wait_for_the_disk_also_where_the_default_is_not_to(place: Place) -> None:
+def test_commits_wait_for_the_disk_also_where_the_default_is_not_to(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store(options="-c synchronous_commit=off") as store:
+        async with schema.store(options="-c synchronous_commit=off") as store:
             await store.apply([a_submit("r1")])
 
-    asyncio.run(opened(place.url()))
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {place.schema}; CREATE TABLE seen (setting text)")
+    asyncio.run(opened(schema.url()))
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {schema.name}; CREATE TABLE seen (setting text)")
         connection.execute(
             "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
             "INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$; "
@@ -237,6 +237,6 @@ def test_commits_wait_for_the_disk_also_where_the_default_is_not_to(place: Place
             "DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION look()"
         )
-        connection.execute(f"ALTER FUNCTION look() SET search_path TO {place.schema}")
+        connection.execute(f"ALTER FUNCTION look() SET search_path TO {schema.name}")
     asyncio.run(story())
-    assert place.value("SELECT setting FROM seen") == "on"
+    assert schema.value("SELECT setting FROM seen") == "on"

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.integration.postgres.conftest import Place, Session
+from tests.integration.postgres.conftest import Schema, Session
 
 from holdfast.adapters.postgres import reads, statements
 from holdfast.adapters.postgres.address import parse
@@ -106,28 +106,28 @@ def every_command(mark: str) -> list[list[c.Command]]:
 
 
 @pytest.fixture
-def session(place: Place) -> Iterator[Session]:
+def session(schema: Schema) -> Iterator[Session]:
     async def story() -> None:
-        async with place.store():
+        async with schema.store():
             pass
 
     asyncio.run(story())
-    session = place.session()
+    session = schema.session()
     yield session
     session.close()
 
 
-def rows_read(place: Place, session: Session) -> tuple[int, int]:
+def rows_read(schema: Schema, session: Session) -> tuple[int, int]:
     """What this transaction has read so far: by scanning, by index."""
     scanned, fetched = session.row(
         "SELECT sum(seq_tup_read), sum(coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables "
-        f"WHERE schemaname = '{place.schema}'"
+        f"WHERE schemaname = '{schema.name}'"
     )
     return int(scanned), int(fetched)
 
 
 def test_commands_read_as_few_rows_after_a_long_history_as_before(
-    place: Place, session: Session
+    schema: Schema, session: Session
 ) -> None:
     """With plans that were made while the store was empty, as those of a long-lived connection
     were."""
@@ -137,14 +137,14 @@ def test_commands_read_as_few_rows_after_a_long_history_as_before(
     costs: dict[str, list[tuple[int, int]]] = {}
     for when in ("empty", "full"):
         if when == "full":
-            with psycopg.connect(place.server.url(), autocommit=True) as connection:
-                connection.execute(f"SET search_path TO {place.schema}")
+            with psycopg.connect(schema.server.url(), autocommit=True) as connection:
+                connection.execute(f"SET search_path TO {schema.name}")
                 connection.execute(FILL.replace("COUNT", str(HISTORY)))
         costs[when] = []
-        before = rows_read(place, session)
+        before = rows_read(schema, session)
         for batch in every_command("x"):
             session.apply(*batch)
-            after = rows_read(place, session)
+            after = rows_read(schema, session)
             costs[when].append((after[0] - before[0], after[1] - before[1]))
             before = after
         session.rollback()
@@ -179,10 +179,10 @@ FILTERS: dict[str, RunFilter] = {
 }
 
 
-def test_lists_are_read_by_index(place: Place, session: Session) -> None:
-    address = statements.load(parse(place.url()))
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {place.schema}")
+def test_lists_are_read_by_index(schema: Schema, session: Session) -> None:
+    address = statements.load(parse(schema.url()))
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {schema.name}")
         connection.execute(FILL.replace("COUNT", str(HISTORY)))
         connection.execute("ANALYZE")
         for name, where in FILTERS.items():

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.integration.postgres.conftest import Place, until
+from tests.integration.postgres.conftest import Schema, until
 from tests.integration.postgres.pgbouncer import PgBouncer
 from tests.integration.postgres.pooler import Pooler
 
@@ -23,7 +23,7 @@ for number in range(5):
 @pytest.mark.parametrize("kind", ["PgBouncer", "a strict one"])
 def test_two_apps_work_behind_a_pooler_with_two_connections(
     kind: str,
-    place: Place,
+    schema: Schema,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -31,9 +31,9 @@ def test_two_apps_work_behind_a_pooler_with_two_connections(
     monkeypatch.setattr(listener, "PROBE", 0.2)
 
     async def story() -> None:
-        strict = Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path)
-        async with PgBouncer(place.server) if kind == "PgBouncer" else strict as pooler:
-            url = place.url(host=str(pooler.folder))
+        strict = Pooler(schema.server.folder / ".s.PGSQL.5432", tmp_path)
+        async with PgBouncer(schema.server) if kind == "PgBouncer" else strict as pooler:
+            url = schema.url(host=str(pooler.folder))
             options = WorkerOptions(concurrency=8)
             async with (
                 Holdfast(url, [five], worker=options) as first,
@@ -56,12 +56,12 @@ def test_two_apps_work_behind_a_pooler_with_two_connections(
 
 
 def test_wake_ups_come_past_the_pooler_when_the_url_leads_there(
-    place: Place, tmp_path: Path
+    schema: Schema, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        async with Pooler(place.server.folder / ".s.PGSQL.5432", tmp_path):
+        async with Pooler(schema.server.folder / ".s.PGSQL.5432", tmp_path):
             store = PostgresStore(
-                place.url(host=str(tmp_path), listen=f"{place.server.folder}:5432")
+                schema.url(host=str(tmp_path), listen=f"{schema.server.folder}:5432")
             )
             await store.open()
             try:

@@ -8,7 +8,7 @@ import asyncio
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.conftest import Schema
 
 from holdfast.adapters.postgres.text import seal, seal_text, unseal
 from holdfast.model.commands import Bury, Cancel, LogLine, PauseRun, Quarantine, Settle
@@ -30,9 +30,9 @@ def test_sealing_is_undone_by_unsealing(texts: list[str]) -> None:
     assert inside == [seal_text(text) for text in texts]
 
 
-def test_odd_text_survives_in_every_field(place: Place) -> None:
+def test_odd_text_survives_in_every_field(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as store:
+        async with schema.store() as store:
             await store.apply(
                 [a_submit("r1", key=ODD, tenant=NAME, input=msgspec.json.encode(ODD).decode())]
             )
@@ -68,9 +68,9 @@ def test_odd_text_survives_in_every_field(place: Place) -> None:
     asyncio.run(story())
 
 
-def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
+def test_odd_text_survives_in_failures_and_interventions(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as store:
+        async with schema.store() as store:
             await store.apply([a_submit(f"r{number}", tenant=NAME) for number in range(3)])
             await store.apply([a_claim(limit=1)])
             error = msgspec.json.encode(ErrorInfo("Odd", ODD)).decode()
@@ -103,9 +103,9 @@ def test_odd_text_survives_in_failures_and_interventions(place: Place) -> None:
     asyncio.run(story())
 
 
-def test_a_dead_letter_of_a_run_keeps_the_original_bytes(place: Place) -> None:
+def test_a_dead_letter_of_a_run_keeps_the_original_bytes(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as store:
+        async with schema.store() as store:
             text = '"\uffff1\uffff \\u0000 ☃"'
             await store.apply([a_submit("r1", input=text), a_claim()])
             await store.apply([Settle("r1", 1, "failed", error='{"name":"E","message":""}')])

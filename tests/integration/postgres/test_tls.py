@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests import postgres_server
-from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.conftest import Schema
 from tests.integration.postgres.pgbouncer import PgBouncer
 from tests.missing import openssl
 
@@ -42,36 +42,38 @@ async def is_encrypted(url: str) -> bool:
         await store.close()
 
 
-def behind_tls(place: Place, folder: Path, story: Callable[[Url], Awaitable[None]]) -> None:
+def behind_tls(schema: Schema, folder: Path, story: Callable[[Url], Awaitable[None]]) -> None:
     """What happens where only TLS leads, with a certificate for `localhost` in `folder`."""
     key, certificate = certify("localhost", folder)
     port = postgres_server.free_port()
 
     def url(**parameters: str) -> str:
-        options = {"schema": place.schema, "listen": "off", **parameters}
+        options = {"schema": schema.name, "listen": "off", **parameters}
         return f"postgresql://postgres@localhost:{port}/postgres?" + "&".join(
             f"{k}={v}" for k, v in options.items()
         )
 
     async def told() -> None:
-        bouncer = PgBouncer(place.server, port=port, client_tls_sslmode="require")
+        bouncer = PgBouncer(schema.server, port=port, client_tls_sslmode="require")
         async with bouncer.with_certificate(key, certificate):
             await story(url)
 
     asyncio.run(told())
 
 
-def test_connections_are_encrypted_and_the_server_is_checked(place: Place, tmp_path: Path) -> None:
+def test_connections_are_encrypted_and_the_server_is_checked(
+    schema: Schema, tmp_path: Path
+) -> None:
     async def story(url: Url) -> None:
         assert await is_encrypted(url(sslmode="require"))
         assert await is_encrypted(
             url(sslmode="verify-full", sslrootcert=str(tmp_path / "localhost.crt"))
         )
 
-    behind_tls(place, tmp_path, story)
+    behind_tls(schema, tmp_path, story)
 
 
-def test_unknown_servers_and_plain_connections_are_refused(place: Place, tmp_path: Path) -> None:
+def test_unknown_servers_and_plain_connections_are_refused(schema: Schema, tmp_path: Path) -> None:
     _, other = certify("other", tmp_path)
 
     async def story(url: Url) -> None:
@@ -80,4 +82,4 @@ def test_unknown_servers_and_plain_connections_are_refused(place: Place, tmp_pat
         with pytest.raises(ConfigurationError, match="SSL required"):
             await is_encrypted(url(sslmode="disable"))
 
-    behind_tls(place, tmp_path, story)
+    behind_tls(schema, tmp_path, story)

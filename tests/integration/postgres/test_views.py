@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.integration.postgres.conftest import Place
+from tests.integration.postgres.conftest import Schema
 
 from holdfast.model.commands import Cancel, PauseRun, Resume, Settle
 from holdfast.testing.contracts.store_topics.harness import (
@@ -24,11 +24,11 @@ KEYS = ("j-1", None, None, None, None)
 
 
 @pytest.fixture
-def query(place: Place):
+def query(schema: Schema):
     """Some runs with a past; asks the database about them as anybody would."""
 
     async def story() -> None:
-        async with place.store() as store:
+        async with schema.store() as store:
             await store.apply(
                 [
                     a_submit(run, tenant="acme", input='{"a":1}', key=key)
@@ -48,14 +48,14 @@ def query(place: Place):
             )
 
     asyncio.run(story())
-    with asking(place) as ask:
+    with asking(schema) as ask:
         yield ask
 
 
 @contextmanager
-def asking(place: Place) -> Iterator[Callable[[str], list[Any]]]:
-    with psycopg.connect(place.server.url(), autocommit=True) as connection:
-        connection.execute(f"SET search_path TO {place.schema}")
+def asking(schema: Schema) -> Iterator[Callable[[str], list[Any]]]:
+    with psycopg.connect(schema.server.url(), autocommit=True) as connection:
+        connection.execute(f"SET search_path TO {schema.name}")
         yield lambda sql: connection.execute(sql).fetchall()
 
 
@@ -110,13 +110,13 @@ def test_runs_can_be_seen_as_jobs(query):
         ("@blob:acme/r9/x", "@blob:acme/r9/x", "report"),
     ],
 )
-def test_content_and_preset_come_from_the_input(place, input, content, preset):
+def test_content_and_preset_come_from_the_input(schema, input, content, preset):
     async def story() -> None:
-        async with place.store() as store:
+        async with schema.store() as store:
             await store.apply([a_submit("r9", input=input, labels={"user_id": "ann"})])
 
     asyncio.run(story())
-    with asking(place) as query:
+    with asking(schema) as query:
         assert query("SELECT user_id, content, preset FROM jobs") == [("ann", content, preset)]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 import pytest
-from tests.integration.postgres.conftest import Place, until
+from tests.integration.postgres.conftest import Schema, until
 
 from holdfast.adapters.postgres import listener
 from holdfast.adapters.postgres.notifications import INTERVAL
@@ -39,9 +39,9 @@ async def quiet(store: PostgresStore) -> int:
 
 
 @pytest.mark.parametrize("listen", ["on", "off"])
-def test_another_process_is_heard_soon(place: Place, listen: str) -> None:
+def test_another_process_is_heard_soon(schema: Schema, listen: str) -> None:
     async def story() -> None:
-        async with place.store(listen=listen) as ours, place.store() as remote:
+        async with schema.store(listen=listen) as ours, schema.store() as remote:
             if listen == "on":
                 await hears(ours)
             late: list[float] = []
@@ -58,9 +58,9 @@ def test_another_process_is_heard_soon(place: Place, listen: str) -> None:
 
 
 @pytest.mark.parametrize("listen", ["on", "off"])
-def test_whatever_gives_others_something_to_do_is_heard(place: Place, listen: str) -> None:
+def test_whatever_gives_others_something_to_do_is_heard(schema: Schema, listen: str) -> None:
     async def story() -> None:
-        async with place.store(listen=listen) as ours, place.store() as remote:
+        async with schema.store(listen=listen) as ours, schema.store() as remote:
             if listen == "on":
                 await hears(ours)
             await remote.apply([Acquire("a", "t", "w", 60.0), Acquire("b", "t", "w", 60.0)])
@@ -79,9 +79,9 @@ def test_whatever_gives_others_something_to_do_is_heard(place: Place, listen: st
     asyncio.run(story())
 
 
-def test_what_is_nobodys_business_is_not_announced(place: Place) -> None:
+def test_what_is_nobodys_business_is_not_announced(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as ours, place.store() as remote:
+        async with schema.store() as ours, schema.store() as remote:
             await hears(ours)
             await hears(remote)
             await remote.apply([a_submit("r1"), a_claim()])
@@ -92,9 +92,9 @@ def test_what_is_nobodys_business_is_not_announced(place: Place) -> None:
     asyncio.run(story())
 
 
-def test_who_waits_for_work_is_left_alone_when_runs_succeed(place: Place) -> None:
+def test_who_waits_for_work_is_left_alone_when_runs_succeed(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as ours, place.store() as remote:
+        async with schema.store() as ours, schema.store() as remote:
             await hears(ours)
             await remote.apply([a_submit("r1"), a_submit("r2")])
             [[first, second]] = await remote.apply([a_claim(limit=2)])
@@ -117,9 +117,9 @@ def test_who_waits_for_work_is_left_alone_when_runs_succeed(place: Place) -> Non
     asyncio.run(story())
 
 
-def test_a_store_does_not_hear_itself_twice(place: Place) -> None:
+def test_a_store_does_not_hear_itself_twice(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as store:
+        async with schema.store() as store:
             await hears(store)
             before = await quiet(store)
             await store.apply([a_submit("r1")])
@@ -128,9 +128,9 @@ def test_a_store_does_not_hear_itself_twice(place: Place) -> None:
     asyncio.run(story())
 
 
-def test_many_rings_are_few_notifications_and_the_last_one_is_heard(place: Place) -> None:
+def test_many_rings_are_few_notifications_and_the_last_one_is_heard(schema: Schema) -> None:
     async def story() -> None:
-        async with place.store() as ours, place.store() as remote:
+        async with schema.store() as ours, schema.store() as remote:
             await hears(ours)
             before = await quiet(ours)
             start = time.monotonic()
@@ -146,18 +146,18 @@ def test_many_rings_are_few_notifications_and_the_last_one_is_heard(place: Place
 
 
 def test_where_notifications_do_not_arrive_the_store_notices_and_polls(
-    place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    schema: Schema, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As behind a pooler in transaction mode, which takes LISTEN and delivers nothing."""
     monkeypatch.setattr(listener, "PROBE", 0.1)
 
     async def story() -> None:
-        store = PostgresStore(place.url())
+        store = PostgresStore(schema.url())
         store._statements["channel"] = b"SELECT 'another_channel'"
         await store.open()
         try:
             await until(lambda: "delivers no notifications" in caplog.text)
-            async with place.store() as remote:
+            async with schema.store() as remote:
                 version = await quiet(store)
                 await remote.apply([a_submit("r1")])
                 assert await store.wait(version, LONG) > version

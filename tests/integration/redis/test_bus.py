@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.integration.redis.scene import a_server
+from tests.integration.redis.helpers import a_server
 from tests.redis_server import RedisServer, fresh_prefix, shared_server
 
 from holdfast import Holdfast, Pipeline
@@ -46,18 +46,18 @@ def stream(bus: RedisBus, topic: str = "orders") -> str:
 
 
 def test_another_process_receives_what_this_one_publishes() -> None:
-    async def play() -> None:
+    async def story() -> None:
         url = shared_server().url(fresh_prefix())
         async with a_bus(url) as here, a_bus(url) as there:
             deliveries = await begun(there)
             await here.publish("orders", a_message("m1", b"\x00\xff", kind="a"))
             assert await received(deliveries, 1) == ["m1"]
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_what_other_systems_add_is_understood() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             deliveries = await begun(bus, where=Filter('attributes.kind = "a"'))
             redis = shared_server()
@@ -70,12 +70,12 @@ def test_what_other_systems_add_is_understood() -> None:
             assert (first.message.id, first.message.body) == (entry_id, b'{"x":1}')
             assert (second.message.id, dict(second.message.attributes)) == ("m9", {"kind": "a"})
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("raw", ["no JSON", "[1]", '{"kind":1}', b"\xff{}"])
 def test_attributes_that_can_not_be_read_are_an_attribute(raw: str | bytes) -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             deliveries = await begun(bus)
             shared_server().call(
@@ -87,11 +87,11 @@ def test_attributes_that_can_not_be_read_are_an_attribute(raw: str | bytes) -> N
             assert dict(first.message.attributes) == {"attributes": text, "kind": "\\xe9"}
             assert (second.message.id, second.message.body) == ("m\\xe9", b"y")
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_what_is_published_right_after_subscribing_is_not_missed() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             await begun(bus, group="other")  # the topic is there
             await bus.publish("orders", a_message("before"))
@@ -101,16 +101,16 @@ def test_what_is_published_right_after_subscribing_is_not_missed() -> None:
             await bus.publish("orders", a_message("after"))
             assert await received(deliveries, 1) == ["after"]
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_nobody_keeps_messages_that_nobody_wants() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             await bus.publish("orders", a_message("m1"))
             assert shared_server().call("EXISTS", stream(bus)) == "0"
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- members that die ---
@@ -132,7 +132,7 @@ def die(deliveries: Any) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_what_a_dead_member_held_goes_to_the_others() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             first, second = await begun(bus), await begun(bus)
             await bus.publish("orders", a_message("m1"))
@@ -144,12 +144,12 @@ def test_what_a_dead_member_held_goes_to_the_others() -> None:
             await again.nack()
             assert (await arrival(second)).attempt == 3
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 @pytest.mark.usefixtures("impatient")
 def test_what_a_slow_member_works_on_stays_with_it() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             slow, other = await begun(bus), await begun(bus)
             await bus.publish("orders", a_message("m1"))
@@ -159,12 +159,12 @@ def test_what_a_slow_member_works_on_stays_with_it() -> None:
             await delivery.ack()
             assert shared_server().call("XPENDING", stream(bus), "g1").splitlines()[0] == "0"
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 @pytest.mark.usefixtures("impatient")
 def test_what_waits_for_its_time_is_not_taken_for_abandoned() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             deliveries, other = await begun(bus), await begun(bus)
             await bus.publish("orders", a_message("m1"))
@@ -173,14 +173,14 @@ def test_what_waits_for_its_time_is_not_taken_for_abandoned() -> None:
                 await asyncio.wait_for(anext(other), 0.6)
             assert (await arrival(other)).attempt == 2
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_message_that_kills_its_consumers_is_put_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_DROPPED", 2)
 
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             for _ in range(3):
                 victim = await begun(bus)
@@ -195,12 +195,12 @@ def test_a_message_that_kills_its_consumers_is_put_aside(monkeypatch: pytest.Mon
             entries = shared_server().call("XRANGE", stream(bus) + ":dead", "-", "+").splitlines()
             assert {"poison", "g1"} <= set(entries)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 @pytest.mark.usefixtures("impatient")
 def test_what_a_forgotten_member_held_comes_again() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
 
             async def take_one_and_go() -> None:
@@ -213,11 +213,11 @@ def test_what_a_forgotten_member_held_comes_again() -> None:
             gc.collect()
             assert (await arrival(successor)).attempt == 2
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_messages_taken_ahead_and_never_seen_come_again_as_new() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             deliveries: Any = await begun(bus)
             for number in range(3):
@@ -232,14 +232,14 @@ def test_messages_taken_ahead_and_never_seen_come_again_as_new() -> None:
                 (f"m{n}", 2 if f"m{n}" == delivery.message.id else 1) for n in range(3)
             )
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- housekeeping ---
 
 
 def test_messages_that_all_groups_have_ended_are_forgotten() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             first, second = await begun(bus, group="g1"), await begun(bus, group="g2")
             for number in range(20):
@@ -253,11 +253,11 @@ def test_messages_that_all_groups_have_ended_are_forgotten() -> None:
             await bus.publish("orders", a_message("more"))
             assert await received(second, 1) == ["more"]
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_members_of_a_group_have_one_filter() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             await begun(bus, where=Filter('attributes.kind = "a"'))
             with pytest.raises(ConfigurationError, match="use another group"):
@@ -265,14 +265,14 @@ def test_members_of_a_group_have_one_filter() -> None:
             with pytest.raises(ConfigurationError, match="use another group"):
                 await anext(bus.subscribe("orders", "g1"))
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- outages ---
 
 
 def test_a_closed_bus_refuses_messages_and_ends_those_who_wait() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_bus() as bus:
             waiting = [asyncio.create_task(anext(await begun(bus), None)) for _ in range(3)]
             await asyncio.sleep(0)
@@ -281,13 +281,13 @@ def test_a_closed_bus_refuses_messages_and_ends_those_who_wait() -> None:
             with pytest.raises(Transient, match="closed"):
                 await bus.publish("orders", a_message())
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_subscription_outlives_a_restart_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL", 0.05)
 
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with a_bus(redis.url()) as bus:
             deliveries = await begun(bus)
             await bus.publish("orders", a_message("m1"))
@@ -302,7 +302,7 @@ def test_a_subscription_outlives_a_restart_of_the_server(monkeypatch: pytest.Mon
             assert (await waiting).message.id == "m2"
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -326,7 +326,7 @@ def test_a_server_that_has_lost_everything_is_subscribed_to_again(
 ) -> None:
     monkeypatch.setattr(module, "POLL", 0.05)
 
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with a_bus(redis.url()) as bus:
             deliveries = await begun(bus)
             waiting = asyncio.create_task(arrival(deliveries))
@@ -336,7 +336,7 @@ def test_a_server_that_has_lost_everything_is_subscribed_to_again(
             assert (await waiting).message.id == "m1"
 
     with a_server() as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 # --- with the engine ---
@@ -349,7 +349,7 @@ def test_messages_become_runs_and_events_are_relayed() -> None:
     async def doubled(input: int) -> int:
         return input * 2
 
-    async def play() -> None:
+    async def story() -> None:
         url = shared_server().url(fresh_prefix())
         async with a_bus(url) as outside, Holdfast(url, [double], bus=url) as app:
             events = await begun(
@@ -364,4 +364,4 @@ def test_messages_become_runs_and_events_are_relayed() -> None:
             ids = [(await arrival(events)).message.id for _ in range(5)]
             assert len({id.split(":")[1] for id in ids}) == 5
 
-    asyncio.run(play())
+    asyncio.run(story())

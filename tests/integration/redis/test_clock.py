@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_store, a_submit
+from tests.integration.redis.helpers import a_checkpoint, a_claim, a_store, a_submit
 
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.model.commands import Acquire, Held, Settle, Sweep
@@ -26,18 +26,18 @@ async def lease_left(store: RedisStore) -> float:
 
 
 def test_a_jump_ahead_ends_no_lease() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1"), a_claim(), Acquire("lock", "mine", "me", 30.0)])
             await jump(store, YEAR)
             assert await store.apply([Sweep(), a_checkpoint("r1", 1)]) == [[], None]
             assert 20.0 < await lease_left(store) < 23.0
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_jump_back_prolongs_no_lease() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply([Acquire("lock", "mine", "me", 30.0)])
             await jump(store, -YEAR)
@@ -45,11 +45,11 @@ def test_a_jump_back_prolongs_no_lease() -> None:
             await jump(store, 5.0)
             assert 23.0 < await lease_left(store) < 26.0
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_lease_ends_in_the_end() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1"), a_claim()])
             for _ in range(6):
@@ -57,11 +57,11 @@ def test_a_lease_ends_in_the_end() -> None:
                 await store.apply([a_claim()])
             assert await store.apply([Sweep()]) == [[("r1", "queued")]]
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_delay_counts_while_nobody_is_there() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1", delay=3600.0)])
             assert await store.apply([a_claim()]) == [[]]
@@ -71,11 +71,11 @@ def test_a_delay_counts_while_nobody_is_there() -> None:
             [[claimed]] = await store.apply([a_claim()])
             assert claimed.run == "r1"
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_jump_back_prolongs_no_delay() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply([a_submit("r1"), a_claim(), Settle("r1", 1, "retry", delay=60.0)])
             await jump(store, -YEAR)
@@ -84,4 +84,4 @@ def test_a_jump_back_prolongs_no_delay() -> None:
             [[claimed]] = await store.apply([a_claim()])
             assert claimed.run == "r1"
 
-    asyncio.run(play())
+    asyncio.run(story())

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 import pytest
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
+from tests.integration.redis.helpers import a_checkpoint, a_claim, a_server, a_submit, opened
 from tests.redis_server import RedisServer
 
 from holdfast.adapters.redis.bus import RedisBus
@@ -37,7 +37,7 @@ def form(empty: RedisServer, full: RedisServer) -> None:
 
 
 def test_a_store_lives_on_the_node_that_has_its_slot() -> None:
-    async def play(empty: RedisServer) -> None:
+    async def story(empty: RedisServer) -> None:
         with pytest.raises(ConfigurationError, match="hash tag"):
             await RedisStore(empty.url("shop:")).open()
         async with opened(RedisStore(empty.url("{shop}:"))) as store:
@@ -59,7 +59,7 @@ def test_a_store_lives_on_the_node_that_has_its_slot() -> None:
 
     with a_server(*CLUSTER) as empty, a_server(*CLUSTER) as full:
         form(empty, full)
-        asyncio.run(play(empty))
+        asyncio.run(story(empty))
         asyncio.run(carry(empty))
         slots = {
             full.call("CLUSTER", "KEYSLOT", key) for key in full.call("KEYS", "*").splitlines()

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.integration.redis.scene import (
+from tests.integration.redis.helpers import (
     Network,
     a_checkpoint,
     a_claim,
@@ -47,7 +47,7 @@ async def with_its_answer_lost(store: RedisStore, network: Network, command: obj
 
 
 def test_an_acquire_whose_answer_was_lost_is_asked_again_and_does_not_lie() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with behind_a_network() as (store, network):
             take = Acquire("lock", "mine", "me", 30.0)
             await with_its_answer_lost(store, network, take)
@@ -56,32 +56,32 @@ def test_an_acquire_whose_answer_was_lost_is_asked_again_and_does_not_lie() -> N
             assert isinstance(other, Held)
             assert other.owner == "me"
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_submit_whose_answer_was_lost_is_the_same_run() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with behind_a_network() as (store, network):
             await with_its_answer_lost(store, network, a_submit("r1"))
             assert await store.apply([a_submit("r1")]) == [Submitted("r1", True, "queued")]
             assert len(await store.history("r1")) == 1
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_checkpoint_whose_answer_was_lost_completes_its_step_once() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with behind_a_network() as (store, network):
             await store.apply([a_submit("r1"), a_claim()])
             await with_its_answer_lost(store, network, a_checkpoint("r1", 1))
             assert await store.apply([a_checkpoint("r1", 1)]) == [None]
             assert [event.type for event in await store.history("r1")].count("step.completed") == 1
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_store_that_is_closed_while_it_connects_keeps_no_connection() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             here = store._links.here()
             (await here.command_wire()).close()
@@ -92,11 +92,11 @@ def test_a_store_that_is_closed_while_it_connects_keeps_no_connection() -> None:
                 await submitting
             assert all(wire is None or wire.closed for wire in here._wires)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_cut_connections_are_made_again() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with behind_a_network() as (store, network):
             for number in range(5):
                 await store.apply([a_submit(f"r{number}")])
@@ -107,11 +107,11 @@ def test_cut_connections_are_made_again() -> None:
                     run_view = await store.run(f"r{number}")
                 assert run_view is not None
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_everybody_who_waits_on_a_broken_connection_is_told() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with behind_a_network() as (store, network):
             network.lose_answers = True
             calls = [
@@ -126,11 +126,11 @@ def test_everybody_who_waits_on_a_broken_connection_is_told() -> None:
             )
             assert all(reply.created for [reply] in again)
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
-    async def play() -> None:
+    async def story() -> None:
         prefix = fresh_prefix()
         async with Network(shared_server().port) as network:
             near = RedisStore(f"redis://127.0.0.1:{network.port}/0?prefix={prefix}")
@@ -145,22 +145,22 @@ def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
                 await far.apply([a_submit("r1")])
                 assert await asyncio.wait_for(waiting, 5.0) > version
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_our_own_changes_do_not_ring_twice() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             version = await store.wait(0, 5.0)
             await store.apply([a_submit("r1")])
             version = await store.wait(version, 5.0)
             assert await store.wait(version, 0.1) == version
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
-    async def play(redis_url: str) -> None:
+    async def story(redis_url: str) -> None:
         async with opened(RedisStore(redis_url)) as store:
             await store.apply([a_submit("r1")])
             redis.call("SCRIPT", "FLUSH")
@@ -172,11 +172,11 @@ def test_a_server_that_has_forgotten_the_scripts_gets_them_again() -> None:
             assert await store.run("r2") is not None
 
     with a_server() as redis:
-        asyncio.run(play(redis.url()))
+        asyncio.run(story(redis.url()))
 
 
 def test_a_server_that_hangs_is_given_up_after_the_time_out_and_used_again_later() -> None:
-    async def play(redis_url: str) -> None:
+    async def story(redis_url: str) -> None:
         async with opened(RedisStore(redis_url)) as store:
             redis.pause()
             with pytest.raises(StoreUnavailable, match=r"within 0\.2 s"):
@@ -188,11 +188,11 @@ def test_a_server_that_hangs_is_given_up_after_the_time_out_and_used_again_later
             assert await store.run("r2") is not None
 
     with a_server() as redis:
-        asyncio.run(play(redis.url(timeout="0.2")))
+        asyncio.run(story(redis.url(timeout="0.2")))
 
 
 def test_a_server_without_memory_accepts_nothing_at_all() -> None:
-    async def play(redis_url: str) -> None:
+    async def story(redis_url: str) -> None:
         async with opened(RedisStore(redis_url)) as store:
             await store.apply([a_submit("r1"), a_claim()])
             before = redis.call("DBSIZE")
@@ -213,11 +213,11 @@ def test_a_server_without_memory_accepts_nothing_at_all() -> None:
             assert len(await store.history("r1")) == 4
 
     with a_server() as redis:
-        asyncio.run(play(redis.url()))
+        asyncio.run(story(redis.url()))
 
 
 def test_calls_that_are_given_up_do_not_disturb_the_others() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             calls = [
                 asyncio.create_task(store.apply([a_submit(f"r{number}")])) for number in range(10)
@@ -231,13 +231,13 @@ def test_calls_that_are_given_up_do_not_disturb_the_others() -> None:
             ]  # type: ignore[index]
             assert await store.run("r9") is not None
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_whoever_gives_up_connecting_leaves_no_connection_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def play() -> None:
+    async def story() -> None:
         reached = asyncio.Event()
 
         async def hang(*_: object) -> None:
@@ -256,7 +256,7 @@ def test_whoever_gives_up_connecting_leaves_no_connection_behind(
                 pass
 
     with a_server() as redis:
-        asyncio.run(play())
+        asyncio.run(story())
 
 
 def test_loops_come_and_go() -> None:
@@ -307,7 +307,7 @@ def test_a_server_behind_tls_is_trusted_by_its_certificate_only(certificate: Pat
 
         await asyncio.gather(pump(reader, back), pump(there, writer), return_exceptions=True)
 
-    async def play() -> None:
+    async def story() -> None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(certificate)
         async with await asyncio.start_server(carry, "localhost", 0, ssl=context) as tls:
@@ -319,4 +319,4 @@ def test_a_server_behind_tls_is_trusted_by_its_certificate_only(certificate: Pat
             with pytest.raises(StoreUnavailable, match="certificate"):
                 await RedisStore(url).open()
 
-    asyncio.run(play())
+    asyncio.run(story())

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
+from tests.integration.redis.helpers import a_checkpoint, a_claim, a_server, a_submit, opened
 from tests.redis_server import RedisServer
 
 from holdfast.adapters.redis.store import RedisStore
@@ -50,7 +50,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit(f"r{number}", key=f"k{number}") for number in range(20)])
             [claimed] = await store.apply([a_claim(10)])
@@ -69,11 +69,11 @@ def test_everything_acknowledged_survives_a_killed_server_with_a_log() -> None:
             assert await check_store(store) == []
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 def test_what_lies_in_the_inbox_survives_a_killed_server_with_a_log() -> None:
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             for number in range(20):
                 await store.apply([a_submit(f"r{number}")])
@@ -84,13 +84,13 @@ def test_what_lies_in_the_inbox_survives_a_killed_server_with_a_log() -> None:
             assert await check_store(store) == []
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
     """The server may have lost claims: what it gives out next must not be what they were given."""
 
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit("r1"), a_claim(), Acquire("lock", "a", "me", 30.0)])
             redis.kill()
@@ -107,14 +107,14 @@ def test_epochs_after_a_restart_are_above_all_that_came_before() -> None:
             assert claimed.epoch > A_LOT
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 def test_a_claim_under_one_epoch_tells_new_runs_from_those_that_others_have_begun() -> None:
     """After a restart both have the same epoch and attempt; taken for new, a run would do its steps
     again."""
 
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit("new"), a_submit("begun", pipeline="q")])
             [[begun]] = await store.apply([Claim("w1", "default", ["q"], 1, 30.0)])
@@ -131,13 +131,13 @@ def test_a_claim_under_one_epoch_tells_new_runs_from_those_that_others_have_begu
             assert len({(run.epoch, run.attempt) for run in claimed}) == 1
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 def test_epochs_are_above_all_that_came_before_even_if_the_server_has_lost_everything() -> None:
     """Whoever held a lock under it has told others its epoch: a new holder's must be above it."""
 
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             assert await store.apply([Acquire("lock", "a", "me", 30.0)]) == [Acquired(1)]
             redis.kill()
@@ -152,7 +152,7 @@ def test_epochs_are_above_all_that_came_before_even_if_the_server_has_lost_every
                 assert lock.epoch > A_LOT
 
     with a_server("--appendonly", "no") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 def test_epochs_of_a_life_of_the_server_that_left_no_trace_do_not_come_again() -> None:
@@ -166,7 +166,7 @@ def test_epochs_of_a_life_of_the_server_that_left_no_trace_do_not_come_again() -
         redis.kill()
         return claimed.epoch
 
-    async def play(redis: RedisServer) -> None:
+    async def story(redis: RedisServer) -> None:
         async with opened(RedisStore(redis.url())) as store:
             await store.apply([a_submit("r1")])
         redis.kill()
@@ -181,13 +181,13 @@ def test_epochs_of_a_life_of_the_server_that_left_no_trace_do_not_come_again() -
             shutil.rmtree(copy)
 
     with a_server("--appendonly", "yes", "--appendfsync", "always") as redis:
-        asyncio.run(play(redis))
+        asyncio.run(story(redis))
 
 
 def test_a_claim_lost_in_a_failover_can_write_nothing() -> None:
     """The master gives a run to a worker; the replica that is promoted has never heard of that."""
 
-    async def play(master: RedisServer, replica: RedisServer) -> None:
+    async def story(master: RedisServer, replica: RedisServer) -> None:
         hosts = f"127.0.0.1:{master.port},127.0.0.1:{replica.port}"
         async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
             await store.apply([a_submit("r1"), a_submit("r2")])
@@ -207,7 +207,7 @@ def test_a_claim_lost_in_a_failover_can_write_nothing() -> None:
 
     with a_server() as master, a_server("--replicaof", "127.0.0.1", str(master.port)) as replica:
         until(lambda: "master_link_status:up" in replica.call("INFO", "replication"))
-        asyncio.run(play(master, replica))
+        asyncio.run(story(master, replica))
 
 
 def offset_of(server: RedisServer) -> str:
@@ -224,7 +224,7 @@ NOBODY = "1"
 def test_a_master_that_becomes_a_replica_is_left() -> None:
     """Also by those who read: it goes on answering them, with what it knows."""
 
-    async def play(redis_server: RedisServer, second: RedisServer) -> None:
+    async def story(redis_server: RedisServer, second: RedisServer) -> None:
         hosts = f"127.0.0.1:{redis_server.port},127.0.0.1:{second.port}"
         async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
             await store.apply([a_submit("r1")])
@@ -241,13 +241,13 @@ def test_a_master_that_becomes_a_replica_is_left() -> None:
 
     with a_server() as first, a_server("--replicaof", "127.0.0.1", str(first.port)) as second:
         until(lambda: "master_link_status:up" in second.call("INFO", "replication"))
-        asyncio.run(play(first, second))
+        asyncio.run(story(first, second))
 
 
 def test_a_replica_is_left_as_soon_as_it_refuses_a_command() -> None:
     """The script goes on when one command of it fails: it is seen all the same why it did."""
 
-    async def play(first: RedisServer, second: RedisServer) -> None:
+    async def story(first: RedisServer, second: RedisServer) -> None:
         hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
         progress = SaveProgress("r1", 1, '{"done":1}')
         async with opened(RedisStore(f"redis://{hosts}/0?timeout=1")) as store:
@@ -262,4 +262,4 @@ def test_a_replica_is_left_as_soon_as_it_refuses_a_command() -> None:
 
     with a_server() as first, a_server("--replicaof", "127.0.0.1", str(first.port)) as second:
         until(lambda: "master_link_status:up" in second.call("INFO", "replication"))
-        asyncio.run(play(first, second))
+        asyncio.run(story(first, second))

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.findings import gathered, look, troubles
-from tests.integration.redis.scene import a_claim, a_server, a_submit, opened
+from tests.integration.redis.helpers import a_claim, a_server, a_submit, opened
 from tests.redis_server import free_port, fresh_prefix, shared_server
 
 from holdfast import bootstrap
@@ -21,11 +21,11 @@ SHARED = {"persistence": "warn"}
 
 
 def use(url: str, *commands: object) -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with opened(RedisStore(url)) as store:
             await store.apply(commands)  # type: ignore[arg-type]
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- the server -----------------------------------------------------------------------------------
@@ -173,8 +173,8 @@ def test_a_bus_on_a_server_that_evicts_is_a_failure() -> None:
 
 
 def test_no_bus_is_no_trouble() -> None:
-    async def play() -> None:
+    async def story() -> None:
         assert "none" in (await gathered(bootstrap.bus_health("none", None)))["bus"].seen
         assert "this process" in (await gathered(bootstrap.bus_health("memory:", None)))["bus"].seen
 
-    asyncio.run(play())
+    asyncio.run(story())

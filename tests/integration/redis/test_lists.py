@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from tests.integration.redis.scene import a_store, a_submit
+from tests.integration.redis.helpers import a_store, a_submit
 
 from holdfast.adapters.redis.lists import PAGE
 from holdfast.adapters.redis.store import RedisStore
@@ -44,7 +44,7 @@ async def pages(store: RedisStore, where: RunFilter, limit: int) -> list[str]:
 
 
 def test_every_list_is_complete_and_in_order() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await fill(store)
             await store.apply([Cancel(f"r{number:04}", "ann") for number in range(0, MANY, 50)])
@@ -79,11 +79,11 @@ def test_every_list_is_complete_and_in_order() -> None:
             value in (None, getattr(run, name)) for name, value in criteria.items()
         )
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_page_of_queued_runs_loads_no_more_of_those_that_are_delayed() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply([a_submit(f"r{n:04}", delay=60.0 + MANY - n) for n in range(MANY)])
             wire = await store._link().read_wire()
@@ -94,11 +94,11 @@ def test_a_page_of_queued_runs_loads_no_more_of_those_that_are_delayed() -> None
             [loads] = re.findall(r"^cmdstat_hmget:calls=(\d+)", stats, re.MULTILINE)
             assert int(loads) <= 50 + PAGE
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_nothing_is_left_of_runs_that_were_pruned() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             runs = [a_submit(f"r{number}", labels={"n": str(number)}) for number in range(10)]
             await store.apply(runs)
@@ -114,7 +114,7 @@ def test_nothing_is_left_of_runs_that_were_pruned() -> None:
             await store.apply([Claim("w", "default", ["p"], 1, 30.0)])  # which finds an empty queue
             assert await keys(store) == ["meta", "tenants"]
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 async def keys(store: RedisStore) -> list[str]:
@@ -125,7 +125,7 @@ async def keys(store: RedisStore) -> list[str]:
 
 
 def test_dead_letters_are_listed_by_tenant_without_looking_at_the_others() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with a_store() as store:
             await store.apply(
                 [
@@ -137,4 +137,4 @@ def test_dead_letters_are_listed_by_tenant_without_looking_at_the_others() -> No
             assert [letter.id for letter in letters] == ["m299", "m297", "m295", "m293", "m291"]
             assert len(await store.dead_letters(limit=1000)) == 300
 
-    asyncio.run(play())
+    asyncio.run(story())

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_submit, opened
+from tests.integration.redis.helpers import a_checkpoint, a_claim, a_submit, opened
 from tests.redis_server import fresh_prefix, shared_server
 
 from holdfast.adapters.redis.store import RedisStore
@@ -28,7 +28,7 @@ async def two_stores() -> AsyncIterator[tuple[RedisStore, RedisStore, int]]:
 def test_who_waits_for_work_is_left_alone_when_runs_succeed(last: str | None) -> None:
     """Whether the end of the run is a plain one or not."""
 
-    async def play() -> None:
+    async def story() -> None:
         async with two_stores() as (ours, remote, version):
             [_, [claimed]] = await remote.apply([a_submit("r1"), a_claim()])
             version = await ours.wait(version, LONG)
@@ -43,11 +43,11 @@ def test_who_waits_for_work_is_left_alone_when_runs_succeed(last: str | None) ->
             await remote.apply([a_submit("r2")])
             assert await for_work > version
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_work_that_comes_with_an_end_is_heard_as_work() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with two_stores() as (ours, remote, version):
             [_, [claimed]] = await remote.apply([a_submit("r1"), a_claim()])
             version = await ours.wait(version, LONG)
@@ -57,11 +57,11 @@ def test_work_that_comes_with_an_end_is_heard_as_work() -> None:
             )
             assert await for_work > version
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_run_that_goes_back_is_work() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with two_stores() as (ours, remote, version):
             [_, [claimed]] = await remote.apply([a_submit("r1"), a_claim()])
             version = await ours.wait(version, LONG)
@@ -69,4 +69,4 @@ def test_a_run_that_goes_back_is_work() -> None:
             await remote.apply([Settle("r1", claimed.epoch, "handover")])
             assert await for_work > version
 
-    asyncio.run(play())
+    asyncio.run(story())

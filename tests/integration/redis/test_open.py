@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 import pytest
-from tests.integration.redis.scene import a_checkpoint, a_claim, a_server, a_submit, opened
+from tests.integration.redis.helpers import a_checkpoint, a_claim, a_server, a_submit, opened
 from tests.redis_server import free_port, fresh_prefix, shared_server
 
 from holdfast.adapters.redis import server
@@ -20,11 +20,11 @@ SOMEWHERE = Address((("localhost", 6379),))
 
 
 def open_and_close(url: str) -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with opened(RedisStore(url)):
             pass
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 # --- refusals ---
@@ -128,7 +128,7 @@ def test_a_password_is_used_and_never_told(caplog: pytest.LogCaptureFixture) -> 
 def test_a_user_needs_few_rights() -> None:
     """Those that the how-to names: its own keys and channels, and nothing dangerous but INFO."""
 
-    async def play(url: str) -> None:
+    async def story(url: str) -> None:
         async with opened(RedisStore(url)) as store:
             await store.apply([a_submit("r1"), a_claim(), a_checkpoint("r1", 1)])
             await store.apply(
@@ -142,7 +142,7 @@ def test_a_user_needs_few_rights() -> None:
         rights = ("~shop:*", "resetchannels", "&shop:*", "+@all", "-@dangerous", "+info")
         redis.call("ACL", "SETUSER", "holdfast", "on", ">s3cret", *rights)
         address = f"holdfast:s3cret@127.0.0.1:{redis.port}/0"
-        asyncio.run(play(f"redis://{address}?prefix=shop:"))
+        asyncio.run(story(f"redis://{address}?prefix=shop:"))
         with pytest.raises(ConfigurationError, match="rights"):
             open_and_close(f"redis://{address}?prefix=other:")
 
@@ -226,17 +226,17 @@ def test_a_password_that_should_have_been_encoded_is_not_shown_either(url: str) 
 
 
 def test_prefixes_keep_stores_apart() -> None:
-    async def play() -> None:
+    async def story() -> None:
         first, second = (RedisStore(shared_server().url(fresh_prefix())) for _ in range(2))
         async with opened(first), opened(second):
             await first.apply([a_submit("r1")])
             assert await second.run("r1") is None
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_closed_store_says_so() -> None:
-    async def play() -> None:
+    async def story() -> None:
         async with opened(RedisStore(shared_server().url(fresh_prefix()))) as store:
             pass
         with pytest.raises(StoreUnavailable, match="is closed"):
@@ -244,4 +244,4 @@ def test_a_closed_store_says_so() -> None:
         with pytest.raises(HoldfastError, match="is closed"):
             await store.run("r1")
 
-    asyncio.run(play())
+    asyncio.run(story())

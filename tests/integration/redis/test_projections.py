@@ -43,7 +43,7 @@ def report() -> tuple[Pipeline[Any], asyncio.Event]:
 
 
 def test_state_documents_are_plain_keys() -> None:
-    async def play() -> None:
+    async def story() -> None:
         pipeline, go_on = report()
         url = shared_server().url(fresh_prefix())
         address = RedisDocuments(url).address
@@ -79,11 +79,11 @@ def test_state_documents_are_plain_keys() -> None:
         assert 86_000 < ttl <= 86_400
         wire.close()
 
-    asyncio.run(play())
+    asyncio.run(story())
 
 
 def test_a_projection_may_have_a_bus_of_its_own() -> None:
-    async def play() -> None:
+    async def story() -> None:
         url = shared_server().url(fresh_prefix())
         pipeline = Pipeline("jobs")
         pipeline.step(name="work")(lambda: 1)
@@ -107,4 +107,4 @@ def test_a_projection_may_have_a_bus_of_its_own() -> None:
             assert (delivery.message.body, delivery.message.ordering_key) == (b"1", "j-1")
         await outside.close()
 
-    asyncio.run(play())
+    asyncio.run(story())

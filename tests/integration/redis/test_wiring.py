@@ -30,7 +30,7 @@ def test_one_app_submits_and_another_executes() -> None:
     async def doubled(input: int) -> int:
         return input * 2
 
-    async def play() -> None:
+    async def story() -> None:
         url = shared_server().url(fresh_prefix())
         async with Holdfast(url, [double], worker=False) as client, Holdfast(url, [double]):
             runs = await asyncio.gather(
@@ -41,4 +41,4 @@ def test_one_app_submits_and_another_executes() -> None:
             again = await client.submit(double, 7, key="k7")
             assert (again.created, again.id) == (False, runs[7].id)
 
-    asyncio.run(play())
+    asyncio.run(story())

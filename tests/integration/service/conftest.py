@@ -26,11 +26,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def play(kind: str, clock: ManualClock, tmp_path: Path) -> Callable[..., Any]:
-    """`play(story, *pipelines)`: run `story(app)` with an app on the store of this test. The app's
+def run_story(kind: str, clock: ManualClock, tmp_path: Path) -> Callable[..., Any]:
+    """`run_story(story, *pipelines)`: run `story(app)` with an app on the store of this test. The app's
     `another` makes further apps on the same store, as other processes have them."""
 
-    def play(story: Callable[[Any], Any], *pipelines: Any, **options: Any) -> Any:
+    def run_story(story: Callable[[Any], Any], *pipelines: Any, **options: Any) -> Any:
         store = make_store(kind, clock, tmp_path)
 
         @asynccontextmanager
@@ -49,4 +49,4 @@ def play(kind: str, clock: ManualClock, tmp_path: Path) -> Callable[..., Any]:
 
         return asyncio.run(run())
 
-    return play
+    return run_story

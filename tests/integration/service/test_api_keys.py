@@ -16,7 +16,7 @@ async def accepted(app, text):
     return isinstance(await app.authenticator.authenticate(text), Caller)
 
 
-def test_a_key_says_whose_it_is_and_what_it_may_do(play):
+def test_a_key_says_whose_it_is_and_what_it_may_do(run_story):
     async def story(app):
         await app.tenants.create("acme", actor="ann")
         issued = await app.keys.create("acme", ["read", "submit"], actor="ann", name="ci")
@@ -33,10 +33,10 @@ def test_a_key_says_whose_it_is_and_what_it_may_do(play):
         assert (key.name, key.state, key.created_by) == ("ci", "active", "ann")
         assert issued.text.startswith(key.prefix)
 
-    play(story)
+    run_story(story)
 
 
-def test_only_a_digest_is_stored_and_logs_mask_the_key(play):
+def test_only_a_digest_is_stored_and_logs_mask_the_key(run_story):
     async def story(app):
         issued = await app.keys.create("default", ["read"], actor="ann")
         everything = [*(await app.store.records("", limit=1000)).records]
@@ -46,10 +46,10 @@ def test_only_a_digest_is_stored_and_logs_mask_the_key(play):
         assert len(set(secret)) > 5
         assert secret not in masked(f"refused {issued.text} of somebody")
 
-    play(story)
+    run_story(story)
 
 
-def test_the_first_key_is_made_once(play):
+def test_the_first_key_is_made_once(run_story):
     async def story(app):
         assert not await app.keys.exist()
         issued = await app.keys.create_first(actor="ann")
@@ -60,10 +60,10 @@ def test_the_first_key_is_made_once(play):
             await app.keys.create_first(actor="bob")
         assert len(await app.keys.list()) == 1
 
-    play(story)
+    run_story(story)
 
 
-def test_a_revoked_key_is_refused_everywhere_within_five_seconds(play, clock):
+def test_a_revoked_key_is_refused_everywhere_within_five_seconds(run_story, clock):
     async def story(app):
         async with app.another() as other:
             issued = await app.keys.create("default", ["read"], actor="ann")
@@ -78,10 +78,10 @@ def test_a_revoked_key_is_refused_everywhere_within_five_seconds(play, clock):
                 "revoked", issued.key.id
             )
 
-    play(story)
+    run_story(story)
 
 
-def test_a_rotated_key_works_beside_its_successor_for_a_while(play, clock):
+def test_a_rotated_key_works_beside_its_successor_for_a_while(run_story, clock):
     async def story(app):
         old = await app.keys.create("default", ["read"], actor="ann", lifetime=30 * DAY)
         new = await app.keys.rotate(old.key.id, actor="bob", overlap=3600)
@@ -97,10 +97,10 @@ def test_a_rotated_key_works_beside_its_successor_for_a_while(play, clock):
         assert not await accepted(app, old.text)
         assert await accepted(app, new.text)
 
-    play(story)
+    run_story(story)
 
 
-def test_the_last_use_is_noted(play, clock):
+def test_the_last_use_is_noted(run_story, clock):
     async def story(app):
         issued = await app.keys.create("default", ["read"], actor="ann")
         assert (await app.keys.get(issued.key.id)).last_used is None
@@ -111,10 +111,10 @@ def test_the_last_use_is_noted(play, clock):
         await app.authenticator.authenticate(issued.text)  # within the minute: not noted again
         assert (await app.keys.get(issued.key.id)).last_used.timestamp() == clock.now() - 30
 
-    play(story)
+    run_story(story)
 
 
-def test_every_change_of_a_key_is_audited(play):
+def test_every_change_of_a_key_is_audited(run_story):
     async def story(app):
         await app.tenants.create("acme", actor="ann")
         issued = await app.keys.create("acme", ["read"], actor="ann")
@@ -131,7 +131,7 @@ def test_every_change_of_a_key_is_audited(play):
             assert entry in audit
         assert issued.text not in str(audit)
 
-    play(story)
+    run_story(story)
 
 
 def changed(text, field):
@@ -165,7 +165,7 @@ def with_id_of(text):
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_a_bad_key_is_refused(play, kind, bad):
+def test_a_bad_key_is_refused(run_story, kind, bad):
     async def story(app):
         issued = await app.keys.create("default", ["admin"], actor="ann")
         text = BAD[bad](issued.text)
@@ -176,10 +176,10 @@ def test_a_bad_key_is_refused(play, kind, bad):
         )  # the good one is known now: the bad one still is not
         assert await app.authenticator.authenticate(text) == answer
 
-    play(story)
+    run_story(story)
 
 
-def test_an_expired_key_is_refused_at_that_second_although_it_is_known(play, clock):
+def test_an_expired_key_is_refused_at_that_second_although_it_is_known(run_story, clock):
     async def story(app):
         issued = await app.keys.create("default", ["read"], actor="ann", lifetime=10)
         clock.advance(9.5)
@@ -192,10 +192,10 @@ def test_an_expired_key_is_refused_at_that_second_although_it_is_known(play, clo
         clock.advance(KEPT)
         assert await app.keys.list() == []
 
-    play(story)
+    run_story(story)
 
 
-def test_keys_of_a_disabled_or_deleted_tenant_are_refused(play, clock):
+def test_keys_of_a_disabled_or_deleted_tenant_are_refused(run_story, clock):
     async def story(app):
         await app.tenants.create("acme", actor="ann")
         issued = await app.keys.create("acme", ["read"], actor="ann")
@@ -211,10 +211,10 @@ def test_keys_of_a_disabled_or_deleted_tenant_are_refused(play, clock):
             "revoked", issued.key.id
         )
 
-    play(story)
+    run_story(story)
 
 
-def test_nobody_is_let_in_on_memory_when_the_store_is_away(play, clock, monkeypatch):
+def test_nobody_is_let_in_on_memory_when_the_store_is_away(run_story, clock, monkeypatch):
     async def story(app):
         issued = await app.keys.create("default", ["read"], actor="ann")
         assert await accepted(app, issued.text)
@@ -227,10 +227,10 @@ def test_nobody_is_let_in_on_memory_when_the_store_is_away(play, clock, monkeypa
         with pytest.raises(StoreUnavailable):
             await app.authenticator.authenticate(issued.text)
 
-    play(story)
+    run_story(story)
 
 
-def test_what_a_key_can_not_have(play):
+def test_what_a_key_can_not_have(run_story):
     async def story(app):
         await app.tenants.create("acme", actor="ann")
         with pytest.raises(InvalidInput, match="no scope 'root'"):
@@ -251,4 +251,4 @@ def test_what_a_key_can_not_have(play):
         stored = decode_key((await app.store.record(KEYS + issued.key.id)).records[0].value)
         assert stored.revoked is None
 
-    play(story)
+    run_story(story)

@@ -25,7 +25,7 @@ def job(**options):
     return pipeline
 
 
-class Scene:
+class Harness:
     """Workers by their records, claims and settlements by hand."""
 
     def __init__(self, app, pipeline):
@@ -65,67 +65,67 @@ class Scene:
 
 
 @pytest.fixture
-def on_stage(play):
-    def on_stage(story, pipeline=None):
+def explain_in(run_story):
+    def explain_in(story, pipeline=None):
         pipeline = pipeline or job()
-        play(lambda app: story(Scene(app, pipeline)), pipeline)
+        run_story(lambda app: story(Harness(app, pipeline)), pipeline)
 
-    return on_stage
+    return explain_in
 
 
 def fifo(head="block"):
     return job(lane=Lane("line", order="fifo", head=head))
 
 
-def test_no_worker(on_stage, clock):
-    async def story(scene):
-        run = await scene.submit()
+def test_no_worker(explain_in, clock):
+    async def story(harness):
+        run = await harness.submit()
         clock.advance(12)
-        answer = await scene.explain(run, "no_worker", "No worker is alive;", "12.0 s")
+        answer = await harness.explain(run, "no_worker", "No worker is alive;", "12.0 s")
         assert answer.remedy == "`holdfast worker` starts one"
-        await scene.worker("gone")
+        await harness.worker("gone")
         clock.advance(90)
-        await scene.explain(run, "no_worker", "gone", "1 min 30 s ago")
+        await harness.explain(run, "no_worker", "gone", "1 min 30 s ago")
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_no_worker_serves_the_pipeline(on_stage):
-    async def story(scene):
-        run = await scene.submit()
-        await scene.worker("w1", ["other", "report"], version="0.0.9")
-        await scene.worker("w2", ["other"])
-        answer = await scene.explain(
+def test_no_worker_serves_the_pipeline(explain_in):
+    async def story(harness):
+        run = await harness.submit()
+        await harness.worker("w1", ["other", "report"], version="0.0.9")
+        await harness.worker("w2", ["other"])
+        answer = await harness.explain(
             run, "no_worker_serves", "2 workers are alive", "pipeline job", "other, report"
         )
         assert answer.facts["versions"] == ["0.0.9", "0.1.0"]
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_delay_and_backoff(on_stage, clock):
-    async def story(scene):
-        await scene.worker()
-        run = await scene.submit(delay=60)
-        await scene.explain(run, "delayed", "can be claimed in 1 min")
+def test_delay_and_backoff(explain_in, clock):
+    async def story(harness):
+        await harness.worker()
+        run = await harness.submit(delay=60)
+        await harness.explain(run, "delayed", "can be claimed in 1 min")
         clock.advance(61)
-        await scene.settle((await scene.claim())[0], "retry", delay=20, error=ERROR)
-        answer = await scene.explain(
+        await harness.settle((await harness.claim())[0], "retry", delay=20, error=ERROR)
+        answer = await harness.explain(
             run, "backoff", "Attempt 1 of 5 failed with ValueError: no such row", "in 20.0 s"
         )
         assert answer.facts["until"].timestamp() == clock.now() + 20
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_limit_of_the_tenant(on_stage, clock):
-    async def story(scene):
-        await scene.app.tenants.create("acme", Quotas(running=2), actor="ann")
-        await scene.worker()
+def test_limit_of_the_tenant(explain_in, clock):
+    async def story(harness):
+        await harness.app.tenants.create("acme", Quotas(running=2), actor="ann")
+        await harness.worker()
         for number in range(5):
-            last = await scene.submit(number)
-        assert len(await scene.claim(10)) == 2
-        answer = await scene.explain(
+            last = await harness.submit(number)
+        assert len(await harness.claim(10)) == 2
+        answer = await harness.explain(
             last, "tenant_limit", "Tenant acme has 2 of 2 running runs", "2 runs of tenant acme"
         )
         assert answer.facts == {
@@ -137,205 +137,209 @@ def test_limit_of_the_tenant(on_stage, clock):
             "ahead": 2,
         }
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_workers_are_busy(on_stage, clock):
-    async def story(scene):
-        await scene.worker("w1", active=4)
-        await scene.worker("w2", active=4)
-        await scene.submit(1, tenant="other")
-        await scene.submit(2)
-        run = await scene.submit(3, priority=-1)
-        await scene.submit(4)
-        answer = await scene.explain(
+def test_workers_are_busy(explain_in, clock):
+    async def story(harness):
+        await harness.worker("w1", active=4)
+        await harness.worker("w2", active=4)
+        await harness.submit(1, tenant="other")
+        await harness.submit(2)
+        run = await harness.submit(3, priority=-1)
+        await harness.submit(4)
+        answer = await harness.explain(
             run, "workers_busy", "All 2 workers that serve", "8 of 8 slots", "2 runs of tenant acme"
         )
         assert answer.facts["workers"] == ["w1", "w2"]
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_nothing_keeps_it(on_stage, clock):
-    async def story(scene):
-        await scene.worker()
-        run = await scene.submit()
-        await scene.explain(run, "next", "1 worker can claim it", "0 runs of tenant acme come")
-        await scene.claim()
+def test_nothing_keeps_it(explain_in, clock):
+    async def story(harness):
+        await harness.worker()
+        run = await harness.submit()
+        await harness.explain(run, "next", "1 worker can claim it", "0 runs of tenant acme come")
+        await harness.claim()
         clock.advance(31)
-        await scene.app.store.apply([Sweep()])
+        await harness.app.store.apply([Sweep()])
         clock.advance(2)
-        await scene.worker("w2")
-        await scene.explain(run, "next", "Its worker was lost 2.0 s ago")
+        await harness.worker("w2")
+        await harness.explain(run, "next", "Its worker was lost 2.0 s ago")
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_place_in_a_fifo_lane_and_what_runs_there(on_stage, clock):
-    async def story(scene):
-        await scene.worker()
-        first, second, third = [await scene.submit(number) for number in range(3)]
-        await scene.explain(first, "no_leader", "Lane line has no leader now")
-        lead = await scene.lead()
-        await scene.explain(
+def test_place_in_a_fifo_lane_and_what_runs_there(explain_in, clock):
+    async def story(harness):
+        await harness.worker()
+        first, second, third = [await harness.submit(number) for number in range(3)]
+        await harness.explain(first, "no_leader", "Lane line has no leader now")
+        lead = await harness.lead()
+        await harness.explain(
             third, "lane_position", "number 3 in lane line", f"run {first.id} is at"
         )
-        await scene.claim(**lead)
+        await harness.claim(**lead)
         clock.advance(7)
-        await scene.explain(
+        await harness.explain(
             second,
             "lane_busy",
             f"run {first.id} has been running for 7.0 s on worker w1",
             "last beat",
         )
-        answer = await scene.explain(
+        answer = await harness.explain(
             third, "lane_position", "number 2", f"run {first.id} is running"
         )
         assert answer.facts["head"] == second.id
 
-    on_stage(story, fifo())
+    explain_in(story, fifo())
 
 
 @pytest.mark.parametrize("lane", ["default", Lane("line", order="fifo")], ids=["parallel", "fifo"])
-def test_its_place_among_many_whether_they_came_before_or_after(on_stage, clock, lane):
-    async def story(scene):
-        await scene.worker(active=4)
+def test_its_place_among_many_whether_they_came_before_or_after(explain_in, clock, lane):
+    async def story(harness):
+        await harness.worker(active=4)
         inputs = list(range(1200))
-        before = await scene.app.submit_many(scene.pipeline, inputs, tenant="acme")
-        run = await scene.submit(1)
-        await scene.app.submit_many(scene.pipeline, inputs, tenant="acme")
+        before = await harness.app.submit_many(harness.pipeline, inputs, tenant="acme")
+        run = await harness.submit(1)
+        await harness.app.submit_many(harness.pipeline, inputs, tenant="acme")
         many = ("lane_position", "number 1,000 or more", f"run {before[0].id} is at its head")
         busy = ("workers_busy", "1,000 or more runs of tenant acme come before this one")
-        await scene.explain(run, *(many if scene.pipeline.lane.order == "fifo" else busy))
+        await harness.explain(run, *(many if harness.pipeline.lane.order == "fifo" else busy))
         few = ("lane_position", "number 3 in lane line", f"run {before[0].id} is at its head")
         first = ("workers_busy", "2 runs of tenant acme come before this one")
-        await scene.explain(before[2], *(few if scene.pipeline.lane.order == "fifo" else first))
+        await harness.explain(before[2], *(few if harness.pipeline.lane.order == "fifo" else first))
 
-    on_stage(story, job(lane=lane))
+    explain_in(story, job(lane=lane))
 
 
-def test_another_tenant_in_the_lane_has_no_name(on_stage, clock):
-    async def story(scene):
-        await scene.worker()
-        lead = await scene.lead()
-        foreign = await scene.submit(1, tenant="other")
-        run = await scene.submit(2)
-        claimed = (await scene.claim(**lead))[0]
-        answer = await scene.explain(run.id, "lane_busy", "a run of another tenant", tenant="acme")
+def test_another_tenant_in_the_lane_has_no_name(explain_in, clock):
+    async def story(harness):
+        await harness.worker()
+        lead = await harness.lead()
+        foreign = await harness.submit(1, tenant="other")
+        run = await harness.submit(2)
+        claimed = (await harness.claim(**lead))[0]
+        answer = await harness.explain(
+            run.id, "lane_busy", "a run of another tenant", tenant="acme"
+        )
         assert foreign.id not in msgspec.json.encode(answer).decode()
-        await scene.settle(claimed, "failed", error=ERROR)
-        answer = await scene.explain(
+        await harness.settle(claimed, "failed", error=ERROR)
+        answer = await harness.explain(
             run.id, "lane_blocked", "a run of another tenant", tenant="acme"
         )
         assert foreign.id not in msgspec.json.encode(answer).decode()
         with pytest.raises(NotFound):
-            await scene.app.explain(foreign.id, tenant="acme")
+            await harness.app.explain(foreign.id, tenant="acme")
 
-    on_stage(story, fifo())
+    explain_in(story, fifo())
 
 
-def test_a_failed_run_blocks_its_lane(on_stage, clock):
-    async def story(scene):
-        await scene.worker()
-        lead = await scene.lead()
-        first, second = [await scene.submit(number) for number in range(2)]
-        await scene.settle((await scene.claim(**lead))[0], "failed", error=ERROR)
+def test_a_failed_run_blocks_its_lane(explain_in, clock):
+    async def story(harness):
+        await harness.worker()
+        lead = await harness.lead()
+        first, second = [await harness.submit(number) for number in range(2)]
+        await harness.settle((await harness.claim(**lead))[0], "failed", error=ERROR)
         clock.advance(120)
-        answer = await scene.explain(
+        answer = await harness.explain(
             second, "lane_blocked", f"run {first.id}, which failed at its head"
         )
         assert answer.remedy.startswith(f"`holdfast runs resume {first.id}`")
-        answer = await scene.explain(
+        answer = await harness.explain(
             first, "failed", "2 min ago", "load: ValueError: no such row", "Lane line waits"
         )
         assert answer.facts["dead_letter"] == f"run:{first.id}"
 
-    on_stage(story, fifo())
+    explain_in(story, fifo())
 
 
-def test_a_leader_that_is_lost_or_lacks_the_pipeline(on_stage, clock):
-    async def story(scene):
-        await scene.worker("w1")
-        await scene.worker("old", ["other"])
-        run = await scene.submit()
-        await scene.lead("old")
-        answer = await scene.explain(run, "leader_lacks_pipeline", "Worker old leads lane line")
+def test_a_leader_that_is_lost_or_lacks_the_pipeline(explain_in, clock):
+    async def story(harness):
+        await harness.worker("w1")
+        await harness.worker("old", ["other"])
+        run = await harness.submit()
+        await harness.lead("old")
+        answer = await harness.explain(run, "leader_lacks_pipeline", "Worker old leads lane line")
         assert "step-down line" in answer.remedy
-        await scene.app.store.apply([Acquire("lane:line", "t", "old", 100.0)])
+        await harness.app.store.apply([Acquire("lane:line", "t", "old", 100.0)])
         clock.advance(40)
-        await scene.worker("w2")
-        await scene.explain(run, "leader_lost", "Worker old leads", "not been heard of for 40.0 s")
+        await harness.worker("w2")
+        await harness.explain(
+            run, "leader_lost", "Worker old leads", "not been heard of for 40.0 s"
+        )
 
-    on_stage(story, fifo())
+    explain_in(story, fifo())
 
 
-def test_a_running_run_with_its_step_and_the_last_beat(on_stage, clock):
-    async def story(scene):
-        await scene.worker()
-        run = await scene.submit()
-        [claimed] = await scene.claim()
+def test_a_running_run_with_its_step_and_the_last_beat(explain_in, clock):
+    async def story(harness):
+        await harness.worker()
+        run = await harness.submit()
+        [claimed] = await harness.claim()
         record = StepRecord("only", StepStatus.IN_PROGRESS, started=clock.now(), done=3, total=9)
         progress = msgspec.json.encode(Progress({"only": record})).decode()
-        await scene.app.store.apply([SaveProgress(run.id, claimed.epoch, progress)])
+        await harness.app.store.apply([SaveProgress(run.id, claimed.epoch, progress)])
         clock.advance(5)
-        answer = await scene.explain(
+        answer = await harness.explain(
             run, "running", "in step only for 5.0 s, 3 of 9 done on worker w1", "5.0 s ago"
         )
         assert answer.remedy is None
         clock.advance(40)
-        await scene.explain(run, "worker_lost", "not been heard of for 45.0 s", "attempt 1 of 5")
+        await harness.explain(run, "worker_lost", "not been heard of for 45.0 s", "attempt 1 of 5")
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_an_interpreter_that_was_blocked(on_stage, clock):
-    async def story(scene):
-        run = await scene.submit()
+def test_an_interpreter_that_was_blocked(explain_in, clock):
+    async def story(harness):
+        run = await harness.submit()
         for _ in range(5):
-            await scene.claim()
-            await note(scene.app.runtime.records, run.id, Blocked(33.0, "parse"))
+            await harness.claim()
+            await note(harness.app.runtime.records, run.id, Blocked(33.0, "parse"))
             clock.advance(31)
-            if (await scene.app.store.run(run.id)).attempts < 5:
-                await scene.app.store.apply([Sweep()])
-                await scene.explain(
+            if (await harness.app.store.run(run.id)).attempts < 5:
+                await harness.app.store.apply([Sweep()])
+                await harness.explain(
                     run, "no_worker", "lost its lease", "blocked for 33.0 s in step parse"
                 )
-        await scene.app.store.apply([Sweep()])
-        answer = await scene.explain(
+        await harness.app.store.apply([Sweep()])
+        answer = await harness.explain(
             run, "interpreter_blocked", "5 of 5", "its attempts are used up"
         )
         assert "resume" in answer.remedy
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_paused_by_a_person_or_by_a_step(on_stage, clock):
-    async def story(scene):
-        run = await scene.submit()
-        await scene.app.operations.pause(run.id, actor="ann", reason="budget")
+def test_paused_by_a_person_or_by_a_step(explain_in, clock):
+    async def story(harness):
+        run = await harness.submit()
+        await harness.app.operations.pause(run.id, actor="ann", reason="budget")
         clock.advance(300)
-        answer = await scene.explain(run, "paused", "paused by ann 5 min ago: budget")
+        answer = await harness.explain(run, "paused", "paused by ann 5 min ago: budget")
         assert answer.facts["actor"] == "ann"
-        await scene.app.operations.resume(run.id)
-        [claimed] = await scene.claim()
-        await scene.settle(claimed, "paused", reason="$0.5 of the budget of $0.50 is spent")
-        await scene.explain(run, "paused", "by one of its steps", "$0.5 of the budget")
+        await harness.app.operations.resume(run.id)
+        [claimed] = await harness.claim()
+        await harness.settle(claimed, "paused", reason="$0.5 of the budget of $0.50 is spent")
+        await harness.explain(run, "paused", "by one of its steps", "$0.5 of the budget")
 
-    on_stage(story)
+    explain_in(story)
 
 
-def test_failed_cancelled_and_succeeded(on_stage, clock):
-    async def story(scene):
-        failed, cancelled, succeeded = [await scene.submit(number) for number in range(3)]
-        await scene.app.operations.cancel(cancelled.id, actor="bob", reason="not needed")
-        for claimed in await scene.claim(2):
+def test_failed_cancelled_and_succeeded(explain_in, clock):
+    async def story(harness):
+        failed, cancelled, succeeded = [await harness.submit(number) for number in range(3)]
+        await harness.app.operations.cancel(cancelled.id, actor="bob", reason="not needed")
+        for claimed in await harness.claim(2):
             outcome = {"error": ERROR} if claimed.run == failed.id else {"result": "1"}
             name = "failed" if claimed.run == failed.id else "succeeded"
-            await scene.settle(claimed, name, **outcome)
-        await scene.explain(failed, "failed", "trying again can't help", "ValueError")
-        await scene.explain(cancelled, "cancelled", "by bob", "not needed")
-        await scene.explain(succeeded, "succeeded")
+            await harness.settle(claimed, name, **outcome)
+        await harness.explain(failed, "failed", "trying again can't help", "ValueError")
+        await harness.explain(cancelled, "cancelled", "by bob", "not needed")
+        await harness.explain(succeeded, "succeeded")
         with pytest.raises(NotFound):
-            await scene.app.explain("nothing")
+            await harness.app.explain("nothing")
 
-    on_stage(story)
+    explain_in(story)

@@ -14,7 +14,7 @@ def only(input: int) -> int:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 1023, 1024, 1025, 5000])
-def test_the_end_is_the_position_of_the_newest_event(play, count):
+def test_the_end_is_the_position_of_the_newest_event(run_story, count):
     async def story(app):
         await app.submit_many(noop, list(range(count)))
         position = 0
@@ -23,4 +23,4 @@ def test_the_end_is_the_position_of_the_newest_event(play, count):
         assert await end_of_outbox(app.store) == position
         assert (position > 0) == (count > 0)
 
-    play(story, noop)
+    run_story(story, noop)

@@ -19,7 +19,7 @@ async def looks(app, session):
     return isinstance(await app.page_sessions.caller(session), Caller)
 
 
-def test_a_session_may_read_for_the_tenant_of_its_key_and_nothing_else(play):
+def test_a_session_may_read_for_the_tenant_of_its_key_and_nothing_else(run_story):
     async def story(app):
         await app.tenants.create("acme", actor="ann")
         issued, session = await opened(app, "submit", "read", "operate", tenant="acme")
@@ -31,10 +31,10 @@ def test_a_session_may_read_for_the_tenant_of_its_key_and_nothing_else(play):
         _, of_admin = await opened(app, "admin")
         assert not (await app.page_sessions.caller(of_admin)).may("admin")
 
-    play(story)
+    run_story(story)
 
 
-def test_a_session_ends_in_every_process_within_five_seconds_of_its_key(play, clock):
+def test_a_session_ends_in_every_process_within_five_seconds_of_its_key(run_story, clock):
     async def story(app):
         async with app.another() as other:
             issued, session = await opened(app)
@@ -46,10 +46,10 @@ def test_a_session_ends_in_every_process_within_five_seconds_of_its_key(play, cl
             reason = await other.page_sessions.caller(session)
             assert reason == Rejected("revoked", issued.key.id)
 
-    play(story)
+    run_story(story)
 
 
-def test_a_session_ends_with_its_tenant_and_with_the_lifetime_of_its_key(play, clock):
+def test_a_session_ends_with_its_tenant_and_with_the_lifetime_of_its_key(run_story, clock):
     async def story(app):
         await app.tenants.create("acme", actor="ann")
         _, session = await opened(app, tenant="acme")
@@ -61,10 +61,10 @@ def test_a_session_ends_with_its_tenant_and_with_the_lifetime_of_its_key(play, c
         clock.advance(60)
         assert not await looks(app, short)
 
-    play(story)
+    run_story(story)
 
 
-def test_a_session_ends_after_some_hours_and_when_it_is_closed(play, clock):
+def test_a_session_ends_after_some_hours_and_when_it_is_closed(run_story, clock):
     async def story(app):
         async with app.another() as other:
             _, session = await opened(app)
@@ -81,10 +81,10 @@ def test_a_session_ends_after_some_hours_and_when_it_is_closed(play, clock):
             assert not await looks(other, session)
             assert (await app.runtime.records.list(SESSIONS)).records == []
 
-    play(story)
+    run_story(story)
 
 
-def test_nobody_closes_the_session_of_another(play):
+def test_nobody_closes_the_session_of_another(run_story):
     async def story(app):
         issued, session = await opened(app)
         _, of_another = await opened(app)
@@ -94,13 +94,13 @@ def test_nobody_closes_the_session_of_another(play):
         assert await looks(app, session)
         assert await looks(app, of_another)
 
-    play(story)
+    run_story(story)
 
 
-def test_a_key_that_may_not_read_has_no_session(play):
+def test_a_key_that_may_not_read_has_no_session(run_story):
     async def story(app):
         with pytest.raises(Forbidden, match="scope read"):
             await opened(app, "submit")
         assert await app.page_sessions.open("secret") == Rejected("malformed")
 
-    play(story)
+    run_story(story)

@@ -42,7 +42,7 @@ async def submitted(app, pipeline, count, **options):
     return count - len(errors), errors
 
 
-def test_runs_a_minute(play, clock):
+def test_runs_a_minute(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -58,10 +58,10 @@ def test_runs_a_minute(play, clock):
         assert (await submitted(app, pipeline, 8))[0] == 5
         assert (await app.tenants.usage("acme")).per_minute == 5
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_queue_length_to_the_run_across_processes(play, clock):
+def test_queue_length_to_the_run_across_processes(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -76,10 +76,10 @@ def test_queue_length_to_the_run_across_processes(play, clock):
             counts = [await submitted(who, pipeline, 2) for who in (other, app)]
             assert [count for count, _ in counts] == [2, 1]
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_daily_and_monthly_runs(play, clock):
+def test_daily_and_monthly_runs(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -94,10 +94,10 @@ def test_daily_and_monthly_runs(play, clock):
         clock.advance(errors[0].retry_after)
         assert (await submitted(app, pipeline, 3))[0] == 2
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_counts_hold_across_processes(play, clock):
+def test_counts_hold_across_processes(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -107,10 +107,10 @@ def test_counts_hold_across_processes(play, clock):
             counts = await asyncio.gather(*(submitted(who, pipeline, 15) for who in apps))
             assert sum(count for count, _ in counts) == 20
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_what_is_there_already_is_answered_and_does_not_count(play, clock):
+def test_what_is_there_already_is_answered_and_does_not_count(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -131,10 +131,10 @@ def test_what_is_there_already_is_answered_and_does_not_count(play, clock):
             await app.submit(pipeline, 9, tenant="acme", key="a")
         assert (await app.tenants.usage("acme")).per_minute == 2
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_the_live_run_of_a_unique_pipeline_is_answered(play, clock):
+def test_the_live_run_of_a_unique_pipeline_is_answered(run_story, clock):
     pipeline = job(unique=True)
 
     async def story(app):
@@ -142,10 +142,10 @@ def test_the_live_run_of_a_unique_pipeline_is_answered(play, clock):
         first = await app.submit(pipeline, 1, tenant="acme")
         assert (await app.submit(pipeline, 2, tenant="acme")).id == first.id
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_many_at_once_are_accepted_together_or_not_at_all(play, clock):
+def test_many_at_once_are_accepted_together_or_not_at_all(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -157,10 +157,10 @@ def test_many_at_once_are_accepted_together_or_not_at_all(play, clock):
             await app.submit_many(pipeline, range(2), tenant="acme")
         assert (await app.submit(pipeline, 1, tenant="acme")).created
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_running_runs_are_limited_by_the_claim(play, clock):
+def test_running_runs_are_limited_by_the_claim(run_story, clock):
     pipeline = job()
 
     async def claim(app):
@@ -178,10 +178,10 @@ def test_running_runs_are_limited_by_the_claim(play, clock):
         await app.tenants.set("acme", actor="ann", running=None)
         assert await claim(app) == ["acme"] * 2
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_a_disabled_tenant_submits_nothing(play, clock):
+def test_a_disabled_tenant_submits_nothing(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -195,10 +195,10 @@ def test_a_disabled_tenant_submits_nothing(play, clock):
             with pytest.raises(Forbidden):
                 await other.submit(pipeline, 1, tenant="acme")
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_others_have_no_quotas(play, clock):
+def test_others_have_no_quotas(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -208,10 +208,10 @@ def test_others_have_no_quotas(play, clock):
         with pytest.raises(QuotaExceeded):
             await app.submit(pipeline, 1, tenant="acme")
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_a_new_quota_counts_in_other_processes_too(play, clock):
+def test_a_new_quota_counts_in_other_processes_too(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -221,10 +221,10 @@ def test_a_new_quota_counts_in_other_processes_too(play, clock):
             clock.advance(4)
             assert (await submitted(other, pipeline, 5))[0] == 1
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_a_message_above_the_quota_is_nacked_and_received_later(play, clock):
+def test_a_message_above_the_quota_is_nacked_and_received_later(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -258,10 +258,10 @@ def test_a_message_above_the_quota_is_nacked_and_received_later(play, clock):
         assert again.outcome == "ack"
         assert (await app.tenants.usage("acme")).queued == 2
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_nothing_is_accepted_while_the_counts_can_not_be_read(play, clock, monkeypatch):
+def test_nothing_is_accepted_while_the_counts_can_not_be_read(run_story, clock, monkeypatch):
     pipeline = job()
 
     async def story(app):
@@ -277,10 +277,10 @@ def test_nothing_is_accepted_while_the_counts_can_not_be_read(play, clock, monke
                 await app.submit(pipeline, 1, tenant="acme")
         assert (await app.tenants.usage("acme")).queued == 1
 
-    play(story, pipeline)
+    run_story(story, pipeline)
 
 
-def test_tenants_are_created_changed_and_deleted_with_an_audit_entry_each(play, clock):
+def test_tenants_are_created_changed_and_deleted_with_an_audit_entry_each(run_story, clock):
     pipeline = job()
 
     async def story(app):
@@ -308,4 +308,4 @@ def test_tenants_are_created_changed_and_deleted_with_an_audit_entry_each(play, 
         for entry in [("ann", "tenant.create"), ("bob", "tenant.set"), ("eve", "tenant.delete")]:
             assert entry in audit
 
-    play(story, pipeline)
+    run_story(story, pipeline)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.unit.llm.scene import Stage
+from tests.unit.llm.harness import VirtualTime
 
 
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.world.close()
+def virtual_time() -> Iterator[VirtualTime]:
+    virtual_time = VirtualTime()
+    yield virtual_time
+    virtual_time.world.close()
 
 
 @pytest.fixture(params=["openai", "anthropic", "google"])

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.unit.llm.scene import Bill, Claims
+from tests.unit.llm.harness import Claims, FakeContext
 
 from holdfast import Context, Pipeline
 from holdfast.adapters.llm.budget import BudgetLedger
@@ -16,40 +16,40 @@ PRICED = {"input_price": 1000, "output_price": 1000}
 """A dollar per thousand tokens, so that a few calls make a sum."""
 
 
-def test_nothing_is_sent_that_could_pass_the_budget(stage):
-    scene = stage.scene(address=PRICED)
+def test_nothing_is_sent_that_could_pass_the_budget(virtual_time):
+    harness = virtual_time.harness(address=PRICED)
     with pytest.raises(
         Pause, match=r"\$0\.0000 of the budget of \$1\.00 is spent.*raise the budget and resume"
     ):
-        stage.run(scene.ask(budget=1.0))
-    assert scene.fake.calls == []
+        virtual_time.run(harness.ask(budget=1.0))
+    assert harness.fake.calls == []
 
 
-def test_without_a_budget_nothing_is_held_back(stage):
-    scene = stage.scene(address=PRICED)
-    stage.run(scene.ask())
-    assert scene.bill.spent.cost > 0
+def test_without_a_budget_nothing_is_held_back(virtual_time):
+    harness = virtual_time.harness(address=PRICED)
+    virtual_time.run(harness.ask())
+    assert harness.ctx.spent.cost > 0
 
 
-def test_a_budget_needs_a_price(stage):
-    scene = stage.scene()
+def test_a_budget_needs_a_price(virtual_time):
+    harness = virtual_time.harness()
     with pytest.raises(
         ConfigurationError, match=r"price of openai:fake-1 is unknown.*input_price="
     ):
-        stage.run(scene.ask(budget=1.0))
+        virtual_time.run(harness.ask(budget=1.0))
 
 
 @pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("kind", [None, "malformed", "cut", "error"])
-def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget, kind):
-    scene = stage.scene(
+def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(virtual_time, budget, kind):
+    harness = virtual_time.harness(
         address=PRICED, latency=1.0, faults=always(kind) if kind else lambda call: None
     )
     question = Question("s", "t", "claims", max_output=60)
 
     async def one_call() -> str:
         try:
-            await scene.ask(question, budget=budget)
+            await harness.ask(question, budget=budget)
         except Exception as error:
             return type(error).__name__
         return "answer"
@@ -60,19 +60,19 @@ def test_many_calls_at_once_stop_before_the_budget_and_use_it_well(stage, budget
             outcomes += await asyncio.gather(*(one_call() for _ in range(50)))
         return outcomes
 
-    outcomes = stage.run(story())
-    spent = scene.bill.spent.cost
+    outcomes = virtual_time.run(story())
+    spent = harness.ctx.spent.cost
     assert spent <= budget
     if kind == "error":
         assert spent == 0.0
         return
     assert "Pause" in outcomes
     assert spent > budget - 0.25
-    assert scene.model._ledger._runs == {}
+    assert harness.model._ledger._runs == {}
 
 
-def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
-    ledger, bill = BudgetLedger(), Bill()
+def test_a_call_waits_for_those_under_way_before_the_run_pauses(virtual_time):
+    ledger, bill = BudgetLedger(), FakeContext()
     calls: list[str] = []
 
     async def call(name: str, most: float, cost: float) -> None:
@@ -85,23 +85,23 @@ def test_a_call_waits_for_those_under_way_before_the_run_pauses(stage):
     async def story() -> None:
         await asyncio.gather(call("a", 0.8, 0.1), call("b", 0.8, 0.1), call("c", 0.1, 0.1))
 
-    stage.run(story())
+    virtual_time.run(story())
     assert calls == ["a starts", "a is over", "b starts", "c starts", "b is over", "c is over"]
 
 
-def test_the_budget_of_one_run_is_not_that_of_another(stage):
-    ledger, own, yours = BudgetLedger(), Bill("mine"), Bill("yours")
+def test_the_budget_of_one_run_is_not_that_of_another(virtual_time):
+    ledger, own, yours = BudgetLedger(), FakeContext("mine"), FakeContext("yours")
 
     async def story() -> None:
         async with ledger.reserved(own, 1.0, 0.9, "m"), ledger.reserved(yours, 1.0, 0.9, "m"):
             assert set(ledger._runs) == {"mine", "yours"}
 
-    stage.run(story())
+    virtual_time.run(story())
     assert ledger._runs == {}
 
 
-def test_who_is_cancelled_while_waiting_blocks_nobody(stage):
-    ledger, bill = BudgetLedger(), Bill()
+def test_who_is_cancelled_while_waiting_blocks_nobody(virtual_time):
+    ledger, bill = BudgetLedger(), FakeContext()
 
     async def call(seconds: float) -> str:
         async with ledger.reserved(bill, 1.0, 0.9, "m"):
@@ -114,14 +114,14 @@ def test_who_is_cancelled_while_waiting_blocks_nobody(stage):
         tasks[1].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    first, second, third = stage.run(story())
+    first, second, third = virtual_time.run(story())
     assert (first, third) == ("done", "done")
     assert isinstance(second, asyncio.CancelledError)
     assert ledger._runs == {}
 
 
-def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
-    scene = stage.scene(address={**PRICED, "in_flight": 4}, latency=1.0)
+def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(virtual_time):
+    harness = virtual_time.harness(address={**PRICED, "in_flight": 4}, latency=1.0)
     budget = {"now": 1.5}
     pipeline: Pipeline[int] = Pipeline("asking", input=int)
 
@@ -129,7 +129,7 @@ def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
     async def ask(request: int, ctx: Context) -> list[int]:
         async def one_call(number: int, ctx: Context) -> int:
             question = Question("s", f"text {number}", "claims", max_output=60)
-            answer = await scene.model.ask(question, Claims, ctx, budget=budget["now"])
+            answer = await harness.model.ask(question, Claims, ctx, budget=budget["now"])
             return len(answer.claims)
 
         return await ctx.map(one_call, range(request), concurrency=8)
@@ -140,17 +140,17 @@ def test_a_run_pauses_at_its_budget_and_goes_on_with_a_larger_one(stage):
     info = engine.info(run)
     assert info.state == "paused"
     assert "raise the budget and resume" in (info.reason or "")
-    calls = len(scene.fake.calls)
+    calls = len(harness.fake.calls)
     assert 0 < calls < 20
-    spent = 1000 * sum(call.input_tokens + call.output_tokens for call in scene.fake.calls) / 1e6
+    spent = 1000 * sum(call.input_tokens + call.output_tokens for call in harness.fake.calls) / 1e6
     assert 1.0 < spent <= 1.5
 
     budget["now"] = 100.0
     engine.call(engine.app.operations.resume(run.id))
     engine.drain()
     assert engine.result(run) == [1] * 20
-    assert len(scene.fake.calls) == 20
+    assert len(harness.fake.calls) == 20
     assert engine.steps(run)["ask"].usage.cost == pytest.approx(
-        sum(call.input_tokens + call.output_tokens for call in scene.fake.calls) / 1000
+        sum(call.input_tokens + call.output_tokens for call in harness.fake.calls) / 1000
     )
     engine.close()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.llm.scene import BRAIN, KEY, Bill, Claims, Scene, over_loopback
+from tests.unit.llm.harness import BRAIN, KEY, Claims, FakeContext, Harness, over_loopback
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.anthropic import Anthropic
@@ -154,10 +154,10 @@ def test_headers_are_looked_at():
 
 
 def test_a_key_in_the_url_is_refused():
-    async def story(scene: Scene) -> int:
+    async def story(harness: Harness) -> int:
         path = "/google/v1beta/models/m:generateContent?key=x"
         headers = {"content-type": "application/json", "x-goog-api-key": KEY}
-        response: Any = await scene.fake.respond(path, headers, b"{}")
+        response: Any = await harness.fake.respond(path, headers, b"{}")
         return response.status
 
     assert over_loopback(story) == 400
@@ -168,23 +168,25 @@ def test_a_brain_that_fails_is_told():
         def answer(self, task, system, text, schema):
             raise ZeroDivisionError("thinking hurts")
 
-    async def story(scene: Scene) -> list[str]:
+    async def story(harness: Harness) -> list[str]:
         with pytest.raises(Exception, match="500: the brain failed"):
-            await scene.ask()
-        return scene.fake.stats()["errors"]
+            await harness.ask()
+        return harness.fake.stats()["errors"]
 
     assert over_loopback(story, brain=Broken()) == ["ZeroDivisionError('thinking hurts')"]
 
 
 def test_sixty_four_are_in_flight_and_no_more(vendor):
-    async def story(scene: Scene) -> Scene:
-        await asyncio.gather(*(scene.ask(Question("s", f"text {n}", "claims")) for n in range(200)))
-        return scene
+    async def story(harness: Harness) -> Harness:
+        await asyncio.gather(
+            *(harness.ask(Question("s", f"text {n}", "claims")) for n in range(200))
+        )
+        return harness
 
-    scene = over_loopback(story, vendor, latency=0.1)
-    assert scene.fake.max_in_flight == 64
-    assert len({call.text for call in scene.fake.calls}) == 200
-    assert scene.fake.stats()["tasks"] == {"claims": 200}
+    harness = over_loopback(story, vendor, latency=0.1)
+    assert harness.fake.max_in_flight == 64
+    assert len({call.text for call in harness.fake.calls}) == 200
+    assert harness.fake.stats()["tasks"] == {"claims": 200}
 
 
 # --- plans of faults ------------------------------------------------------------------------------
@@ -248,7 +250,7 @@ def test_the_server_as_a_program(vendor):
         async def story() -> Claims:
             model = ModelClient(parse(address), environment={})
             try:
-                return await model.ask(Question("s", "t", "claims"), Claims, Bill())
+                return await model.ask(Question("s", "t", "claims"), Claims, FakeContext())
             finally:
                 await model.aclose()
 

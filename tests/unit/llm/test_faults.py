@@ -5,7 +5,7 @@ import asyncio
 import logging
 
 import pytest
-from tests.unit.llm.scene import GOOD, KEY, Claims, Scene, over_loopback
+from tests.unit.llm.harness import GOOD, KEY, Claims, Harness, over_loopback
 
 from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.transport import CutShort
@@ -67,12 +67,12 @@ PATIENT = {"rate_limit", "unavailable", "overloaded", "hidden_error"}
 """They are waited for, and have a test in virtual time."""
 
 
-def outcome(vendor: str, kind: str) -> tuple[Claims | HoldfastError, Scene]:
-    async def story(scene: Scene) -> tuple[Claims | HoldfastError, Scene]:
+def outcome(vendor: str, kind: str) -> tuple[Claims | HoldfastError, Harness]:
+    async def story(harness: Harness) -> tuple[Claims | HoldfastError, Harness]:
         try:
-            return await scene.ask(), scene
+            return await harness.ask(), harness
         except HoldfastError as error:
-            return error, scene
+            return error, harness
 
     fault = Fault(kind, 0.01 if kind == "slow" else None)
     return over_loopback(
@@ -88,20 +88,20 @@ def test_every_fault_has_an_outcome():
 def test_a_fault_that_never_ends(vendor, kind, caplog):
     caplog.set_level(logging.DEBUG)
     expected, (requests, billed) = OUTCOMES[kind]
-    result, scene = outcome(vendor, kind)
+    result, harness = outcome(vendor, kind)
     if expected is None:
         assert isinstance(result, Claims)
         assert [claim.weight for claim in result.claims] in ([2], [2, 2])
     else:
         assert type(result) is expected, result
-        assert len(scene.fake.calls) == requests
-        assert scene.bill.spent.calls == billed
-    assert_no_key_in(result, scene, caplog.text)
+        assert len(harness.fake.calls) == requests
+        assert harness.ctx.spent.calls == billed
+    assert_no_key_in(result, harness, caplog.text)
 
 
-def assert_no_key_in(result: Claims | HoldfastError, scene: Scene, logged: str) -> None:
+def assert_no_key_in(result: Claims | HoldfastError, harness: Harness, logged: str) -> None:
     """Neither in what was raised, nor in anything that travels along with it, nor in the log."""
-    texts = [logged, repr(scene.model), repr(vars(scene.model)), repr(scene.model.address)]
+    texts = [logged, repr(harness.model), repr(vars(harness.model)), repr(harness.model.address)]
     error = result if isinstance(result, BaseException) else None
     while error is not None:
         texts += [str(error), repr(error), repr(vars(error))]
@@ -113,31 +113,31 @@ def assert_no_key_in(result: Claims | HoldfastError, scene: Scene, logged: str) 
 
 @pytest.mark.parametrize("kind", ["rate_limit", "unavailable", "overloaded"])
 def test_being_told_to_slow_down_is_waited_for_and_costs_nothing(vendor, kind):
-    async def story(scene: Scene) -> Scene:
-        assert await scene.ask() == ANSWER
-        return scene
+    async def story(harness: Harness) -> Harness:
+        assert await harness.ask() == ANSWER
+        return harness
 
-    scene = over_loopback(story, vendor, faults=in_turn(Fault(kind, 0.0)))
-    assert scene.bill.spent.calls == 1
-    assert [call.status for call in scene.fake.calls][1:] == [200]
+    harness = over_loopback(story, vendor, faults=in_turn(Fault(kind, 0.0)))
+    assert harness.ctx.spent.calls == 1
+    assert [call.status for call in harness.fake.calls][1:] == [200]
 
 
 @pytest.mark.parametrize(
     "kind", ["malformed", "wrong_types", "missing_keys", "empty", "two_answers", "many"]
 )
 def test_a_bad_answer_is_repaired_and_both_are_paid(vendor, kind):
-    async def story(scene: Scene) -> Scene:
-        assert await scene.ask() == ANSWER
-        return scene
+    async def story(harness: Harness) -> Harness:
+        assert await harness.ask() == ANSWER
+        return harness
 
-    scene = over_loopback(
+    harness = over_loopback(
         story, vendor, faults=in_turn(kind, kind), address={"input_price": 1, "output_price": 1}
     )
-    tokens = sum(call.input_tokens + call.output_tokens for call in scene.fake.calls)
-    assert [call.turns for call in scene.fake.calls] == [1, 3, 3]
-    assert scene.bill.spent.total_tokens == tokens
-    assert scene.bill.spent.cost == pytest.approx(tokens / 1e6)
-    assert (scene.bill.spent.calls, scene.bill.spent.unpriced) == (3, 0)
+    tokens = sum(call.input_tokens + call.output_tokens for call in harness.fake.calls)
+    assert [call.turns for call in harness.fake.calls] == [1, 3, 3]
+    assert harness.ctx.spent.total_tokens == tokens
+    assert harness.ctx.spent.cost == pytest.approx(tokens / 1e6)
+    assert (harness.ctx.spent.calls, harness.ctx.spent.unpriced) == (3, 0)
 
 
 def test_an_answer_that_was_cut_off_is_given_more_room(vendor):
@@ -150,8 +150,8 @@ def test_an_answer_that_was_cut_off_is_given_more_room(vendor):
         def answer(self, task, system, text, schema):
             return long
 
-    async def story(scene: Scene) -> int:
-        answer = await scene.ask(Question("s", "t", "claims", max_output=150))
+    async def story(harness: Harness) -> int:
+        answer = await harness.ask(Question("s", "t", "claims", max_output=150))
         return len(answer.claims)
 
     assert over_loopback(story, vendor, brain=Long()) == 20
@@ -159,32 +159,32 @@ def test_an_answer_that_was_cut_off_is_given_more_room(vendor):
 
 @pytest.mark.parametrize("kind", ["cut", "not_json", "no_choices"])
 def test_an_answer_that_got_lost_is_billed_by_estimate(vendor, kind):
-    _, scene = outcome(vendor, kind)
-    assert scene.bill.spent.calls == 1
-    assert scene.bill.spent.input_tokens > 20
-    assert scene.bill.spent.output_tokens > 0
+    _, harness = outcome(vendor, kind)
+    assert harness.ctx.spent.calls == 1
+    assert harness.ctx.spent.input_tokens > 20
+    assert harness.ctx.spent.output_tokens > 0
 
 
 @pytest.mark.parametrize("kind", ["reset", "hang", "error"])
 def test_a_call_without_an_answer_counts_as_a_call_of_nothing(vendor, kind):
-    _, scene = outcome(vendor, kind)
-    assert (scene.bill.spent.calls, scene.bill.spent.total_tokens) == (1, 0)
+    _, harness = outcome(vendor, kind)
+    assert (harness.ctx.spent.calls, harness.ctx.spent.total_tokens) == (1, 0)
 
 
 @pytest.mark.parametrize("kind", sorted(PATIENT))
-def test_a_server_that_is_always_busy(vendor, kind, stage):
-    scene = stage.scene(vendor, faults=always(kind))
+def test_a_server_that_is_always_busy(vendor, kind, virtual_time):
+    harness = virtual_time.harness(vendor, faults=always(kind))
     expected, (requests, billed) = OUTCOMES[kind]
     with pytest.raises(expected):
-        stage.run(scene.ask())
-    assert (len(scene.fake.calls), scene.bill.spent.calls) == (requests, billed)
+        virtual_time.run(harness.ask())
+    assert (len(harness.fake.calls), harness.ctx.spent.calls) == (requests, billed)
 
 
 def test_a_wrong_key_is_refused_and_its_variable_named(vendor):
-    async def story(scene: Scene) -> str:
-        scene.fake._key = "another"
+    async def story(harness: Harness) -> str:
+        harness.fake._key = "another"
         with pytest.raises(ConfigurationError) as caught:
-            await scene.ask()
+            await harness.ask()
         return str(caught.value)
 
     message = over_loopback(story, vendor)
@@ -193,26 +193,26 @@ def test_a_wrong_key_is_refused_and_its_variable_named(vendor):
 
 
 def test_nobody_there_is_transient(vendor):
-    async def story(scene: Scene) -> str:
-        await scene.fake.__aexit__()
+    async def story(harness: Harness) -> str:
+        await harness.fake.__aexit__()
         with pytest.raises(Transient) as caught:
-            await scene.ask()
+            await harness.ask()
         return str(caught.value)
 
     assert "127.0.0.1" in over_loopback(story, vendor)
 
 
 def test_a_cancelled_call_leaves_nothing_behind(vendor):
-    async def story(scene: Scene) -> None:
-        tasks = [asyncio.create_task(scene.ask()) for _ in range(20)]
-        while scene.fake.in_flight < 4:  # noqa: ASYNC110 - the server can't know that we wait
+    async def story(harness: Harness) -> None:
+        tasks = [asyncio.create_task(harness.ask()) for _ in range(20)]
+        while harness.fake.in_flight < 4:  # noqa: ASYNC110 - the server can't know that we wait
             await asyncio.sleep(0)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        scene.fake.faults = always("fenced")
-        answers = await asyncio.gather(*(scene.ask() for _ in range(20)))
+        harness.fake.faults = always("fenced")
+        answers = await asyncio.gather(*(harness.ask() for _ in range(20)))
         assert all(answer == ANSWER for answer in answers)
-        assert scene.model._pacer._busy == 0
+        assert harness.model._pacer._busy == 0
 
     over_loopback(story, vendor, faults=always("hang"), address={"in_flight": 4})

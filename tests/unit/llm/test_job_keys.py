@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.llm.scene import KEY, Bill, Scene, over_loopback
+from tests.unit.llm.harness import KEY, FakeContext, Harness, over_loopback
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.client import ModelClient
 from holdfast.errors import ConfigurationError, Pause
 
 
-class JobBill(Bill):
+class JobContext(FakeContext):
     """The context of a run whose message brought a key."""
 
     def __init__(self, own: str | None, *, is_known: bool = True) -> None:
@@ -29,23 +29,23 @@ class JobBill(Bill):
         return None
 
 
-def without_configured_key(scene: Scene) -> ModelClient:
-    return ModelClient(parse(scene.fake.address("openai")), environment={})
+def without_configured_key(harness: Harness) -> ModelClient:
+    return ModelClient(parse(harness.fake.address("openai")), environment={})
 
 
 def test_the_jobs_own_key_is_used_where_none_is_configured():
-    async def story(scene):
-        scene.model, scene.bill = without_configured_key(scene), JobBill(KEY)
-        assert await scene.ask()
+    async def story(harness):
+        harness.model, harness.ctx = without_configured_key(harness), JobContext(KEY)
+        assert await harness.ask()
 
     over_loopback(story)
 
 
 def test_the_jobs_own_key_comes_before_the_configured_one():
-    async def story(scene):
-        scene.bill = JobBill("sk-wrong-key-of-the-job")
+    async def story(harness):
+        harness.ctx = JobContext("sk-wrong-key-of-the-job")
         with pytest.raises(ConfigurationError) as error:
-            await scene.ask()
+            await harness.ask()
         assert "sk-wrong" not in str(error.value)
         assert "the key of its message" in str(error.value)
 
@@ -53,21 +53,21 @@ def test_the_jobs_own_key_comes_before_the_configured_one():
 
 
 def test_another_process_uses_its_configured_key():
-    async def story(scene):
-        scene.bill = JobBill("sk-only-elsewhere", is_known=False)
-        assert await scene.ask()
+    async def story(harness):
+        harness.ctx = JobContext("sk-only-elsewhere", is_known=False)
+        assert await harness.ask()
 
     over_loopback(story)
 
 
 def test_without_a_configured_key_the_run_pauses_or_the_setting_is_named():
-    async def story(scene):
-        scene.model = without_configured_key(scene)
-        scene.bill = JobBill("sk-only-elsewhere", is_known=False)
+    async def story(harness):
+        harness.model = without_configured_key(harness)
+        harness.ctx = JobContext("sk-only-elsewhere", is_known=False)
         with pytest.raises(Pause, match="came with its message"):
-            await scene.ask()
-        scene.bill = JobBill(None)
+            await harness.ask()
+        harness.ctx = JobContext(None)
         with pytest.raises(ConfigurationError, match="needs a key"):
-            await scene.ask()
+            await harness.ask()
 
     over_loopback(story)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 from pydantic import BaseModel
-from tests.unit.llm.scene import BRAIN, GOOD, KEY, QUESTION, Bill, Claims
+from tests.unit.llm.harness import BRAIN, GOOD, KEY, QUESTION, Claims, FakeContext
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.answer_cache import AnswerCache
@@ -42,24 +42,24 @@ def fake() -> FakeLLM:
 
 @pytest.fixture
 def ctx() -> Any:
-    return Bill()
+    return FakeContext()
 
 
 # --- the cache ------------------------------------------------------------------------------------
 
 
-def test_the_same_question_is_paid_once(stage, fake, ctx):
+def test_the_same_question_is_paid_once(virtual_time, fake, ctx):
     async def story() -> None:
         model = model_of(fake, MemoryBlobs())
         first = await model.ask(QUESTION, Claims, ctx)
         assert await model.ask(QUESTION, Claims, ctx) == first
 
-    stage.run(story())
+    virtual_time.run(story())
     assert len(fake.calls) == 1
     assert ctx.spent.calls == 1
 
 
-def test_another_process_finds_the_answer_when_it_is_written(stage, fake, ctx):
+def test_another_process_finds_the_answer_when_it_is_written(virtual_time, fake, ctx):
     blobs = MemoryBlobs()
 
     async def story() -> None:
@@ -68,17 +68,17 @@ def test_another_process_finds_the_answer_when_it_is_written(stage, fake, ctx):
         await model.aclose()
         assert await model_of(fake, blobs).ask(QUESTION, Claims, ctx) == first
 
-    stage.run(story())
+    virtual_time.run(story())
     assert len(fake.calls) == 1
 
 
-def test_fresh_asks_again(stage, fake, ctx):
+def test_fresh_asks_again(virtual_time, fake, ctx):
     async def story() -> None:
         model = model_of(fake, MemoryBlobs())
         await model.ask(QUESTION, Claims, ctx)
         await model.ask(QUESTION, Claims, ctx, fresh=True)
 
-    stage.run(story())
+    virtual_time.run(story())
     assert len(fake.calls) == 2
 
 
@@ -86,17 +86,17 @@ class Fewer(BaseModel):
     note: str | None = None
 
 
-def test_another_type_of_answer_is_another_question(stage, fake, ctx):
+def test_another_type_of_answer_is_another_question(virtual_time, fake, ctx):
     async def story() -> None:
         model = model_of(fake, MemoryBlobs())
         await model.ask(QUESTION, Claims, ctx)
         await model.ask(QUESTION, Fewer, ctx)
 
-    stage.run(story())
+    virtual_time.run(story())
     assert len(fake.calls) == 2
 
 
-def test_parts_of_an_answer_are_recalled_one_by_one(stage, fake, ctx):
+def test_parts_of_an_answer_are_recalled_one_by_one(virtual_time, fake, ctx):
     async def story() -> tuple[Any, ...]:
         model = model_of(fake, MemoryBlobs())
         await model.ask(
@@ -112,12 +112,12 @@ def test_parts_of_an_answer_are_recalled_one_by_one(stage, fake, ctx):
             await model.recall(("of", "c2"), str, ctx),
         )
 
-    assert stage.run(story()) == ("Parks are nice", None, None)
+    assert virtual_time.run(story()) == ("Parks are nice", None, None)
     assert len(fake.calls) == 2, "a call about several things is not looked up as a whole"
 
 
-def test_what_is_remembered_is_recalled_by_this_tenant_alone(stage, fake, ctx):
-    other: Any = Bill()
+def test_what_is_remembered_is_recalled_by_this_tenant_alone(virtual_time, fake, ctx):
+    other: Any = FakeContext()
     other.tenant = "other"
 
     async def story() -> tuple[Any, Any]:
@@ -128,12 +128,12 @@ def test_what_is_remembered_is_recalled_by_this_tenant_alone(stage, fake, ctx):
             await model.recall(("topics",), Fewer, other),
         )
 
-    assert stage.run(story()) == (Fewer(note="x"), None)
+    assert virtual_time.run(story()) == (Fewer(note="x"), None)
 
 
-def test_without_a_blob_store_nothing_is_asked(stage, fake, ctx):
+def test_without_a_blob_store_nothing_is_asked(virtual_time, fake, ctx):
     with pytest.raises(ConfigurationError, match="HOLDFAST_BLOBS"):
-        stage.run(model_of(fake, None).ask(QUESTION, Claims, ctx))
+        virtual_time.run(model_of(fake, None).ask(QUESTION, Claims, ctx))
     assert fake.calls == []
 
 
@@ -165,7 +165,7 @@ class Size:
 )
 @pytest.mark.parametrize("vendor", ["openai", "anthropic", "google"])
 def test_answers_have_the_type_that_is_wanted_and_are_cached_as_such(
-    stage, ctx, vendor, kind, reply, answer
+    virtual_time, ctx, vendor, kind, reply, answer
 ):
     if vendor == "anthropic" and not isinstance(reply, dict):
         pytest.skip("the input of a tool is an object")
@@ -175,21 +175,21 @@ def test_answers_have_the_type_that_is_wanted_and_are_cached_as_such(
         model = model_of(fake, MemoryBlobs(), vendor)
         return [await model.ask(Question("s", "t"), kind, ctx) for _ in range(2)]
 
-    assert stage.run(story()) == [answer, answer]
+    assert virtual_time.run(story()) == [answer, answer]
     assert len(fake.calls) == 1
 
 
-def test_what_does_not_fit_a_struct_is_sent_back_with_the_reason(stage, ctx):
+def test_what_does_not_fit_a_struct_is_sent_back_with_the_reason(virtual_time, ctx):
     fake = FakeLLM(Fixed(answer={"kind": "hot", "names": []}), key=KEY)
     with pytest.raises(Exception, match="after 2 repairs"):
-        stage.run(model_of(fake, MemoryBlobs()).ask(Question("s", "t"), Colours, ctx))
+        virtual_time.run(model_of(fake, MemoryBlobs()).ask(Question("s", "t"), Colours, ctx))
     assert len(fake.calls) == 3
 
 
 @pytest.mark.parametrize("kind", [dict[str, int], object, Any, type(lambda: 0)])
-def test_a_type_without_a_schema_is_refused_before_anything_is_asked(stage, fake, ctx, kind):
+def test_a_type_without_a_schema_is_refused_before_anything_is_asked(virtual_time, fake, ctx, kind):
     with pytest.raises(Fix, match="can't be an answer"):
-        stage.run(model_of(fake, MemoryBlobs()).ask(QUESTION, kind, ctx))
+        virtual_time.run(model_of(fake, MemoryBlobs()).ask(QUESTION, kind, ctx))
     assert fake.calls == []
 
 
@@ -208,7 +208,7 @@ class SlowBlobs(MemoryBlobs):
         return await super().put(key, data, durable=durable)
 
 
-def test_a_call_is_in_flight_until_its_answer_is_written(stage, fake, ctx):
+def test_a_call_is_in_flight_until_its_answer_is_written(virtual_time, fake, ctx):
     async def story() -> tuple[int, int]:
         blobs = SlowBlobs()
         model = model_of(fake, blobs, in_flight=1)
@@ -220,20 +220,20 @@ def test_a_call_is_in_flight_until_its_answer_is_written(stage, fake, ctx):
         await second
         return before, len(fake.calls)
 
-    assert stage.run(story()) == (1, 2)
+    assert virtual_time.run(story()) == (1, 2)
 
 
-def test_an_answer_that_is_not_written_yet_is_found(stage, fake, ctx):
+def test_an_answer_that_is_not_written_yet_is_found(virtual_time, fake, ctx):
     async def story() -> Any:
         model = model_of(fake, SlowBlobs(), in_flight=2)
         await model.ask(QUESTION, Claims, ctx)
         return await model.ask(QUESTION, Claims, ctx)
 
-    assert stage.run(story()).model_dump() == GOOD
+    assert virtual_time.run(story()).model_dump() == GOOD
     assert len(fake.calls) == 1
 
 
-def test_a_call_that_fails_gives_its_slot_back(stage, ctx):
+def test_a_call_that_fails_gives_its_slot_back(virtual_time, ctx):
     fake = FakeLLM(Fixed(claims={"nonsense": 1}), key=KEY)
 
     async def story() -> None:
@@ -243,4 +243,4 @@ def test_a_call_that_fails_gives_its_slot_back(stage, ctx):
                 async with asyncio.timeout(60):
                     await model.ask(QUESTION, Claims, ctx)
 
-    stage.run(story())
+    virtual_time.run(story())

@@ -8,7 +8,7 @@ import asyncio
 import json
 
 import pytest
-from tests.unit.llm.scene import GOOD, Bill, Claims, Scene, over_loopback
+from tests.unit.llm.harness import GOOD, Claims, FakeContext, Harness, over_loopback
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.api_key import ApiKey
@@ -25,15 +25,15 @@ LONG = "The taxonomy. " * 400
 
 
 def test_a_question_is_asked_and_answered(vendor):
-    async def story(scene: Scene) -> Scene:
-        assert await scene.ask() == ANSWER
-        return scene
+    async def story(harness: Harness) -> Harness:
+        assert await harness.ask() == ANSWER
+        return harness
 
-    scene = over_loopback(story, vendor)
-    (call,) = scene.fake.calls
+    harness = over_loopback(story, vendor)
+    (call,) = harness.fake.calls
     assert (call.vendor, call.task, call.system) == (vendor, "claims", "Find the claims.")
     assert call.text == "I like the park. <c id=7>"
-    assert (scene.bill.spent.input_tokens, scene.bill.spent.output_tokens) == (
+    assert (harness.ctx.spent.input_tokens, harness.ctx.spent.output_tokens) == (
         call.input_tokens,
         call.output_tokens,
     )
@@ -43,9 +43,9 @@ def test_a_question_is_asked_and_answered(vendor):
     "text", ["\x00\x01\t", "naïve café – “quotes” 😀 私は", "half \ud800 a pair", "x" * 200_000]
 )
 def test_any_text_can_be_asked_about(vendor, text):
-    async def story(scene: Scene) -> str:
-        await scene.ask(Question("s", f"|{text}|", "claims"))
-        return scene.fake.calls[0].text
+    async def story(harness: Harness) -> str:
+        await harness.ask(Question("s", f"|{text}|", "claims"))
+        return harness.fake.calls[0].text
 
     assert over_loopback(story, vendor) == f"|{text}|".replace("\ud800", "?")
 
@@ -68,29 +68,29 @@ def test_any_text_can_be_asked_about(vendor, text):
 def test_what_a_server_does_not_understand_is_said_differently_from_then_on(
     vendor, lacks, requests
 ):
-    async def story(scene: Scene) -> Scene:
+    async def story(harness: Harness) -> Harness:
         for _ in range(3):
-            assert await scene.ask() == ANSWER
-        return scene
+            assert await harness.ask() == ANSWER
+        return harness
 
-    scene = over_loopback(story, vendor, lacks=lacks)
-    assert scene.fake.refused[400] == requests - 1
-    assert scene.bill.spent.calls == 3
+    harness = over_loopback(story, vendor, lacks=lacks)
+    assert harness.fake.refused[400] == requests - 1
+    assert harness.ctx.spent.calls == 3
 
 
 def test_many_who_are_refused_at_once_learn_it_together():
-    async def story(scene: Scene) -> Scene:
-        await asyncio.gather(*(scene.ask() for _ in range(30)))
-        return scene
+    async def story(harness: Harness) -> Harness:
+        await asyncio.gather(*(harness.ask() for _ in range(30)))
+        return harness
 
-    scene = over_loopback(story, lacks=["json_schema", "temperature"], latency=0.01)
-    assert len(scene.fake.calls) == 30
+    harness = over_loopback(story, lacks=["json_schema", "temperature"], latency=0.01)
+    assert len(harness.fake.calls) == 30
 
 
 def test_what_has_no_other_way_is_a_bad_request():
-    async def story(scene: Scene) -> None:
+    async def story(harness: Harness) -> None:
         with pytest.raises(BadRequest, match="400: Unsupported parameter"):
-            await scene.ask()
+            await harness.ask()
 
     over_loopback(story, lacks=["max_tokens", "max_completion_tokens"])
 
@@ -113,9 +113,9 @@ def test_openai_itself_is_told_the_newer_word_for_the_limit():
     ("vendor", "written"), [("openai", False), ("anthropic", True), ("google", False)]
 )
 def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
-    async def story(scene: Scene) -> list[tuple[int, int, int]]:
+    async def story(harness: Harness) -> list[tuple[int, int, int]]:
         usages = []
-        exchange = scene.model._protocol.reply
+        exchange = harness.model._protocol.reply
 
         def reply(data):
             exchanged = exchange(data)
@@ -124,9 +124,9 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
             )
             return exchanged
 
-        scene.model._protocol.reply = reply
+        harness.model._protocol.reply = reply
         for _ in range(2):
-            await scene.ask(Question(LONG, "text", "claims"))
+            await harness.ask(Question(LONG, "text", "claims"))
         return usages
 
     first, second = over_loopback(story, vendor)
@@ -137,14 +137,14 @@ def test_tokens_from_the_vendors_cache_cost_less(vendor, written):
 
 
 def test_a_server_without_a_key_is_asked_without_one(vendor):
-    async def story(scene: Scene) -> Claims:
-        scene.fake._key = None
+    async def story(harness: Harness) -> Claims:
+        harness.fake._key = None
         model = ModelClient(
-            parse(scene.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"}
+            parse(harness.fake.address(vendor)), environment={"OPENAI_API_KEY": "sk-not-for-you"}
         )
         try:
             assert not model._key
-            return await model.ask(Question("s", "t", "claims"), Claims, Bill())
+            return await model.ask(Question("s", "t", "claims"), Claims, FakeContext())
         finally:
             await model.aclose()
 
@@ -152,20 +152,20 @@ def test_a_server_without_a_key_is_asked_without_one(vendor):
 
 
 def test_a_refusal_is_told_with_its_reason_and_paid(vendor):
-    async def story(scene: Scene) -> Scene:
+    async def story(harness: Harness) -> Harness:
         with pytest.raises(Declined, match=r"declined to answer 'claims': (I'm sorry|PROHIBITED)"):
-            await scene.ask()
-        return scene
+            await harness.ask()
+        return harness
 
-    scene = over_loopback(story, vendor, faults=always("refusal"))
-    assert scene.bill.spent.input_tokens == scene.fake.calls[0].input_tokens
+    harness = over_loopback(story, vendor, faults=always("refusal"))
+    assert harness.ctx.spent.input_tokens == harness.fake.calls[0].input_tokens
 
 
 @pytest.mark.parametrize("task", ["", "Claims", "two words", "a" * 41, "claims-1"])
 def test_a_task_has_a_plain_name(task):
-    async def story(scene: Scene) -> None:
+    async def story(harness: Harness) -> None:
         with pytest.raises(Fix, match="can't name a task"):
-            await scene.ask(Question("s", "t", task))
+            await harness.ask(Question("s", "t", task))
 
     over_loopback(story)
 
@@ -189,17 +189,17 @@ REPLIES = [
 
 
 @pytest.mark.parametrize("body", REPLIES)
-def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, stage):
-    scene = stage.scene(vendor)
+def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, virtual_time):
+    harness = virtual_time.harness(vendor)
 
     async def post(url, headers, sent, timeout):
         from holdfast.adapters.llm.transport import HttpResponse
 
         return HttpResponse(200, {}, body)
 
-    scene.model._transport.post = post
+    harness.model._transport.post = post
     with pytest.raises(Transient, match="does the base URL point to an API"):
-        stage.run(scene.ask())
+        virtual_time.run(harness.ask())
 
 
 @pytest.mark.parametrize(
@@ -216,15 +216,15 @@ def test_an_answer_that_is_none_is_transient_and_no_crash(vendor, body, stage):
         {"candidates": [{}], "usageMetadata": {"promptTokenCount": True}},
     ],
 )
-def test_replies_with_holes_are_empty_answers(body, stage):
+def test_replies_with_holes_are_empty_answers(body, virtual_time):
     name = {"choices": "openai", "content": "anthropic", "candidates": "google"}[next(iter(body))]
-    protocol = stage.scene(name).model._protocol
+    protocol = virtual_time.harness(name).model._protocol
     reply = protocol.reply(body)
     assert (reply.text, reply.input_tokens, reply.output_tokens) == ("", None, None)
 
 
-def test_what_gemini_thought_is_not_part_of_the_answer_but_of_the_bill(stage):
-    reply = stage.scene("google").model._protocol.reply(
+def test_what_gemini_thought_is_not_part_of_the_answer_but_of_the_bill(virtual_time):
+    reply = virtual_time.harness("google").model._protocol.reply(
         {
             "candidates": [
                 {"content": {"parts": [{"text": "hm", "thought": True}, {"text": "{}"}]}}
@@ -240,9 +240,9 @@ def test_what_gemini_thought_is_not_part_of_the_answer_but_of_the_bill(stage):
 
 
 def test_repairs_are_turns_that_alternate(vendor):
-    async def story(scene: Scene) -> list[int]:
-        await scene.ask()
-        return [call.turns for call in scene.fake.calls]
+    async def story(harness: Harness) -> list[int]:
+        await harness.ask()
+        return [call.turns for call in harness.fake.calls]
 
     assert over_loopback(story, vendor, faults=in_turn("empty")) == [1, 3]
 
@@ -253,7 +253,7 @@ def test_a_local_server_is_not_looked_for_behind_a_proxy(monkeypatch):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
 
-    async def story(scene: Scene) -> Claims:
-        return await scene.ask()
+    async def story(harness: Harness) -> Claims:
+        return await harness.ask()
 
     assert over_loopback(story) == ANSWER

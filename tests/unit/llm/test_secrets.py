@@ -5,7 +5,7 @@ import copy
 import pickle
 
 import pytest
-from tests.unit.llm.scene import QUESTION, Bill, Claims
+from tests.unit.llm.harness import QUESTION, Claims, FakeContext
 
 from holdfast.adapters.llm.address import parse
 from holdfast.adapters.llm.api_key import ApiKey, read_key
@@ -57,7 +57,7 @@ def test_a_missing_key_is_named_before_anything_is_sent(address, message):
 
 
 async def _ask(model: ModelClient) -> None:
-    await model.ask(QUESTION, Claims, Bill())
+    await model.ask(QUESTION, Claims, FakeContext())
 
 
 @pytest.mark.parametrize("value", ["two words", "line\nbreak", "naïve", "tab\tbed"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.speech import recording
-from tests.unit.transcription.scene import Scene, work
+from tests.unit.transcription.harness import Harness, work
 
 from holdfast.apps.transcription.hosted.gemini import GeminiTranscriber
 from holdfast.apps.transcription.hosted.openai import OpenAITranscriber
@@ -195,8 +195,8 @@ def test_a_job_can_choose_gemini_and_another_language(answering: Any) -> None:
         (200, said({"start": 0, "end": 5, "speaker": "guest", "text": "Guten Abend."}))
     )
     address = f"google:gemini-2.5-flash?base_url={server.url}&key=env:GOOGLE_AI_API_KEY"
-    scene = Scene().play(work(recording("wav"), transcriber=address, language="de"))
-    transcript = scene.json("transcripts/")
+    harness = Harness().process(work(recording("wav"), transcriber=address, language="de"))
+    transcript = harness.json("transcripts/")
     assert transcript["turns"][0]["speaker"] == "guest"
     assert transcript["language"] == "de"
     assert transcript["generationPrompt"]["templateId"] == "transcribe-segment"

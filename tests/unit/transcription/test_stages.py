@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.speech import TALK, recording, silence
-from tests.unit.transcription.scene import FIRST, SECOND, FakeTranscriber, Scene, work
+from tests.unit.transcription.harness import FIRST, SECOND, FakeTranscriber, Harness, work
 
 from holdfast.adapters.inprocess.bus import InProcessBus
 from holdfast.apps.transcription.testing import word_error_rate
@@ -18,13 +18,13 @@ from holdfast.errors import Permanent
 
 @pytest.mark.parametrize("format", ["wav", "mp3", "mp4"])
 def test_what_is_said_is_understood(format: str) -> None:
-    scene = Scene().play(work(recording(format)))
-    transcript = scene.json("transcripts/")
+    harness = Harness().process(work(recording(format)))
+    transcript = harness.json("transcripts/")
     assert word_error_rate(TALK, transcript["rawText"]) < 0.1
     assert 8 < transcript["durationSec"] < 40
     turns = transcript["turns"]
     assert all(a["end"] <= b["start"] + 0.5 for a, b in pairwise(turns))
-    job = scene.json("jobs/")
+    job = harness.json("jobs/")
     assert job["metadata"]["title"] == ("talk" if format == "wav" else "A council meeting")
     kinds = [stream["type"] for stream in job["metadata"]["streams"]]
     assert sorted(kinds) == (["audio", "video"] if format == "mp4" else ["audio"])
@@ -34,18 +34,18 @@ def test_a_job_that_comes_three_times_is_one_transcript() -> None:
     fake = FakeTranscriber()
     media = recording("wav")
     messages = [work(media, message="m-1"), work(media, message="m-1"), work(media, message="m-2")]
-    scene = Scene(transcriber=fake).play(*messages)
-    assert sorted(run.key for run in scene.runs) == ["job_7", "job_7:metadata"]
+    harness = Harness(transcriber=fake).process(*messages)
+    assert sorted(run.key for run in harness.runs) == ["job_7", "job_7:metadata"]
     assert len(fake.calls) == len(set(fake.calls)) > 1
-    assert len(scene.bodies("TranscriptComplete")) == 1
+    assert len(harness.bodies("TranscriptComplete")) == 1
 
 
 def test_each_stage_can_be_a_service_of_its_own() -> None:
     """Two apps with stores of their own share nothing but the topic."""
     bus = InProcessBus()
     fake = FakeTranscriber()
-    second = Scene(transcriber=fake, stages=[SECOND], bus=bus)
-    first = Scene(transcriber=fake, stages=[FIRST], bus=bus)
+    second = Harness(transcriber=fake, stages=[SECOND], bus=bus)
+    first = Harness(transcriber=fake, stages=[FIRST], bus=bus)
 
     async def story() -> None:
         await bus.open()
@@ -61,18 +61,18 @@ def test_each_stage_can_be_a_service_of_its_own() -> None:
 
 
 def test_nothing_said_is_an_empty_transcript() -> None:
-    scene = Scene(transcriber=FakeTranscriber()).play(work(silence(3.0)))
-    assert scene.json("transcripts/")["turns"] == []
+    harness = Harness(transcriber=FakeTranscriber()).process(work(silence(3.0)))
+    assert harness.json("transcripts/")["turns"] == []
 
 
 def test_a_failure_is_told_once_and_the_job_is_among_the_failed() -> None:
     fake = FakeTranscriber()
     fake.error = Permanent("nobody can understand this")
-    scene = Scene(transcriber=fake).play(work(recording("wav")), until="jobs/Failed/")
-    assert "nobody can understand this" in scene.json("jobs/")["error"]
-    [failed] = scene.bodies("JobFailed")
+    harness = Harness(transcriber=fake).process(work(recording("wav")), until="jobs/Failed/")
+    assert "nobody can understand this" in harness.json("jobs/")["error"]
+    [failed] = harness.bodies("JobFailed")
     assert failed["jobId"] == "job_7"
-    assert not scene.bodies("TranscriptComplete")
+    assert not harness.bodies("TranscriptComplete")
 
 
 @pytest.mark.parametrize(
@@ -86,25 +86,25 @@ def test_a_failure_is_told_once_and_the_job_is_among_the_failed() -> None:
 def test_a_url_that_is_refused_fails_the_job(media: str, says: str) -> None:
     import re
 
-    scene = Scene().play(work(media), until="jobs/Failed/")
-    assert re.search(says, scene.json("jobs/")["error"])
+    harness = Harness().process(work(media), until="jobs/Failed/")
+    assert re.search(says, harness.json("jobs/")["error"])
 
 
 def test_files_of_the_worker_are_no_business_of_messages() -> None:
-    scene = Scene(folder="/nowhere").play(work(recording("wav")), until="jobs/Failed/")
-    assert "not in the folder" in scene.json("jobs/")["error"]
+    harness = Harness(folder="/nowhere").process(work(recording("wav")), until="jobs/Failed/")
+    assert "not in the folder" in harness.json("jobs/")["error"]
 
 
 def test_a_file_that_is_no_recording_says_so(tmp_path: Any) -> None:
     path = tmp_path / "a.mp3"
     path.write_text("hello")
-    scene = Scene().play(work(path), until="jobs/Failed/")
-    assert "can't be read as a recording" in scene.json("jobs/")["error"]
+    harness = Harness().process(work(path), until="jobs/Failed/")
+    assert "can't be read as a recording" in harness.json("jobs/")["error"]
 
 
 def test_another_language_names_the_alternatives() -> None:
-    scene = Scene().play(work(recording("wav"), language="de"), until="jobs/Failed/")
-    error = scene.json("jobs/")["error"]
+    harness = Harness().process(work(recording("wav"), language="de"), until="jobs/Failed/")
+    error = harness.json("jobs/")["error"]
     assert "English only" in error
     assert "gemini" in error
     assert "openai" in error

@@ -18,7 +18,7 @@ def version(number: int) -> str:
 
 
 def story(test: Callable[[Any, Documents], Awaitable[None]]) -> Callable[[Any], None]:
-    def play(self: DocumentsContract) -> None:
+    def run(self: DocumentsContract) -> None:
         async def on_documents() -> None:
             documents = self.make_documents()
             try:
@@ -28,8 +28,8 @@ def story(test: Callable[[Any, Documents], Awaitable[None]]) -> Callable[[Any], 
 
         asyncio.run(on_documents())
 
-    play.__name__, play.__qualname__, play.__doc__ = test.__name__, test.__qualname__, test.__doc__
-    return play
+    run.__name__, run.__qualname__, run.__doc__ = test.__name__, test.__qualname__, test.__doc__
+    return run
 
 
 class DocumentsContract:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.report.llm.scene import PaperContext
+from tests.unit.report.llm.harness import FakeContext
 
 from holdfast.apps.report.llm.batching import Batcher, BatchItem, BatchSize
 from holdfast.apps.report.llm.shared_usage import SharedContext
@@ -68,18 +68,18 @@ def item(identity: object, tokens: int = 10, affinity: str = "", alone: bool = F
 def asking(
     batcher: Any, items: Sequence[BatchItem], batch_key: str = "key"
 ) -> list[asyncio.Task[Any]]:
-    return [asyncio.ensure_future(batcher.ask(batch_key, item, PaperContext())) for item in items]
+    return [asyncio.ensure_future(batcher.ask(batch_key, item, FakeContext())) for item in items]
 
 
 def packing(
     items: Sequence[BatchItem], echo: Echo | None = None, size: BatchSize = SIZE, calls: int = 64
 ) -> tuple[list[Any], Echo]:
-    async def play() -> tuple[list[Any], Echo]:
+    async def story() -> tuple[list[Any], Echo]:
         handler = echo or Echo()
         batcher = Batcher(handler, size, calls)
         return await asyncio.gather(*asking(batcher, items), return_exceptions=True), handler
 
-    return asyncio.run(play())
+    return asyncio.run(story())
 
 
 def test_two_thousand_questions_are_two_hundred_calls():
@@ -93,21 +93,21 @@ def test_calls_stay_full_while_callers_come_and_go():
     """Each caller asks, puts away what it got, which takes a while, and asks again: as the engine's
     do."""
 
-    async def play() -> Echo:
+    async def story() -> Echo:
         echo = Echo(ticks=20)
         batcher = Batcher(echo, SIZE, calls=4)
         numbers = iter(range(2000))
 
         async def caller() -> None:
             for number in numbers:
-                await batcher.ask("key", item(number), PaperContext())
+                await batcher.ask("key", item(number), FakeContext())
                 for _ in range(5):
                     await asyncio.sleep(0)
 
         await asyncio.gather(*(caller() for _ in range(SIZE.callers_for(4))))
         return echo
 
-    assert len(asyncio.run(play()).calls) <= 210
+    assert len(asyncio.run(story()).calls) <= 210
 
 
 def test_no_more_calls_are_under_way_than_the_model_takes():
@@ -140,7 +140,7 @@ def test_what_is_long_or_must_be_alone_travels_alone():
 
 
 def test_different_piles_share_no_call():
-    async def play() -> Echo:
+    async def story() -> Echo:
         echo = Echo()
         batcher = Batcher(echo, SIZE, 64)
         first = asking(batcher, [item(number) for number in range(3)], "one")
@@ -148,7 +148,7 @@ def test_different_piles_share_no_call():
         await asyncio.gather(*first, *other)
         return echo
 
-    assert [len(call) for call in asyncio.run(play()).calls] == [3, 3]
+    assert [len(call) for call in asyncio.run(story()).calls] == [3, 3]
 
 
 def test_the_same_question_is_asked_once_and_everybody_gets_the_answer():
@@ -158,7 +158,7 @@ def test_the_same_question_is_asked_once_and_everybody_gets_the_answer():
 
 
 def test_who_asks_while_the_same_is_under_way_gets_its_answer():
-    async def play() -> tuple[list[Any], Echo]:
+    async def story() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
         batcher = Batcher(echo, SIZE, 64)
@@ -169,13 +169,13 @@ def test_who_asks_while_the_same_is_under_way_gets_its_answer():
         echo.gate.set()
         return await asyncio.gather(*first, *second), echo
 
-    answers, echo = asyncio.run(play())
+    answers, echo = asyncio.run(story())
     assert answers == ["answer to same"] * 2
     assert echo.calls == [["same"]]
 
 
 def test_who_asks_right_after_an_answer_is_not_forgotten():
-    async def play() -> list[Any]:
+    async def story() -> list[Any]:
         echo = Echo()
         batcher = Batcher(echo, SIZE, 64)
         task = asking(batcher, [item("same")])[0]
@@ -185,7 +185,7 @@ def test_who_asks_right_after_an_answer_is_not_forgotten():
         await asyncio.sleep(0)
         return await asyncio.wait_for(asyncio.gather(*again), 5)
 
-    assert asyncio.run(play()) == ["answer to same"]
+    assert asyncio.run(story()) == ["answer to same"]
 
 
 def test_what_is_known_is_not_asked():
@@ -262,7 +262,7 @@ def test_one_comment_that_can_not_be_answered_does_not_spoil_the_others(kind: ty
 
 
 def test_who_stops_waiting_leaves_the_others_alone():
-    async def play() -> tuple[list[Any], Echo]:
+    async def story() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
         tasks = asking(Batcher(echo, SIZE, 64), [item(number) for number in range(3)])
@@ -272,14 +272,14 @@ def test_who_stops_waiting_leaves_the_others_alone():
         echo.gate.set()
         return await asyncio.gather(*tasks, return_exceptions=True), echo
 
-    answers, echo = asyncio.run(play())
+    answers, echo = asyncio.run(story())
     assert [answers[0], answers[2]] == ["answer to 0", "answer to 2"]
     assert isinstance(answers[1], asyncio.CancelledError)
     assert echo.cancelled == 0
 
 
 def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free():
-    async def play() -> tuple[list[Any], Echo]:
+    async def story() -> tuple[list[Any], Echo]:
         echo = Echo()
         echo.gate.clear()
         batcher = Batcher(echo, SIZE, calls=1)
@@ -294,16 +294,16 @@ def test_when_nobody_waits_any_more_the_call_is_cancelled_and_its_slot_is_free()
         echo.gate.set()
         return await asyncio.gather(*pending, return_exceptions=True), echo
 
-    answers, echo = asyncio.run(play())
+    answers, echo = asyncio.run(story())
     assert echo.cancelled == 1
     assert answers[0] == "answer to next"
     assert echo.calls[1:] == [["next"]]
 
 
 def test_what_a_call_costs_is_divided_among_those_in_it():
-    async def play() -> list[PaperContext]:
+    async def story() -> list[FakeContext]:
         batcher = Batcher(Echo(), BatchSize(10, 10_000), 64)
-        contexts = [PaperContext() for _ in range(7)]
+        contexts = [FakeContext() for _ in range(7)]
         items = [item(number, tokens=10 * (number + 1)) for number in range(7)]
         await asyncio.gather(
             *(
@@ -313,7 +313,7 @@ def test_what_a_call_costs_is_divided_among_those_in_it():
         )
         return contexts
 
-    contexts = asyncio.run(play())
+    contexts = asyncio.run(story())
     assert sum(ctx.own.input_tokens for ctx in contexts) == 1000
     assert sum(ctx.own.output_tokens for ctx in contexts) == 100
     assert sum(ctx.own.calls for ctx in contexts) == 1
@@ -331,7 +331,7 @@ def test_what_a_call_costs_is_divided_among_those_in_it():
 def test_the_parts_add_up_to_the_whole(
     sizes: list[int], tokens: tuple[int, int], cost: float | None
 ):
-    contexts: Any = [PaperContext() for _ in sizes]
+    contexts: Any = [FakeContext() for _ in sizes]
     SharedContext(contexts, sizes).usage(input_tokens=tokens[0], output_tokens=tokens[1], cost=cost)
     assert sum(ctx.own.input_tokens for ctx in contexts) == tokens[0]
     assert sum(ctx.own.output_tokens for ctx in contexts) == tokens[1]

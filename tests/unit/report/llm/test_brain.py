@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.report.llm.scene import BRIEF, TOPICS, text
+from tests.unit.report.llm.harness import BRIEF, TOPICS, text
 
 from holdfast.adapters.llm.schema import schema_of
 from holdfast.apps.report.llm.answers import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.report.llm.scene import BRIEF, PaperContext, Scene, comment, comments, play
+from tests.unit.report.llm.harness import BRIEF, FakeContext, Harness, comment, comments, run_story
 
 from holdfast.apps.report.llm.analyst import LLMAnalyst
 from holdfast.apps.report.model.brief import Brief, GivenTopic
@@ -43,10 +43,10 @@ def named(clustering: Clustering) -> dict[str, tuple[str, ...]]:
 def clustered(
     source: Any = SOME, brief: Brief = BRIEF, brain: Any = None
 ) -> tuple[Clustering, dict[str, int]]:
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.cluster(source, brief, scene.ctx), scene.asked()
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.cluster(source, brief, harness.ctx), harness.asked()
 
-    return play(story, brain)
+    return run_story(story, brain)
 
 
 class Forgetful(ReportBrain):
@@ -141,33 +141,33 @@ def refusing(word: str, task: str) -> Any:
 
 
 def test_a_sample_that_is_refused_is_read_in_parts():
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.cluster(SOME, BRIEF, scene.ctx), scene.asked()
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.cluster(SOME, BRIEF, harness.ctx), harness.asked()
 
-    clustering, calls = play(story, faults=refusing("(no. 77)", "clustering"))
+    clustering, calls = run_story(story, faults=refusing("(no. 77)", "clustering"))
     assert len(clustering.topics) > 2
     assert 5 < calls["clustering"] < 20
     assert set(places(clustering)) == {source.id for source in SOME}
 
 
 def test_proposals_that_nobody_merges_are_put_together_by_name():
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.cluster(
-            [comment(source.id, source.text * 6) for source in comments(200)], BRIEF, scene.ctx
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.cluster(
+            [comment(source.id, source.text * 6) for source in comments(200)], BRIEF, harness.ctx
         )
 
     faults = when(lambda call: call.task in ("merging", "extending"), "refusal")
-    clustering = play(story, faults=faults)
+    clustering = run_story(story, faults=faults)
     names = [topic.name for topic in clustering.topics]
     assert len(names) == len(set(names)) > 2
 
 
 def test_a_comment_that_is_refused_is_placed_in_other_and_disturbs_nobody():
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.cluster(SOME, BRIEF, scene.ctx)
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.cluster(SOME, BRIEF, harness.ctx)
 
     plain, _ = clustered()
-    clustering = play(story, faults=refusing("(no. 77)", "assignment"))
+    clustering = run_story(story, faults=refusing("(no. 77)", "assignment"))
     assert places(clustering) == {**places(plain), "77": (OTHER,)}
 
 
@@ -187,17 +187,17 @@ def again(second: Any, brief: Brief = BRIEF, later: Brief = BRIEF, tenant: str =
     """Two reports one after the other, by two processes: what they found, and what the second one
     asked."""
 
-    async def story(scene: Scene) -> Any:
-        first = await scene.analyst.cluster(comments(200), brief, scene.ctx)
-        await scene.model.aclose()
-        before = len(scene.fake.calls)
-        model = scene.another_model()
+    async def story(harness: Harness) -> Any:
+        first = await harness.analyst.cluster(comments(200), brief, harness.ctx)
+        await harness.model.aclose()
+        before = len(harness.fake.calls)
+        model = harness.another_model()
         analyst = LLMAnalyst(model)
-        clustering = await analyst.cluster(second, later, PaperContext(tenant=tenant, run="run-2"))
+        clustering = await analyst.cluster(second, later, FakeContext(tenant=tenant, run="run-2"))
         await model.aclose()
-        return first, clustering, scene.asked(before)
+        return first, clustering, harness.asked(before)
 
-    return play(story)
+    return run_story(story)
 
 
 def test_the_same_comments_cost_nothing():
@@ -261,14 +261,14 @@ def test_tenants_share_nothing():
 
 
 def test_the_newest_fitting_report_wins():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         for number in (200, 215, 230):
-            await scene.analyst.cluster(comments(number), BRIEF, PaperContext(run=f"run-{number}"))
-        before = len(scene.fake.calls)
-        clustering = await scene.analyst.cluster(comments(240), BRIEF, PaperContext(run="run-240"))
-        return clustering, scene.asked(before)
+            await harness.analyst.cluster(comments(number), BRIEF, FakeContext(run=f"run-{number}"))
+        before = len(harness.fake.calls)
+        clustering = await harness.analyst.cluster(comments(240), BRIEF, FakeContext(run="run-240"))
+        return clustering, harness.asked(before)
 
-    cached, calls = play(story)
+    cached, calls = run_story(story)
     assert "230 of these 240" in cached.notes[0]
     assert calls == {"assignment": 1}
 
@@ -281,18 +281,18 @@ def test_topics_that_were_added_later_are_found_again():
         for number in range(37)
     ]
 
-    async def story(scene: Scene) -> Any:
-        first = await scene.analyst.cluster(comments(200), BRIEF, scene.ctx)
-        second = await scene.analyst.cluster(
-            [*comments(200), *more], BRIEF, PaperContext(run="run-2")
+    async def story(harness: Harness) -> Any:
+        first = await harness.analyst.cluster(comments(200), BRIEF, harness.ctx)
+        second = await harness.analyst.cluster(
+            [*comments(200), *more], BRIEF, FakeContext(run="run-2")
         )
-        before = len(scene.fake.calls)
-        third = await scene.analyst.cluster(
-            [*comments(200), *more], BRIEF, PaperContext(run="run-3")
+        before = len(harness.fake.calls)
+        third = await harness.analyst.cluster(
+            [*comments(200), *more], BRIEF, FakeContext(run="run-3")
         )
-        return first, second, third, scene.asked(before)
+        return first, second, third, harness.asked(before)
 
-    first, second, third, calls = play(story)
+    first, second, third, calls = run_story(story)
     assert second.topics[: len(first.topics)] == first.topics
     assert any("kites" in topic.name.lower() for topic in second.topics)
     assert third.topics == second.topics
@@ -300,19 +300,19 @@ def test_topics_that_were_added_later_are_found_again():
 
 
 def test_a_damaged_memory_is_passed_over():
-    async def story(scene: Scene) -> Any:
-        await scene.analyst.cluster(SOME, BRIEF, scene.ctx)
-        await scene.model.aclose()
-        for key in scene.blobs._objects:
-            scene.blobs._objects[key] = b"{"
-        before = len(scene.fake.calls)
-        model = scene.another_model()
+    async def story(harness: Harness) -> Any:
+        await harness.analyst.cluster(SOME, BRIEF, harness.ctx)
+        await harness.model.aclose()
+        for key in harness.blobs._objects:
+            harness.blobs._objects[key] = b"{"
+        before = len(harness.fake.calls)
+        model = harness.another_model()
         analyst = LLMAnalyst(model)
-        clustering = await analyst.cluster(SOME, BRIEF, scene.ctx)
+        clustering = await analyst.cluster(SOME, BRIEF, harness.ctx)
         await model.aclose()
-        return clustering, scene.asked(before)
+        return clustering, harness.asked(before)
 
-    cached, calls = play(story)
+    cached, calls = run_story(story)
     assert calls == {"clustering": 1, "assignment": 3}
     assert len(places(cached)) == 120
 

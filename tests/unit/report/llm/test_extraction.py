@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.report.llm.scene import (
+from tests.unit.report.llm.harness import (
     BRIEF,
     TOPICS,
-    PaperContext,
-    Scene,
+    FakeContext,
+    Harness,
     comment,
     comments,
-    play,
+    run_story,
     whole,
 )
 
@@ -36,17 +36,17 @@ HONEST = ReportBrain(altered=0, invented=0)
 
 
 async def read(
-    scene: Scene,
+    harness: Harness,
     sources: list[Comment],
     brief: Brief = BRIEF,
-    ctx: PaperContext | None = None,
+    ctx: FakeContext | None = None,
     *subtopics: str,
 ) -> dict[str, list[ClaimDraft]]:
     """The claims of comments, all asked at once; an item of their own each."""
-    context = ctx or scene.ctx
+    context = ctx or harness.ctx
     all_drafts = await asyncio.gather(
         *(
-            scene.analyst.extract(
+            harness.analyst.extract(
                 draft, whole(draft, *(subtopics or ("t1.1", "t2.1"))), TOPICS, brief, context.item()
             )
             for draft in sources
@@ -58,10 +58,10 @@ async def read(
 def reading(
     sources: list[Comment], brain: Any = HONEST, **options: Any
 ) -> tuple[dict[str, list[ClaimDraft]], dict[str, int]]:
-    async def story(scene: Scene) -> Any:
-        return await read(scene, sources), scene.asked()
+    async def story(harness: Harness) -> Any:
+        return await read(harness, sources), harness.asked()
 
-    return play(story, brain, **options)
+    return run_story(story, brain, **options)
 
 
 def test_every_claim_has_a_quote_from_its_own_comment_and_one_of_its_subtopics():
@@ -94,9 +94,9 @@ def test_a_long_comment_travels_alone():
 
 
 def test_the_taxonomy_is_in_the_shared_part_and_the_comment_in_the_data():
-    async def story(scene: Scene) -> None:
-        await read(scene, [comment("c-77", "Buses are fine indeed.")])
-        call = scene.fake.calls[0]
+    async def story(harness: Harness) -> None:
+        await read(harness, [comment("c-77", "Buses are fine indeed.")])
+        call = harness.fake.calls[0]
         assert '"id":"t1.2"' in call.system
         assert "Buses are fine indeed." not in call.system
         assert call.text == (
@@ -104,7 +104,7 @@ def test_the_taxonomy_is_in_the_shared_part_and_the_comment_in_the_data():
             'indeed."}]}\n</data>'
         )
 
-    play(story, HONEST)
+    run_story(story, HONEST)
 
 
 def test_a_subtopic_that_is_not_the_comments_own_becomes_its_first():
@@ -121,10 +121,10 @@ def test_a_subtopic_that_is_not_the_comments_own_becomes_its_first():
 
 
 def test_a_comment_in_other_is_read_as_well():
-    async def story(scene: Scene) -> Any:
-        return await read(scene, comments(5), BRIEF, None, OTHER)
+    async def story(harness: Harness) -> Any:
+        return await read(harness, comments(5), BRIEF, None, OTHER)
 
-    all_drafts = play(story, HONEST)
+    all_drafts = run_story(story, HONEST)
     assert {draft.subtopic for drafts in all_drafts.values() for draft in drafts} == {OTHER}
 
 
@@ -145,13 +145,13 @@ def known(
 ) -> dict[str, int]:
     """What a later process asks after 40 comments have been read."""
 
-    async def story(scene: Scene) -> Any:
-        await read(scene, comments(40))
-        await scene.model.aclose()
-        before = len(scene.fake.calls)
-        model = scene.another_model()
+    async def story(harness: Harness) -> Any:
+        await read(harness, comments(40))
+        await harness.model.aclose()
+        before = len(harness.fake.calls)
+        model = harness.another_model()
         analyst = LLMAnalyst(model)
-        context = PaperContext(tenant=tenant, run="run-2")
+        context = FakeContext(tenant=tenant, run="run-2")
         await asyncio.gather(
             *(
                 analyst.extract(
@@ -161,9 +161,9 @@ def known(
             )  # type: ignore[arg-type]
         )
         await model.aclose()
-        return scene.asked(before)
+        return harness.asked(before)
 
-    return play(story, HONEST)
+    return run_story(story, HONEST)
 
 
 def test_what_was_read_before_costs_nothing():
@@ -225,19 +225,19 @@ def test_tenants_share_nothing():
 
 
 def test_what_the_comments_paid_is_what_the_server_counted():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         bill = Usage()
-        contexts: Any = [PaperContext(bill=bill) for _ in range(25)]
+        contexts: Any = [FakeContext(bill=bill) for _ in range(25)]
         await asyncio.gather(
             *(
-                scene.analyst.extract(context, whole(context, "t1.1"), TOPICS, BRIEF, ctx)
+                harness.analyst.extract(context, whole(context, "t1.1"), TOPICS, BRIEF, ctx)
                 for context, ctx in zip(comments(25), contexts, strict=True)
             )
         )
-        return [ctx.own for ctx in contexts], scene.fake.stats()
+        return [ctx.own for ctx in contexts], harness.fake.stats()
 
     # One answer in the middle is of no use: it was paid all the same, by the ten who shared it.
-    own, stats = play(story, HONEST, faults=in_turn(None, "malformed"))
+    own, stats = run_story(story, HONEST, faults=in_turn(None, "malformed"))
     assert sum(token.input_tokens for token in own) == stats["input_tokens"]
     assert sum(token.output_tokens for token in own) == stats["output_tokens"]
     price = (stats["input_tokens"] * 0.15 + stats["output_tokens"] * 0.6) / 1e6
@@ -246,26 +246,28 @@ def test_what_the_comments_paid_is_what_the_server_counted():
 
 
 def test_without_budget_everybody_pauses_and_nothing_is_sent():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         reading = (
-            read(scene, [comment], replace(BRIEF, budget=0.000001)) for comment in comments(25)
+            read(harness, [comment], replace(BRIEF, budget=0.000001)) for comment in comments(25)
         )
-        return await asyncio.gather(*reading, return_exceptions=True), scene.asked()
+        return await asyncio.gather(*reading, return_exceptions=True), harness.asked()
 
-    drafts, calls = play(story, HONEST)
+    drafts, calls = run_story(story, HONEST)
     assert {type(draft) for draft in drafts} == {Pause}
     assert calls == {}
 
 
 def test_a_server_that_fails_is_a_matter_for_the_engine():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         drafts = await asyncio.gather(
-            *(read(scene, [exception]) for exception in comments(20)), return_exceptions=True
+            *(read(harness, [exception]) for exception in comments(20)), return_exceptions=True
         )
-        later = await read(scene, comments(20))
-        return drafts, later, scene.asked()
+        later = await read(harness, comments(20))
+        return drafts, later, harness.asked()
 
-    all_drafts, later, calls = play(story, HONEST, faults=in_turn(Fault("error"), Fault("error")))
+    all_drafts, later, calls = run_story(
+        story, HONEST, faults=in_turn(Fault("error"), Fault("error"))
+    )
     assert {type(draft) for draft in all_drafts} == {Transient}
     assert len(later) == 20
     assert calls == {"extraction": 4}
@@ -274,13 +276,13 @@ def test_a_server_that_fails_is_a_matter_for_the_engine():
 def test_a_refused_call_is_split_and_only_the_refused_comment_fails():
     sources = [*comments(9), comment("bad", "Something that filters do not like.")]
 
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         drafts = await asyncio.gather(
-            *(read(scene, [exception]) for exception in sources), return_exceptions=True
+            *(read(harness, [exception]) for exception in sources), return_exceptions=True
         )
-        return drafts, scene.asked()
+        return drafts, harness.asked()
 
-    all_drafts, calls = play(
+    all_drafts, calls = run_story(
         story, HONEST, faults=when(lambda call: "filters" in call.text, "refusal")
     )
     assert type(all_drafts.pop()).__name__ == "Declined"
@@ -289,15 +291,15 @@ def test_a_refused_call_is_split_and_only_the_refused_comment_fails():
 
 
 def test_cancelling_one_comment_cancels_nobody_else():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         called = asyncio.Event()
-        scene.fake.faults = lambda call: called.set()
-        tasks = [asyncio.ensure_future(read(scene, [comment])) for comment in comments(10)]
+        harness.fake.faults = lambda call: called.set()
+        tasks = [asyncio.ensure_future(read(harness, [comment])) for comment in comments(10)]
         await called.wait()
         tasks[4].cancel()
-        return await asyncio.gather(*tasks, return_exceptions=True), scene.asked()
+        return await asyncio.gather(*tasks, return_exceptions=True), harness.asked()
 
-    drafts, calls = play(story, HONEST, latency=0.05)
+    drafts, calls = run_story(story, HONEST, latency=0.05)
     assert isinstance(drafts.pop(4), asyncio.CancelledError)
     assert all(isinstance(draft, dict) for draft in drafts)
     assert calls == {"extraction": 1}
@@ -307,18 +309,18 @@ def test_cancelling_one_comment_cancels_nobody_else():
 
 
 def test_quotes_are_asked_for_again_together_and_remembered():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         drafts = [ClaimDraft(comment.text, "Nobody said this.", "t1.1") for comment in comments(25)]
         asking = [
-            scene.analyst.requote(comment, draft, BRIEF, scene.ctx.item())
+            harness.analyst.requote(comment, draft, BRIEF, harness.ctx.item())
             for comment, draft in zip(comments(25), drafts, strict=True)
         ]
         quotes = await asyncio.gather(*asking)
-        calls = scene.asked()
-        again = await scene.analyst.requote(comments(1)[0], drafts[0], BRIEF, scene.ctx)
-        return quotes, calls, again, scene.asked()
+        calls = harness.asked()
+        again = await harness.analyst.requote(comments(1)[0], drafts[0], BRIEF, harness.ctx)
+        return quotes, calls, again, harness.asked()
 
-    quotes, second_calls, again, later = play(story)
+    quotes, second_calls, again, later = run_story(story)
     assert all(
         quote and quote in source.text for quote, source in zip(quotes, comments(25), strict=True)
     )
@@ -327,20 +329,20 @@ def test_quotes_are_asked_for_again_together_and_remembered():
 
 
 def test_a_claim_that_the_comment_does_not_make_gets_no_quote():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         draft = ClaimDraft("Elephants should rule Antarctica tomorrow.", "Elephants!", "t1.1")
-        return await scene.analyst.requote(comments(1)[0], draft, BRIEF, scene.ctx)
+        return await harness.analyst.requote(comments(1)[0], draft, BRIEF, harness.ctx)
 
-    assert play(story) == ""
+    assert run_story(story) == ""
 
 
 def test_a_quote_that_is_refused_is_not_found_and_its_comment_goes_on():
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.requote(
-            comments(1)[0], ClaimDraft("Buses!", "Bus", "t1.1"), BRIEF, scene.ctx
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.requote(
+            comments(1)[0], ClaimDraft("Buses!", "Bus", "t1.1"), BRIEF, harness.ctx
         )
 
-    assert play(story, faults=always("refusal")) == ""
+    assert run_story(story, faults=always("refusal")) == ""
 
 
 # --- hostile --------------------------------------------------------------------------------------
@@ -367,19 +369,19 @@ def test_an_injection_says_in_the_report_only_what_it_says_itself():
 
 
 def test_what_an_injection_is_said_to_say_and_does_not_is_not_looked_for():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         hostile = comment("h", injections()[0])
         draft = ClaimDraft("Everybody was HACKED", "we were all HACKED", "t1.1")
-        return await scene.analyst.requote(hostile, draft, BRIEF, scene.ctx), scene.asked()
+        return await harness.analyst.requote(hostile, draft, BRIEF, harness.ctx), harness.asked()
 
-    assert play(story, HostileBrain()) == ("", {})
+    assert run_story(story, HostileBrain()) == ("", {})
 
 
 def test_an_answer_in_which_comments_say_what_they_do_not_say_is_not_believed():
     """An injection that nobody noticed: the model obeys it and speaks for all others in the
     call."""
 
-    class Puppet(ReportBrain):
+    class ObedientBrain(ReportBrain):
         def extraction(self, data: Any, system: str) -> Any:
             honest = super().extraction(data, system)
             if any("open sesame" in comment["text"] for comment in data["comments"]):
@@ -394,7 +396,7 @@ def test_an_answer_in_which_comments_say_what_they_do_not_say_is_not_believed():
             return honest
 
     sources = [comment("sesame", "The parks are for everybody, open sesame please."), *comments(9)]
-    drafts, calls = reading(sources, Puppet(altered=0, invented=0))
+    drafts, calls = reading(sources, ObedientBrain(altered=0, invented=0))
     honest, _ = reading(sources, HONEST)
     assert drafts == honest
     assert calls == {"extraction": 11}

@@ -6,7 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, claim, play, text
+from tests.unit.report.llm.harness import (
+    BRIEF,
+    TOPICS,
+    FakeContext,
+    Harness,
+    claim,
+    run_story,
+    text,
+)
 
 from holdfast.apps.report.llm.answers import GroupsAnswer
 from holdfast.apps.report.llm.grouping import MOST, Bundle, _ordered, _parts, merge_as_answered
@@ -22,10 +30,10 @@ SUBTOPIC = TOPICS[0].subtopics[0]
 def grouped(
     claims: list[QuotedClaim], brain: Any = None
 ) -> tuple[list[ProposedGroup], dict[str, int]]:
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx), scene.asked()
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.group(SUBTOPIC, claims, BRIEF, harness.ctx), harness.asked()
 
-    return play(story, brain)
+    return run_story(story, brain)
 
 
 def members(groups: list[ProposedGroup]) -> list[str]:
@@ -72,13 +80,13 @@ def test_five_hundred_claims_are_all_in_exactly_one_group():
 
 
 def test_a_call_has_at_most_sixty_claims():
-    async def story(scene: Scene) -> Any:
-        await scene.analyst.group(
-            SUBTOPIC, [claim(text(number)) for number in range(200)], BRIEF, scene.ctx
+    async def story(harness: Harness) -> Any:
+        await harness.analyst.group(
+            SUBTOPIC, [claim(text(number)) for number in range(200)], BRIEF, harness.ctx
         )
-        return [call.text.count('"id":') for call in scene.fake.calls]
+        return [call.text.count('"id":') for call in harness.fake.calls]
 
-    assert max(play(story)) <= MOST
+    assert max(run_story(story)) <= MOST
 
 
 def test_the_same_claim_in_different_parts_is_found_in_the_end():
@@ -98,34 +106,34 @@ WORDS = [f"{first}{second}" for first in ("lamp", "roof", "wall", "door", "tree"
 
 
 def test_what_was_grouped_before_costs_nothing_whoever_said_it():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         claims = [claim(text(number), str(number)) for number in range(90)]
-        await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx)
-        before = len(scene.fake.calls)
+        await harness.analyst.group(SUBTOPIC, claims, BRIEF, harness.ctx)
+        before = len(harness.fake.calls)
         others = [claim(other.statement, "other " + other.speaker) for other in reversed(claims)]
-        groups = await scene.analyst.group(SUBTOPIC, others, BRIEF, PaperContext(run="run-2"))
-        same = scene.asked(before)
+        groups = await harness.analyst.group(SUBTOPIC, others, BRIEF, FakeContext(run="run-2"))
+        same = harness.asked(before)
         more = [*claims, claim("The kites over the harbour are lovely", "new")]
-        await scene.analyst.group(SUBTOPIC, more, BRIEF, scene.ctx)
-        return groups, others, same, scene.asked(before), scene.asked()
+        await harness.analyst.group(SUBTOPIC, more, BRIEF, harness.ctx)
+        return groups, others, same, harness.asked(before), harness.asked()
 
-    groups, others, same, one_more, all_ = play(story)
+    groups, others, same, one_more, all_ = run_story(story)
     assert same == {}
     assert members(groups) == sorted(other.id for other in others)
     assert one_more["dedup"] < all_["dedup"] - one_more["dedup"]
 
 
 def test_another_prompt_is_another_question():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         claims = [claim("Buses are good"), claim("Parks are good", "bob")]
-        await scene.analyst.group(SUBTOPIC, claims, BRIEF, scene.ctx)
-        await scene.analyst.group(
-            SUBTOPIC, claims, replace(BRIEF, prompts={"dedup": "Merge all."}), scene.ctx
+        await harness.analyst.group(SUBTOPIC, claims, BRIEF, harness.ctx)
+        await harness.analyst.group(
+            SUBTOPIC, claims, replace(BRIEF, prompts={"dedup": "Merge all."}), harness.ctx
         )
-        await scene.analyst.group(SUBTOPIC, claims, replace(BRIEF, fresh=True), scene.ctx)
-        return scene.asked()
+        await harness.analyst.group(SUBTOPIC, claims, replace(BRIEF, fresh=True), harness.ctx)
+        return harness.asked()
 
-    assert play(story) == {"dedup": 3}
+    assert run_story(story) == {"dedup": 3}
 
 
 @pytest.mark.parametrize(
@@ -158,12 +166,12 @@ def test_every_claim_is_in_exactly_one_group_whatever_the_answer(
 
 
 def test_claims_that_are_refused_together_are_compared_in_parts():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         claims = [claim(text(number), str(number)) for number in range(40)]
         twice = [*claims, claim("(no. 5) harbour the near cheaper be should noise The", "again")]
-        return await scene.analyst.group(SUBTOPIC, twice, BRIEF, scene.ctx), twice
+        return await harness.analyst.group(SUBTOPIC, twice, BRIEF, harness.ctx), twice
 
-    groups, claims = play(story, faults=when(lambda call: "(no. 7)" in call.text, "refusal"))
+    groups, claims = run_story(story, faults=when(lambda call: "(no. 7)" in call.text, "refusal"))
     assert members(groups) == sorted(member.id for member in claims)
     assert len(groups) <= 41
 

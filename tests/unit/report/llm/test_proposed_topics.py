@@ -6,7 +6,7 @@ import random
 
 import pytest
 from pydantic import ValidationError
-from tests.unit.report.llm.scene import text
+from tests.unit.report.llm.harness import text
 
 from holdfast.apps.report.llm.answers import TopicAnswer, TopicsAnswer
 from holdfast.apps.report.llm.proposed_topics import (

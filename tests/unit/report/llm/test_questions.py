@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.unit.report.llm.scene import BRIEF, TOPICS
+from tests.unit.report.llm.harness import BRIEF, TOPICS
 
 from holdfast.apps.report.llm.prompts import OURS, own_prompt, prompt, prompts_used
 from holdfast.apps.report.llm.questions import data_block, system_prompt, taxonomy_block

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.report.llm.scene import Scene, comment, comments, language_model, scene
+from tests.unit.report.llm.harness import Harness, comment, comments, harness, language_model
 
 from holdfast import Holdfast
 from holdfast.adapters.llm.address import parse
@@ -51,13 +51,13 @@ class Only:
         return self._analyst
 
 
-class Office:
+class Reports:
     """An app with the report pipeline, and what its runs have asked."""
 
-    def __init__(self, app: Holdfast, scene: Scene) -> None:
+    def __init__(self, app: Holdfast, harness: Harness) -> None:
         self._app = app
-        self.scene = scene
-        self.model = scene.model
+        self.harness = harness
+        self.model = harness.model
         self.number = 0
 
     async def start(self, sources: Sequence[Comment], **options: Any) -> Any:
@@ -79,18 +79,18 @@ class Office:
         self, sources: Sequence[Comment], **options: Any
     ) -> tuple[dict[str, Any], dict[str, int]]:
         """The report, and the calls that were made for it."""
-        before = len(self.scene.fake.calls)
+        before = len(self.harness.fake.calls)
         result = await (await self.start(sources, **options)).result()
-        data = await self.scene.blobs.get(result.files["report.json"])
-        return json.loads(data or b""), self.scene.asked(before)
+        data = await self.harness.blobs.get(result.files["report.json"])
+        return json.loads(data or b""), self.harness.asked(before)
 
 
 def at_work(story: Any, brain: Any = None, **options: Any) -> Any:
     async def whole() -> Any:
-        async with scene(brain, **options) as set_up:
+        async with harness(brain, **options) as set_up:
             provide: Any = {Analysts: Only(set_up.analyst)}
             async with Holdfast("memory:", [report], blobs=set_up.blobs, provide=provide) as app:
-                return await story(Office(app, set_up))
+                return await story(Reports(app, set_up))
 
     return asyncio.run(whole())
 
@@ -126,10 +126,10 @@ def sample() -> list[Comment]:
 def report_of_the_sample() -> Any:
     """The report, what was asked for it, what the server counted, and what was estimated before."""
 
-    async def story(office: Office) -> Any:
-        report, calls = await office.make(sample(), language="en")
-        estimated = estimate(sample(), Brief(question=QUESTION), office.model, cruxes=True)
-        return report, calls, office.scene.fake.stats(), estimated
+    async def story(reports: Reports) -> Any:
+        report, calls = await reports.make(sample(), language="en")
+        estimated = estimate(sample(), Brief(question=QUESTION), reports.model, cruxes=True)
+        return report, calls, reports.harness.fake.stats(), estimated
 
     return at_work(story, faults=by_chance(5, malformed=0.1))
 
@@ -155,9 +155,9 @@ def test_a_report_of_the_sample_is_complete_and_quotes_letter_for_letter():
 
 
 def test_the_same_comments_again_cost_nothing():
-    async def story(office: Office) -> Any:
-        first, _ = await office.make(comments(150))
-        second, calls = await office.make(comments(150)[::-1], title="Another title")
+    async def story(reports: Reports) -> Any:
+        first, _ = await reports.make(comments(150))
+        second, calls = await reports.make(comments(150)[::-1], title="Another title")
         return first, second, calls
 
     first, second, call_count = at_work(story)
@@ -167,9 +167,9 @@ def test_the_same_comments_again_cost_nothing():
 
 
 def test_thirty_seven_new_comments_are_paid_for_and_the_groups_that_they_change():
-    async def story(office: Office) -> Any:
-        _, all_ = await office.make(comments(400))
-        _, calls = await office.make(comments(437))
+    async def story(reports: Reports) -> Any:
+        _, all_ = await reports.make(comments(400))
+        _, calls = await reports.make(comments(437))
         return all_, calls
 
     all_, call_count = at_work(story)
@@ -190,13 +190,13 @@ def test_what_the_run_says_it_cost_is_what_the_server_counted():
 
 
 def test_a_run_pauses_before_its_budget_is_passed():
-    async def story(office: Office) -> Any:
-        run = await office.start(sample(), budget=0.02)
+    async def story(reports: Reports) -> Any:
+        run = await reports.start(sample(), budget=0.02)
         info = await run.info()
         while info.state in (RunState.QUEUED, RunState.RUNNING):
             await asyncio.sleep(0.01)
             info = await run.info()
-        return info, office.scene.fake.stats()
+        return info, reports.harness.fake.stats()
 
     info, stats = at_work(story)
     assert info.state == RunState.PAUSED
@@ -208,7 +208,7 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
     on."""
 
     async def story() -> Any:
-        async with scene(address={"in_flight": 4}, latency=0.02) as set_up:
+        async with harness(address={"in_flight": 4}, latency=0.02) as set_up:
             store = MemoryStore(SystemClock())
             enough = asyncio.Event()
             set_up.fake.faults = lambda call: (
@@ -216,7 +216,7 @@ def test_stopping_in_the_middle_of_the_claims_costs_at_most_the_calls_in_flight(
             )
             provide: Any = {Analysts: Only(set_up.analyst)}
             async with Holdfast(store, [report], blobs=set_up.blobs, provide=provide) as app:
-                run = await Office(app, set_up).start(comments(200))
+                run = await Reports(app, set_up).start(comments(200))
                 await enough.wait()
                 await app.close(grace=0)
             later = set_up.another_model()
@@ -246,12 +246,12 @@ def test_two_hundred_injections_change_nothing_but_their_own_rows():
         finding for pair in zip(comments(150), hostile[:150], strict=True) for finding in pair
     ] + hostile[150:]
 
-    async def story(office: Office) -> Any:
-        report, _ = await office.make(mixed)
+    async def story(reports: Reports) -> Any:
+        report, _ = await reports.make(mixed)
         return report
 
-    async def without(office: Office) -> Any:
-        report, _ = await office.make(comments(150))
+    async def without(reports: Reports) -> Any:
+        report, _ = await reports.make(comments(150))
         return report
 
     honest = at_work(without, HostileBrain())
@@ -290,8 +290,8 @@ def test_comments_in_chinese_become_a_report():
         comment(str(number), f"{text}第{number}號。") for number, text in enumerate(texts * 5)
     ]
 
-    async def story(office: Office) -> Any:
-        return await office.make(sources, language="zh-TW")
+    async def story(reports: Reports) -> Any:
+        return await reports.make(sources, language="zh-TW")
 
     report, calls = at_work(story)
     assert report["counts"]["extracted"] >= 30
@@ -315,8 +315,8 @@ def test_a_bad_day_at_the_vendors_changes_nothing_in_the_end(seed: int):
         nan=0.03,
     )
 
-    async def story(office: Office) -> Any:
-        return await office.make(comments(60))
+    async def story(reports: Reports) -> Any:
+        return await reports.make(comments(60))
 
     report, _ = at_work(story, ReportBrain(), faults=faults)
     plain, _ = at_work(story, ReportBrain())
@@ -332,8 +332,8 @@ def test_hostile_answers_never_reach_the_report(fault: str):
     """One answer in five is a lie of that kind. What can't be used is asked again, and every
     comment stays in."""
 
-    async def story(office: Office) -> Any:
-        return await office.make(comments(30))
+    async def story(reports: Reports) -> Any:
+        return await reports.make(comments(30))
 
     report, _ = at_work(story, faults=by_chance(1, **{fault: 0.2}))
     assert len(report["comments"]) == 30
@@ -362,12 +362,12 @@ def test_an_estimate_is_within_forty_percent():
 
 
 def test_an_estimate_counts_with_the_topics_that_were_asked_for():
-    async def story(office: Office) -> Any:
-        await office.make(comments(400), topics=6)
+    async def story(reports: Reports) -> Any:
+        await reports.make(comments(400), topics=6)
         estimated = estimate(
-            comments(400), Brief(question=QUESTION, topics=6), office.model, cruxes=True
+            comments(400), Brief(question=QUESTION, topics=6), reports.model, cruxes=True
         )
-        return estimated, office.scene.fake.stats()
+        return estimated, reports.harness.fake.stats()
 
     is_about_right(*at_work(story))
 
@@ -394,8 +394,8 @@ def test_an_estimate_knows_no_price_that_nobody_knows():
 
 
 def test_where_a_second_model_disagrees_the_report_says_what_to_read():
-    async def story(office: Office) -> Any:
-        return await office.make(comments(12), reviewer="openai:second")
+    async def story(reports: Reports) -> Any:
+        return await reports.make(comments(12), reviewer="openai:second")
 
     report, calls = at_work(story, Disagreeing())
     assert report["reviewer"] == "openai:second"
@@ -431,13 +431,13 @@ class Disagreeing(ReportBrain):
 def test_every_question_has_topics_of_its_own():
     questions = ("What is good here?", "What should change?")
 
-    async def story(office: Office) -> Any:
+    async def story(reports: Reports) -> Any:
         rows = tuple({questions[0]: first.text, questions[1]: other.text}
                      for first, other in zip(comments(10), comments(10, 40), strict=True))  # fmt: skip
-        before = len(office.scene.fake.calls)
-        run = await office._app.submit(report, ReportRequest(rows=rows, model="openai:fake-1"))
-        data = await office.scene.blobs.get((await run.result()).files["report.json"])
-        return json.loads(data or b""), office.scene.fake.calls[before:]
+        before = len(reports.harness.fake.calls)
+        run = await reports._app.submit(report, ReportRequest(rows=rows, model="openai:fake-1"))
+        data = await reports.harness.blobs.get((await run.result()).files["report.json"])
+        return json.loads(data or b""), reports.harness.fake.calls[before:]
 
     reported, calls = at_work(story)
     prompts = [call.system for call in calls if call.task == "clustering"]

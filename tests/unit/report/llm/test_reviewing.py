@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.unit.report.llm.scene import BRIEF, TOPICS, Scene, group, play
+from tests.unit.report.llm.harness import BRIEF, TOPICS, Harness, group, run_story
 
 from holdfast.apps.report import ReportRequest
 from holdfast.apps.report.model.remark import Remark, RemarkKind
@@ -19,12 +19,12 @@ FINDING = Sentence("Everybody wants free buses.", (FARES.id,))
 
 
 def reviewed(brain: Any, findings: Any = (FINDING,)) -> tuple[list[Remark], list[str]]:
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         groups = {"t1": [FARES], "t2": [TREES]}
-        remarks = await scene.analyst.review(TOPICS, groups, findings, BRIEF, scene.ctx)
-        return remarks, [call.task for call in scene.fake.calls]
+        remarks = await harness.analyst.review(TOPICS, groups, findings, BRIEF, harness.ctx)
+        return remarks, [call.task for call in harness.fake.calls]
 
-    return play(story, brain)
+    return run_story(story, brain)
 
 
 def said(id: str, verdict: str, right: bool, claims: list[int], why: str) -> dict[str, Any]:

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.report.llm.scene import BRIEF, TOPICS, PaperContext, Scene, group, play, text
+from tests.unit.report.llm.harness import (
+    BRIEF,
+    TOPICS,
+    FakeContext,
+    Harness,
+    group,
+    run_story,
+    text,
+)
 
 from holdfast.apps.report.model.opinion import MarkedGroup, VotedStatement, VoteEvidence
 from holdfast.apps.report.model.stance import Stance, VoteTally
@@ -26,18 +34,18 @@ SUBTOPIC = TOPICS[0].subtopics[0]
 
 
 def summarised(groups: Any = GROUPS, brain: Any = None, **options: Any) -> list[Sentence]:
-    async def story(scene: Scene) -> Any:
-        return await scene.analyst.summarise(TOPICS[0], groups, BRIEF, scene.ctx)
+    async def story(harness: Harness) -> Any:
+        return await harness.analyst.summarise(TOPICS[0], groups, BRIEF, harness.ctx)
 
-    return play(story, brain, **options)
+    return run_story(story, brain, **options)
 
 
 def crux(brain: Any = None, groups: Any = GROUPS, **options: Any) -> Any:
-    async def story(scene: Scene) -> Any:
-        crux_draft = await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
-        return crux_draft, [call.text for call in scene.fake.calls]
+    async def story(harness: Harness) -> Any:
+        crux_draft = await harness.analyst.crux(SUBTOPIC, groups, BRIEF, harness.ctx)
+        return crux_draft, [call.text for call in harness.fake.calls]
 
-    return play(story, brain, **options)
+    return run_story(story, brain, **options)
 
 
 def said(*sentences: tuple[str, list[int]]) -> Any:
@@ -60,12 +68,12 @@ def test_numbers_that_were_not_given_are_not_cited():
 
 
 def test_an_answer_without_any_evidence_is_sent_back_twice():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         with pytest.raises(Malformed):
-            await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
-        return scene.asked()
+            await harness.analyst.summarise(TOPICS[0], GROUPS, BRIEF, harness.ctx)
+        return harness.asked()
 
-    assert play(story, Fixed(summaries=said(("Nobody knows.", [])))) == {"summaries": 3}
+    assert run_story(story, Fixed(summaries=said(("Nobody knows.", [])))) == {"summaries": 3}
 
 
 def test_links_images_and_markup_do_not_reach_the_report():
@@ -77,55 +85,55 @@ def test_links_images_and_markup_do_not_reach_the_report():
 
 
 def test_only_the_sixty_most_supported_groups_are_told():
-    async def story(scene: Scene) -> Any:
-        await scene.analyst.summarise(
-            TOPICS[0], [group(text(number)) for number in range(200)], BRIEF, scene.ctx
+    async def story(harness: Harness) -> Any:
+        await harness.analyst.summarise(
+            TOPICS[0], [group(text(number)) for number in range(200)], BRIEF, harness.ctx
         )
-        return scene.fake.calls[0].text
+        return harness.fake.calls[0].text
 
-    prompt = play(story)
+    prompt = run_story(story)
     assert prompt.count('"number":') == 60
     assert "(no. 59)" in prompt
     assert "(no. 60)" not in prompt
 
 
 def test_names_of_speakers_are_never_told():
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         groups = [
             group("Buses should be free", "Zebulon"),
             group("Buses should not be free", "Quirinus"),
         ]
-        await scene.analyst.summarise(TOPICS[0], groups, BRIEF, scene.ctx)
-        await scene.analyst.overview(TOPICS, [], {"t1": groups}, BRIEF, scene.ctx)
-        await scene.analyst.crux(SUBTOPIC, groups, BRIEF, scene.ctx)
-        await scene.analyst.group(
-            SUBTOPIC, [entry.members[0] for entry in groups], BRIEF, scene.ctx
+        await harness.analyst.summarise(TOPICS[0], groups, BRIEF, harness.ctx)
+        await harness.analyst.overview(TOPICS, [], {"t1": groups}, BRIEF, harness.ctx)
+        await harness.analyst.crux(SUBTOPIC, groups, BRIEF, harness.ctx)
+        await harness.analyst.group(
+            SUBTOPIC, [entry.members[0] for entry in groups], BRIEF, harness.ctx
         )
-        return [call.system + call.text for call in scene.fake.calls]
+        return [call.system + call.text for call in harness.fake.calls]
 
-    prompt = play(story)
+    prompt = run_story(story)
     assert len(prompt) == 4
     assert not any("Zebulon" in element or "Quirinus" in element for element in prompt)
 
 
 def test_the_same_groups_are_summarised_once():
-    async def story(scene: Scene) -> Any:
-        first = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
-        other = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, PaperContext(run="run-2"))
-        return first, other, scene.asked()
+    async def story(harness: Harness) -> Any:
+        first = await harness.analyst.summarise(TOPICS[0], GROUPS, BRIEF, harness.ctx)
+        other = await harness.analyst.summarise(TOPICS[0], GROUPS, BRIEF, FakeContext(run="run-2"))
+        return first, other, harness.asked()
 
-    with_names, other, calls = play(story)
+    with_names, other, calls = run_story(story)
     assert with_names == other
     assert calls == {"summaries": 1}
 
 
 def test_a_summary_that_is_refused_is_missing_and_the_log_says_so():
-    async def story(scene: Scene) -> Any:
-        sentences = await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx)
-        crux = await scene.analyst.crux(SUBTOPIC, GROUPS, BRIEF, scene.ctx)
-        return sentences, crux, scene.ctx.warnings
+    async def story(harness: Harness) -> Any:
+        sentences = await harness.analyst.summarise(TOPICS[0], GROUPS, BRIEF, harness.ctx)
+        crux = await harness.analyst.crux(SUBTOPIC, GROUPS, BRIEF, harness.ctx)
+        return sentences, crux, harness.ctx.warnings
 
-    sentences, crux, warnings = play(story, faults=always("refusal"))
+    sentences, crux, warnings = run_story(story, faults=always("refusal"))
     assert sentences == []
     assert crux is None
     assert "no summaries" in warnings[0]
@@ -140,12 +148,14 @@ def test_a_topic_of_nothing_has_no_summary():
 
 
 def overview(groups: Any, brain: Any = None) -> tuple[list[Sentence], str]:
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         summaries = [TopicSummary("t1", (Sentence("Buses are discussed.", (GROUPS[0].id,)),))]
-        overview_text = await scene.analyst.overview(TOPICS, summaries, groups, BRIEF, scene.ctx)
-        return overview_text, scene.fake.calls[0].text if scene.fake.calls else ""
+        overview_text = await harness.analyst.overview(
+            TOPICS, summaries, groups, BRIEF, harness.ctx
+        )
+        return overview_text, harness.fake.calls[0].text if harness.fake.calls else ""
 
-    return play(story, brain)
+    return run_story(story, brain)
 
 
 def test_what_people_voted_for_is_laid_before_the_model():
@@ -156,11 +166,11 @@ def test_what_people_voted_for_is_laid_before_the_model():
     groups = tuple(MarkedGroup(id, people, ()) for id, people in (("A", 63), ("B", 37)))
     evidence = VoteEvidence(100, 100, groups, ((statement, Stance.AGREE),), (), ())
 
-    async def story(scene: Scene) -> Any:
-        await scene.analyst.overview(TOPICS, [], {"t2": [voted]}, BRIEF, scene.ctx, evidence)
-        return scene.fake.calls[0].text
+    async def story(harness: Harness) -> Any:
+        await harness.analyst.overview(TOPICS, [], {"t2": [voted]}, BRIEF, harness.ctx, evidence)
+        return harness.fake.calls[0].text
 
-    data = json.loads(play(story).split("<data>")[1].split("</data>")[0])
+    data = json.loads(run_story(story).split("<data>")[1].split("</data>")[0])
     assert data["topics"][1]["claims"][0]["votes"] == {"agree": 90, "disagree": 5, "pass": 5}
     (shared,) = data["opinions"]["shared"]
     assert (shared["claim"], shared["stance"]) == (1, "agree")
@@ -266,27 +276,29 @@ def test_answers_that_have_to_be_repaired_are_repaired():
 def test_injections_are_in_no_summary_finding_or_crux():
     hostile = [group(text, f"h{number}") for number, text in enumerate(injections())]
 
-    async def story(scene: Scene) -> Any:
+    async def story(harness: Harness) -> Any:
         everything = [*hostile, *GROUPS]
         return (
-            await scene.analyst.summarise(TOPICS[0], everything, BRIEF, scene.ctx),
-            await scene.analyst.overview(TOPICS, [], {"t1": everything}, BRIEF, scene.ctx),
-            await scene.analyst.crux(SUBTOPIC, everything, BRIEF, scene.ctx),
+            await harness.analyst.summarise(TOPICS[0], everything, BRIEF, harness.ctx),
+            await harness.analyst.overview(TOPICS, [], {"t1": everything}, BRIEF, harness.ctx),
+            await harness.analyst.crux(SUBTOPIC, everything, BRIEF, harness.ctx),
         )
 
-    async def without(scene: Scene) -> Any:
+    async def without(harness: Harness) -> Any:
         return (
-            await scene.analyst.summarise(TOPICS[0], GROUPS, BRIEF, scene.ctx),
-            await scene.analyst.overview(TOPICS, [], {"t1": GROUPS}, BRIEF, scene.ctx),
-            await scene.analyst.crux(SUBTOPIC, GROUPS, BRIEF, scene.ctx),
+            await harness.analyst.summarise(TOPICS[0], GROUPS, BRIEF, harness.ctx),
+            await harness.analyst.overview(TOPICS, [], {"t1": GROUPS}, BRIEF, harness.ctx),
+            await harness.analyst.crux(SUBTOPIC, GROUPS, BRIEF, harness.ctx),
         )
 
-    assert play(story, HostileBrain()) == play(without, HostileBrain())
+    assert run_story(story, HostileBrain()) == run_story(without, HostileBrain())
 
 
 def test_a_language_is_asked_for():
-    async def story(scene: Scene) -> Any:
-        await scene.analyst.summarise(TOPICS[0], GROUPS, replace(BRIEF, language="fr"), scene.ctx)
-        return scene.fake.calls[0].system
+    async def story(harness: Harness) -> Any:
+        await harness.analyst.summarise(
+            TOPICS[0], GROUPS, replace(BRIEF, language="fr"), harness.ctx
+        )
+        return harness.fake.calls[0].system
 
-    assert '"fr"' in play(story)
+    assert '"fr"' in run_story(story)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.report.local.scene import Analysis, Progress, analyse, comments
+from tests.unit.report.local.helpers import Analysis, Progress, analyse, comments
 from tests.unit.report.local.test_topics import TOWN
 
 from holdfast.apps.report.local.analyst import LocalAnalyst
@@ -42,7 +42,7 @@ def test_another_process_with_another_hash_seed_gives_the_same_answers():
     code = (
         "from tests.unit.report.local.test_analyst import told; from "
         "tests.unit.report.local.test_topics import TOWN;"
-        "from tests.unit.report.local.scene import analyse; print(told(analyse(TOWN)))"
+        "from tests.unit.report.local.helpers import analyse; print(told(analyse(TOWN)))"
     )
     root = Path(__file__).parents[4]
     answers = {

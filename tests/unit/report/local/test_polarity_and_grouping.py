@@ -1,7 +1,7 @@
 """The same thought is counted together; its opposite never is."""
 
 import pytest
-from tests.unit.report.local.scene import claims
+from tests.unit.report.local.helpers import claims
 
 from holdfast.apps.report.local.grouping import group
 from holdfast.apps.report.local.polarity import contradicts, opposed, polarity

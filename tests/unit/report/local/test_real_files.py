@@ -4,7 +4,7 @@ tests skip."""
 from functools import cache
 
 import pytest
-from tests.unit.report.local.scene import Analysis, analyse, real
+from tests.unit.report.local.helpers import Analysis, analyse, real
 
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.taxonomy import OTHER

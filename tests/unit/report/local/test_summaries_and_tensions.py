@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.report.local.scene import groups
+from tests.unit.report.local.helpers import groups
 
 from holdfast.apps.report.local.messages import message
 from holdfast.apps.report.local.summaries import leading_groups, overview, summarise

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.report.local.scene import analyse, comments
+from tests.unit.report.local.helpers import analyse, comments
 
 from holdfast.apps.report.local.topics import split_comments
 from holdfast.apps.report.model.brief import Brief, GivenTopic

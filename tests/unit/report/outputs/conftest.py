@@ -36,7 +36,7 @@ from holdfast.apps.report.model.summary import Sentence
 
 
 @dataclass(frozen=True)
-class Said:
+class CommentWithClaims:
     """A comment and the quotes taken from it: (subtopic, claim, quoted words)."""
 
     speaker: str
@@ -46,16 +46,16 @@ class Said:
 
 
 SAMPLE = (
-    Said("Ann", "Close the street 🚲🚲, and plant trees!", (
+    CommentWithClaims("Ann", "Close the street 🚲🚲, and plant trees!", (
         ("cars", "Close the street", "Close the street 🚲🚲"), ("trees", "Plant trees", "plant trees!"),
     )),
-    Said("Bo", "Please close it to cars.", (("cars", "Close the street", "close it to cars"),)),
-    Said("Cy", "Keep the street open; we need it.", (("cars", "Keep the street open", "Keep the street open"),)),
-    Said("Dee", "More trees 🌳 please", (("trees", "Plant trees", "More trees 🌳"),), "https://example.org/v/1"),
-    Said("Eve", "=HYPERLINK(\"http://example.org\") <script>alert(1)</script> ![x](http://example.org/p.png)", (
+    CommentWithClaims("Bo", "Please close it to cars.", (("cars", "Close the street", "close it to cars"),)),
+    CommentWithClaims("Cy", "Keep the street open; we need it.", (("cars", "Keep the street open", "Keep the street open"),)),
+    CommentWithClaims("Dee", "More trees 🌳 please", (("trees", "Plant trees", "More trees 🌳"),), "https://example.org/v/1"),
+    CommentWithClaims("Eve", "=HYPERLINK(\"http://example.org\") <script>alert(1)</script> ![x](http://example.org/p.png)", (
         ("other", "=SUM(1;-2)", "<script>alert(1)</script>"),
     )),
-    Said("Fay", "idk"),
+    CommentWithClaims("Fay", "idk"),
 )  # fmt: skip
 TREE = {
     "traffic": ("Traffic", ("cars",)),
@@ -77,7 +77,9 @@ LEFT_OUT = (
 Build = Callable[..., Report]
 
 
-def build_report(sample: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT_OUT) -> Report:
+def build_report(
+    sample: Sequence[CommentWithClaims] = SAMPLE, left_out: Sequence[Row] = LEFT_OUT
+) -> Report:
     comments = tuple(
         Comment(
             str(at),
@@ -156,7 +158,9 @@ def build_report(sample: Sequence[Said] = SAMPLE, left_out: Sequence[Row] = LEFT
     )
 
 
-def _topics(sample: Sequence[Said], comments: Sequence[Comment]) -> tuple[ReportTopic, ...]:
+def _topics(
+    sample: Sequence[CommentWithClaims], comments: Sequence[Comment]
+) -> tuple[ReportTopic, ...]:
     """By hand what the pipeline does: the same statement in the same subtopic is one claim."""
     by_topic: dict[str, dict[str, list[Quote]]] = {}
     for first, comment in zip(sample, comments, strict=True):
@@ -282,8 +286,8 @@ def build() -> Build:
 
 
 @pytest.fixture(scope="session")
-def said() -> type[Said]:
-    return Said
+def said() -> type[CommentWithClaims]:
+    return CommentWithClaims
 
 
 @pytest.fixture(scope="session")

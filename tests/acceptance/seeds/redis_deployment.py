@@ -32,7 +32,7 @@ SHORT_LEASE = {
 """For workers that are killed: on a busy machine the others could lose theirs."""
 
 
-class PostOffice:
+class RedisDeployment:
     """Store and bus on one server, under a prefix of their own."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
@@ -155,7 +155,7 @@ class PostOffice:
         return repr(self.published(topic))
 
     def _on_bus(self, story: Any) -> Any:
-        async def play() -> Any:
+        async def run() -> Any:
             bus = RedisBus(self.url)
             await bus.open()
             try:
@@ -163,16 +163,16 @@ class PostOffice:
             finally:
                 await bus.close()
 
-        return asyncio.run(play())
+        return asyncio.run(run())
 
     # --- the store ---
 
     def look(self, story: Any) -> Any:
-        async def play() -> Any:
+        async def run() -> Any:
             async with Holdfast(self.url, worker=False) as app:
                 return await story(app)
 
-        return asyncio.run(play())
+        return asyncio.run(run())
 
     def runs(self) -> list[Any]:
         return self.look(lambda app: app.store.runs(RunFilter(), limit=1000))

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tests import postgres_server
-from tests.acceptance.seeds.post_office import PostOffice
+from tests.acceptance.seeds.redis_deployment import RedisDeployment
 from tests.emulators import PubSubEmulator, fresh_project, shared_pubsub
 from tests.integration.pubsub.google import Google
 
 JOBS, RESULTS, DLQ = "aiprod-pipeline-jobs", "aiprod-pipeline-results", "aiprod-pipeline-dlq"
 
 
-class PubSubOffice(PostOffice):
+class PubSubDeployment(RedisDeployment):
     """A project and a schema of its own."""
 
     def __init__(

@@ -25,7 +25,7 @@ from holdfast.model.receive import Receive
 from holdfast.ports.bus import Message
 from holdfast.ports.store import RunFilter
 
-PATIENCE, INTERVAL = 4000, 0.02
+MAX_LOOKS, INTERVAL = 4000, 0.02
 """How often something is looked at before it counts as missing, and the seconds in between."""
 WORK, EVENT_TOPIC = "work", "job-events"
 FIRST = Receive(WORK, "metadata", "metadata-worker-subscription", "NOT attributes:worker-type")
@@ -58,7 +58,7 @@ class FakeTranscriber:
         return [Turn(speech.start, speech.start + speech.seconds, text)]
 
 
-class Named:
+class OneTranscriber:
     """`Transcribers` with one of our own."""
 
     def __init__(self, transcriber: Any) -> None:
@@ -68,7 +68,7 @@ class Named:
         return self.transcriber
 
 
-class Scene:
+class Harness:
     """What was published and written while a story played."""
 
     def __init__(
@@ -98,11 +98,11 @@ class Scene:
             documents=self.bucket,
             provide={
                 MediaSources: MediaSources(FetchLimits(hosts), folder, youtube_api),
-                Transcribers: Named(transcriber) if transcriber else AppTranscribers(),
+                Transcribers: OneTranscriber(transcriber) if transcriber else AppTranscribers(),
             },
         )
 
-    def play(self, *messages: Message, until: str = "jobs/Completed/") -> Scene:
+    def process(self, *messages: Message, until: str = "jobs/Completed/") -> Harness:
         """Publish messages, and wait until there is an object of that prefix and all is told."""
 
         async def story() -> None:
@@ -133,7 +133,7 @@ class Scene:
         from holdfast.engine import cursors
 
         last = (await app.store.outbox(0, limit=10_000))[-1].position
-        for _ in range(PATIENCE):
+        for _ in range(MAX_LOOKS):
             registered = await cursors.registered(app.runtime.records)
             if all(cursor.position >= last for cursor in registered):
                 return
@@ -141,7 +141,7 @@ class Scene:
         raise AssertionError("not everything was told in time")
 
     async def until_there(self, prefix: str) -> None:
-        for _ in range(PATIENCE):
+        for _ in range(MAX_LOOKS):
             if any(name.startswith(prefix) for name in self.objects):
                 return
             await asyncio.sleep(INTERVAL)

@@ -33,7 +33,7 @@ class Claims(BaseModel):
     note: str | None = None
 
 
-class Bill:
+class FakeContext:
     """As much of a context as a model uses."""
 
     def __init__(self, run: str = "run-1") -> None:
@@ -53,20 +53,20 @@ class Bill:
         return configured
 
 
-class Scene:
+class Harness:
     """A fake server, a model that asks it, and a bill."""
 
     def __init__(self, fake: FakeLLM, model: ModelClient) -> None:
         self.fake = fake
         self.model = model
-        self.bill: Any = Bill()
+        self.ctx: Any = FakeContext()
 
     async def ask(self, question: Question = QUESTION, **options: Any) -> Claims:
-        return await self.model.ask(question, Claims, self.bill, **options)
+        return await self.model.ask(question, Claims, self.ctx, **options)
 
 
 def over_loopback(
-    story: Callable[[Scene], Coroutine[Any, Any, Any]],
+    story: Callable[[Harness], Coroutine[Any, Any, Any]],
     vendor: str = "openai",
     *,
     address: dict[str, Any] | None = None,
@@ -75,20 +75,20 @@ def over_loopback(
 ) -> Any:
     """Play a story against a real server on a real socket."""
 
-    async def play() -> Any:
+    async def run() -> Any:
         async with FakeLLM(brain, key=KEY, **options) as fake:
             model = ModelClient(
                 parse(fake.address(vendor, **(address or {}))), environment=fake.environment
             )
             try:
-                return await story(Scene(fake, model))
+                return await story(Harness(fake, model))
             finally:
                 await model.aclose()
 
-    return asyncio.run(play())
+    return asyncio.run(run())
 
 
-class Stage:
+class VirtualTime:
     """The same in virtual time, without a socket."""
 
     def __init__(self) -> None:
@@ -102,16 +102,16 @@ class Stage:
     def run(self, work: Coroutine[Any, Any, Any], within: float = 86_400.0) -> Any:
         return self.world.run(work, self._process, within=within)
 
-    def scene(
+    def harness(
         self,
         vendor: str = "openai",
         *,
         address: dict[str, Any] | None = None,
         brain: Any = BRAIN,
         **options: Any,
-    ) -> Scene:
+    ) -> Harness:
         fake = FakeLLM(brain, key=KEY, **options)
         where = parse(fake.address(vendor, **(address or {})))
-        return Scene(
+        return Harness(
             fake, ModelClient(where, environment=fake.environment, transport=fake.transport())
         )

@@ -61,7 +61,7 @@ TOPICS = (
 )
 
 
-class PaperContext:
+class FakeContext:
     """As much of a context as an analyst uses. Nothing is checkpointed; items run all at once."""
 
     def __init__(
@@ -91,7 +91,7 @@ class PaperContext:
         self.spent.count(input_tokens, output_tokens, cost, calls)
 
     def item(self) -> Any:
-        return PaperContext(self.tenant, self.run_id, self.step_name, self.spent)
+        return FakeContext(self.tenant, self.run_id, self.step_name, self.spent)
 
     async def map(self, fn: Any, items: Iterable[Any], **options: Any) -> list[Any]:
         return await asyncio.gather(*(fn(item, ctx=self.item()) for item in items))
@@ -104,12 +104,12 @@ class PaperContext:
 
 
 @dataclass
-class Scene:
+class Harness:
     fake: FakeLLM
     model: HttpLanguageModel
     analyst: LLMAnalyst
     blobs: MemoryBlobs
-    ctx: Any = field(default_factory=PaperContext)
+    ctx: Any = field(default_factory=FakeContext)
 
     def asked(self, since: int = 0) -> dict[str, int]:
         """How many calls of each task were made."""
@@ -126,7 +126,7 @@ def language_model(client: ModelClient, blobs: MemoryBlobs) -> HttpLanguageModel
 
 
 @asynccontextmanager
-async def scene(
+async def harness(
     brain: Any = None,
     *,
     vendor: str = "openai",
@@ -142,19 +142,19 @@ async def scene(
         blobs = MemoryBlobs()
         model = language_model(client, blobs)
         try:
-            yield Scene(fake, model, LLMAnalyst(model), blobs)
+            yield Harness(fake, model, LLMAnalyst(model), blobs)
         finally:
             await model.aclose()
         assert not fake.errors, fake.errors
 
 
-def play(
-    story: Callable[[Scene], Coroutine[Any, Any, Any]], brain: Any = None, **options: Any
+def run_story(
+    story: Callable[[Harness], Coroutine[Any, Any, Any]], brain: Any = None, **options: Any
 ) -> Any:
     """Play a story against a server on a real socket."""
 
     async def whole() -> Any:
-        async with scene(brain, **options) as set_up:
+        async with harness(brain, **options) as set_up:
             return await story(set_up)
 
     return asyncio.run(whole())

@@ -25,8 +25,8 @@ POLL = 0.03
 SHORT_LEASE = {"ttl": "2s", "renew": "500ms", "margin": "500ms", "sweep": "300ms"}
 
 
-class Place(NamedTuple):
-    """What the workers of a scene share: a store, and the file with their pipelines."""
+class Deployment(NamedTuple):
+    """What the workers of a harness share: a store, and the file with their pipelines."""
 
     store: str
     code: Path
@@ -36,10 +36,10 @@ class WorkerProcess:
     """`holdfast worker` in a process of its own."""
 
     def __init__(
-        self, folder: Path, number: int, place: Place, lease: dict[str, str], grace: str
+        self, folder: Path, number: int, deployment: Deployment, lease: dict[str, str], grace: str
     ) -> None:
-        command = [sys.executable, "-m", "holdfast", "--store", place.store]
-        command += ["--app", str(place.code), "worker", "--drain-timeout", grace]
+        command = [sys.executable, "-m", "holdfast", "--store", deployment.store]
+        command += ["--app", str(deployment.code), "worker", "--drain-timeout", grace]
         env = {
             name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")
         }
@@ -84,17 +84,17 @@ def notes(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-class Scene:
-    """`async with Scene(tmp_path) as scene:` opens the store as a client and kills its workers at
+class Harness:
+    """`async with Harness(tmp_path) as harness:` opens the store as a client and kills its workers at
     the end."""
 
     def __init__(self, folder: Path, *, store: str | None = None, code: Path = PIPELINE) -> None:
         self.folder = folder
-        self.place = Place(store or f"sqlite:///{folder}/holdfast.db", code)
-        self.app = Holdfast(self.place.store, pipelines=[gated], worker=False)
+        self.deployment = Deployment(store or f"sqlite:///{folder}/holdfast.db", code)
+        self.app = Holdfast(self.deployment.store, pipelines=[gated], worker=False)
         self._workers: list[WorkerProcess] = []
 
-    async def __aenter__(self) -> Scene:
+    async def __aenter__(self) -> Harness:
         await self.app.open()
         return self
 
@@ -107,7 +107,7 @@ class Scene:
         self, *, lease: dict[str, str] | None = None, grace: str = "5s"
     ) -> WorkerProcess:
         number = len(self._workers) + 1
-        worker = WorkerProcess(self.folder, number, self.place, lease or {}, grace)
+        worker = WorkerProcess(self.folder, number, self.deployment, lease or {}, grace)
         self._workers.append(worker)
         return worker
 

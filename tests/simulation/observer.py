@@ -11,13 +11,13 @@ from holdfast.model.commands import Cancel, Claim, Command, PauseRun
 from holdfast.model.machine.facts import lasts
 from holdfast.model.run import RunState
 from holdfast.ports.store import Store
-from holdfast.testing.invariants import Witness
+from holdfast.testing.invariants import Observer
 from holdfast.testing.world import World
 
 from .work import NEEDS
 
 
-class StoryWitness(Witness):
+class StoryObserver(Observer):
     """`notice` is how long after a cancel or a pause something may still start, in seconds.
     `retries_ask`: no retry starts later than one at all. A retry asks the store first, and only in
     a world without accidents nothing comes between the question and the start."""
@@ -32,8 +32,8 @@ class StoryWitness(Witness):
         self._tried: dict[str, set[tuple[str, str]]] = {}
         """By run: what its newest attempt has started."""
 
-    def saw(self, commands: Sequence[Command[Any]], replies: Sequence[Any]) -> None:
-        super().saw(commands, replies)
+    def observe(self, commands: Sequence[Command[Any]], replies: Sequence[Any]) -> None:
+        super().observe(commands, replies)
         for command, reply in zip(commands, replies, strict=True):
             if isinstance(command, Cancel | PauseRun) and reply is None:
                 self._stopped.setdefault(command.run, self._world.clock.monotonic())
