@@ -209,7 +209,7 @@ def _interrupt(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)  # nothing is left running, however it ends
+    signal.signal(signal.SIGTERM, _interrupt)  # end all processes, however the run ends
     try:
         code = main()
     except KeyboardInterrupt:

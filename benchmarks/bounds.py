@@ -1,9 +1,9 @@
-"""What had nothing left to give while jobs were executed: the server's one thread, or the machine's
+"""What was saturated while jobs were executed: the server's one thread, or the machine's
 processors.
 
 Processor time alone does not show it. A thread that waits for the disk inside `fdatasync` or
-`write`, or that waits for a processor, uses none and serves nobody; a processor that the hypervisor
-gives away is nobody's here. So:
+`write`, or that waits for a processor, uses none and does no work; a processor that the hypervisor
+gives away is not available here. So:
 
     server_occupied   share of the time in which the server's one thread was not waiting for work
     machine_occupied  share of all processors' time that was used, or stolen by the hypervisor
@@ -22,7 +22,7 @@ PROCESSORS = Path("/proc/stat")
 
 
 class Bounds:
-    """Watches from when it is made until it is asked."""
+    """Measures from its creation until `shares` is called."""
 
     def __init__(self, only_thread: int | None) -> None:
         """`only_thread` is the process of a server that has one thread for all its clients, where
@@ -44,7 +44,7 @@ class Bounds:
 
 
 class Thread:
-    """The main thread of a process, seen as often as somebody looks."""
+    """The main thread of a process, sampled by `look`."""
 
     def __init__(self, pid: int) -> None:
         self._stat = Path(f"/proc/{pid}/task/{pid}/stat")

@@ -67,7 +67,7 @@ class Benchmark:
     flight: int = 256
     """How many calls the caller has in flight; how many runs a worker has is a setting of its."""
     seconds: float = 60.0
-    """No further round begins that would probably end after so long; the first round always
+    """Seconds. No round begins that would probably end later than this; the first round always
     runs."""
     extra: tuple[Extra, ...] = ()
     store: str = "sqlite"

@@ -32,8 +32,8 @@ ONE_AFTER_THE_OTHER = (
     "clustering", "merging", "assignment", "extending", "extraction",
     "requote", "dedup", "summaries", "overview",
 )  # fmt: skip
-"""What has to wait for what. Groups are made while claims are still read: only the last of them are
-waited for."""
+"""Which calls wait for which. Groups are made while claims are still read: only the last of them
+are waited for."""
 
 
 def generate(path: Path, count: int, seed: int = 7) -> None:
@@ -167,7 +167,7 @@ def with_model(folder: Path, count: int) -> dict[str, Any]:
 
 
 def bound(tasks: dict[str, int]) -> float:
-    """Seconds that no scheduling could avoid."""
+    """The seconds that any schedule would take at least."""
     last = {"dedup": 1}
     rounds = [
         ceil(last.get(task, tasks[task]) / IN_FLIGHT)

@@ -59,7 +59,7 @@ class Driver:
             self.ask("prepare")
 
     def ask(self, verb: str, count: int = 0) -> dict[str, Any]:
-        """What the system answers to a verb."""
+        """The system's answer to a verb."""
         process = subprocess.run(
             self._command(verb, count),
             env=self._environment,
@@ -73,7 +73,7 @@ class Driver:
 
     @contextmanager
     def working(self, workers: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-        """So many worker processes; nothing has been executed yet."""
+        """Run this many worker processes; nothing has been executed yet."""
         self.executed.reset()
         with open(self.folder / "log", "wb") as log:
             processes = [
@@ -127,7 +127,8 @@ class Watch:
         self.end = last
 
     def until_settled(self, pending: Callable[[], int]) -> None:
-        """The end is when the query began that returned none."""
+        """Wait until no job is pending. The end is the moment at which the query that returned none
+        began."""
         deadline = time.perf_counter() + STALLED
         while self.end < deadline:
             self.end = time.perf_counter()
@@ -152,7 +153,7 @@ class Watch:
         time.sleep(TICK)
 
     def _usage(self) -> tuple[float, float, float]:
-        """Seconds of processor time: the server, the workers, and whoever watches them."""
+        """Seconds of processor time of the server, the workers and this process."""
         workers = (cpu_seconds(pid) for top in self._pids for pid in family(top))
         return self._driver.server.cpu() or 0.0, sum(workers), time.process_time()
 
@@ -177,7 +178,7 @@ def pickup(driver: Driver) -> dict[str, Any]:
 
 
 def start(driver: Driver) -> dict[str, Any]:
-    """From starting the worker's process until its first job runs, and the memory that it has
+    """Seconds from the start of the worker's process until its first job runs, and its memory
     then."""
     driver.begin()
     driver.ask("single", driver.count)
@@ -222,7 +223,7 @@ async def _unfinished(app: Holdfast) -> int:
 
 
 def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Nobody waits for a graceful end: the store is cleaned before the next measurement."""
+    """Kill the workers: the store is cleaned before the next measurement anyway."""
     for process in processes:
         for pid in reversed(family(process.pid)):
             try:

@@ -139,8 +139,8 @@ class Harness:
 
 
 def ask_process(command: list[str]) -> str:
-    """What a process prints. It has a group of its own: if it hangs, it ends with all that it
-    started."""
+    """The output of a process. It has its own process group: if it hangs, it is killed with all its
+    children."""
     try:
         process = subprocess.Popen(
             command,

@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was reached, and whether that is enough; None if a row was not measured."""
+    """What was measured, and whether it reaches the goal; None if a row is missing."""
 
     reached: str
     met: bool | None
@@ -95,7 +95,7 @@ def _against(rows: list[Row], goal: Goal, peer: str, harder: str) -> str:
 
 
 def verdict(rows: list[Row], goal: Goal, competitors: Theirs) -> Verdict:
-    """Medians decide; what else there is to know stands in brackets."""
+    """Compare medians; further facts stand in brackets."""
     ours = find(rows, goal.ours, HOLDFAST)
     other = find(rows, *competitors) if isinstance(competitors, tuple) else {"value": competitors}
     if not ours or not other or not other["value"]:
@@ -108,7 +108,8 @@ def verdict(rows: list[Row], goal: Goal, competitors: Theirs) -> Verdict:
 
 
 def _writer(other: Row) -> Callable[[float], str]:
-    """Against a system we say a ratio, against a plain number the figure itself."""
+    """How a figure is written: as a ratio to a peer, or as it is where the goal is a plain
+    number."""
     if "system" in other:
         return lambda share: f"{share:.2f} ×"
     return lambda share: number(share * other["value"])

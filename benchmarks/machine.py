@@ -23,7 +23,7 @@ def describe(stores: str) -> str:
 
 
 def busy() -> str | None:
-    """Whether others use the machine, from what the kernel says about the last ten seconds."""
+    """Whether other programs use the machine, by the kernel's figures of the last ten seconds."""
     try:
         share = float(Path("/proc/pressure/cpu").read_text().split("avg10=", 1)[1].split(" ", 1)[0])
     except (OSError, IndexError, ValueError):

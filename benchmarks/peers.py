@@ -1,4 +1,4 @@
-"""The peers' own environments, so that nothing of theirs reaches ours."""
+"""The peers' own environments, so that their packages do not mix with ours."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PACKAGES = {
     "arq": ("arq", "hiredis", "uvloop"),
     "aioredlock": ("aioredlock",),
 }
-"""What is asked for. Two environments where the requirements of two peers exclude one another."""
+"""The required packages. There are two environments because some peers' requirements conflict."""
 
 
 def ready(environment: str) -> str | None:

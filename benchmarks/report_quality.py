@@ -18,7 +18,7 @@ offline. Measured on what came out:
 
 `--encoders` compares without reports: topics only, of the mixes and of the keywords' file, with the
 words alone, the encoder alone and both. A text is encoded once, for all of them, and what is not
-measured after `--minutes` is left out: that is said."""
+measured after `--minutes` is left out, and named in the output."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ class RememberingEncoder(SentenceEncoder):
 
 
 class OutOfTime(Exception):
-    """The minutes are over."""
+    """The time limit has passed."""
 
 
 def comments_of(file: Path) -> list[Comment]:

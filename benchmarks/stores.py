@@ -33,11 +33,11 @@ POSTGRES_SETTINGS = {
     "max_wal_size": "4GB",
     "checkpoint_timeout": "30min",
 }
-"""Durable as shipped; room in the log, so that nobody's figure has a checkpoint in it."""
+"""Durable as shipped; room in the log, so that no measurement includes a checkpoint."""
 
 
 class NotThere(RuntimeError):
-    """A server can't be measured on; the text says why."""
+    """A server can't be used; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Server:
     pid: int | None = None
 
     def clean(self) -> None:
-        """As if nobody had been here before."""
+        """Delete everything in it."""
         clean = _clean_redis if self.kind == "redis" else _clean_postgres
         clean(self.url)
 
     def settle(self) -> None:
-        """After much was written: the planner should know it, and the disk should be quiet."""
+        """Update statistics and wait for the disk, after much was written."""
         if self.kind == "postgres":
             with psycopg.connect(self.url, autocommit=True) as connection:
                 connection.execute("ANALYZE")

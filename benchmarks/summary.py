@@ -98,6 +98,6 @@ def _peers(rows: list[Row], line: Line) -> str:
 
 
 def rounded(value: float) -> str:
-    """Three digits: more would not be the same in the next run."""
+    """Three digits: further ones differ from run to run."""
     digits = float(f"{value:.3g}")
     return f"{digits:,.0f}" if digits >= 100 else f"{digits:g}"

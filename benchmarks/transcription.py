@@ -2,8 +2,8 @@
 
 espeak-ng says a text of some minutes (`--minutes 3`). The same file goes through `holdfast
 transcribe`, the whole command in a process of its own, and through pocketsphinx with the model of
-its package, which is what one would take instead whose weights come in a package, too. Measured are
-the real-time factor (seconds of waiting for each second of sound), the seconds of processors, which
+its package, the obvious alternative whose weights also come in a package. Measured are the
+real-time factor (seconds of waiting for each second of sound), the seconds of processors, which
 other programs on the machine hardly change, the word error rate and the peak memory. With `--kill`
 the command is killed in the middle once, and started again: then what it had finished must not be
 done again."""

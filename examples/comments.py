@@ -4,7 +4,7 @@
     holdfast --app examples/comments.py run comments --input title=Parks --input cruxes:=true
     holdfast --app examples/comments.py worker
 
-The calls to a language model are pretended, so that the file runs anywhere; the rest is as in
+The calls to a language model are simulated, so that the file runs anywhere; the rest is as in
 production."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ POLL = 0.02
 
 
 class Overdue(Exception):
-    """Something that must happen by itself did not."""
+    """Something that was expected did not happen in time."""
 
 
 def start_worker(number: int) -> subprocess.Popen[bytes]:
@@ -98,7 +98,7 @@ class Demo:
         self._print(f"{announcement} (pid {worker.pid})")
 
     async def _kill(self) -> None:
-        """SIGKILL: no handler, no clean-up, no goodbye."""
+        """SIGKILL: no handler runs, nothing is cleaned up."""
         worker = self._workers[0]
         worker.kill()
         worker.wait()

@@ -39,7 +39,7 @@ from holdfast.ports.store import RunFilter
 
 LOOK = 0.1
 SLICE = 50
-"""Runs that are submitted at once, and as many again with every look."""
+"""Runs that are submitted at once, and again after every interval."""
 
 
 async def execute(
@@ -66,7 +66,7 @@ async def execute(
         problems += harm
     happened = summary(options, fleet, figures, took) | {
         "hostile runs among them": options.hostile,
-        "innocent runs that were retried": retried,
+        "valid runs that were retried": retried,
     }
     happened |= {"server killed": server_killer.kills} if server_killer else {}
     return happened, fleet.problems + problems
@@ -93,7 +93,7 @@ async def run_under_failures(app: Holdfast, fleet: Fleet, options: argparse.Name
 
 
 async def ended(app: Holdfast) -> int:
-    """How many runs are over, as far as the store can be asked."""
+    """How many runs have ended; -1 while the store does not answer."""
     try:
         counts = await app.store.count(RunFilter())
     except Transient:  # the server may be down

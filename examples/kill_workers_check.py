@@ -1,5 +1,4 @@
-"""What must be true when kill_workers.py is over: the traces of the steps compared with what the
-store says.
+"""What must hold when kill_workers.py has finished: the traces of the steps agree with the store.
 
 Why this proves that nothing with a checkpoint ran again: a checkpoint is written under an epoch,
 and only while that epoch holds the lease. So it was durable before any later epoch began, and a
@@ -87,8 +86,8 @@ async def check(
 async def check_hostile(
     store: Store, runs: int, hostile: int, server_is_killed: bool
 ) -> tuple[int, list[str]]:
-    """How many innocent runs were retried, and what hostile ones did to them or left undone. A run
-    may be tried again when its server was away, and for nothing else."""
+    """How many valid runs were retried, and problems with hostile runs or caused by them. A run may
+    be tried again when its server was away, and for nothing else."""
     problems: list[str] = []
     acts = await store.runs(RunFilter(pipeline="hostile"), limit=hostile + 1)
     if len(acts) != hostile:
@@ -112,7 +111,7 @@ async def check_hostile(
 
 
 class Story:
-    """One run: what its history says, and what really happened."""
+    """One run: its history, and the traces of its steps."""
 
     def __init__(self, run: Run, history: list[Event], traces: list[Trace], steps: int) -> None:
         self.run = run
@@ -162,7 +161,7 @@ class Story:
         return problems
 
     def _holders(self) -> list[str]:
-        """I1: under each epoch only the worker worked that the store had given it to."""
+        """I1: under each epoch only the worker that held it executed steps."""
         problems = []
         for trace in self.traces:
             worker = str(self.workers.get(trace.epoch))

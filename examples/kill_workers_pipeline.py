@@ -18,7 +18,7 @@ STEP_SECONDS = float(os.environ.get("SOAK_STEP_SECONDS", "0.05"))
 
 soak = Pipeline(
     "soak", input=int, max_attempts=10_000
-)  # dying all the time is what these workers are for
+)  # these workers are killed all the time
 
 
 def declare(number: int) -> None:
@@ -36,8 +36,7 @@ def declare(number: int) -> None:
 
 
 def leave_trace(ctx: Context) -> None:
-    """One write to a file opened for appending: never torn, never mixed, and no kill takes it
-    back."""
+    """One write to a file opened for appending: atomic, and not undone by a kill."""
     os.write(traces(), f"{ctx.run_id} {ctx.step_name} {os.getpid()} {ctx.epoch}\n".encode())
 
 

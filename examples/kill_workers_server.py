@@ -18,7 +18,7 @@ DURABLE = {
     "postgres": {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"},
     "redis": {"appendonly": "yes", "appendfsync": "always"},
 }
-"""What makes an answer survive even a power cut."""
+"""The settings with which acknowledged writes survive a power cut."""
 
 
 class Killable(Protocol):
@@ -28,8 +28,8 @@ class Killable(Protocol):
 
 
 class Server:
-    """Started when entered, gone with all its data when left; its settings are durable unless told
-    otherwise."""
+    """A server that is started on entry and deleted on exit. Its settings are durable by
+    default."""
 
     def __init__(self, kind: str, changes: dict[str, str]) -> None:
         settings = DURABLE[kind] | changes
@@ -81,7 +81,7 @@ class ServerKiller:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it. The server is up afterwards."""
+        """Stop the thread. The server is up afterwards."""
         self._over.set()
         self._thread.join()
 
@@ -90,7 +90,7 @@ class ServerKiller:
             while not self._over.wait(self._chance.uniform(*self._every)):
                 if self._is_at_work() and (self._strikes is None or self.kills < self._strikes):
                     self._interrupt()
-        except Exception as error:  # whatever it is: the proof has failed, and the figures say why
+        except Exception as error:  # any error fails the proof, and is reported with the figures
             self.problems.append(f"the server did not come back: {error}")
 
     def _interrupt(self) -> None:

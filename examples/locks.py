@@ -1,7 +1,7 @@
 """Locks and leader election for your own code, with the epoch that makes them safe.
 
-A lock alone can't stop a holder that slept through its lease. So hand `lock.epoch` to whatever the
-lock protects, and let it refuse older ones.
+A lock alone can't stop a holder that was paused for longer than its lease. So hand `lock.epoch` to
+whatever the lock protects, and let it refuse older ones.
 
 python examples/locks.py
 """

@@ -86,7 +86,7 @@ def measure_reads(
 ) -> None:
     with served("holdfast", store) as url:
         ids = asyncio.run(fill(url, runs))
-        settle()  # a planner that has never looked at the tables is not what is measured
+        settle()  # so that PostgreSQL's planner has statistics of the tables
         requests: dict[str, Callable[[int], tuple[str, str, Any]]] = {
             "show": lambda number: ("GET", f"/v1/runs/{ids[number * 7919 % len(ids)]}", None),
             "list": lambda number: ("GET", "/v1/runs?state=queued&limit=50", None),
@@ -97,7 +97,7 @@ def measure_reads(
 
 
 class Stores:
-    """A fresh store of each kind, as often as one is wanted."""
+    """Makes fresh stores of each kind."""
 
     def __init__(self, folder: Path, servers: Mapping[str, Any]) -> None:
         self._folder = folder

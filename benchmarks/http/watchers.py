@@ -30,8 +30,8 @@ async def watch(url: str, run: str, ready: asyncio.Event) -> float:
 
 
 async def measure_watchers(url: str, count: int, runs: int) -> dict[str, Any]:
-    """Each run has its share of the watchers. Then all runs are cancelled, and every watcher is
-    told."""
+    """Each run has its share of the watchers. Then all runs are cancelled, and every watcher
+    receives the event."""
     async with Connection(url) as connection:
         ids = [await _submit(connection, number) for number in range(runs)]
     tasks: list[asyncio.Task[float]] = []

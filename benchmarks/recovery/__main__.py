@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=6, help="of each kind of accident")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     options = parser.parse_args()
-    logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # that a server is away is no news
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # outages of servers are expected here
     with tempfile.TemporaryDirectory(prefix="holdfast-recovery-") as folder:
         text = table(asyncio.run(measure(Path(folder), options.rounds)))
     print(text)

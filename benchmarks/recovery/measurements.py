@@ -1,4 +1,4 @@
-"""The measurements: each answers seconds, by what they are called in the table."""
+"""The measurements: each returns seconds by their names in the table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Figures = dict[str, list[float]]
 
 
 async def kills(workers: Workers, rounds: int) -> Figures:
-    """Kill the one that works, while another stands by."""
+    """Kill the worker that has the runs, while another stands by."""
     figures: Figures = defaultdict(list)
     async with Holdfast(workers.store, [ticking, line], worker=False) as app:
         for _ in range(RUNS):

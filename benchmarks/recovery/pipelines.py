@@ -20,7 +20,7 @@ told = Pipeline("told", input=int)
 
 
 async def tick(number: int, ctx: Context) -> int:
-    """One write to a file opened for appending: never torn, and no kill takes it back."""
+    """One write to a file opened for appending: atomic, and not undone by a kill."""
     file = os.open(STARTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(file, f"{time.time():.4f} {os.getpid()} {ctx.pipeline} {ctx.run_id}\n".encode())
     os.close(file)
@@ -40,7 +40,7 @@ async def many_in_line(input: int, ctx: Context) -> int:
 
 @stubborn.step
 async def swallow(input: int, ctx: Context) -> None:
-    """It does not end when it is told to."""
+    """A step that ignores its cancellation."""
     await tick(input, ctx)
     while True:
         try:

@@ -42,7 +42,7 @@ async def keep_in_flight(count: int, flight: int, call: Callable[[], Awaitable[A
 async def one_at_a_time(
     count: int, call: Callable[[], Awaitable[Any]], pause: float = 0.0
 ) -> list[float]:
-    """How long each took, in seconds. With `pause` the system is idle before each."""
+    """How long each call took, in seconds. With `pause` the system is idle before each call."""
     seconds: list[float] = []
     for _ in range(count):
         if pause:

@@ -1,4 +1,4 @@
-"""What the world sees of a job: a git repository for each service, and a zone file.
+"""The external effects of a job: a git repository for each service, and a zone file.
 
 A worker that was stopped in the middle, or one that was replaced and does not know it yet, may do
 all of this again. So everything is written to be repeated: a commit names its instance and is made
@@ -89,7 +89,7 @@ class Workspace:
 
     @contextmanager
     def _alone(self, purpose: str) -> Iterator[None]:
-        """Nobody else on this host changes it meanwhile."""
+        """Exclude other processes of this host meanwhile."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / f".{purpose}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""The compute queue: what it generates, what it may leave out, and that nothing hurts it."""
+"""The compute queue: what it generates, what it may leave out, and that it survives crashes."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""The billing export: what it accepts, what it adds up, and that nothing hurts it."""
+"""The billing export: what it accepts, what it adds up, and that it survives crashes."""
 
 import csv
 import json

@@ -98,7 +98,7 @@ def _seconds(retry_after: float) -> float:
         raise InvalidInput(f"retry_after={retry_after!r:.100} is no number of seconds") from None
     if not 0.0 <= seconds <= LONGEST_PAUSE:
         raise InvalidInput(
-            f"retry_after={retry_after!r:.100}: an error asks for 0 seconds to a year of patience"
+            f"retry_after={retry_after!r:.100}: an error asks to wait from 0 seconds to a year"
         )
     return seconds
 

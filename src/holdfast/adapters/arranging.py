@@ -1,5 +1,5 @@
-"""Which commands of a batch go to the server together, without anybody being able to tell the
-difference."""
+"""Groups the commands of a batch that go to the server together; the result is the same as one by
+one."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FORMAT: Final = 2
 
 FORMAT_NAME: Final = "format"
 OLDEST_NAME: Final = "oldest_usable_schema"
-"""Under which a store notes them."""
+"""The names under which a store notes them."""
 
 
 def refuse_other_format(stored: str | bytes | None, where: str) -> None:

@@ -1,10 +1,10 @@
 """Deciding on a server's facts: load without locks, decide here, write if they have not changed.
 
-For the commands that a server has no native form of. Nothing is locked while Python decides: what
-was looked at travels with the changes, the server compares it with what is there then, and writes
-all changes of a decision or none. A decision whose facts have changed is made again on new facts.
-Of a run only its state and epoch count as changed, so renewals, progress and checkpoints of a busy
-run keep nobody from cancelling it."""
+For the commands that a server has no native form of. Nothing is locked while Python decides: the
+facts that were read are sent with the changes, the server compares them with what is there then,
+and writes all changes of a decision or none. A decision whose facts have changed is made again on
+new facts. Of a run only its state and epoch count as changed, so renewals, progress and checkpoints
+of a busy run keep nobody from cancelling it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Needs(Struct):
 
 
 class LoadedFacts(Struct):
-    """What was found, and the server's time."""
+    """The facts that were loaded, and the server's time."""
 
     now: Now
     runs: dict[str, RunFacts] = field(default_factory=dict)

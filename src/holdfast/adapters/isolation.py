@@ -1,8 +1,8 @@
 """No command harms another: what can't be written is left out of its batch, alone.
 
 Every command is looked at before it becomes part of a batch. Should a batch fail all the same, for
-a reason that is not the server's, it is halved until the culprit is alone. All commands may be
-repeated, so halves of a batch that was applied in part do no harm."""
+a reason that is not the server's, it is halved until the failing command is alone. All commands may
+be repeated, so halves of a batch that was applied in part do no harm."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from holdfast.ports.mover import AuditRecord, Page, RunRecord
 
 
 def without_lease(run: RunFacts, mono: float) -> RunRecord:
-    """A run as it travels. A delay that ends later than it can was given before the host was
+    """A run as it is moved. A delay that ends later than it can was given before the host was
     restarted, or by a clock that has since been set back: it is over."""
     wait = 0.0 if run.due is None else run.due - mono
     moved = replace(run, due=None, delay=0.0, lease_until=None, lease_ttl=0.0)

@@ -32,12 +32,13 @@ def wake_after(commands: Sequence[Command[Any]], replies: Sequence[Any]) -> Wake
 
 
 def announcement(name: str, wake: Wake) -> str:
-    """What a store tells the others on its server: its own name, and whom it wakes."""
+    """The notification that a store sends to others on its server: its own name, and whom it
+    wakes."""
     return f"{name} {wake.name.lower()}"
 
 
 def announced(message: str) -> tuple[str, Wake]:
-    """Who has said something, and whom it wakes: everybody if that can't be known."""
+    """The sender of a notification, and whom it wakes: everybody if that can't be known."""
     name, _, wake = message.partition(" ")
     return name, Wake.__members__.get(wake.upper(), Wake.HOLDERS)
 
@@ -93,8 +94,8 @@ class Notifier:
         return self._last
 
     def _enqueue(self, waiter: Waiter, since: int) -> bool:
-        """Whether there is anything to wait for. Looking and enqueueing are one act, or a
-        notification would be lost in between."""
+        """Whether there is anything to wait for. Checking and enqueueing are one atomic step, or a
+        notification could be lost in between."""
         with self._guard:
             if self._last_for[waiter.wake] > since:
                 return False

@@ -2,7 +2,7 @@
 
 One run without faults finds every boundary between the worker and the outside: each checkpoint,
 settlement, blob and published event. Then, for each boundary and each fault, a fresh world: the
-fault strikes there (the worker dies, is paused, loses messages or fails; somebody cancels the run,
+fault happens there (the worker dies, is paused, loses messages or fails; somebody cancels the run,
 deposes leaders or damages a result), another worker takes over, and the contract is checked: one
 result, no lost run, nothing with a checkpoint executed again, a gap-free history, every event
 published and every copy the same. All of it in memory and in virtual time."""
@@ -76,7 +76,7 @@ UNINTERESTING = (
 
 
 class CrashReport(Struct):
-    """What was tried, and how often the faults really bit."""
+    """What was tried, and how often the faults had an effect."""
 
     boundaries: list[str]
     worlds: int = 0
@@ -85,7 +85,7 @@ class CrashReport(Struct):
     refused: int = 0
     """Writes of a worker that had lost its lease, refused by the fence."""
     repeated: int = 0
-    """Executions beyond those of the undisturbed run: work in flight when the fault struck."""
+    """Executions beyond those of the undisturbed run: work in flight when the fault happened."""
 
     def __str__(self) -> str:
         return (
@@ -120,7 +120,7 @@ def assert_crash_safe(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hundreds of simulated accidents need not be in the log."""
+    """Keep hundreds of simulated faults out of the log."""
     log = logging.getLogger("holdfast")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -207,7 +207,7 @@ def _differ(
 
 
 class Trial:
-    """One run of the pipeline in a world with two workers; the fault strikes the first."""
+    """One run of the pipeline in a world with two workers; the fault hits the first."""
 
     def __init__(
         self,
@@ -251,7 +251,8 @@ class Trial:
             self._world.close()
 
     def _play(self) -> None:
-        """Submit, let the first worker begin, strike, let the second one finish, check."""
+        """Submit, let the first worker begin, inject the fault, let the second one finish,
+        check."""
         client, first = self._world.process("client"), self._world.process("first")
         app = Holdfast(
             self._store, blobs=self._blobs, worker=False, clock=self._world.clock, threads=False
@@ -316,8 +317,7 @@ class Trial:
         self.observer.on_execute(run, step, key)
 
     def _begun(self, first: Process) -> bool:
-        """The second worker joins once the first has had its chance: after the run began, or the
-        fault struck."""
+        """Whether the second worker may start: the run has begun, or the fault has happened."""
         return bool(self.observer.executed) or not first.running or self._over_now()
 
     def _over_now(self) -> bool:

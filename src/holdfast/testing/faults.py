@@ -37,7 +37,7 @@ class Boundary:
         self.decide = decide
         self.pause = pause
         self.refused = 0
-        """Writes that the fence refused: shows that the faults did bite."""
+        """Writes that the fence refused: shows that the faults had an effect."""
 
     async def cross(
         self, kind: str, commands: Sequence[Command], call: Callable[[], Awaitable[Any]]
@@ -155,7 +155,7 @@ class CollectingBus:
 
 
 class FaultyDocuments:
-    """Documents behind a boundary. `seen` is told what others read after each write."""
+    """Documents behind a boundary. `seen` is called with what others read after each write."""
 
     def __init__(
         self,

@@ -6,8 +6,8 @@ in this process's memory, strict about what Google documents.
 
 It knows put, get, head and delete with a generation match, and list in pages; generations, ETag and
 Last-Modified; metadata; bearer tokens. What it does not know, it refuses with 501: a parameter, a
-condition, any header of Google's or Amazon's. Nothing passes here that was not looked at. `fail`
-and `lose_answers` make the next requests go wrong."""
+condition, any header of Google's or Amazon's. Nothing is ignored silently. `fail` and
+`lose_answers` make the next requests go wrong."""
 
 from __future__ import annotations
 

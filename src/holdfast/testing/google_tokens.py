@@ -20,7 +20,7 @@ KEY_ID = "key-1"
 
 
 class TokenService:
-    """Keys of its own, at an address of its own on this machine."""
+    """Signs with its own keys and serves them at a local address."""
 
     def __init__(self, key_size: int = 2048) -> None:
         self.private_key = rsa.generate_private_key(public_exponent=65537, key_size=key_size)

@@ -1,4 +1,4 @@
-"""What others do to a run while a worker is busy with it: faults of `assert_crash_safe` that strike
+"""What others do to a run while a worker is busy with it: faults of `assert_crash_safe` that happen
 right after a boundary was crossed."""
 
 from __future__ import annotations
@@ -63,5 +63,5 @@ def damage_last_result(store: MemoryStore, run: str, observer: Observer) -> None
         damaged = checkpoints[-1]
         damaged.value = LAST_DIGIT.sub(lambda digit: "1" if digit[0] == "7" else "7", damaged.value)
         observer.durable.discard((run, damaged.step, damaged.key))
-        if damaged.key:  # its step's own result rests on it
+        if damaged.key:  # the result of its step was made from it
             observer.durable.discard((run, damaged.step, ""))

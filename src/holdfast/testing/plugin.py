@@ -1,7 +1,7 @@
 """The pytest plugin: fixtures for tests of pipelines.
 
-The names are ours on purpose: a plugin is loaded into every project, and `engine` or `clock` are
-usually taken."""
+The names carry a prefix: a plugin is loaded into every project, and `engine` or `clock` are usually
+taken."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A world in one thread: processes, time and chance, all decided by a seed.
 
 Each simulated process is an event loop of its own. The world runs one callback of one process at a
-time, chosen at random, and moves time only when nobody has anything to do. So a process can be
+time, chosen at random, and moves time only when no process has anything to do. So a process can be
 killed or paused between any two callbacks, exactly as `kill -9` and SIGSTOP would, and the same
 seed gives the same story."""
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 CANCEL_ROUNDS = 50
 BUSY_LIMIT = 100_000
-"""Callbacks within one moment: more than any honest work needs, far less than a busy loop takes."""
+"""Callbacks within one moment: more than real work needs, far less than a busy loop takes."""
 
 THREAD_TIMEOUT = 10.0
 """Real seconds to wait for a thread that computes, before it is called stuck."""
@@ -50,7 +50,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return future
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps in a selector here, so nobody has to be woken."""
+        """No loop waits in a selector here, so there is nothing to wake."""
 
     def next_due(self) -> float | None:
         """When the next timer fires: None if there is none."""
@@ -93,11 +93,11 @@ class Process:
         return self.loop.create_task(coroutine)
 
     def kill(self) -> None:
-        """It stops between two callbacks and never goes on."""
+        """Stop it between two callbacks, for good."""
         self.alive = False
 
     def pause(self, seconds: float) -> None:
-        """It stops, keeps all it had in its hands, and goes on later (SIGSTOP, SIGCONT)."""
+        """Stop the process for a while, as SIGSTOP and SIGCONT do; it keeps everything it holds."""
         self.paused_until = self._world.clock.monotonic() + seconds
 
     @property

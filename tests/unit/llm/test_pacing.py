@@ -181,7 +181,7 @@ def test_a_long_cool_down_is_not_waited_for_with_a_lease_in_hand(virtual_time):
     assert virtual_time.now - begin < 1
     assert all(wait == pytest.approx(3600, abs=2) for wait in waits)
     assert len(harness.fake.calls) == 64
-    with pytest.raises(Transient, match="3600 s of patience"):
+    with pytest.raises(Transient, match="3600 s before the next call"):
         virtual_time.run(harness.ask())
     assert len(harness.fake.calls) == 64
 

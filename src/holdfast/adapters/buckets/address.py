@@ -2,9 +2,9 @@
 `?endpoint=http://host:port&timeout=30s&connect=5s` if need be.
 
 Credentials of Google are those in `GOOGLE_CREDENTIALS_ENCODED`, else application default ones;
-those of Amazon come from `AWS_*` variables and roles. A server at an endpoint of one's own
-(`endpoint=`, or `STORAGE_EMULATOR_HOST` and `AWS_ENDPOINT_URL`) gets no credentials of Google: that
-is an emulator."""
+those of Amazon come from `AWS_*` variables and roles. A server at another endpoint (`endpoint=`, or
+`STORAGE_EMULATOR_HOST` and `AWS_ENDPOINT_URL`) gets no credentials of Google: that is an
+emulator."""
 
 from __future__ import annotations
 

@@ -65,4 +65,4 @@ class BucketBlobs:
         try:
             await obstore.delete_async(self._bucket, name)
         except MISSING:
-            pass  # somebody else deletes here as well
+            pass  # another process deletes the same objects

@@ -6,8 +6,8 @@ An object store can't delete under a condition, nor remember what it has deleted
 leaves a *mark* with its version, `.holdfast/marks/<key>`, and then removes the document; whoever
 writes a document that has a mark raises the mark first, and looks at it once more afterwards:
 
-- A writer that was held up finds a mark of a later delete, and removes what it has just written.
-- A delete that was held up finds that the mark was raised in the meantime. It may have removed a
+- A delayed writer finds a mark of a later delete, and removes what it has just written.
+- A delayed delete finds that the mark was raised in the meantime. It may have removed a
   later document, and raises `Transient`: whoever called it brings the documents up to date again.
 - If either of them dies in between, the document or its mark shows it, and the next call that
   brings the same version repairs it.
@@ -15,8 +15,8 @@ writes a document that has a mark raises the mark first, and looks at it once mo
 What expires is listed under `.holdfast/due/<time>/<key>`, and removed by whoever writes next, at
 most once a minute.
 
-On S3 the ETag is a digest of the bytes. A writer that was held up while a document was changed and
-then changed back to the very same bytes can't tell, and writes its own older version."""
+On S3 the ETag is a digest of the bytes. A delayed writer can't tell that a document was changed and
+then changed back to the very same bytes, and writes its own older version."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from holdfast.model.ids import new_token
 from holdfast.ports.documents import REMEMBERED
 
 OWN = ".holdfast"
-"""The folder of what is not for others."""
+"""The folder for internal objects."""
 VERSION, EXPIRES = "holdfast-version", "holdfast-expires"
 MAX_NAME = 900
 """Bytes of an object's name, with room for the folder of marks: a service takes 1024."""
 TIDY_INTERVAL = 60.0
 """Between two looks for expired documents, in seconds."""
 TRIES = 50
-"""How often a write may find that somebody else was faster."""
+"""How often a write may lose against a concurrent one."""
 
 
 class Mark(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Mark(Struct, frozen=True):
     version: str
     is_deleted: bool
     forget: float
-    """When nobody can be behind it any more, in seconds since 1970."""
+    """When no delayed writer can need it any more, in seconds since 1970."""
     token: str = ""
     """Makes the bytes of every mark different."""
 
@@ -123,7 +123,7 @@ class BucketDocuments:
         version: str,
         ttl: float | None,
     ) -> bool:
-        """False if somebody was faster."""
+        """False if a concurrent writer was faster."""
         if mark.exists and not await self._mark(name, mark, version, is_deleted=False):
             return False
         attributes = {VERSION: version, "Content-Type": _content_type(name)}
@@ -209,7 +209,7 @@ class BucketDocuments:
         await self._put(f"{OWN}/due/{round(moment):012d}/{name}", b"", "overwrite", {})
 
     async def _tidy(self) -> None:
-        """Remove what has expired, and forget marks that nobody can be behind any more."""
+        """Remove what has expired, and marks that no delayed writer can need any more."""
         now = self._clock.now()
         if self._tidied is not None and now - self._tidied < TIDY_INTERVAL:
             return
@@ -232,15 +232,16 @@ class BucketDocuments:
 
 
 def _may_write(document: Stored, mark: Stored, version: str) -> bool:
-    """Not over what is as high or higher; again, if the mark was raised and the document is not
-    there."""
+    """Whether a version may be written: not over the same or a higher one, but again if the mark
+    was raised and the document is missing."""
     if max(document.version, mark.version) > version or document.version == version:
         return False
     return mark.mark is None or mark.version < version or not mark.mark.is_deleted
 
 
 def _may_delete(document: Stored, mark: Stored, version: str) -> bool:
-    """Not what is as high or higher; again, if there is a mark and the document is still there."""
+    """Whether a version may be deleted: not the same or a higher one, but again if there is a mark
+    and the document is still there."""
     if max(document.version, mark.version) > version or document.version == version:
         return False
     if mark.mark is None or mark.version < version:
@@ -271,7 +272,7 @@ def object_name(key: str) -> str:
 
 
 def _segment(part: str) -> str:
-    """`%`, control characters, and the names that mean something to somebody are encoded."""
+    """`%`, control characters, and reserved names are encoded."""
     safe = "".join(quote(c) if c == "%" or ord(c) < 32 or ord(c) == 127 else c for c in part)
     return "%2E" + safe[1:] if part in (".", "..", OWN, ".well-known") else safe
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a bucket, in words that say what to do."""
+"""Errors of a bucket, translated into errors that say what to do."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ T = TypeVar("T")
 MISSING = (FileNotFoundError,)
 """What obstore raises for an object that is not there."""
 CONFLICTS = (AlreadyExistsError, PreconditionError)
-"""What it raises when the object is not what the writer took it for."""
+"""What it raises when the precondition of a write does not hold."""
 NO_BUCKET = "NoSuchBucket"
 _MESSAGE = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
 
 
 @contextmanager
 def translated(address: Address, action: str, error_class: type[Transient]) -> Iterator[None]:
-    """Leaves a missing object and a conflict as they are: those are answers."""
+    """Translates errors of obstore. A missing object and a conflict pass as they are: callers
+    handle them."""
     try:
         yield
     except CONFLICTS:

@@ -1,4 +1,4 @@
-"""How a bucket is: written to, read back, defended against a second writer, and cleaned up."""
+"""Checks a bucket: an object is written, read back, protected from a second writer, and deleted."""
 
 from __future__ import annotations
 

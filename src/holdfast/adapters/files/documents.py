@@ -99,7 +99,7 @@ class FileDocuments:
             yield
 
     def _tidy(self, now: float) -> None:
-        """Remove expired documents, and forget versions that nobody can be behind any more."""
+        """Remove expired documents, and versions that no delayed writer can need any more."""
         if self._tidied is not None and now - self._tidied < TIDY_INTERVAL:
             return
         self._tidied = now

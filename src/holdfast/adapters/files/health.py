@@ -1,5 +1,5 @@
-"""How a folder of blobs is: written to, read back and cleaned up, and whether all workers see the
-same one."""
+"""Checks a folder of blobs: one is written, read back and deleted, and all workers must see the
+same folder."""
 
 from __future__ import annotations
 

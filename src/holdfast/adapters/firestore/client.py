@@ -30,7 +30,7 @@ CONFLICTS = (
     google_errors.Aborted,
     google_errors.NotFound,
 )
-"""What says that a document is not what the writer took it for."""
+"""Errors which say that the precondition of a write does not hold."""
 
 
 class Client:
@@ -83,7 +83,7 @@ class Client:
             return committed.timestamp()
 
     async def close(self) -> None:
-        """Only the client of this loop: others belong to theirs."""
+        """Close the client of this loop; each loop closes its own."""
         client = self._by_loop.pop(asyncio.get_running_loop(), None)
         api: Any = getattr(client, "_firestore_api_internal", None)
         if api is not None:

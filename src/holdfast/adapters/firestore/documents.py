@@ -115,7 +115,7 @@ class FirestoreDocuments:
         return self._client.document(entry.collection, entry.id)
 
     async def _tidy(self) -> None:
-        """Delete expired documents, and forget versions that nobody can be behind any more."""
+        """Delete expired documents, and versions that no delayed writer can need any more."""
         now = self._clock.now()
         if self._tidied is not None and now - self._tidied < TIDY_INTERVAL:
             return

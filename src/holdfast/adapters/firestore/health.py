@@ -1,4 +1,4 @@
-"""How Firestore is: a record written, defended against a second writer, and deleted."""
+"""Checks Firestore: a record is written, protected from a second writer, and deleted."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class InProcessDelivery:
 
 
 class ConsumerGroup:
-    """What its members, who share it, have yet to receive."""
+    """The messages that the members of a group have not received yet."""
 
     def __init__(self, where: Filter) -> None:
         self.where = where
@@ -61,7 +61,7 @@ class ConsumerGroup:
             self._listening -= 1
 
     def wake(self) -> None:
-        """Make everybody who listens look around: None is no delivery."""
+        """Wake every waiting member: None is no delivery."""
         for _ in range(self._listening):
             self.waiting.put_nowait(None)
 
@@ -80,7 +80,7 @@ class Subscription:
         self._watched = False
 
     async def begun(self) -> None:
-        """It has, as soon as it exists."""
+        """A subscription has begun as soon as it exists."""
 
     def __aiter__(self) -> Subscription:
         return self
@@ -102,8 +102,8 @@ class Subscription:
         _give_back(self._pending)
 
     def _watch(self) -> None:
-        """Give back also what a member took that nobody closed: it left its loop by `break`, for
-        example."""
+        """Also give back what a member took that was never closed, for example because its loop was
+        left by `break`."""
         if not self._watched:
             self._watched = True
             loop = asyncio.get_running_loop()
@@ -150,7 +150,7 @@ class InProcessBus:
     def subscribe(
         self, topic: str, group: str, *, where: Filter = EVERYTHING, most: int = MOST
     ) -> Subscription:
-        # Nothing is taken before somebody asks for it, so that `most` is kept by itself.
+        # Nothing is taken before it is asked for, so that `most` can't be exceeded.
         return Subscription(self, self._group(topic, group, where))
 
     def _group(self, topic: str, name: str, where: Filter) -> ConsumerGroup:

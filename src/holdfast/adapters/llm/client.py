@@ -3,8 +3,8 @@
 Who retries: the engine. The client itself only does what the engine can't do well: it sends an
 answer back that can't be used (`repair`), says a request differently that a server does not
 understand (`protocol.Dialect`), and sends a call again that was rate-limited, after the cool-down
-that all callers share (`pacing`): hundreds of items would otherwise burn their attempts on one
-hiccup. All three are bounded.
+that all callers share (`pacing`): otherwise hundreds of items would use up their attempts in one
+short outage. All three are bounded.
 
 What is counted with `ctx.usage`: every call that the vendor worked on, with the tokens it reports,
 or an estimate when it reports none or the answer got lost; calls without any answer count as calls
@@ -271,7 +271,7 @@ def _decoded(answer: HttpResponse) -> Any:
     try:
         return msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # which is no answer of any protocol
+        return None  # no protocol has such an answer
 
 
 def _hidden_error(answer: HttpResponse) -> int:

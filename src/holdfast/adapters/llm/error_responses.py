@@ -1,9 +1,8 @@
-"""What a status other than 200 means: whom to blame, whether to try again, and when.
+"""What a status other than 200 means: whose error it is, whether to try again, and when.
 
 - 401, 403, 404, redirects: the address or the key is wrong. `ConfigurationError`, so that nothing
   else is tried.
-- 402 and used-up credit: `Pause`. Whoever pays can put that right, and the run goes on where it
-  was.
+- 402 and used-up credit: `Pause`. Somebody has to add credit; then the run goes on where it was.
 - 429, 503, 529: `RateLimited`. The whole model pauses, see `pacing`.
 - 408, 409, 425 and other 5xx: `Transient`. The engine tries again.
 - other 4xx: `BadRequest`, or `TooLong` if that is what is wrong. Trying again can't help.

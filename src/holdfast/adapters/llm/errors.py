@@ -1,10 +1,8 @@
 """What a server's answer means for the client itself. The caller's errors are in
 `ports.language_model`.
 
-Transient
-└── RateLimited  the vendor asks for patience (429, 503, 529), for `retry_after` if it says so
-Permanent
-└── BadRequest   the server does not accept the request as it is
+Transient └── RateLimited  the vendor asks callers to wait (429, 503, 529), for `retry_after` if it
+says how long Permanent └── BadRequest   the server does not accept the request as it is
 """
 
 from __future__ import annotations

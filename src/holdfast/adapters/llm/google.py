@@ -1,4 +1,4 @@
-"""Google's generateContent: Gemini, held to a JSON Schema. The key travels in a header, never in
+"""Google's generateContent: Gemini, held to a JSON Schema. The key is sent in a header, never in
 the URL."""
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _contents(prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def _text(parts: Any) -> str:
-    """What was said, without what was thought."""
+    """The text of the answer, without the model's reasoning."""
     if not isinstance(parts, list):
         return ""
     return "".join(text_at(part, "text") for part in parts if at(part, "thought") is not True)

@@ -10,14 +10,14 @@ that a late timer costs no rate. Tokens are estimated before a call and correcte
 
 **Cool-down.** "Slow down" stops all callers, not only the one who heard it, for as long as the
 vendor asks, or for 1, 2, 4 … 30 seconds if it does not say. Afterwards the calls of one window
-start one by one over the time that a call takes. Those who heard it in the same window of calls
-tell us the same thing: only the first shrinks the window. While nothing works at all, the window
-stays as it is: that is an outage, and says nothing about how much is too much.
+start one by one over the time that a call takes. Several refusals in one window of calls are one
+signal: only the first shrinks the window. While no call succeeds, the window stays as it is: that
+is an outage, and says nothing about the limit.
 
 **Order.** First come, first served. A rate-limited call keeps its position: it goes first
 after the cool-down, so that nobody is refused again and again.
 
-**Patience.** Nobody waits for a cool-down of more than a minute with a lease in its hands:
+**Long waits.** No call waits for a cool-down of more than a minute while its run holds a lease:
 `Transient` is raised with the time that is left, and the engine gives the run back to the queue.
 
 **Across processes.** With an `Allowance` a call also waits until all processes together may send
@@ -85,8 +85,8 @@ class Pacer:
 
     @asynccontextmanager
     async def turn(self, position: int, tokens: int) -> AsyncIterator[Turn]:
-        """Wait for the turn of a position. Say what came of it with `Turn.went_well` or
-        `Turn.turned_away`."""
+        """Wait for the turn of a position. Report the result with `Turn.succeeded` or
+        `Turn.rate_limited`."""
         started = await self._enter(position, tokens)
         try:
             if self._shared is not None:
@@ -209,7 +209,7 @@ class Turn:
         self.pacer.succeeded(self.started, tokens - self.tokens)
 
     def rate_limited(self, retry_after: float | None) -> None:
-        """The vendor asked for patience: everybody gets it."""
+        """The vendor asked to wait: all callers do."""
         self.pacer.rate_limited(self.started, self.tokens, retry_after)
 
 
@@ -243,4 +243,4 @@ class _Waiter:
 
 
 def _try_later(wait: float) -> Transient:
-    return Transient(f"the vendor asks for {wait:.0f} s of patience", retry_after=wait)
+    return Transient(f"the vendor asks for {wait:.0f} s before the next call", retry_after=wait)

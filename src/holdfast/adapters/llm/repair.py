@@ -1,9 +1,9 @@
 """From what a model says to an answer that fits: found in the text, validated, and asked for again
 if need be.
 
-Models wrap JSON in fences and courtesies, invent fields, run into limits. An answer that can't be
-used is sent back at most twice with what is wrong about it; one that was cut off by the limit is
-asked for again with twice the room. Then:
+Models wrap JSON in fences and prose, invent fields, run into limits. An answer that can't be used
+is sent back at most twice with what is wrong about it; one that was cut off by the limit is asked
+for again with twice the room. Then:
 
 - `TooLong` if it is still cut off: asking the same again can't help, asking about less can.
 - `Malformed`, a `Transient`, otherwise: models answer differently another time, and the engine

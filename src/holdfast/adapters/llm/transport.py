@@ -1,9 +1,9 @@
-"""One HTTP call: bytes out, a whole answer back, or an error that says nothing of keys.
+"""One HTTP call: bytes out, a whole answer back, or an error that contains no key.
 
 `Transport` is what a model sends through; `HttpTransport` is the real one. It retries nothing,
 follows no redirect and keeps connections open. Errors are made outside `except` blocks: an
-exception of the HTTP library holds the request, and with it the key, and would otherwise travel
-along as `__context__`."""
+exception of the HTTP library holds the request, and with it the key, and would otherwise be
+attached as `__context__`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_ANSWER = 10 * 1024 * 1024
-"""Bytes. The longest honest answers have a few hundred kilobytes."""
+"""Bytes. The longest real answers have a few hundred kilobytes."""
 CONNECT_WITHIN = 10.0
 KEEP_OPEN = 30.0
-"""Seconds that an idle connection is kept: less than the servers do, so that it is rarely closed
-under a call."""
+"""Seconds that an idle connection is kept: less than the servers do, so that the server rarely
+closes it during a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Blobs in this process's memory: for tests, and for runs that nobody will miss."""
+"""Blobs in this process's memory: for tests, and for runs whose loss does not matter."""
 
 from __future__ import annotations
 

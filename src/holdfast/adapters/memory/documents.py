@@ -12,7 +12,7 @@ from holdfast.ports.documents import REMEMBERED
 
 
 class _Entry(Struct, frozen=True):
-    """A document, or what is left of it: its version, without a body."""
+    """A document, or the version of a deleted one, without a body."""
 
     version: str
     body: bytes | None
@@ -20,7 +20,7 @@ class _Entry(Struct, frozen=True):
 
 
 class MemoryDocuments:
-    """`Documents` that are gone when the process ends."""
+    """`Documents` that are lost when the process ends."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()

@@ -43,7 +43,7 @@ class MemoryStore:
         self._notifier = Notifier()
 
     async def open(self) -> None:
-        """Nothing to open, if nobody has moved it away."""
+        """Nothing to open; refused if the store was moved away."""
         refuse_marked(self._tables.mark, "this memory")
 
     async def close(self) -> None:

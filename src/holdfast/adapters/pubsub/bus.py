@@ -40,8 +40,8 @@ class PubSubBus:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
-        """Says what is wrong with the credentials. Whether Pub/Sub can be reached shows later: a
-        worker may be allowed to do nothing but what it does."""
+        """Raises if the credentials are wrong. Whether Pub/Sub can be reached is not checked: a
+        worker may lack the permission for any call that would tell."""
         self.client.here()
         self.closed = False
 
@@ -70,7 +70,7 @@ class PubSubBus:
         try:
             await self.client.call(method, topic=path, messages=[content])
         except ConfigurationError as error:
-            # Nothing is wrong with the message: it leaves when somebody has put that right.
+            # Not the message's fault: it is sent once the configuration is corrected.
             raise Transient(str(error)) from error
 
     def subscribe(
@@ -89,7 +89,7 @@ class PubSubBus:
         self._subscriptions.discard(subscription)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside everything else; `close` waits for it."""
+        """Start a background task; `close` waits for it."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,4 +1,4 @@
-"""Tells Pub/Sub what became of deliveries, in batches: what ends while a request is under way goes
+"""Acknowledges and returns deliveries in batches: those that end while a request is under way go
 with the next one."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Send = Callable[[list[str], int | None], Awaitable[None]]
 
 
 class Endings:
-    """Of one subscription. When Pub/Sub can't be told, the deliveries come again: that is all that
-    can happen."""
+    """Of one subscription. If Pub/Sub can't be reached, the deliveries come again, which is
+    harmless."""
 
     def __init__(self, name: str, send: Send) -> None:
         self._name = name
@@ -30,7 +30,7 @@ class Endings:
         self._sending: asyncio.Task[None] | None = None
 
     async def end(self, ack_id: str, again_after: int | None) -> None:
-        """Return when Pub/Sub knows, or can't be told."""
+        """Return when Pub/Sub has answered, or can't be reached."""
         sent = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(again_after, []).append((ack_id, sent))
         if self._sending is None:

@@ -1,6 +1,6 @@
 """Messages as Pub/Sub has them, and its limits, which the emulator does not check.
 
-Pub/Sub names messages itself, and a copy of a message gets another name. Ours travels in an
+Pub/Sub names messages itself, and a copy of a message gets another name. Ours is sent in an
 attribute, so that every copy keeps the id that it was published with."""
 
 from __future__ import annotations

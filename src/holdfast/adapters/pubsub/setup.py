@@ -1,4 +1,4 @@
-"""Topics and subscriptions as they should be: what is missing or differs, and putting it right."""
+"""Topics and subscriptions as they should be: finds what is missing or differs, and corrects it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.model.topology import SubscriptionPlan, Topology
 
 Status = Literal["fine", "missing", "differs", "created", "changed"]
 FIXED = ("topic", "filter", "ordering")
-"""What a subscription keeps as long as it lives."""
+"""Properties of a subscription that can't be changed."""
 NEVER = "never"
 DAY = 86_400
 
@@ -37,7 +37,7 @@ class Difference(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """A topic or a subscription, and what was found or done."""
+    """A topic or a subscription, and the result of its check."""
 
     kind: Literal["topic", "subscription"]
     name: str

@@ -26,7 +26,7 @@ MAX_KEYS: Final = 20
 MIN_BITS: Final = 2048
 SHORTEST: Final = 60.0
 """Seconds for which keys are kept at least, whatever the answer says, and between two questions
-about a key that is not known: whoever invents names of keys makes us ask no more often."""
+about a key that is not known: made-up key ids can't make us ask more often."""
 LONGEST: Final = 24 * 3600.0
 USUAL: Final = 3600.0
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
@@ -63,8 +63,8 @@ class SigningKeys:
         self._asking = asyncio.Lock()
 
     async def get(self, id: str) -> Any:
-        """The key, or None if there is none of that id. Raises Transient while nobody can be
-        asked and what is known is too old."""
+        """The key, or None if there is none of that id. Raises Transient while the keys can't be
+        fetched and the cached ones are too old."""
         if self._needs_asking(id):
             async with self._asking:
                 if self._needs_asking(id):
@@ -134,7 +134,7 @@ def _rsa_key(entry: Mapping[str, Any]) -> Any:
 
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any):
-        """Whoever answers for the keys answers at their address."""
+        """Redirects are refused: keys come from their own address only."""
 
 
 def _check(url: str) -> None:

@@ -1,9 +1,10 @@
-"""One member of a subscription of Pub/Sub: pulls, hands out, and tells what became of it.
+"""One member of a subscription of Pub/Sub: pulls messages, hands them out, and acknowledges or
+returns them.
 
 There is no lease to renew: whoever receives a message acknowledges it as soon as its run is
 durable, which takes milliseconds. What is held longer than the subscription's ack deadline comes
-again, here or elsewhere, and so does what a dead member held. A pull that is cut off when a member
-closes may have taken messages along: they come again after the ack deadline, too."""
+again, here or at another member, and so does what a dead member held. A pull that is cancelled when
+a member closes may have received messages: they come again after the ack deadline, too."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ log = logging.getLogger("holdfast.pubsub")
 
 PULL_TIMEOUT = 60.0
 """Seconds that a pull waits for messages."""
-BREATH = 0.1
+PULL_PAUSE = 0.1
 """Seconds between two pulls that bring nothing, at least."""
 GIVE_BACK = 1.0
 """Seconds for which `aclose` waits until Pub/Sub knows what comes again."""
@@ -96,7 +97,7 @@ class Subscription:
             self._pull_task.add_done_callback(lambda _: self._ready.put_nowait(None))
         delivery = None if self._closed else await self._ready.get()
         if delivery is None:
-            self._ready.put_nowait(None)  # for the next one who waits
+            self._ready.put_nowait(None)  # for the next waiter
             self._raise_failure()
             raise StopAsyncIteration
         delivery.attempt = self._attempts.count(delivery.server_id, delivery.attempt)
@@ -122,7 +123,7 @@ class Subscription:
             await asyncio.wait(nacks, timeout=GIVE_BACK)
 
     def _raise_failure(self) -> None:
-        """Whoever iterates learns why nothing more comes."""
+        """Raise the failure that ended the subscription, for whoever iterates."""
         task = self._pull_task
         if not self._closed and task is not None and task.done() and not task.cancelled():
             task.result()
@@ -134,7 +135,7 @@ class Subscription:
             room = await self._free_room()
             try:
                 await self._pull(room)
-            except NotFound:  # an emulator that was started again, or somebody has deleted it
+            except NotFound:  # the emulator was restarted, or the subscription was deleted
                 await self._begin()
             except HoldfastError as error:
                 log.warning("subscription %s: can't receive: %s", self._group, error)
@@ -159,15 +160,16 @@ class Subscription:
         began = loop.time()
         pulled = await self._bus.pull(self._path, count, PULL_TIMEOUT)
         self._offer(pulled)
-        if not pulled and loop.time() - began < BREATH:
-            await asyncio.sleep(BREATH)  # it did not wait: asking without a pause helps nobody
+        if not pulled and loop.time() - began < PULL_PAUSE:
+            await asyncio.sleep(PULL_PAUSE)  # the pull did not wait: don't poll in a busy loop
 
     def _offer(self, pulled: list[Any]) -> None:
         for received in pulled:
             message = from_pubsub(received.message)
             delivery = PubSubDelivery(self, received, message, received.delivery_attempt)
             self._held[delivery.ack_id] = delivery
-            # The emulator does not filter, nor does a subscription of other hands.
+            # The emulator does not filter, nor does a subscription that others created without a
+            # filter.
             if self._where.matches(message.attributes):
                 self._ready.put_nowait(delivery)
             else:

@@ -20,12 +20,11 @@ REQUIRED: Final = ("iss", "aud", "exp", "iat", "email", "email_verified")
 
 
 class InvalidToken(Fix):
-    """The token is missing, or not one that is believed here. Says why, and quotes nothing of
-    it."""
+    """The token is missing or not accepted. Says why, and quotes nothing of it."""
 
 
 class TokenVerifier:
-    """Believes tokens for one audience, of some service accounts."""
+    """Accepts tokens for one audience, from given service accounts."""
 
     def __init__(self, keys: SigningKeys, audience: str, service_accounts: Collection[str]) -> None:
         self._keys = keys

@@ -29,8 +29,8 @@ def apply(db: sqlite3.Connection, clock: Clock, commands: Sequence[Command[Any]]
 
 
 def _finds_nothing(db: sqlite3.Connection, clock: Clock, commands: Sequence[Command[Any]]) -> bool:
-    """An idle worker looks without taking the lock that busy ones need. What comes a moment later
-    wakes it."""
+    """Whether a claim would find nothing. An idle worker checks without the write lock, which busy
+    ones need; a run that comes a moment later wakes it."""
     if len(commands) != 1 or type(commands[0]) is not Claim:
         return False
     return not searches.has_work(db, commands[0], clock.monotonic())

@@ -1,4 +1,4 @@
-"""How a store in a file is: what breaks SQLite in practice, looked at without changing anything."""
+"""Checks a store in a file for what breaks SQLite in practice, without changing anything."""
 
 from __future__ import annotations
 

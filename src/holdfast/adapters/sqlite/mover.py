@@ -2,8 +2,8 @@
 
 The mark is a row of `meta`, and triggers that exist only while it does: whoever writes to a held
 store is refused by SQLite itself, and a store that is not held pays nothing for it. A mover's
-transaction says in `meta` that it is one, and takes that back before it commits, so nobody else
-ever sees it."""
+transaction notes in `meta` that it is one, and removes the note before it commits, so no other
+connection ever sees it."""
 
 from __future__ import annotations
 

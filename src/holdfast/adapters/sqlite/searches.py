@@ -1,4 +1,4 @@
-"""Finding runs that nobody has named: what can be claimed, whose lease has ended, what is old."""
+"""Finds runs by their state: those that can be claimed, whose lease has ended, or that are old."""
 
 from __future__ import annotations
 

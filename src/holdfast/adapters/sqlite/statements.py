@@ -56,7 +56,7 @@ SMALL_COLUMNS = RUN_COLUMNS[: RUN_COLUMNS.index("input")]
 
 
 FREE_TEXT = ("labels", "attributes", "error", "reason", "worker", "input", "progress", "result")
-"""Read as text even if somebody has put bytes there: one such row must not hide the others."""
+"""Read as text even if the column holds bytes: one such row must not hide the others."""
 
 
 def as_array(columns: Sequence[str], table: str = "r.") -> str:
@@ -78,7 +78,7 @@ def select_runs(db: sqlite3.Connection, sql: str, parameters: Any) -> list[RunFa
 
 
 def _readable_runs(rows: str) -> Iterator[RunFacts]:
-    """Without those that are damaged: they are not claimed, and nobody else waits for them."""
+    """Without damaged ones: they are not claimed, and hold up no other run."""
     for row in _decode_raw(rows):
         try:
             yield _decode_run(row)

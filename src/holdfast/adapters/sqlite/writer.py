@@ -25,7 +25,8 @@ go on."""
 
 
 class PendingBatch:
-    """A batch on its way, and the future that its caller awaits in its own event loop."""
+    """A batch that waits for the writer, and the future that its caller awaits in its own event
+    loop."""
 
     __slots__ = ("commands", "future", "loop")
 
@@ -50,13 +51,13 @@ class PendingBatch:
 
 
 class Writer:
-    """Owns the one connection that writes. Both callbacks are called on its thread: `committed` is
-    told what each of its transactions did and answered, `changed` that another process has
-    committed something, and whom that wakes.
+    """Owns the one connection that writes. Both callbacks are called on its thread: `committed`
+    with the commands and replies of each of its transactions, `changed` when another process has
+    committed something, with whom that wakes.
 
     `PRAGMA data_version` reads a counter in shared memory: some microseconds, no lock, no disk. It
-    changes with the commits of *other* connections, so this is the connection to ask: any other
-    would hear our own all the time."""
+    changes with the commits of *other* connections, so it is read on this connection: on any other
+    it would also change with our own commits."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class Writer:
         self._closed = False
 
     def start(self) -> None:
-        """Returns once it listens: what others commit from then on is heard."""
+        """Return once it listens: commits of other processes are noticed from then on."""
         self._thread.start()
         self._listening.wait()
 
@@ -126,9 +127,9 @@ class Writer:
             version = connection.execute("PRAGMA data_version").fetchone()[0]
             if version == self._version:
                 return
-            # Whoever takes a lease away leaves an entry: the newest tells whether anybody did.
+            # Taking a lease away leaves an audit entry: a newer one means that it was done.
             audit = connection.execute("SELECT max(id) FROM audit").fetchone()[0]
-        except sqlite3.Error:  # whoever uses the file next will say so
+        except sqlite3.Error:  # the next use of the file raises the error
             return
         if self._version is not None:
             self._changed(Wake.WORKERS if audit == self._audit else Wake.HOLDERS)
@@ -166,7 +167,7 @@ class Writer:
     def _isolate(
         self, connection: sqlite3.Connection, requests: list[PendingBatch], error: Exception
     ) -> None:
-        """Nobody suffers for a neighbour's batch: what failed together is tried once alone."""
+        """Batches that failed in one transaction are tried once more, each alone."""
         if len(requests) == 1:
             requests[0].answer(error)
             return

@@ -1,5 +1,4 @@
-"""Changes that were decided and are yet to be written: collected by table, written in few
-statements."""
+"""Collects changes by table, and writes them in few statements."""
 
 from __future__ import annotations
 
@@ -160,7 +159,7 @@ class Writes:
         self._added.clear()
         self._changed.clear()
 
-    # --- what is rare, and written at once ---
+    # --- rare changes, written at once ---
 
     def _move_to_quarantine(self, change: ch.MoveToQuarantine) -> None:
         checkpoint = (change.run, change.step, change.key)
@@ -217,8 +216,8 @@ AT_ONCE: dict[type, Callable[[Writes, Any], None]] = {
 
 
 def hold_position(db: sqlite3.Connection, newest: int, now: Now) -> None:
-    """Keep a placeholder where the newest event was: SQLite would give its number out again, and
-    a relay that has passed that number would never see the new event."""
+    """Keep a placeholder where the newest event was: SQLite would assign its number again, and a
+    relay that has passed that number would never see the new event."""
     db.execute("DELETE FROM events WHERE run = '' AND position < ?", (newest,))
     db.execute(
         "INSERT OR IGNORE INTO events (position, run, seq, type, at, data) "

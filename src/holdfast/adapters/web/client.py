@@ -1,5 +1,5 @@
-"""One call to a public address: resolved once, checked, and called at the address that was
-checked. No redirect is followed, and neither cookies nor credentials travel along."""
+"""One call to a public address: resolved once, checked, and called at the address that was checked.
+No redirect is followed, and neither cookies nor credentials are sent."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class GuardedWeb:
             await response.aclose()
 
     async def _resolve(self, address: WebAddress) -> str:
-        """The address that is called. All that the name has must be public: whoever controls it
-        chooses among them."""
+        """The address that is called. All addresses of the name must be public, because its owner
+        decides which one is used."""
         loop = asyncio.get_running_loop()
         entries = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         addresses = [str(entry[4][0]) for entry in entries]

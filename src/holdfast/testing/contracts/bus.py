@@ -12,7 +12,7 @@ from holdfast.model.filters import EVERYTHING, Filter
 from holdfast.ports.bus import Bus, Deliveries, Delivery, Message
 
 SOON = 5.0
-"""A delivery that takes longer than this does not come."""
+"""Seconds after which a delivery counts as missing."""
 DELAY = 0.05
 
 
@@ -25,7 +25,7 @@ async def arrival(deliveries: AsyncIterator[Delivery]) -> Delivery:
 
 
 async def stop_consuming(deliveries: AsyncIterator[Delivery]) -> None:
-    """What a consumer does that stops: closes its iterator."""
+    """Close a consumer's iterator, as a consumer that stops does."""
     await deliveries.aclose()  # type: ignore[attr-defined]
 
 

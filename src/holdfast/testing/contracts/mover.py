@@ -1,5 +1,5 @@
-"""The contract of the `Mover` port: what is moved is all there, in its order, and nobody works on a
-held store."""
+"""The contract of the `Mover` port: everything arrives, in its order, and a held store refuses
+writes."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class RecordsContract:
         tries = [harness.records.put("n", str(number), expected=first) for number in range(1, 9)]
         replies = await asyncio.gather(*tries)
         assert sum(isinstance(reply, Stored) for reply in replies) == 1
-        for key in map(str, range(30)):  # it takes a few to meet in the middle
+        for key in map(str, range(30)):  # several, so that some of them overlap
             results = await asyncio.gather(*[harness.records.put(key, str(n)) for n in range(8)])
             assert sum(isinstance(reply, Stored) for reply in results) == 1
 

@@ -1,5 +1,4 @@
-"""Answers that are not what was asked for: what models, or people who pretend to be one, make of a
-good answer."""
+"""Distorted answers: what a bad or malicious model could make of a good one."""
 
 from __future__ import annotations
 

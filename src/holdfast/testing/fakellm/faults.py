@@ -29,8 +29,8 @@ REFUSALS = {
 """Faults that are a status, and which."""
 
 CONNECTION = ("hang", "reset", "silence", "cut", "slow")
-"""`silence` closes without an answer, `reset` does so rudely, `cut` in the middle; `slow` takes
-`seconds` longer."""
+"""`silence` closes without an answer, `reset` resets the connection, `cut` closes in the middle;
+`slow` takes `seconds` longer."""
 
 BODIES = ("html", "not_json", "wrong_type", "endless", "no_choices", "no_usage", "hidden_error")
 """Answers of status 200 that are not of the protocol, or only nearly. `wrong_type` only calls

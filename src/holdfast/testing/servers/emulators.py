@@ -1,4 +1,4 @@
-"""Google's own emulators of Pub/Sub and Firestore: private, on a free port, with what they know in
+"""Google's own emulators of Pub/Sub and Firestore: private, on a free port, with their data in
 memory only.
 
 Their jars come with the Cloud SDK (components `pubsub-emulator` and `cloud-firestore-emulator`),
@@ -24,7 +24,7 @@ SDK_FOLDERS = ("/usr/lib/google-cloud-sdk", "/opt/google-cloud-sdk", "~/google-c
 
 
 class Emulator:
-    """Started and ended by us. What it knew is gone after `kill`: it starts empty again, on the
+    """A child process of this one. Its data are lost with `kill`; it starts empty again, on the
     same port."""
 
     name = ""
@@ -44,7 +44,7 @@ class Emulator:
 
     @property
     def host(self) -> str:
-        """As the variable wants it."""
+        """`host:port`, as the variable expects it."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -85,7 +85,7 @@ class Emulator:
         return self
 
     def kill(self) -> None:
-        """SIGKILL; everything that it knew is lost."""
+        """SIGKILL; its data are lost."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()

@@ -19,7 +19,7 @@ PROCESSES = Path("/proc/self")
 
 
 class PostgresServer:
-    """Started and ended by us; reached by a socket in its folder. Its data survive `kill` and
+    """A child process of this one, reached by a socket in its folder. Its data survive `kill` and
     `start`."""
 
     def __init__(self, *settings: str) -> None:
@@ -79,7 +79,7 @@ class PostgresServer:
         return self
 
     def stop(self) -> None:
-        """At once and without writing anything on the way out; connections are told."""
+        """Immediate shutdown: nothing is flushed, and clients are told that the server stops."""
         assert self._process is not None
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(TIMEOUT)
@@ -122,7 +122,7 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def execute(self, sql: str, schema: str = "public") -> str:
-        """What psql says."""
+        """The output of psql."""
         connection = [
             "-h",
             str(self.folder),
@@ -155,7 +155,7 @@ def executable(name: str) -> str:
 
 
 def unprivileged_user() -> str | None:
-    """The server refuses to run as root: then it runs as somebody else."""
+    """The user to run the server as: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -168,7 +168,7 @@ def children(parent: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """A process that has ended and that nobody has asked about yet is not."""
+    """Whether the process runs; one that has ended but was not reaped does not."""
     return _status(pid)[:1] not in ([], ["Z"])
 
 

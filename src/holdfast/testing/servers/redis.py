@@ -17,7 +17,7 @@ TIMEOUT = 30.0
 
 
 class RedisServer:
-    """Started and ended by us. Its data survive `kill` and `start` when it has an append-only
+    """A child process of this one. Its data survive `kill` and `start` when it has an append-only
     file."""
 
     def __init__(self, *options: str, port: int | None = None) -> None:
@@ -57,7 +57,7 @@ class RedisServer:
         return self
 
     def call(self, *command: str | bytes) -> str:
-        """What redis-cli says."""
+        """The output of redis-cli."""
         cli = [self.program("redis-cli"), "-p", str(self.port), *command]
         return subprocess.run(cli, capture_output=True, text=True, check=True).stdout.strip()
 

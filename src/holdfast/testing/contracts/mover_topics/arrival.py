@@ -1,4 +1,4 @@
-"""What is moved is all there, in its order, and once."""
+"""Everything that is moved arrives, in its order, and once."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def numbered(records: list[Any]) -> list[Any]:
 
 
 async def everything(store: Store) -> dict[str, Any]:
-    """All that can be read of a store, by everybody."""
+    """All that the read methods of a store return."""
     runs = await store.runs(RunFilter(), limit=10_000)
     return {
         "runs": [replace(run, seq=0) for run in runs],

@@ -1,4 +1,4 @@
-"""Nobody works on a store that is held, and what it says of itself."""
+"""A held store refuses writes, and reports its mark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fence: who no longer holds the lease can write nothing at all."""
+"""The fence: a worker that no longer holds the lease can't write anything."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def started(harness: StoreHarness) -> int:
 
 
 async def assert_fenced_off(harness: StoreHarness, epoch: int) -> None:
-    """Nothing gets through: not one by one, not as a batch, not by renewing."""
+    """Every fenced write is refused: alone, in a batch, and as a renewal."""
     before = await harness.everything("r1")
     for command in fenced_writes("r1", epoch):
         assert await harness.do(command) == STALE, command

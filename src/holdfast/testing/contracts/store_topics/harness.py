@@ -83,7 +83,7 @@ class StoreHarness:
     # --- doing ---
 
     async def apply(self, *commands: Command[Any]) -> list[Any]:
-        """A story knows which reply is whose."""
+        """Apply commands in one batch. Replies are untyped: each test knows its own."""
         return await self.store.apply(commands)
 
     async def do(self, command: Command[R]) -> R:
@@ -214,7 +214,7 @@ def check_history(run: Run, events: list[Event]) -> None:
     assert state == run.state
 
 
-# --- commands with all that is not the point filled in ---
+# --- commands with defaults for what a test does not vary ---
 
 
 def a_submit(id: str = "r1", **fields: Any) -> Submit:

@@ -1,5 +1,5 @@
-"""No command harms another: values that no store can hold, in every field of every command, among
-innocent neighbours."""
+"""No command harms another: values that no store can hold, in every field of every command, each in
+a batch with valid commands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HOSTILE: tuple[Any, ...] = (
     {"l" * 300: "a"}, {str(n): "a" for n in range(20)}, {"a": {"b": {}}}, object(), [("r1", 2**70)],
     Checkpoint("s", "k", "\ud800", "c", "t", "f"), [Checkpoint("s", "k", "\ud800", "c", "t", "f")],
 )  # fmt: skip
-"""What users, files and other systems come up with."""
+"""Values that users, files and other systems send."""
 
 RECORD = "hostile/record"
 
@@ -100,7 +100,8 @@ def values_for(kind: type, name: str) -> list[Any]:
 class HostileValueTopics(StoreTopics):
     @store_test
     async def test_no_value_of_a_command_harms_its_neighbours(self, harness: StoreHarness) -> None:
-        """Each is stored or refused, at once and for good, and those beside it are stored."""
+        """Each hostile command is stored or refused at once; the valid ones beside it are
+        stored."""
         assert {kind for kind in RULES if kind.__module__ == c.__name__} == set(COMMANDS)
         innocent = await harness.start("innocent")
         common = await harness.start("common")
@@ -118,7 +119,7 @@ class HostileValueTopics(StoreTopics):
                 refused += await among_neighbours(
                     harness, innocent, f"{kind.__name__}.{name}", hostile
                 )
-        assert refused > 1000  # they are hostile indeed
+        assert refused > 1000  # otherwise the values would not be hostile
         await read_everything(harness)
 
     @store_test
@@ -223,7 +224,7 @@ async def started(harness: StoreHarness, name: str, count: int) -> list[tuple[st
 
 
 async def read_everything(harness: StoreHarness) -> None:
-    """Whatever was accepted, no listing fails because of it."""
+    """Call every read method: none may fail because of what was accepted."""
     store = harness.store
     for run in await store.runs(RunFilter(), limit=10_000):
         assert run.damage in (None, "can't be read: progress"), run
@@ -242,7 +243,7 @@ async def read_everything(harness: StoreHarness) -> None:
 async def among_neighbours(
     harness: StoreHarness, innocent: int, name: str, hostile: Sequence[c.Command[Any]]
 ) -> int:
-    """Apply the commands in one batch with others between them. How many were refused."""
+    """Apply the commands in one batch with valid ones between them. The number of refused ones."""
     batch: list[c.Command[Any]] = []
     for number, command in enumerate(hostile):
         key = f"{name}-{number}"

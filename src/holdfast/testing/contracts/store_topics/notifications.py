@@ -1,5 +1,4 @@
-"""Notifications: change while waiting and after, from any thread, and never a reason to wait too
-long."""
+"""Notifications: they arrive during a wait and before it, from any thread, and none is lost."""
 
 from __future__ import annotations
 
@@ -182,7 +181,7 @@ class NotificationTopics(StoreTopics):
 
 
 async def _last_notice(store: Store) -> int:
-    """Once nothing more comes: what another store does is heard a little later."""
+    """Wait until no notification comes any more: those of another store arrive a little later."""
     change = await store.wait(0, 0.0)
     while (newer := await store.wait(change, QUIET)) > change:
         change = newer
