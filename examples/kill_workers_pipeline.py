@@ -16,9 +16,7 @@ TRACES = "traces.log"
 STEPS = int(os.environ.get("SOAK_STEPS", "5"))
 STEP_SECONDS = float(os.environ.get("SOAK_STEP_SECONDS", "0.05"))
 
-soak = Pipeline(
-    "soak", input=int, max_attempts=10_000
-)  # these workers are killed all the time
+soak = Pipeline("soak", input=int, max_attempts=10_000)  # these workers are killed all the time
 
 
 def declare(number: int) -> None:

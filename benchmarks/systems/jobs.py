@@ -113,7 +113,8 @@ async def pickups(count: int, submit: Callable[[float], Awaitable[Any]]) -> dict
     """From before the submit on an idle system until the job's first line in the worker's
     process."""
     for number in range(1, WARM_UP + count + 1):
-        await asyncio.sleep(random.uniform(0.05, 0.1))  # so that the submits do not fall into step with a poll interval
+        # a random pause, so that the submits do not fall into step with a poll interval
+        await asyncio.sleep(random.uniform(0.05, 0.1))
         await submit(time.perf_counter())
         await asyncio.to_thread(_wait_for, number)
     return latency([float(line) for line in (FOLDER / "latencies").read_text().split()][WARM_UP:])

@@ -541,11 +541,11 @@ class NotedPipelines:
             return 1
 
         @self.wide.step
-        async def two(value: int, ctx: Context) -> int:
+        async def two(one: int, ctx: Context) -> int:
             self.executed.append("two")
             self.waiting.set()
             await self.gate.wait()
-            return value + 1
+            return one + 1
 
     def app(self, url: str, folder: Path, *, worker: bool = True) -> Holdfast:
         return Holdfast(

@@ -43,7 +43,7 @@ class RecordsInMemory(RecordsContract):
 
 
 def worlds_until_noticed(bug: Bug, patch: pytest.MonkeyPatch) -> int | None:
-    """How many stories are told until one of them complains."""
+    """The number of worlds run until one of them fails."""
     seeds = CALM_SEEDS if bug in bugs_of_the_engine.ABOUT_TIME else range(MAX_WORLDS)
     bug(patch)
     with quiet():
@@ -67,7 +67,7 @@ def table() -> str:
     for bug in STORY_BUGS:
         with pytest.MonkeyPatch.context() as patch:
             needed[bug] = worlds_until_noticed(bug, patch) or 0
-    rows = ["| the bug | worlds told until one complained |", "|---|---|"]
+    rows = ["| the bug | worlds run until one failed |", "|---|---|"]
     rows += [
         f"| {_first_line(bug)} | {needed[bug]} |"
         for bug in sorted(needed, key=lambda bug: -needed[bug])

@@ -48,13 +48,13 @@ def pipelines(
         return input + 1
 
     @chain.step(max_attempts=20, version=str(version))
-    async def two(value: int) -> int:
+    async def two(one: int) -> int:
         await work()
         if chance.random() < (0.6 if calm else 0.2):
             raise Transient(
                 "not now", retry_after=chance.choice([5, 20] if calm else [None, 1, 90])
             )
-        return value + 1 + OLD * is_new
+        return one + 1 + OLD * is_new
 
     @chain.step(version=str(version))
     async def three(two: int) -> int:

@@ -25,7 +25,7 @@ LINES = [waits_in("line"), waits_in("other")]
 class CountingStore(MemoryStore):
     """Counts the runs that were read."""
 
-    read = 0
+    rows_read = 0
 
     async def runs(self, where, *, limit=50, before=None):
         page = await super().runs(where, limit=limit, before=before)

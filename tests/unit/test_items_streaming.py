@@ -28,8 +28,8 @@ def streaming(consumer, *, count=4, concurrency=1):
 def test_a_consumer_sees_items_as_they_are_made(lab):
     values = []
 
-    async def consumer(source: Items[int]) -> int:
-        async for key, value in source:
+    async def consumer(made: Items[int]) -> int:
+        async for key, value in made:
             values.append((key, value, asyncio.get_running_loop().time()))
         return len(values)
 
@@ -46,9 +46,9 @@ def test_a_consumer_sees_items_as_they_are_made(lab):
 def test_a_consumer_starts_with_its_producer(lab):
     started = []
 
-    async def consumer(source: Items[int]) -> int:
+    async def consumer(made: Items[int]) -> int:
         started.append(asyncio.get_running_loop().time())
-        return len(await source.all())
+        return len(await made.all())
 
     pipeline = streaming(consumer)
     engine = lab(pipeline)
@@ -59,23 +59,23 @@ def test_a_consumer_starts_with_its_producer(lab):
 
 
 def test_single_items_can_be_awaited(run_pipeline):
-    async def consumer(source: Items[int]) -> list:
-        third = await source["3"]
-        return [third, *await source.gather(["2", "1"])]
+    async def consumer(made: Items[int]) -> list:
+        third = await made["3"]
+        return [third, *await made.gather(["2", "1"])]
 
     assert run_pipeline(streaming(consumer)) == [9, 4, 1]
 
 
 def test_everything_can_be_awaited(run_pipeline):
-    async def consumer(source: Items[int]) -> dict:
-        return await source.all()
+    async def consumer(made: Items[int]) -> dict:
+        return await made.all()
 
     assert run_pipeline(streaming(consumer, concurrency=4)) == {"1": 1, "2": 4, "3": 9, "4": 16}
 
 
 def test_waiting_for_an_item_that_never_comes_fails_clearly(lab):
-    async def consumer(source: Items[int]) -> int:
-        return await source["99"]
+    async def consumer(made: Items[int]) -> int:
+        return await made["99"]
 
     pipeline = streaming(consumer)
     engine = lab(pipeline)
@@ -88,9 +88,9 @@ def test_waiting_for_an_item_that_never_comes_fails_clearly(lab):
 def test_a_resumed_consumer_sees_the_stored_items_first(lab):
     attempts = []
 
-    async def consumer(source: Items[int], ctx: Context) -> list:
+    async def consumer(made: Items[int], ctx: Context) -> list:
         attempts.append([])
-        async for key, _ in source:
+        async for key, _ in made:
             attempts[-1].append((key, asyncio.get_running_loop().time()))
         return [key for key, _ in attempts[-1]]
 
@@ -108,8 +108,8 @@ def test_a_resumed_consumer_sees_the_stored_items_first(lab):
 
 
 def test_a_consumer_that_dies_after_its_producer_ended_sees_all_items_again(lab):
-    async def consumer(source: Items[int]) -> int:
-        total = sum([value async for _, value in source])
+    async def consumer(made: Items[int]) -> int:
+        total = sum([value async for _, value in made])
         await asyncio.sleep(30)
         return total
 
@@ -134,8 +134,8 @@ def streaming_large_items():
         return len(await ctx.map(large, [1, 2]))
 
     @pipeline.step
-    async def used(source: Items[str]) -> int:
-        items = await source.all()
+    async def used(made: Items[str]) -> int:
+        items = await made.all()
         await asyncio.sleep(10)
         return sum(len(text) for text in items.values())
 
@@ -166,8 +166,8 @@ def streaming_then_crash(lab, harm):
     """The producer has ended, its worker dies, something happens to an item, and the consumer goes
     on."""
 
-    async def consumer(source: Items[int]) -> dict:
-        items = await source.all()
+    async def consumer(made: Items[int]) -> dict:
+        items = await made.all()
         await asyncio.sleep(60)
         return items
 
@@ -235,8 +235,8 @@ def released(version, count):
         return len(await ctx.map(item, range(1, count + 1), concurrency=1))
 
     @pipeline.step
-    async def used(source: Items[str]) -> dict:
-        items = await source.all()
+    async def used(made: Items[str]) -> dict:
+        items = await made.all()
         await asyncio.sleep(60)
         return items
 
@@ -281,8 +281,8 @@ def test_a_producer_that_is_skipped_has_no_items(run_pipeline):
         return len(await ctx.map(slow_square, [1]))
 
     @pipeline.step
-    async def used(source: Items[int]) -> dict:
-        return await source.all()
+    async def used(made: Items[int]) -> dict:
+        return await made.all()
 
     assert run_pipeline(pipeline, False) == {}
 
@@ -296,16 +296,16 @@ def test_inner_steps_are_no_items(run_pipeline):
         return len(await ctx.map(slow_square, [1]))
 
     @pipeline.step
-    async def used(source: Items[int]) -> dict:
-        return await source.all()
+    async def used(made: Items[int]) -> dict:
+        return await made.all()
 
     assert run_pipeline(pipeline) == {"1": 1}
 
 
 def test_streaming_survives_faults_at_every_boundary(crash_safe):
 
-    async def consumer(source: Items[int]) -> int:
-        return sum((await source.all()).values())
+    async def consumer(made: Items[int]) -> int:
+        return sum((await made.all()).values())
 
     report = crash_safe(
         streaming(consumer, count=2), max_boundaries=3, faults=("kill after", "pause before")

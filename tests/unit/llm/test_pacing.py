@@ -65,9 +65,9 @@ def test_after_a_quiet_hour_there_is_no_burst(virtual_time):
 
 def test_tokens_are_counted_as_they_were_really_used(virtual_time):
     generous = Vendor(virtual_time, Pacer(100, tokens_per_minute=60_000))
-    virtual_time.run(generous.calls(60, tokens=1_000, used=1_000))
+    virtual_time.run(generous.calls(60, tokens=1_000, actual=1_000))
     frugal = Vendor(virtual_time, Pacer(100, tokens_per_minute=60_000))
-    virtual_time.run(frugal.calls(60, tokens=1_000, used=100))
+    virtual_time.run(frugal.calls(60, tokens=1_000, actual=100))
     # 60,000 tokens at 1,000 a second, ten seconds of them in advance.
     assert generous.starts[-1] == pytest.approx(49, abs=1)
     assert frugal.starts[-1] < 10
