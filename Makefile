@@ -50,7 +50,7 @@ $(OLDEST):
 test-oldest-postgres: $(STAMP) $(OLDEST)  ## the tests of the PostgreSQL store on PostgreSQL 13, which comes from npm
 	POSTGRES_PROGRAMS=$(CURDIR)/$(OLDEST) $(BIN)/python -m pytest -n auto -k "postgres or promote" tests/contract tests/integration
 
-seeds: $(STAMP)  ## what users of the five earlier systems expect: a line for each row
+seeds: $(STAMP)  ## test compatibility with other systems: a line for each row
 	$(BIN)/python -m pytest tests/acceptance/seeds --seeds -n auto --dist worksteal
 
 unit: $(STAMP)  ## the tests that take seconds
