@@ -10,11 +10,11 @@ from holdfast.cli.session import Session, wait_for
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Interventions: who did what to what, and why."""
+    """The audit log: who intervened, where, and why."""
 
 
 @command.command("list")
-@click.option("--limit", type=click.IntRange(min=1), default=100, help="At most so many.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, help="At most this many.")
 @session_of
 def list_(session: Session, limit: int) -> None:
     """List interventions, newest first: locks released by force, leaders that had to step down,

@@ -16,8 +16,7 @@ from holdfast.ports.health import Finding, make_finding
 @click.command(cls=CliCommand, local="this looks at the settings and pipelines here")
 @session_of
 def command(session: Session) -> int:
-    """Check settings and pipelines: exits with 0 when all is well and with 8 when there are
-    problems.
+    """Check settings and pipelines. Exit code 0 if there are no problems, 8 otherwise.
 
     \b
     Example:

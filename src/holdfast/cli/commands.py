@@ -40,12 +40,12 @@ def global_options() -> list[click.Parameter]:
             "--app",
             metavar="WHERE",
             multiple=True,
-            help="Where pipelines are found: module:attribute or file.py:attribute. Repeatable.",
+            help="Where to find pipelines: module:attribute or file.py:attribute. Repeatable.",
         ),
         _global(
             "--profile",
             metavar="NAME",
-            help="Lay [profiles.NAME] of the settings files over the rest.",
+            help="Use [profiles.NAME] of the settings files, which overrides the rest.",
         ),
         _global("--json", is_flag=True, help="Print JSON; the same as -o json."),
         _global(
@@ -153,4 +153,6 @@ def limit_option() -> _Decorator:
 
 
 def cursor_option() -> _Decorator:
-    return click.option("--cursor", metavar="CURSOR", help="Go on after a page: its next_cursor.")
+    return click.option(
+        "--cursor", metavar="CURSOR", help="Continue after a page: its next_cursor."
+    )

@@ -10,7 +10,7 @@ from holdfast.cli.commands import CliCommand
 @click.command(cls=CliCommand, local="this is about the shell here")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that makes your shell complete commands, pipeline names and run ids.
+    """Print the completion script of a shell, for commands, pipeline names and run ids.
 
     \b
     Examples:

@@ -31,7 +31,7 @@ PAGE = 1000
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Dead letters: messages and runs that could not go on, with their original bytes and the
+    """Dead letters: messages and runs that can't go on, with their original bytes and the
     reason."""
 
 
@@ -41,7 +41,9 @@ tenant_option = click.option("--tenant", metavar="NAME", help="Only this tenant'
 @command.command("list")
 @tenant_option
 @click.option("--all", is_flag=True, help="Also those that were redriven or discarded.")
-@click.option("--since", type=DURATION, help="Only those of this last time, for example 1h.")
+@click.option(
+    "--since", type=DURATION, help="Only those of the last hours or days, for example 1h."
+)
 @limit_option()
 @cursor_option()
 @session_of
@@ -99,7 +101,7 @@ async def _show(session: Session, id: str) -> None:
 @click.option("--all", is_flag=True, help="All open ones that match the filters.")
 @tenant_option
 @click.option("--pipeline", metavar="NAME", help="With --all: only runs of this pipeline.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @yes_option()
 @session_of
 def redrive(
@@ -111,8 +113,8 @@ def redrive(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Send dead letters on their way again: a run goes on from its checkpoints, a message goes to
-    its topic.
+    """Try dead letters again: a run goes on from its checkpoints, a message is published to its
+    topic.
 
     \b
     Examples:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 )
 @session_of
 def command(session: Session, fix: bool) -> int:
-    """Check store, blobs, bus, documents, model and runs, live: exits with 0 when nothing is broken
-    and with 8 otherwise.
+    """Check store, blobs, bus, documents, model and runs, live. Exit code 0 if nothing fails, 8
+    otherwise.
 
     Leaves nothing behind, and shows no password or key. Warnings do not change the exit code.
 

@@ -12,7 +12,7 @@ from holdfast.cli.session import Session, wait_for
 @run_argument()
 @session_of
 def command(session: Session, run: str) -> None:
-    """Say why a run is not running, or why it failed, in one sentence with figures.
+    """Explain why a run is not running, or why it failed, in one sentence with figures.
 
     \b
     Example:

@@ -11,14 +11,14 @@ from holdfast.cli.session import Session, wait_for
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Lanes: what waits, what runs, who leads."""
+    """Lanes: queued and running runs, and leaders."""
 
 
 @command.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """List lanes with their queued and running runs, and how many of the queued ones wait for their
-    time; for fifo lanes also the leader and what blocks them.
+    """List lanes with their queued and running runs, and how many of the queued ones are delayed;
+    for fifo lanes also the leader and what blocks them.
 
     \b
     Example:
@@ -39,8 +39,8 @@ async def _list(session: Session) -> None:
 @click.argument("name")
 @session_of
 def show(session: Session, name: str) -> None:
-    """Show one lane: its order, what waits and runs in it, and for a fifo lane who leads it, who
-    led it before, and why that ended.
+    """Show one lane: its order, its queued and running runs, and for a fifo lane its leaders and
+    why their terms ended.
 
     \b
     Examples:

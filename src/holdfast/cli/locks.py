@@ -11,14 +11,14 @@ from holdfast.cli.session import Session, wait_for
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Locks and leaders: who holds what, for how long."""
+    """Locks and leaders: their holders, and how long they last."""
 
 
 @command.command("list")
 @session_of
 def list_(session: Session) -> None:
-    """List what is held now: locks, the leaderships of fifo lanes (`lane:NAME`), pipeline locks,
-    and the live runs of unique pipelines.
+    """List all locks that are held: locks of your code, the leaderships of fifo lanes
+    (`lane:NAME`), pipeline locks, and the live runs of unique pipelines.
 
     \b
     Example:
@@ -42,7 +42,7 @@ async def _list(session: Session) -> None:
 @session_of
 def release(session: Session, name: str, reason: str, yes: bool) -> None:
     """Take a lock away from its holder. The epoch rises, so the old holder can write nothing more;
-    a pipeline lock has none, and who held it is not stopped. That of a run is pipeline_lock:RUN:
+    a pipeline lock has no epoch, and its holder is not stopped. That of a run is pipeline_lock:RUN:
     another worker goes on with it, from its checkpoints.
 
     \b

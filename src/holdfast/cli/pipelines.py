@@ -10,7 +10,7 @@ from holdfast.cli.session import Session, wait_for
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Pipelines: what can be run here."""
+    """Pipelines that can be run here."""
 
 
 @command.command("list")
@@ -38,7 +38,7 @@ async def _list(session: Session) -> None:
 @click.option("--mermaid", is_flag=True, help="As a Mermaid flowchart.")
 @session_of
 def graph(session: Session, pipeline: str, mermaid: bool) -> None:
-    """Show which step waits for which.
+    """Show the dependencies between steps.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from holdfast.cli.session import Session, wait_for
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Projections: how far they are, what keeps them, once more, no more."""
+    """Projections: show, rebuild and drop them."""
 
 
 @command.command("list")
@@ -39,8 +39,8 @@ async def _list(session: Session) -> None:
 @yes_option()
 @session_of
 def rebuild(session: Session, name: str, yes: bool) -> None:
-    """Let a projection begin again with the first event that is kept. Messages leave once more,
-    with the same ids; documents are written anew.
+    """Restart a projection from the first event that is kept. Messages are sent once more, with the
+    same ids; documents are written again.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ async def _rebuild(session: Session, name: str, yes: bool) -> None:
 @yes_option()
 @session_of
 def drop(session: Session, name: str, yes: bool) -> None:
-    """Forget a projection that no process runs any more: retention waits for it no longer.
+    """Remove a projection that no process runs any more, so that retention does not wait for it.
 
     \b
     Example:

@@ -45,13 +45,13 @@ class PromotionView(Struct):
 @click.argument("source")
 @click.argument("target", required=False)
 @click.option(
-    "--dry-run", is_flag=True, help="Only say what would be moved, and what stands in the way."
+    "--dry-run", is_flag=True, help="Only show what would be moved, and what prevents it."
 )
+@click.option("--force", is_flag=True, help="Take runs away from live workers of the source.")
 @click.option(
-    "--force", is_flag=True, help="Take their work from workers that are alive on the source."
-)
-@click.option(
-    "--undo", is_flag=True, help="Take a promotion back: the source goes on, the target is closed."
+    "--undo",
+    is_flag=True,
+    help="Undo a promotion: the source is opened again, the target is closed.",
 )
 @session_of
 def command(
@@ -60,8 +60,8 @@ def command(
     """Move everything from one store to another: runs, checkpoints, histories, logs, lanes, locks,
     dead letters, keys.
 
-    Without TARGET it is the store of the settings. The source is held still while it is read,
-    compared with the target when all is there, and closed only then. Interrupted, the same command
+    The default TARGET is the store of the settings. The source refuses writes while it is copied
+    and compared with the target, and is closed after that. If it is interrupted, the same command
     goes on where it was.
 
     \b

@@ -59,22 +59,28 @@ class RunRequest(Struct, frozen=True):
 @click.option(
     "--input-file", metavar="FILE", help="A JSON file with the input; - is standard input."
 )
-@click.option("--tenant", metavar="NAME", help="Who the run belongs to.")
-@click.option("--idempotency-key", metavar="KEY", help="The same key again gives the same run.")
+@click.option("--tenant", metavar="NAME", help="The tenant of the run.")
+@click.option("--idempotency-key", metavar="KEY", help="A repeated key returns the same run.")
 @click.option(
-    "--label", multiple=True, metavar="NAME=TEXT", help="What the run can be found by. Repeatable."
+    "--label",
+    multiple=True,
+    metavar="NAME=TEXT",
+    help="A label by which the run can be found. Repeatable.",
 )
 @click.option("--wait/--no-wait", default=True, help="Execute here and wait, or only submit.")
 @click.option("--timeout", type=DURATION, help="How long to wait, for example 10m.")
 @click.option("--priority", type=int, default=0, help="Higher goes first.")
 @click.option(
-    "--delay", type=DURATION, default=0, help="Not before this time has passed, for example 5m."
+    "--delay",
+    type=DURATION,
+    default=0,
+    help="Do not start the run before this time has passed, for example 5m.",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(["return", "reject"]),
     default="return",
-    help="When a run already answers the request: return it, or reject.",
+    help="If a run for this request exists already: return it, or fail.",
 )
 @session_of
 def command(
@@ -88,7 +94,7 @@ def command(
     """Start a run of a pipeline, execute it in this process and print its result.
 
     While it waits, this process is a worker for the pipeline's queued runs. Ctrl-C hands the run
-    over: whatever is stored is kept, and any worker goes on from there.
+    over: its checkpoints are kept, and any worker can resume it.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Look at runs, and change their course."""
+    """Show and control runs."""
 
 
 follow_option = click.option("--follow", "-f", is_flag=True, help="Go on until the run has ended.")
@@ -177,7 +177,7 @@ async def _logs(session: Session, run: str, follow: bool) -> None:
 @click.option("--expect", type=STATES, help="Exit with 8 unless the run ends in this state.")
 @session_of
 def watch(session: Session, run: str, timeout: float | None, expect: str | None) -> None:
-    """Follow a run until it has ended. Exits with 5 when it failed or was cancelled.
+    """Follow a run until it has ended. Exit code 5 if it failed or was cancelled.
 
     \b
     Examples:
@@ -217,9 +217,9 @@ def cancel(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> N
 @yes_option()
 @session_of
 def pause(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> None:
-    """Park runs, checkpoints kept, until somebody resumes them.
+    """Pause runs until they are resumed. Their checkpoints are kept.
 
-    Work under way is stopped as soon as by `holdfast runs cancel`.
+    Work under way stops as soon as with `holdfast runs cancel`.
 
     \b
     Example:
@@ -236,7 +236,7 @@ def pause(session: Session, runs: tuple[str, ...], reason: str, yes: bool) -> No
 @yes_option()
 @session_of
 def resume(session: Session, runs: tuple[str, ...], attempts: int | None, yes: bool) -> None:
-    """Let paused or failed runs go on from their checkpoints.
+    """Resume paused or failed runs from their checkpoints.
 
     \b
     Example:

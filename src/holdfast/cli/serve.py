@@ -57,9 +57,9 @@ def command(
 ) -> int:
     """Serve the HTTP API until told to stop: /v1, /docs, /health, and the routes of apps.
 
-    Without API keys it listens on this machine only. SIGTERM or Ctrl-C: /health/ready answers 503,
-    requests under way are answered, steps may end within the drain timeout, the rest is handed
-    over. A second signal ends it at once.
+    Without API keys it listens on this machine only. After SIGTERM or Ctrl-C /health/ready answers
+    503, requests under way are answered, steps may end within the drain timeout, and all other runs
+    are handed over. A second signal ends it at once.
 
     \b
     Examples:

@@ -15,16 +15,14 @@ def command() -> None:
 
 
 @command.command(local="this talks to Google Cloud itself")
-@click.option("--dry-run", is_flag=True, help="Only say what is missing or differs.")
+@click.option("--dry-run", is_flag=True, help="Only show what is missing or differs.")
 @click.option("--project", metavar="NAME", help="The project of Google Cloud.")
 @session_of
 def pubsub(session: Session, dry_run: bool, project: str | None) -> int:
-    """Create topics and subscriptions of Pub/Sub as the settings want them, and change those that
-    differ.
-
-    What is there and fits is left alone; nothing is ever deleted. The topic, the filter and the
-    ordering of a subscription can't be changed: what differs there is only said. Exits with 0 when
-    everything is as it should be, and with 8 otherwise.
+    """Create topics and subscriptions of Pub/Sub as the settings require, and change those that
+    differ. Nothing is ever deleted. The topic, the filter and the ordering of a subscription can't
+    be changed: differences there are only reported. Exit code 0 if everything is as the settings
+    require, 8 otherwise.
 
     \b
     Examples:

@@ -42,7 +42,7 @@ def create(
     expires: float | None,
     first: bool,
 ) -> None:
-    """Create a key of a tenant and print it: it is shown only now, and stored as a digest.
+    """Create a key of a tenant and print it: it is shown only once, and stored as a digest.
 
     \b
     Examples:
@@ -115,7 +115,7 @@ async def _list(session: Session, tenant: str | None) -> None:
 )
 @session_of
 def rotate(session: Session, id: str, overlap: float) -> None:
-    """Make a new key with the rights of an old one, print it, and let the old one end later.
+    """Create a new key with the scopes of an old one, and print it. The old key expires later.
 
     \b
     Example:

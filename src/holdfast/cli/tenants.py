@@ -51,7 +51,7 @@ def _quotas(options: dict[str, Any]) -> dict[str, int | None]:
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Tenants: who runs belong to, how much they may use, and their API keys."""
+    """Tenants: their quotas and API keys."""
 
 
 command.add_command(keys)
@@ -62,8 +62,8 @@ command.add_command(keys)
 @quota_options
 @session_of
 def create(session: Session, name: str, **options: Any) -> None:
-    """Create a tenant with quotas. What is above a quota is refused before it is accepted; runs
-    above --running wait.
+    """Create a tenant with quotas. Submissions above a quota are refused; runs above --running
+    wait.
 
     \b
     Example:
@@ -128,7 +128,7 @@ async def _show(session: Session, name: str) -> None:
 @click.option("--enable/--disable", default=None, help="Whether it may submit and use its keys.")
 @session_of
 def set_(session: Session, name: str, enable: bool | None, **options: Any) -> None:
-    """Change a tenant's quotas, or keep it from using anything. Accepted runs go on.
+    """Change a tenant's quotas, or disable it. Accepted runs go on.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Webhooks: who is told what happens, and what was delivered."""
+    """Webhooks: endpoints, and what was delivered to them."""
 
 
 @command.command()
@@ -32,8 +32,8 @@ def command() -> None:
 )
 @session_of
 def add(session: Session, endpoint: str, events: tuple[str, ...], tenant: str | None) -> None:
-    """Tell an endpoint what happens from now on. The secret that its deliveries are signed with is
-    printed once. Needs HOLDFAST_WEBHOOKS_KEY, here or where --url leads.
+    """Deliver events to an endpoint from now on. The secret that signs its deliveries is printed
+    once. Needs HOLDFAST_WEBHOOKS_KEY, here or at the service that --url names.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ async def _list(session: Session) -> None:
 @yes_option()
 @session_of
 def remove(session: Session, webhook: str, yes: bool) -> None:
-    """Forget an endpoint, and what was delivered to it.
+    """Remove an endpoint, and the log of its deliveries.
 
     \b
     Example:
@@ -97,7 +97,7 @@ async def _remove(session: Session, webhook: str) -> None:
 @click.argument("webhook")
 @session_of
 def rotate(session: Session, webhook: str) -> None:
-    """Make a new secret. For a day deliveries are signed with the old one, too.
+    """Create a new secret. For a day deliveries are signed with the old one, too.
 
     \b
     Example:
@@ -139,11 +139,11 @@ async def _enable(session: Session, webhook: str) -> None:
 @click.option(
     "--state",
     type=click.Choice(["waiting", "delivered", "failed"]),
-    help="Only those that wait for another try, arrived, or were given up.",
+    help="Only deliveries that wait for another try, succeeded, or failed for good.",
 )
 @session_of
 def deliveries(session: Session, webhook: str, state: str | None) -> None:
-    """Show what was sent to an endpoint in the last seven days, and what it answered.
+    """Show the deliveries to an endpoint in the last seven days, with its answers.
 
     \b
     Example:
@@ -187,7 +187,7 @@ async def _replay(session: Session, webhook: str, event: str) -> None:
 @click.argument("webhook")
 @session_of
 def test(session: Session, webhook: str) -> None:
-    """Send a test event now and tell what came back. Exit code 8 if it was not accepted.
+    """Send a test event now and print the answer. Exit code 8 if it was not accepted.
 
     \b
     Example:

@@ -71,7 +71,7 @@ POLL_INTERVAL = 0.2
 @click.option(
     "--once",
     is_flag=True,
-    help="Exit when nothing is left to claim, and no message has come for 5 s.",
+    help="Exit when nothing is left to claim, and no message has arrived for 5 s.",
 )
 @session_of
 def command(
@@ -87,10 +87,10 @@ def command(
 ) -> int:
     """Execute queued runs until told to stop.
 
-    SIGTERM or Ctrl-C: no further run is claimed, steps under way may end within the drain timeout,
-    the rest is handed over to other workers. The process is gone 3 s later at the latest, also when
-    a step does not end or the store does not answer. A second signal ends it at once; its runs go
-    on elsewhere when their leases have ended.
+    After SIGTERM or Ctrl-C no further run is claimed, steps under way may end within the drain
+    timeout, and all other runs are handed over. The process ends at most 3 s after that, even if a
+    step does not end or the store does not answer. A second signal ends it at once; its runs go on
+    elsewhere when their leases have ended.
 
     \b
     Examples:

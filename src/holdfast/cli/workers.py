@@ -10,7 +10,7 @@ from holdfast.cli.session import Session, wait_for
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Workers: who executes runs, and who has vanished."""
+    """Workers: live ones, and those that were lost."""
 
 
 @command.command("list")

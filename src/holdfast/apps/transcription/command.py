@@ -64,7 +64,7 @@ class TranscribeOutput(Struct):
     "--language", metavar="CODE", help="What is spoken: en, de-CH. Default: as the file says."
 )
 @click.option("--fresh", is_flag=True, help="Make it anew.")
-@click.option("--tenant", metavar="NAME", help="Who the transcript belongs to.")
+@click.option("--tenant", metavar="NAME", help="The tenant of the transcript.")
 @session_of
 def command(
     session: Session,
@@ -78,8 +78,8 @@ def command(
     """Transcribe recordings: transcript.json, .txt, .srt, .vtt, and a page that plays the recording
     and follows the words.
 
-    Works offline, without a key, for English. Interrupted or killed: the same command goes on where
-    it was, and what is done is not done again.
+    Works offline, without a key, for English. If it is interrupted or killed, the same command goes
+    on where it was, without repeating finished work.
 
     \b
     Examples:

@@ -56,7 +56,7 @@ class BuildOutput(Struct):
     "--budget",
     type=click.FloatRange(min=0, min_open=True),
     metavar="DOLLARS",
-    help="Pause before more is spent. Build again with more to go on.",
+    help="Pause before more is spent. Build again with a larger budget to go on.",
 )
 @click.option(
     "--reviewer",
@@ -71,15 +71,15 @@ class BuildOutput(Struct):
     "--report-id",
     default="",
     metavar="ID",
-    help="Your own name for it. Default: derived from the content.",
+    help="Your own id of the report. Default: derived from the content.",
 )
 @click.option(
     "--review",
     is_flag=True,
     help="Pause when there are topics: edit topics.json in DIR, then run the same command again.",
 )
-@click.option("--fresh", is_flag=True, help="Make it anew and ask the model again.")
-@click.option("--tenant", metavar="NAME", help="Who the report belongs to.")
+@click.option("--fresh", is_flag=True, help="Make the report again, and ask the model again.")
+@click.option("--tenant", metavar="NAME", help="The tenant of the report.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser when it is done.")
 @session_of
 def build(
@@ -93,9 +93,9 @@ def build(
     """Build a report from a file of comments: .csv, .tsv, .json, .jsonl, .xlsx, or - for standard
     input.
 
-    Works offline, without a key. Interrupted, killed or out of budget: the same command goes on
-    where it was, and a finished report is found and not made again. With --url a service makes it,
-    and its files are written here.
+    Works offline, without a key. If it is interrupted, killed or runs out of budget, the same
+    command goes on where it was; a finished report is not made again. With --url a service makes
+    the report, and its files are written here.
 
     \b
     Examples:

@@ -18,8 +18,8 @@ from holdfast.cli.session import Session
 @reading_options
 @session_of
 def estimate(session: Session, file: str, **options: Any) -> None:
-    """Say what a report would cost with a model, and how long its limits make it take, before
-    anything is asked.
+    """Estimate what a report would cost with a model, and how long its limits make it take, without
+    calling it.
 
     \b
     Example:

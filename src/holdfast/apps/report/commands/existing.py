@@ -46,8 +46,8 @@ def open_page(where: Path) -> Path:
 @click.argument("where", metavar="REPORT")
 @session_of
 def validate(session: Session, where: str) -> int:
-    """Check that a report keeps its promises: every quote verbatim, every citation there, every row
-    accounted for.
+    """Check that a report keeps its promises: every quote is verbatim, every citation exists, every
+    row is accounted for.
 
     \b
     Example:

@@ -36,26 +36,26 @@ READING = [
         type=click.IntRange(1),
         default=10_000,
         show_default=True,
-        help="Longer comments are kept out, and counted.",
+        help="Leave out longer comments, and count them.",
     ),
     click.option(
         "--max-comments",
         type=click.IntRange(1),
         default=50_000,
         show_default=True,
-        help="Of more comments a fair sample is analysed, and that is said.",
+        help="Analyse a fair sample if there are more comments; the report says so.",
     ),
-    click.option("--keep-moderated", is_flag=True, help="Also comments that moderators rejected."),
+    click.option("--keep-moderated", is_flag=True, help="Keep comments that moderators rejected."),
 ]
 ANALYSIS = [
-    click.option("--title", default="", help="Of the report. Default: the file's name."),
+    click.option("--title", default="", help="Title of the report. Default: the file's name."),
     click.option("--question", default="", help="What people were asked."),
     click.option("--description", default="", help="A sentence or two for readers."),
     click.option(
         "--language",
         default="",
         metavar="CODE",
-        help="Of the report, such as fr. Default: the comments'.",
+        help="Language of the report, such as fr. Default: that of the comments.",
     ),
     click.option(
         "--model",
@@ -68,7 +68,10 @@ ANALYSIS = [
         help="Find what divides people. Default: if that is free.",
     ),
     click.option(
-        "--topics", type=click.IntRange(0, 50), default=0, help="How many. Default: as many as fit."
+        "--topics",
+        type=click.IntRange(0, 50),
+        default=0,
+        help="Number of topics. Default: as many as fit.",
     ),
     click.option(
         "--topic",
