@@ -161,7 +161,7 @@ class Story:
             kind(self.store, boundary, self.observer),  # type: ignore[arg-type]
             FaultyBlobs(self.blobs, boundary),
             CollectingBus(self.published, boundary) if worker else None,  # type: ignore[arg-type]
-            FaultyDocuments(self.documents, boundary, self.reader.saw),
+            FaultyDocuments(self.documents, boundary, self.reader.observe),
             for_all_pipelines(),
             worker=WorkerOptions(concurrency=3, poll=5.0, progress=7.0),
             works=worker,

@@ -40,7 +40,7 @@ def test_the_contract_holds_on_sqlite(first: int) -> None:
     tell_all(first, sqlite)
 
 
-def test_the_accidents_bite() -> None:
+def test_the_faults_have_effects() -> None:
     """A simulation in which no stale write was ever refused would prove nothing."""
     with quiet():
         refused = 0
@@ -51,7 +51,7 @@ def test_the_accidents_bite() -> None:
     assert refused > 0
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_gives_the_same_run() -> None:
     def trace(seed: int) -> str:
         story = Story(seed, MemoryStore)
         story.tell()

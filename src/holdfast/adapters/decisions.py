@@ -261,7 +261,7 @@ async def _decide(server: Server, commands: Sequence[Command[Any]]) -> list[Any]
             tries += 1
             if tries == TRIES:
                 raise StoreUnavailable(
-                    f"others changed the same things {TRIES} times in a row; nothing was accepted"
+                    f"others changed the same records {TRIES} times in a row; nothing was accepted"
                 )
             await asyncio.sleep(random.uniform(0, 0.002 * tries))
     return replies

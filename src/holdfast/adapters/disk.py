@@ -80,6 +80,6 @@ def file_system(path: Path, *, refuse_network: bool) -> Finding:
         "file system",
         f"{kind}, {VOLATILE[kind]}" if kind in VOLATILE else kind,
         warn=kind in VOLATILE,
-        why="what is accepted must be there when the machine or the container is started again",
+        why="accepted runs must survive a restart of the machine or the container",
         fix="put it on a disk or a volume that stays",
     )

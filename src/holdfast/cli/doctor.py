@@ -145,7 +145,7 @@ async def _store(session: Session, fix: bool) -> Findings:
 
     url = session.app_options.store_url
     yield make_finding(
-        "address", redacted(url) if url else "made in code: only what it does can be looked at"
+        "address", redacted(url) if url else "made in code: only its behaviour can be checked"
     )
     if url is not None:
         if fix:

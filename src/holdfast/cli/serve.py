@@ -150,7 +150,7 @@ async def _push_routers(
     await pushed.start()
     log.info("takes in pushes of %s at %s", ", ".join(pushed.subscriptions), PATHS[0])
     if verifier is None:
-        log.warning("believes every push: push.service_account is none")
+        log.warning("accepts every push: push.service_account is none")
     return [push_router(pushed, verifier)]
 
 

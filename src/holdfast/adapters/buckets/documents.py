@@ -94,7 +94,7 @@ class BucketDocuments:
                     return False
                 if await self._write(name, document, mark, body, version, ttl):
                     return True
-        raise Transient(f"document {key!r} in {self.address} is written by too many at once")
+        raise Transient(f"document {key!r} in {self.address} has too many concurrent writers")
 
     async def delete(self, key: str, *, version: str) -> bool:
         name = object_name(key)
@@ -107,7 +107,7 @@ class BucketDocuments:
                 if await self._mark(name, mark, version, is_deleted=True):
                     await self._remove(name, document, version)
                     return True
-        raise Transient(f"document {key!r} in {self.address} is written by too many at once")
+        raise Transient(f"document {key!r} in {self.address} has too many concurrent writers")
 
     async def close(self) -> None:
         """Nothing to let go of: the client keeps no session."""

@@ -43,7 +43,7 @@ async def _trial(folder: Path) -> Finding:
         "round trip",
         f"64 KiB written, read and deleted in {milliseconds(took)}, in {folder}"
         if same
-        else f"{folder} gave back something else than was written",
+        else f"{folder} returned other data than were written",
         fail=not same,
         why="large values and artifacts are kept there, and checkpoints point to them",
         fix="check the disk before going on",

@@ -85,7 +85,7 @@ class FirestoreDocuments:
                 return False
             if await self._commit(snapshot, before, entry, fields):
                 return True
-        raise Transient(f"document {key!r} in {self.address} is written by too many at once")
+        raise Transient(f"document {key!r} in {self.address} has too many concurrent writers")
 
     async def _commit(
         self,

@@ -31,12 +31,12 @@ async def _trial(records: FirestoreRecords) -> Finding:
     holds = isinstance(refused, Changed) and deleted
     return make_finding(
         "round trip",
-        f"a document written, defended and deleted in {milliseconds(took)}, in {records.address}"
+        f"a document written, protected and deleted in {milliseconds(took)}, in {records.address}"
         if holds
         else f"{records.address} did not keep what was written first",
         fail=not holds,
         warn=took > SLOW,
-        why="documents for other systems and pipeline locks rest on this",
+        why="documents for other systems and pipeline locks depend on it",
         fix="use a database in the region of the workers"
         if holds
         else "this must not happen: stop the workers and report it",

@@ -184,4 +184,6 @@ class FirestoreRecords:
         )
 
     def _contended(self, key: str) -> StoreUnavailable:
-        return StoreUnavailable(f"record {key!r} in {self.address}: too many write it at once")
+        return StoreUnavailable(
+            f"record {key!r} in {self.address}: it has too many concurrent writers"
+        )

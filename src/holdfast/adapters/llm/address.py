@@ -159,7 +159,7 @@ def _clean_url(text: str) -> str:
         )
     if url.scheme == "http" and not _is_local(url.hostname):
         raise ConfigurationError(
-            f"{url.hostname} is no local server: use https, or the key travels in the open"
+            f"{url.hostname} is no local server: use https, or the key would be sent unencrypted"
         )
     return text.rstrip("/")
 

@@ -36,7 +36,7 @@ def _key(address: ModelAddress) -> Finding:
             "key",
             str(error),
             fail=True,
-            why="without it every report fails at its first question",
+            why="without it every report fails at its first call",
             fix=f"export {address.key_variables[0]}=… where workers are started",
         )
     return make_finding(
@@ -60,7 +60,7 @@ async def _reachable(address: ModelAddress) -> Finding:
             "reachable",
             f"{url.hostname}:{port} can't be reached: {error or 'no answer in time'}",
             warn=True,
-            why="questions would be retried until their attempts are used up",
+            why="calls would be retried until their attempts are used up",
             fix="check the network, the firewall and base_url; a proxy is named by HTTPS_PROXY",
         )
     return make_finding(
@@ -74,6 +74,6 @@ def _price(address: ModelAddress) -> Finding:
         "price",
         f"known for {address.name}" if priced else f"unknown for {address.name}",
         warn=not priced and not address.is_local,
-        why="costs are shown as unknown, and --budget can't hold anything back",
+        why="costs are shown as unknown, and --budget has no effect",
         fix="add ?input_price=…&output_price=… (US dollars per million tokens) to HOLDFAST_LLM",
     )

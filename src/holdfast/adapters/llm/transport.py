@@ -140,7 +140,9 @@ def _broken(url: str, error: Exception, received: int) -> Transient:
         return CutShort(
             f"the answer of {_host(url)} broke off after {received} bytes ({name})", received
         )
-    return Transient(f"{_host(url)} could not be reached or hung up without an answer ({name})")
+    return Transient(
+        f"{_host(url)} could not be reached or closed the connection without an answer ({name})"
+    )
 
 
 def _host(url: str) -> str:

@@ -22,7 +22,7 @@ async def findings(url: str, topology: Topology) -> Findings:
     began = time.perf_counter()
     every = [checked async for checked in setup.check(url, topology)]
     took = milliseconds(time.perf_counter() - began)
-    yield make_finding("reachable", f"{len(every)} questions answered in {took}")
+    yield make_finding("reachable", f"{len(every)} requests answered in {took}")
     fine = [checked for checked in every if checked.status == "fine"]
     yield make_finding("resources", f"{_counted(fine)} as the settings want them")
     for checked in every:
@@ -58,7 +58,7 @@ def _finding(checked: Checked) -> Finding:
             check,
             "missing",
             warn=True,
-            why="a worker creates it if it may, with figures of its own; what is published before "
+            why="a worker creates it if it may, with default properties; what is published before "
             "a subscription exists is lost to it",
             fix=SET_UP,
         )
@@ -67,7 +67,7 @@ def _finding(checked: Checked) -> Finding:
         check,
         "; ".join(map(str, checked.differences)),
         warn=True,
-        why="messages come again sooner or later than planned, or not where they should"
+        why="messages are delivered again sooner or later than configured, or to another topic"
         if not fixed
         else "this can't be changed: a worker with another filter or topic refuses it",
         fix=f"{SET_UP}, or correct the settings"

@@ -141,7 +141,7 @@ def _check(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK):
         return
-    raise ConfigurationError(f"push.certificates = {url!r}: keys are believed over https only")
+    raise ConfigurationError(f"push.certificates = {url!r}: keys are fetched over https only")
 
 
 def fetch_keys(url: str) -> Answer:

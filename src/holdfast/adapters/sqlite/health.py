@@ -85,7 +85,7 @@ def _not_yet(path: Path) -> Finding:
         + ("" if can_be else f", and can't be created in {path.absolute().parent}"),
         fail=not can_be,
         warn=True,
-        why="a mistyped name looks just like this",
+        why="it may be a mistyped name",
         fix="`holdfast run`, `holdfast worker` or `holdfast doctor --fix` creates it; --store if "
         "it is elsewhere"
         if can_be

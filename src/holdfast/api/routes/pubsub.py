@@ -66,7 +66,7 @@ async def _verify(verifier: Verifier, request: Request) -> None:
         raise Problem(
             401,
             "invalid-token",
-            f"{error}; push.audience and push.service_account say whose pushes are believed",
-            title="The push is not believed",
+            f"{error}; push.audience and push.service_account say whose pushes are accepted",
+            title="The push is not accepted",
             headers={"WWW-Authenticate": 'Bearer realm="pubsub"'},
         ) from error
