@@ -82,8 +82,8 @@ def promises(record: CrashRecord) -> list[Promise]:
         ),
         Promise(
             len(twice - record.stored) <= AT_ONCE and max(times.values()) <= 2,
-            f"{len(twice - record.stored)} items ran twice: in flight at the kill, nothing stored of "
-            "them yet",
+            f"{len(twice - record.stored)} items ran twice: in flight at the kill, nothing stored "
+            "of them yet",
         ),
         Promise(ends == 1, "one end: the run succeeded once"),
         Promise(

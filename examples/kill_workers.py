@@ -6,8 +6,8 @@
 
 `holdfast worker` processes share a SQLite file, a private server that is started for them, or the
 store that is named. Every 0.3 to 1.5 s one of them is killed with SIGKILL and replaced, or stopped
-with SIGSTOP for longer than its lease and then continued: it then
-still trusts a lease that has ended. A private server is durable, and every 3 to 8 s all of its processes get a SIGKILL, too. Runs
+with SIGSTOP for longer than its lease and then continued: it then still trusts a lease that has
+ended. A private server is durable, and every 3 to 8 s all of its processes get a SIGKILL, too. Runs
 are submitted all the while, again when it is unknown whether they arrived; among them some that do
 what no store can hold (texts that are none, numbers without end), which must fail for that reason
 and harm no other. The exit code is 0 only if every promise was kept."""

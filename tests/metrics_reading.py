@@ -8,7 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 class Reading:
-    """The answer to one request of Prometheus. A label that is a word of Python has a `_` behind it."""
+    """The answer to one request of Prometheus. A label that is a word of Python has a `_` behind
+    it."""
 
     def __init__(self, text: bytes) -> None:
         families = text_string_to_metric_families(text.decode())

@@ -85,8 +85,8 @@ def notes(folder: Path) -> list[str]:
 
 
 class Harness:
-    """`async with Harness(tmp_path) as harness:` opens the store as a client and kills its workers at
-    the end."""
+    """`async with Harness(tmp_path) as harness:` opens the store as a client and kills its workers
+    at the end."""
 
     def __init__(self, folder: Path, *, store: str | None = None, code: Path = PIPELINE) -> None:
         self.folder = folder

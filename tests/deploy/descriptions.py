@@ -1,4 +1,5 @@
-"""What is described under deploy/: containers with their arguments and variables, figures, units."""
+"""What is described under deploy/: containers with their arguments and variables, figures,
+units."""
 
 from __future__ import annotations
 

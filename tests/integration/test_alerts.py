@@ -1,4 +1,5 @@
-"""Alerts and dashboard: they name metrics that exist, fire and are silent as they should, and each alert has a page."""
+"""Alerts and dashboard: they name metrics that exist, fire and are silent as they should, and each
+alert has a page."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""Metrics: counted where something happens, read from the store for the cluster, cheap in labels."""
+"""Metrics: counted where something happens, read from the store for the cluster, cheap in
+labels."""
 
 import asyncio
 import subprocess

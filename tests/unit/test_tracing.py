@@ -1,4 +1,5 @@
-"""Spans over messages, runs, steps and model calls; trace context in and out; nothing when absent."""
+"""Spans over messages, runs, steps and model calls; trace context in and out; nothing when
+absent."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""`holdfast worker` that kills itself, as `kill -9` does, at one boundary between it and the outside.
+"""`holdfast worker` that kills itself, as `kill -9` does, at one boundary between it and the
+outside.
 
 KILL_AT names it: `before` or `after`, and a command of the store, `publish:TOPIC`, or `ack`.
 RECORD is a file that gets the name of every boundary. DEAD_AFTER is how soon it takes over what a

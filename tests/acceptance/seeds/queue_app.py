@@ -1,5 +1,5 @@
-"""A compute queue for tests: jobs are numbers. Every tenth fails at its first try. A job waits until
-`allowed.txt` has its number or a higher one: so a test knows how far the queue is."""
+"""A compute queue for tests: jobs are numbers. Every tenth fails at its first try. A job waits
+until `allowed.txt` has its number or a higher one: so a test knows how far the queue is."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Events over HTTP: streams that can be gone on with, and JSON for everybody else; on every store."""
+"""Events over HTTP: streams that can be gone on with, and JSON for everybody else; on every
+store."""
 
 from __future__ import annotations
 

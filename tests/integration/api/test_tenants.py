@@ -1,4 +1,5 @@
-"""Tenants over HTTP: no route shows one what belongs to another, and no key does what it may not."""
+"""Tenants over HTTP: no route shows one what belongs to another, and no key does what it may
+not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Messages that are pushed: answered with 204 once they are durable, refused without a token that is
-believed, and with 503 while the store is away."""
+"""Messages that are pushed: answered with 204 once they are durable, refused without a token that
+is believed, and with 503 while the store is away."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def run_story(kind: str, clock: ManualClock, tmp_path: Path) -> Callable[..., Any]:
-    """`run_story(story, *pipelines)`: run `story(app)` with an app on the store of this test. The app's
-    `another` makes further apps on the same store, as other processes have them."""
+    """`run_story(story, *pipelines)`: run `story(app)` with an app on the store of this test. The
+    app's `another` makes further apps on the same store, as other processes have them."""
 
     def run_story(story: Callable[[Any], Any], *pipelines: Any, **options: Any) -> Any:
         store = make_store(kind, clock, tmp_path)
