@@ -43,7 +43,7 @@ def ready(environment: str) -> str | None:
         return None
     folder = FOLDER / environment
     stamp = folder / "benchmarks-installed.txt"
-    packages = _wanted(environment)
+    packages = _required_packages(environment)
     try:
         if stamp.exists() and stamp.read_text() == packages:
             return None
@@ -103,7 +103,7 @@ def _pins(environment: str) -> Path:
     return PINS / NODE / "package.json" if environment == NODE else PINS / f"{environment}.txt"
 
 
-def _wanted(environment: str) -> str:
+def _required_packages(environment: str) -> str:
     return f"{sys.version}\n{_pins(environment).read_text()}"
 
 

@@ -392,7 +392,7 @@ def compare_encoders(data: Path, folder: Path, minutes: float) -> dict[str, Any]
         try:
             figures[file.stem]["words and encoder"] = encoder_row(file, encoder)
             with_words = embeddings.rarity_weighted_vectors
-            embeddings.rarity_weighted_vectors = nothing
+            embeddings.rarity_weighted_vectors = zero_vectors
             try:
                 figures[file.stem]["encoder"] = encoder_row(file, encoder)
             finally:
@@ -404,8 +404,8 @@ def compare_encoders(data: Path, folder: Path, minutes: float) -> dict[str, Any]
     return figures
 
 
-def nothing(texts: Sequence[str]) -> np.ndarray:
-    """Vectors that say nothing of any text."""
+def zero_vectors(texts: Sequence[str]) -> np.ndarray:
+    """Vectors that are zero for every text."""
     return np.zeros((len(texts), 1), np.float32)
 
 

@@ -124,7 +124,7 @@ LOCK_64 = (
 )
 
 
-def _same(
+def _subjects_for(
     subjects: tuple[Subject, ...], count: int, quick: int, ours: str = WORKER_DEFAULTS
 ) -> tuple[Subject, ...]:
     """The same systems, each with as much to do as the others, holdfast with its defaults."""
@@ -157,7 +157,7 @@ def _drain(
     )
 
 
-def _asked(
+def _measured_by_system(
     name: str, unit: str, verb: str, subjects: tuple[Subject, ...], store: str, **more: Any
 ) -> Benchmark:
     """Measured by the system itself, in one process."""
@@ -173,7 +173,7 @@ def _asked(
 
 def _latency(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
     more = {"higher_is_better": False, "flight": 1, "seconds": 45}
-    return _asked("five_step_p50", "ms", "five_p50", subjects, store, **more)
+    return _measured_by_system("five_step_p50", "ms", "five_p50", subjects, store, **more)
 
 
 def _pickup(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
@@ -181,7 +181,7 @@ def _pickup(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
     return Benchmark(
         f"pickup_p50_{store}",
         "ms",
-        _same(subjects, 80, 30),
+        _subjects_for(subjects, 80, 30),
         higher_is_better=False,
         seconds=170,
         extra=(Extra("p99", f"pickup_p99_{store}", "ms"),),
@@ -194,7 +194,7 @@ def _start(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
     return Benchmark(
         f"worker_start_{store}",
         "s",
-        _same(subjects, 1, 1),
+        _subjects_for(subjects, 1, 1),
         higher_is_better=False,
         seconds=40,
         extra=(Extra("rss", f"worker_rss_{store}", "MB"),),
@@ -204,7 +204,7 @@ def _start(store: str, subjects: tuple[Subject, ...]) -> Benchmark:
 
 
 def _growth(store: str, name: str, count: int, quick: int) -> Benchmark:
-    return _asked(
+    return _measured_by_system(
         name,
         "× the time with 1/100 of it",
         name,
@@ -221,15 +221,15 @@ def _on(
 ) -> list[Benchmark]:
     """What is measured on both servers."""
     ours = (Subject(HOLDFAST, 30_000, 10_000, (f"256 items at once, {ASYNCIO}",)),)
-    singles = _same(noop, 2_000, 400, ours=ASYNCIO)
+    singles = _subjects_for(noop, 2_000, 400, ours=ASYNCIO)
     two_workers = tuple(subject for subject in noop if subject.system is not LOGGING)
     return [
         _drain("noop", store, noop, seconds=240),
         _drain("noop_2", store, two_workers, seconds=140, workers=2),
         _drain("five_step", store, five, seconds=150, submit="submit_five"),
         _latency(store, p50),
-        _asked("map_items", "items/s", "map_items", ours, store, seconds=20),
-        _asked("submit_single", "runs/s", "single", singles, store, seconds=110),
+        _measured_by_system("map_items", "items/s", "map_items", ours, store, seconds=20),
+        _measured_by_system("submit_single", "runs/s", "single", singles, store, seconds=110),
         _pickup(store, noop),
         _start(store, noop),
         _growth(store, "history", 100_000, 10_000),
@@ -238,7 +238,9 @@ def _on(
 
 
 def _locks(store: str, flight: int, subjects: tuple[Subject, ...]) -> Benchmark:
-    return _asked(f"lock_{flight}", "pairs/s", "locks", subjects, store, flight=flight, seconds=60)
+    return _measured_by_system(
+        f"lock_{flight}", "pairs/s", "locks", subjects, store, flight=flight, seconds=60
+    )
 
 
 BENCHMARKS = (

@@ -68,7 +68,7 @@ class Measured(NamedTuple):
     heard: str
     took: float
     """Seconds."""
-    worked: float
+    cpu_seconds: float
     """Seconds of all processors together."""
     memory: float
     """Megabytes, at most."""
@@ -78,7 +78,7 @@ def show(name: str, measured: Measured, text: str, seconds: float) -> None:
     rate = word_error_rate(text, measured.heard)
     print(
         f"{name}: {measured.took:.1f} s, real-time factor {measured.took / seconds:.3f}, "
-        f"{measured.worked:.1f} s of processors ({measured.worked / seconds:.3f}), "
+        f"{measured.cpu_seconds:.1f} s of processors ({measured.cpu_before / seconds:.3f}), "
         f"word error rate {rate:.3f}, {measured.memory:.0f} MB"
     )
 
@@ -100,7 +100,7 @@ def holdfast(folder: Path, kill: bool) -> Measured:
     command = [sys.executable, "-m", "holdfast", "transcribe", "talk.wav", "-o", "out"]
     lease = {f"HOLDFAST_LEASE_{name}": value for name, value in SHORT_LEASE.items()}
     environment = {**os.environ, **(lease if kill else {})}
-    began, worked = time.perf_counter(), _worked()
+    began, cpu_before = time.perf_counter(), _cpu_seconds()
     before = _killed(command, folder, environment) if kill else {}
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     took = time.perf_counter() - began
@@ -110,10 +110,10 @@ def holdfast(folder: Path, kill: bool) -> Measured:
         print(f"killed with {len(before)} of {len(after)} segments done; {unchanged} of them kept")
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     transcript = json.loads((folder / "out" / "transcript.json").read_text())["rawText"]
-    return Measured(transcript, took, _worked() - worked, memory)
+    return Measured(transcript, took, _cpu_seconds() - cpu_before, memory)
 
 
-def _worked() -> float:
+def _cpu_seconds() -> float:
     """Seconds of processors, of all processes that were waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -53,15 +53,15 @@ async def one_leader(app: Holdfast, other: Holdfast) -> None:
     first, second = app.election("scheduler"), other.election("scheduler")
     await first.campaign()
     waiting = asyncio.create_task(second.campaign())
-    print(f"leader: {_who(first, second)}, term {first.term}")
+    print(f"leader: {_leader_name(first, second)}, term {first.term}")
     await first.resign()
     await waiting
-    print(f"leader: {_who(first, second)}, term {second.term}")
+    print(f"leader: {_leader_name(first, second)}, term {second.term}")
     assert second.term == first.term + 1
     await second.resign()
 
 
-def _who(first: LeaderElection, second: LeaderElection) -> str:
+def _leader_name(first: LeaderElection, second: LeaderElection) -> str:
     return {(True, False): "first", (False, True): "second"}[first.is_leader, second.is_leader]
 
 

@@ -79,7 +79,7 @@ def test_a_page_is_safe_whatever_the_text_says():
     assert "&lt;script&gt;" in storyboard("<script>", [])
 
 
-def same(output: dict[str, Any]) -> dict[str, Any]:
+def comparable(output: dict[str, Any]) -> dict[str, Any]:
     """What has to be the same whoever made it: an address begins with the attempt, and ends with
     the digest of the file."""
     files = {name: (output[name] or "").rpartition("/")[2] for name in ("audio", "video")}
@@ -87,5 +87,5 @@ def same(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_it_is_crash_safe():
-    report = assert_crash_safe(creative, JOB, same_result=same)
+    report = assert_crash_safe(creative, JOB, same_result=comparable)
     assert report.takeovers > 0

@@ -1,7 +1,7 @@
 """Export billing rows: one live export for each tenant.
 
-    export HOLDFAST_APP=examples/gcp_billing_export/app.py:app
-    holdfast run gcp_billing_export --input source=billing.csv
+export HOLDFAST_APP=examples/gcp_billing_export/app.py:app
+holdfast run gcp_billing_export --input source=billing.csv
 """
 
 from __future__ import annotations

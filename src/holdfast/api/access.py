@@ -70,12 +70,12 @@ def requires(scope: Scope) -> Any:
         if not caller.may(scope):
             raise Forbidden(f"this needs a key with the scope {scope}")
         note_submitter(caller.actor)
-        return Access(state.holdfast, caller, _seen(request, caller, scope))
+        return Access(state.holdfast, caller, _visible_tenant(request, caller, scope))
 
     return Depends(access)
 
 
-def _seen(request: Request, caller: Caller, scope: Scope) -> str | None:
+def _visible_tenant(request: Request, caller: Caller, scope: Scope) -> str | None:
     named = request.headers.get(TENANT)
     if named is None or named == caller.tenant:
         return caller.tenant
@@ -101,7 +101,7 @@ def looks_at_page() -> Any:
         caller: Caller = await state.authenticate_page(request)
         if not caller.may("read"):
             raise Forbidden("this needs a key with the scope read")
-        return Access(state.holdfast, caller, _seen(request, caller, "read"))
+        return Access(state.holdfast, caller, _visible_tenant(request, caller, "read"))
 
     return Depends(access)
 

@@ -114,7 +114,7 @@ class Options:
             worker=structs.replace(
                 self.worker,
                 leader=structs.replace(self.worker.leader, **loaded.given("leader")),
-                **_only(given, WORKER),
+                **_subset(given, WORKER),
             ),
             projections=(*self.projections, *given.get("projections", ())),
             events_topic=events.get("topic", self.events_topic),
@@ -129,7 +129,7 @@ class Options:
             pipelines={**self.pipelines, **given.get("pipelines", {})},
             receive=(*self.receive, *given.get("receive", ())),
             webhooks=structs.replace(self.webhooks, **loaded.given("webhooks")),
-            **_only(given, ADAPTERS),
+            **_subset(given, ADAPTERS),
         )
         if options.bus is None and (url := bus_url(loaded)) != "none":
             options = replace(options, bus=url)
@@ -199,10 +199,10 @@ def is_redis(url: str | None) -> bool:
 
 def _alerts(alerts: ClusterSettings, loaded: Loaded) -> ClusterSettings:
     given = {**loaded.given("locks"), **loaded.given("metrics")}
-    return structs.replace(alerts, **_only(given, ("alert_threshold", "llm_budget")))
+    return structs.replace(alerts, **_subset(given, ("alert_threshold", "llm_budget")))
 
 
-def _only(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _subset(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 
 

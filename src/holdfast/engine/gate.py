@@ -138,10 +138,12 @@ def _fields_text(fields: dict[str, Any]) -> str:
     try:
         return _encode(fields).decode()
     except Exception:  # numbers without end, objects, texts that are none: whatever users log
-        return _encode({storable(name): _shown(value) for name, value in fields.items()}).decode()
+        return _encode(
+            {storable(name): _display_text(value) for name, value in fields.items()}
+        ).decode()
 
 
-def _shown(value: Any) -> str:
+def _display_text(value: Any) -> str:
     try:
         return storable(repr(value))
     except Exception as error:

@@ -164,7 +164,7 @@ class Receiver:
         )
         if run.created:
             return f"received as run {run.id} (new)"
-        return await self._again(await run.info(), incoming)
+        return await self._accept_repeated(await run.info(), incoming)
 
     async def _fetched(self, incoming: Incoming) -> Incoming:
         """With its body, if that came by reference. What is buried keeps the reference."""
@@ -177,7 +177,7 @@ class Receiver:
         incoming.secrets = fetched.secrets = incoming.secrets | fetched.secrets
         return fetched
 
-    async def _again(self, run: Run, incoming: Incoming) -> str:
+    async def _accept_repeated(self, run: Run, incoming: Incoming) -> str:
         """A message for a run that is there: it goes on if it has failed, or waits for a key that
         this message has."""
         waits = run.state == RunState.PAUSED and (run.reason or "").startswith(NEEDS_KEY)

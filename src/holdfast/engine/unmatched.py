@@ -29,13 +29,13 @@ KEPT = 30 * 86_400.0
 REGISTER_EVERY = 3600.0
 
 
-class Known(msgspec.Struct, frozen=True):
+class StoredSubscription(msgspec.Struct, frozen=True):
     """What is kept of a subscription."""
 
     filter: str
 
 
-_decode = msgspec.json.Decoder(Known).decode
+_decode = msgspec.json.Decoder(StoredSubscription).decode
 
 
 async def register(runtime: Runtime, receive: Receive) -> None:
@@ -44,7 +44,7 @@ async def register(runtime: Runtime, receive: Receive) -> None:
     page = await runtime.records.get(key)
     version = page.records[0].version if page.records else None
     # Refused if another process does the same just now: then it is known.
-    value = msgspec.json.encode(Known(receive.filter)).decode()
+    value = msgspec.json.encode(StoredSubscription(receive.filter)).decode()
     await runtime.records.put(key, value, expected=version, ttl=KEPT)
 
 

@@ -38,7 +38,7 @@ class WebhookRecords:
     # --- endpoints --------------------------------------------------------------------------------
 
     async def endpoints(self) -> list[Endpoint]:
-        return [_endpoint(record.value) async for record in self._all(ENDPOINTS)]
+        return [_endpoint(record.value) async for record in self._records_below(ENDPOINTS)]
 
     async def endpoint(self, id: str) -> Endpoint:
         page = await self._records.get(ENDPOINTS + id)
@@ -66,7 +66,7 @@ class WebhookRecords:
     async def remove(self, id: str) -> None:
         await self.endpoint(id)
         for prefix in (f"{RETRIES}{id}/", f"{DELIVERIES}{id}/", ENDPOINTS + id):
-            async for record in self._all(prefix):
+            async for record in self._records_below(prefix):
                 await self._records.delete(record.key, expected=record.version)
 
     # --- deliveries -------------------------------------------------------------------------------
@@ -86,14 +86,14 @@ class WebhookRecords:
 
     async def deliveries(self, endpoint: str) -> list[Delivery]:
         prefix = f"{DELIVERIES}{endpoint}/"
-        return [_delivery(record.value) async for record in self._all(prefix)]
+        return [_delivery(record.value) async for record in self._records_below(prefix)]
 
     async def due(self) -> list[Delivery]:
         """Deliveries whose time for another try has come."""
         now = await self.now()
         names = [
             record.key.removeprefix(RETRIES)
-            async for record in self._all(RETRIES)
+            async for record in self._records_below(RETRIES)
             if _due(record.value) <= now
         ]
         pages = [await self._records.get(DELIVERIES + name) for name in names]
@@ -101,7 +101,7 @@ class WebhookRecords:
 
     # --- all of it --------------------------------------------------------------------------------
 
-    async def _all(self, prefix: str) -> AsyncIterator[Record]:
+    async def _records_below(self, prefix: str) -> AsyncIterator[Record]:
         page = await self._records.list(prefix)
         while page.records:
             for record in page.records:

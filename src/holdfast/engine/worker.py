@@ -205,7 +205,9 @@ class Worker:
 
     def _begin(self, claimed: Claimed, trusted_until: float) -> None:
         pipeline = self._pipelines[claimed.pipeline]
-        lease = Lease(claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._lost)
+        lease = Lease(
+            claimed.run, claimed.epoch, trusted_until, self._runtime.clock, self._on_lease_lost
+        )
         plan = self._plans[pipeline.name]
         inputs = self._capacity.inputs
         execution = Execution(claimed, pipeline, plan, lease, self._runtime, inputs)
@@ -295,7 +297,7 @@ class Worker:
         if blocked is not None:
             await lease_losses.note(self._runtime.records, lease.subject, blocked)
 
-    def _lost(self, lease: Lease) -> None:
+    def _on_lease_lost(self, lease: Lease) -> None:
         """Called by the keeper, in its thread."""
         with suppress(RuntimeError):  # the loop is closed: the process is about to end
             self._loop.call_soon_threadsafe(self._interrupt, lease)

@@ -115,7 +115,7 @@ class ApiKeys:
         expires = None if lifetime is None else now + duration("lifetime of a key", lifetime)
         key = StoredKey(new.id, tenant, name, checked, key_digest(new.text), now, actor, expires)
         await self._audit(actor, "key.create", key, f"scopes {', '.join(checked)}")
-        await self._records.put(KEYS + key.id, _encode(key), ttl=_kept(key, now))
+        await self._records.put(KEYS + key.id, _encode(key), ttl=_time_to_live(key, now))
         return IssuedKey(_view(key, now, None), new.text)
 
     async def create_first(self, *, actor: str) -> IssuedKey:
@@ -161,7 +161,7 @@ class ApiKeys:
         ends = ends if old.expires is None else min(ends, old.expires)
         replaced = replace(old, expires=ends, replaced_by=issued.key.id)
         reply = await self._records.put(
-            record.key, _encode(replaced), expected=record.version, ttl=_kept(replaced, now)
+            record.key, _encode(replaced), expected=record.version, ttl=_time_to_live(replaced, now)
         )
         self._changed(old.id)
         if not isinstance(reply, Stored):
@@ -223,7 +223,7 @@ def state_of(key: StoredKey, now: float) -> Literal["active", "expired", "revoke
     return "expired" if key.expires is not None and now >= key.expires else "active"
 
 
-def _kept(key: StoredKey, now: float) -> float | None:
+def _time_to_live(key: StoredKey, now: float) -> float | None:
     """How long its record is kept: beyond its end, for people to look at."""
     return None if key.expires is None else key.expires - now + KEPT
 

@@ -35,7 +35,7 @@ async def _claimable(
     if lane is not None and lane.order == "fifo":
         return _may_claim(lane, worker) and await _head_is_ours(store, pipeline, now)
     where = RunFilter(pipeline=pipeline.name, lane=pipeline.lane.name, state="queued")
-    async for run in _all(store, where):
+    async for run in _all_runs(store, where):
         if _due(run, now):
             return True
     return False
@@ -55,7 +55,7 @@ def _due(run: Run, now: float) -> bool:
     return run.available is None or run.available <= now
 
 
-async def _all(store: Store, where: RunFilter) -> AsyncIterator[Run]:
+async def _all_runs(store: Store, where: RunFilter) -> AsyncIterator[Run]:
     """Newest first, page by page."""
     before: int | None = None
     while page := await store.runs(where, limit=PAGE, before=before):

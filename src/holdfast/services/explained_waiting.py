@@ -85,7 +85,8 @@ def why_waiting(situation: Situation) -> Cause:
         _workers_busy,
     ]
     return next(
-        (cause for rule in rules if (cause := rule(situation)) is not None), _soon(situation)
+        (cause for rule in rules if (cause := rule(situation)) is not None),
+        _next_in_line(situation),
     )
 
 
@@ -266,7 +267,7 @@ def _workers_busy(s: Situation) -> Cause | None:
     )
 
 
-def _soon(s: Situation) -> Cause:
+def _next_in_line(s: Situation) -> Cause:
     lost = next((e for e in reversed(s.history) if e.type == EventType.WORKER_LOST), None)
     after = f" Its worker was lost {humanise(s.now - lost.at)} ago." if lost else ""
     return Cause(

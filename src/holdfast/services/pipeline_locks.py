@@ -133,10 +133,10 @@ class PipelineLocks:
     async def held(self, tenant: str | None = None) -> AsyncIterator[LockLease]:
         """All locks, or those of a tenant."""
         prefix = LOCKS if tenant is None else f"{LOCKS}{_part(tenant)}/"
-        async for record, now in self._all(prefix):
+        async for record, now in self._records_below(prefix):
             yield _lease(record, now)
 
-    async def _all(self, prefix: str) -> AsyncIterator[tuple[Record, float]]:
+    async def _records_below(self, prefix: str) -> AsyncIterator[tuple[Record, float]]:
         """The records of a prefix, each with the store's time."""
         after = ""
         while True:
@@ -152,7 +152,7 @@ class PipelineLocks:
     async def warn_of_expired(self) -> None:
         """Say which locks have ended without being released, once each."""
         tokens = {lease.lock.token async for lease in self.held()}
-        async for note, _ in self._all(NOTES):
+        async for note, _ in self._records_below(NOTES):
             if decode_lock(note.value).token not in tokens:
                 await self._check(note)
 

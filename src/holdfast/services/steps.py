@@ -134,7 +134,7 @@ def step_views(
     }
     extra = sorted(
         (name for name in known if name not in declared),
-        key=lambda name: _begun(run, known[name], name),
+        key=lambda name: _start_time(run, known[name], name),
     )
     views = [
         _view(run, name, known.get(name, Completed(None)), attempt) for name in (*declared, *extra)
@@ -162,7 +162,7 @@ def _remaining(view: StepView, now: float) -> float | None:
     )
 
 
-def _begun(run: Run, completed: Completed, name: str) -> float:
+def _start_time(run: Run, completed: Completed, name: str) -> float:
     record = completed.record or run.progress.steps.get(name)
     return record.started if record and record.started else float("inf")
 

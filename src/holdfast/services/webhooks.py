@@ -147,7 +147,7 @@ class WebhookService:
         """What was sent to an endpoint in the last seven days."""
         await self._endpoint(id)
         deliveries = await self._store.deliveries(id)
-        return [_shown(d) for d in deliveries if state is None or d.state == state]
+        return [_delivery_view(d) for d in deliveries if state is None or d.state == state]
 
     async def replay(self, id: str, event: str, *, actor: str) -> DeliveryView:
         """Deliver an event once more, at the next opportunity: the same id and the same bytes."""
@@ -161,7 +161,7 @@ class WebhookService:
         again = structs.replace(delivery, state="waiting", due=await self._store.now())
         await self._store.save(again)
         await self._audit(actor, "webhook.replay", f"{id} {event}")
-        return _shown(again)
+        return _delivery_view(again)
 
     async def test(self, id: str, web: Web, clock: Clock, *, actor: str) -> DeliveryView:
         """Send an event that means nothing, and tell what came back."""
@@ -174,7 +174,7 @@ class WebhookService:
         if done.due is not None:  # once is enough
             done = structs.replace(done, due=None, state="failed")
             await self._store.save(done)
-        return _shown(done)
+        return _delivery_view(done)
 
     async def _check_count(self, tenant: str | None) -> None:
         if tenant is None:
@@ -217,7 +217,7 @@ def _view(endpoint: Endpoint) -> WebhookView:
     )
 
 
-def _shown(delivery: Delivery) -> DeliveryView:
+def _delivery_view(delivery: Delivery) -> DeliveryView:
     attempts = [AttemptView(at(a.at), a.status, a.error, a.duration_ms) for a in delivery.attempts]
     due = None if delivery.due is None else at(delivery.due)
     return DeliveryView(

@@ -17,7 +17,7 @@ from tests.integration.pubsub.google import Google
 from holdfast import bootstrap
 from holdfast.adapters.pubsub.address import parse
 from holdfast.adapters.pubsub.client import Client
-from holdfast.adapters.pubsub.setup import figures, planned_figures, wanted
+from holdfast.adapters.pubsub.setup import figures, planned_figures, subscription_settings
 from holdfast.bootstrap.pubsub import bus_url, flow_findings, receives, set_up, topology
 from holdfast.errors import ConfigurationError
 from holdfast.model.topology import SubscriptionPlan
@@ -146,7 +146,7 @@ def test_a_token_for_somebody_else_and_an_end_for_want_of_use_are_said():
         push_service_account="pusher@p.example", push_audience="https://a.example/pubsub",
     )  # fmt: skip
     address = parse("pubsub://my-project?emulator=localhost:1")
-    current = Subscription(wanted(address, plan))
+    current = Subscription(subscription_settings(address, plan))
     assert figures(current) == planned_figures(plan)
     current.push_config.oidc_token.audience = "https://b.example/pubsub"
     current.expiration_policy.ttl = timedelta(days=31)

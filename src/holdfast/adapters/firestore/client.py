@@ -47,10 +47,10 @@ class Client:
     def here(self) -> AsyncClient:
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
-            self._by_loop[loop] = self._made()
+            self._by_loop[loop] = self._make()
         return self._by_loop[loop]
 
-    def _made(self) -> AsyncClient:
+    def _make(self) -> AsyncClient:
         emulated = bool(os.environ.get(EMULATOR))
         credentials: Any = (
             AnonymousCredentials() if emulated else load_credentials(FIREBASE_ENCODED, ENCODED)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from holdfast.adapters.firestore.ids import encoded_id
 
 
-def _nothing(value: str, now: float, ttl: float | None) -> Mapping[str, Any]:
+def _no_fields(value: str, now: float, ttl: float | None) -> Mapping[str, Any]:
     return {}
 
 
@@ -21,7 +21,7 @@ class RecordCollection(Struct, frozen=True):
     prefix: str = ""
     id: Callable[[str], str] = encoded_id
     """From what follows the prefix in a key to the document's id."""
-    fields: Callable[[str, float, float | None], Mapping[str, Any]] = _nothing
+    fields: Callable[[str, float, float | None], Mapping[str, Any]] = _no_fields
     """From a value, the time and the time to live to fields that other programs read."""
 
     def document_id(self, key: str) -> str:

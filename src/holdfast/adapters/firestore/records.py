@@ -33,7 +33,7 @@ TRIES = 30
 """How often a write may lose against others that change nothing which it looks at."""
 
 
-class _Found(Struct, frozen=True):
+class _StoredDocument(Struct, frozen=True):
     """A document as it was read. `record` is None if there is none, or if it has expired."""
 
     snapshot: DocumentSnapshot[Any]
@@ -102,7 +102,7 @@ class FirestoreRecords:
     # --- writing ----------------------------------------------------------------------------------
 
     async def _write(
-        self, stored: _Found, key: str, value: str, version: str, ttl: float | None
+        self, stored: _StoredDocument, key: str, value: str, version: str, ttl: float | None
     ) -> float | None:
         now = stored.now
         own = {"key": key, "value": value, "version": version, "ttl": ttl}
@@ -133,10 +133,10 @@ class FirestoreRecords:
     def _collection(self, key: str) -> RecordCollection:
         return next(c for c in self._collections if key.startswith(c.prefix))
 
-    async def _find(self, key: str) -> _Found:
+    async def _find(self, key: str) -> _StoredDocument:
         collection = self._collection(key)
         id = collection.document_id(key) or "-"
-        return self._found(await self._client.get(self._client.document(collection.name, id)))
+        return self._read_record(await self._client.get(self._client.document(collection.name, id)))
 
     async def _list_one(
         self, collection: RecordCollection, prefix: str, after: str, limit: int
@@ -147,7 +147,7 @@ class FirestoreRecords:
         records: builtins.list[Record] = []
         now: float | None = None
         async for snapshot in self._client.stream(query.where(filter=start)):
-            stored = self._found(snapshot)
+            stored = self._read_record(snapshot)
             now = stored.now
             if not snapshot.get(KEY).startswith(prefix) or len(records) == limit:
                 break
@@ -157,17 +157,17 @@ class FirestoreRecords:
                 await self._remove(snapshot)
         return RecordPage(records, (await self._find("-")).now if now is None else now)
 
-    def _found(self, snapshot: DocumentSnapshot[Any]) -> _Found:
+    def _read_record(self, snapshot: DocumentSnapshot[Any]) -> _StoredDocument:
         now = self._now(snapshot)
         if not snapshot.exists:
-            return _Found(snapshot, None, now)
+            return _StoredDocument(snapshot, None, now)
         own = (snapshot.to_dict() or {}).get("holdfast")
         if own is None:
             raise self._foreign(snapshot)
         updated = own.get("updated") if self._test_clock else snapshot.update_time.timestamp()
         record = Record(own["key"], own["value"], own["version"], updated)
         is_over = own["ttl"] is not None and now >= updated + own["ttl"]
-        return _Found(snapshot, None if is_over else record, now)
+        return _StoredDocument(snapshot, None if is_over else record, now)
 
     def _now(self, snapshot: DocumentSnapshot[Any]) -> float:
         if self._test_clock is not None:

@@ -90,8 +90,8 @@ def _answer(content: list[Any]) -> str:
     for block in content:
         if text_at(block, "type") == "tool_use":
             return encode(at(block, "input")).decode()
-    return _said(content)
+    return _text_of(content)
 
 
-def _said(content: list[Any]) -> str:
+def _text_of(content: list[Any]) -> str:
     return "".join(text_at(block, "text") for block in content)

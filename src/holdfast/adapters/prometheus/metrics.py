@@ -34,7 +34,7 @@ class PrometheusMetrics:
             PlatformCollector(registry=registry)
         self.registry = registry
         own = [metric for metric in METRICS if metric.scope == "process"]
-        self._made = {metric.name: _made(metric, registry) for metric in own}
+        self._metrics = {metric.name: _make_metric(metric, registry) for metric in own}
 
     def count(self, name: str, labels: Labels, amount: float = 1.0) -> None:
         self._with(name, labels).inc(amount)
@@ -58,11 +58,11 @@ class PrometheusMetrics:
         return f"http://{host_in_url}:{server.server_port}"
 
     def _with(self, name: str, labels: Labels) -> Any:
-        metric = self._made[name]
+        metric = self._metrics[name]
         return metric.labels(**labels)
 
 
-def _made(metric: Metric, registry: CollectorRegistry) -> Any:
+def _make_metric(metric: Metric, registry: CollectorRegistry) -> Any:
     settings = (metric.name, metric.help, metric.labels)
     if metric.kind == "counter":
         return Counter(*settings, registry=registry)

@@ -16,7 +16,7 @@ from holdfast.adapters.pubsub.address import last_part
 from holdfast.adapters.pubsub.attempts import Attempts
 from holdfast.adapters.pubsub.client import AlreadyThere, Client
 from holdfast.adapters.pubsub.messages import MAX_BODY, to_pubsub
-from holdfast.adapters.pubsub.setup import wanted
+from holdfast.adapters.pubsub.setup import subscription_settings
 from holdfast.adapters.pubsub.subscription import POLL, Subscription, received_messages
 from holdfast.errors import ConfigurationError, NotFound, Transient
 from holdfast.model.filters import EVERYTHING, Filter
@@ -167,7 +167,7 @@ class PubSubBus:
         )
         try:
             created = await self.client.call(
-                subscriber.create_subscription, **wanted(self.address, plan)
+                subscriber.create_subscription, **subscription_settings(self.address, plan)
             )
         except AlreadyThere:
             return await self.client.call(subscriber.get_subscription, subscription=path)

@@ -55,10 +55,10 @@ class Client:
     def here(self) -> Clients:
         loop = asyncio.get_running_loop()
         if loop not in self._by_loop:
-            self._by_loop[loop] = self._made()
+            self._by_loop[loop] = self._make()
         return self._by_loop[loop]
 
-    def _made(self) -> Clients:
+    def _make(self) -> Clients:
         channel = self._channel()
         return Clients(
             PublisherAsyncClient(transport=PublisherGrpcAsyncIOTransport(channel=channel)),

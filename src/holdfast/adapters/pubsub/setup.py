@@ -98,7 +98,7 @@ async def _subscription(client: Client, plan: SubscriptionPlan, change: bool) ->
 async def _create(client: Client, plan: SubscriptionPlan) -> Checked:
     create = client.here().subscriber.create_subscription
     try:
-        await client.call(create, **wanted(client.address, plan))
+        await client.call(create, **subscription_settings(client.address, plan))
     except AlreadyThere:  # a worker was faster, with figures of its own
         return await _subscription(client, plan, change=True)
     return Checked("subscription", plan.name, "created")
@@ -127,7 +127,7 @@ async def _update(
     paths = [path for d in differences if not d.is_fixed for path in PATHS[d.what]]
     if paths:
         update = client.here().subscriber.update_subscription
-        subscription = wanted(client.address, plan)
+        subscription = subscription_settings(client.address, plan)
         await client.call(update, subscription=subscription, update_mask={"paths": paths})
 
 
@@ -174,7 +174,7 @@ def _push(endpoint: str, account: str, audience: str) -> str:
     return f"{endpoint} as {account} for {audience}" if account else f"{endpoint} as nobody"
 
 
-def wanted(address: Address, plan: SubscriptionPlan) -> dict[str, Any]:
+def subscription_settings(address: Address, plan: SubscriptionPlan) -> dict[str, Any]:
     """A subscription as the API takes it. It does not expire: messages wait for a worker that may
     be away for longer than Pub/Sub's 31 days."""
     request: dict[str, Any] = {

@@ -65,7 +65,7 @@ def unique_runs(db: sqlite3.Connection) -> list[Run]:
 _LABELLED = "SELECT l.seq FROM labels l WHERE l.name = ? AND l.value = ?"
 
 
-def _where(where: RunFilter) -> tuple[str, list[Any]]:
+def _condition_of(where: RunFilter) -> tuple[str, list[Any]]:
     parts: list[str] = ["true"]
     values: list[Any] = []
     for column in ("tenant", "pipeline", "state", "lane", "key"):
@@ -87,13 +87,13 @@ def _where(where: RunFilter) -> tuple[str, list[Any]]:
 
 
 def runs(db: sqlite3.Connection, where: RunFilter, limit: int, before: int | None) -> list[Run]:
-    condition, values = _where(where)
+    condition, values = _condition_of(where)
     sql = f"SELECT {_RUN} FROM runs WHERE {condition} AND seq < ? ORDER BY seq DESC LIMIT ?"
     return [facts(row).view() for row in db.execute(sql, (*values, before or 1 << 62, limit))]
 
 
 def count(db: sqlite3.Connection, where: RunFilter) -> dict[str, int]:
-    condition, values = _where(where)
+    condition, values = _condition_of(where)
     return dict(
         db.execute(
             f"SELECT state, count(*) FROM runs WHERE {condition} GROUP BY state", values

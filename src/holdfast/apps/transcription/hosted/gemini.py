@@ -47,15 +47,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class _HeardTurn(Struct):
+class _TranscriptTurn(Struct):
     start: float
     end: float
     text: str
     speaker: str = "host"
 
 
-class _Heard(Struct):
-    turns: list[_HeardTurn]
+class _Transcript(Struct):
+    turns: list[_TranscriptTurn]
 
 
 class GeminiTranscriber:
@@ -81,7 +81,7 @@ class GeminiTranscriber:
             input_tokens=count_at(answer, "usageMetadata", "promptTokenCount") or 0,
             output_tokens=count_at(answer, "usageMetadata", "candidatesTokenCount") or 0,
         )
-        return _turns(_heard(answer, self.name), speech)
+        return _turns(_decode_answer(answer, self.name), speech)
 
     async def aclose(self) -> None:
         await self._service.aclose()
@@ -104,20 +104,20 @@ def _request(speech: Speech) -> dict[str, Any]:
     }
 
 
-def _heard(answer: Any, name: str) -> _Heard:
+def _decode_answer(answer: Any, name: str) -> _Transcript:
     parts = at(answer, "candidates", 0, "content", "parts")
     texts = [part.get("text", "") for part in parts or [] if isinstance(part, dict)]
     try:
-        return msgspec.json.decode("".join(texts), type=_Heard)
+        return msgspec.json.decode("".join(texts), type=_Transcript)
     except msgspec.DecodeError as error:
         raise Transient(f"{name} did not answer in the form that was asked for: {error}") from None
 
 
-def _turns(heard: _Heard, speech: Speech) -> list[Turn]:
+def _turns(transcript: _Transcript, speech: Speech) -> list[Turn]:
     """Times inside of the segment, in order, whatever was answered."""
     turns: list[Turn] = []
     last = 0.0
-    for turn in heard.turns:
+    for turn in transcript.turns:
         if not (text := " ".join(turn.text.split())):
             continue
         start = min(max(turn.start, last), speech.seconds)
