@@ -78,7 +78,7 @@ def show(name: str, measured: Measured, text: str, seconds: float) -> None:
     rate = word_error_rate(text, measured.heard)
     print(
         f"{name}: {measured.took:.1f} s, real-time factor {measured.took / seconds:.3f}, "
-        f"{measured.cpu_seconds:.1f} s of processors ({measured.cpu_before / seconds:.3f}), "
+        f"{measured.cpu_seconds:.1f} s of processors ({measured.cpu_seconds / seconds:.3f}), "
         f"word error rate {rate:.3f}, {measured.memory:.0f} MB"
     )
 

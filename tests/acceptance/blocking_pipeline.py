@@ -24,7 +24,8 @@ def count_aside(input: str) -> int:
 
 
 def hold_the_interpreter() -> int:
-    """One call of C code that never lets go, for `SECONDS` of processor time at least."""
+    """One call of C code that keeps the interpreter lock for at least `SECONDS` of processor
+    time."""
     size, started = 3_000_000, time.thread_time()
     sum(range(size))
     took = time.thread_time() - started

@@ -44,7 +44,7 @@ async def after(slow: str, ctx: Context) -> str:
 
 
 def note(text: str, ctx: Context) -> None:
-    """One write to a file opened for appending is never torn or mixed."""
+    """One write to a file opened for appending is atomic."""
     file = os.open(NOTES, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(file, f"{os.getpid()} {text} {ctx.step_name}\n".encode())
     os.close(file)

@@ -1,4 +1,5 @@
-"""A folder with a store, real worker processes on it, and patient looking instead of sleeping."""
+"""A folder with a store, real worker processes on it, and polling with a deadline instead of
+sleeping."""
 
 from __future__ import annotations
 
@@ -120,7 +121,7 @@ class Harness:
         return run
 
     async def until(self, ask: Callable[[], Any], description: str) -> None:
-        """Look until it is so."""
+        """Poll until the condition holds."""
         deadline = time.monotonic() + TIMEOUT
         while True:
             answer = ask()

@@ -1,5 +1,4 @@
-"""Pipelines that the command line tests run: they greet, and get into the trouble they are asked
-for."""
+"""Pipelines that the command line tests run: they greet, and fail as their input says."""
 
 import asyncio
 import os

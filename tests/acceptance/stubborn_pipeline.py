@@ -1,5 +1,5 @@
-"""The pipelines of test_stopping.py: each does not stop in its own way. They tell by a file that
-they have begun."""
+"""The pipelines of test_stopping.py: each ignores a stop in another way. A file shows that they
+have begun."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ obeys = Pipeline("obeys", input=str)
 
 @swallows.step
 async def deaf(input: str) -> str:
-    """Goes on whatever it is told."""
+    """Ignores its cancellation."""
     note_begin()
     while True:
         try:

@@ -1,4 +1,5 @@
-"""Every command either works with `--url` and a key, or says why it can't: none is forgotten."""
+"""Every command either works with `--url` and a key, or says why it can't; every command is
+covered."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The report page in a real browser: how it looks, what it does, and that it asks nobody for
-anything.
+"""The report page in a real browser: how it looks, what it does, and that it makes no request.
 
 Screenshots are kept in `build/screenshots` for people to look at.
 """

@@ -37,7 +37,7 @@ def test_secrets_of_a_service_are_nowhere(cli: Cli) -> None:
             return answer
 
         def secret(path: str, **body) -> dict:
-            """What is made here is told here, and only here."""
+            """A created secret is in this answer, and in no other."""
             answer = http.post(path, json=body)
             assert answer.status_code in (200, 201), answer.text
             return answer.json()
@@ -73,7 +73,7 @@ def test_secrets_of_a_service_are_nowhere(cli: Cli) -> None:
     everything = b"\n".join(
         [*files, ended.out.encode(), ended.err.encode(), *(item.encode() for item in answers)]
     )
-    assert issued["key"]["id"].encode() in everything  # it is the right haystack
+    assert issued["key"]["id"].encode() in everything  # the search covers what it should
     assert hook["id"].encode() in everything
     assert b"serves http" in everything
     for canary in secrets:

@@ -1,5 +1,4 @@
-"""The check behind kill_workers.py would notice what must not happen: a check that can't fail
-proves nothing."""
+"""The check behind kill_workers.py fails on what must not happen."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from holdfast.model.event import EVENTS_TOPIC
 from holdfast.ports.store import RunFilter
 
 LAZY = WorkerOptions(poll=60.0)
-"""Only the doorbell wakes such a worker in time."""
+"""Only a notification wakes such a worker in time."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The laboratory: a test engine whose workers are killed, stopped, frozen and joined by hand."""
+"""A test engine whose workers are killed, stopped, paused and added by the test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.testing.engine import TestEngine
 
 
 class Lab(TestEngine):
-    """A `TestEngine` with a hand on its workers and on what is stored."""
+    """A `TestEngine` that controls its workers and changes stored data."""
 
     def __init__(self, *pipelines: Any, options: WorkerOptions | None = None, **more: Any) -> None:
         options = options or WorkerOptions(poll=5.0, progress=2.0)
@@ -25,15 +25,15 @@ class Lab(TestEngine):
         self._process.kill()
 
     def freeze(self, seconds: float) -> None:
-        """The worker stands still, all it has in its hands, and goes on later."""
+        """Pause the worker, as SIGSTOP does."""
         self._process.pause(seconds)
 
     def worker_tasks(self) -> set[asyncio.Task[Any]]:
-        """What the worker has under way."""
+        """The worker's tasks."""
         return asyncio.all_tasks(self._process.loop)
 
     def join(self) -> None:
-        """Another worker starts beside the one there is."""
+        """Start another worker beside the first one."""
         self._worker = None
         self._ensure_worker()
 
@@ -43,14 +43,14 @@ class Lab(TestEngine):
         self.world.run(worker.close(grace), self._process)
 
     def deploy(self, *pipelines: Any) -> None:
-        """From the next worker on, other code runs."""
+        """Use other code from the next worker on."""
         self._pipelines = pipelines
 
     def operate(self, name: str, *args: Any, **options: Any) -> Any:
         return self.call(getattr(self.app.operations, name)(*args, **options))
 
     def damage(self, run: RunHandle, step: str, key: str = "", **changes: Any) -> None:
-        """Change a checkpoint behind everybody's back."""
+        """Change a checkpoint directly in the store."""
         stored = self.store._tables.runs[run.id].checkpoints
         stored[step, key] = replace(stored[step, key], **(changes or {"value": '"damaged"'}))
 
@@ -67,7 +67,7 @@ class Lab(TestEngine):
 
 @pytest.fixture
 def lab() -> Iterator[Callable[..., Lab]]:
-    """`lab(pipeline, …)`: a laboratory of its own for each test."""
+    """`lab(pipeline, …)`: an engine of its own for each call."""
     labs: list[Lab] = []
 
     def make(*pipelines: Any, **options: Any) -> Lab:

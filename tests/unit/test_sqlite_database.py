@@ -299,9 +299,9 @@ def test_a_closed_store_says_so(tmp_path):
         asyncio.run(store.apply([]))
 
 
-def test_a_lock_that_is_refused_rings_no_bell(tmp_path):
-    """Who waits for a lock asks whenever the bell rings: a bell rung by the question would never
-    stop."""
+def test_a_refused_lock_causes_no_notification(tmp_path):
+    """Whoever waits for a lock asks again after every notification: one caused by the question
+    itself would never stop."""
 
     async def story():
         store = SqliteStore(tmp_path / "a.db", threads=False)
@@ -320,7 +320,7 @@ def test_a_lock_that_is_refused_rings_no_bell(tmp_path):
 
 @pytest.mark.parametrize("column", ["progress", "error", "labels", "input", "worker"])
 def test_bytes_in_a_row_hide_no_other_run(tmp_path, column):
-    """As after damage of the file, or the hand of somebody who means well."""
+    """As after damage of the file, or a manual change."""
 
     async def story():
         store = SqliteStore(tmp_path / "holdfast.db")

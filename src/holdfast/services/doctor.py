@@ -124,14 +124,14 @@ async def _wake_up(listener: Store, writer: Store) -> Finding:
     listening = asyncio.create_task(listener.wait(change, LATE))
     await asyncio.sleep(0)
     await writer.apply([ReleaseLock(LOCK, token)])
-    rang = await listening > change
+    notified = await listening > change
     seconds = time.perf_counter() - began
     return make_finding(
         "wake-up",
         f"heard from another client within {milliseconds(seconds)}"
-        if rang
+        if notified
         else f"not heard within {LATE:g} s",
-        warn=not rang,
+        warn=not notified,
         why="idle workers would find new runs only when they look by themselves",
         fix="look at what stands between here and the server; on Redis the user's ACL must allow "
         "the channel",

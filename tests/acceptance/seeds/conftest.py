@@ -1,4 +1,5 @@
-"""What users of the five earlier systems expect, row by row: `make seeds` prints a line for each.
+"""What users of the systems that holdfast replaces expect, row by row: `make seeds` prints a line
+for each.
 
 The rows of a system are the tests of one module, `test_seed_NNN.py`. A test is named after the rows
 it shows: `test_row_07_…`, or `test_rows_01_02_…`. `ROWS` in the module says how many rows there

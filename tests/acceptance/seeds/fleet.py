@@ -72,7 +72,7 @@ class QueueWorker:
 
     @property
     def leads_since(self) -> str:
-        """When it began to lead, if it does as far as it knows; else nothing."""
+        """When it began to lead, by its own log; None if it does not lead."""
         elections = [line for line in self.lines if line.text.startswith("Leader election")]
         return (
             elections[-1].at
@@ -152,8 +152,8 @@ class Fleet:
         return "\n".join(f"--- {worker.name}\n{worker.log}" for worker in self.workers)
 
     def pause(self, worker: QueueWorker) -> None:
-        """Let a worker stand still, but not while it holds the lock of an SQLite file: that keeps
-        everybody from writing for as long as the process stands still."""
+        """Pause a worker, but not while it holds the lock of an SQLite file, because then nobody
+        could write until it goes on."""
         worker.tell(signal.SIGSTOP)
         while self.store.startswith("sqlite:") and _is_locked(self.store):
             worker.tell(signal.SIGCONT)

@@ -1,5 +1,5 @@
-"""Every name in the environment that users of the five earlier systems set acts, or says why not:
-when a worker starts, in `holdfast config show` and to `holdfast doctor`."""
+"""Every name in the environment that users of other systems set has effect, or its lack of effect
+is explained: when a worker starts, in `holdfast config show` and to `holdfast doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No row is forgotten: each is a test, or listed as open."""
+"""Every row has a test, or is listed as open."""
 
 import pytest
 from tests.acceptance.seeds.conftest import seeds

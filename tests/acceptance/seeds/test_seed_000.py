@@ -435,7 +435,7 @@ def test_rows_21_22_24_34_67_redis_shows_who_has_the_lock_and_what_failed_valida
             assert (again.id, again.created) == (run.id, False)
             holder = get("pipeline_lock:abc123")
             assert holder == (await run.info()).worker
-            # Nobody can guess who: the host, its process, and a random part.
+            # The name can't be known in advance: host, process and a random part.
             assert re.fullmatch(rf".+-{os.getpid()}-[0-9a-f]{{8}}", holder), holder
             if damages:
                 keys = server.call("KEYS", f"{prefix}pipeline_validation_failure:abc123:*")
@@ -470,7 +470,7 @@ return changed
 
 
 def damage(server: Any, prefix: str, run: str) -> None:
-    """Change a stored result behind everybody's back."""
+    """Change a stored result directly in the store."""
     assert int(server.call("EVAL", DAMAGE, "0", prefix, run)) == 1
 
 

@@ -94,7 +94,7 @@ def stages(broken: bool = False) -> list[Pipeline[Any]]:
 
 
 class Outcome:
-    """What was published while a story outcome, and the app it outcome in."""
+    """What was published while messages were processed, and the app's runs and dead letters."""
 
     def __init__(self) -> None:
         self.events: list[Message] = []
@@ -109,7 +109,8 @@ class Outcome:
 def receive_messages(
     bus: Bus, *messages: Message, runs: int, letters: int = 0, broken: bool = False
 ) -> Outcome:
-    """Publish messages, wait until so many runs and buried messages are there and all is told."""
+    """Publish messages, wait until there are this many runs and dead letters and everything is
+    published."""
     outcome = Outcome()
 
     async def story() -> None:

@@ -31,7 +31,7 @@ async def hears(store: PostgresStore) -> None:
 
 
 async def quiet(store: PostgresStore) -> int:
-    """The number of the last ring, once there was none for a moment."""
+    """The number of the last notification, once there was none for a moment."""
     version = await store.wait(0, 0.0)
     while (again := await store.wait(version, 0.2)) > version:
         version = again
@@ -128,7 +128,7 @@ def test_a_store_does_not_hear_itself_twice(schema: Schema) -> None:
     asyncio.run(story())
 
 
-def test_many_rings_are_few_notifications_and_the_last_one_is_heard(schema: Schema) -> None:
+def test_many_changes_are_few_notifications_and_the_last_one_arrives(schema: Schema) -> None:
     async def story() -> None:
         async with schema.store() as ours, schema.store() as remote:
             await hears(ours)

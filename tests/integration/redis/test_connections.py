@@ -129,7 +129,7 @@ def test_everybody_who_waits_on_a_broken_connection_is_told() -> None:
     asyncio.run(story())
 
 
-def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
+def test_notifications_arrive_again_after_their_connection_broke() -> None:
     async def story() -> None:
         prefix = fresh_prefix()
         async with Network(shared_server().port) as network:
@@ -148,7 +148,7 @@ def test_the_doorbell_is_heard_again_after_its_connection_broke() -> None:
     asyncio.run(story())
 
 
-def test_our_own_changes_do_not_ring_twice() -> None:
+def test_our_own_changes_notify_once() -> None:
     async def story() -> None:
         async with a_store() as store:
             version = await store.wait(0, 5.0)
