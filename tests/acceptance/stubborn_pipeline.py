@@ -19,7 +19,7 @@ obeys = Pipeline("obeys", input=str)
 
 
 @swallows.step
-async def deaf(input: str) -> str:
+async def ignores_cancellation(input: str) -> str:
     """Ignores its cancellation."""
     note_begin()
     while True:

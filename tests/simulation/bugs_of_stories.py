@@ -45,7 +45,7 @@ def no_trust_window(patch: Patch) -> None:
     patch.setattr(Lease, "lose", lambda self: None)
 
 
-def deaf_to_refusal(patch: Patch) -> None:
+def refusal_ignored(patch: Patch) -> None:
     """A worker goes on although the store refused its write."""
 
     async def persist(self: Gate, command: Any) -> Any:
@@ -164,7 +164,7 @@ def silent_success(patch: Patch) -> None:
 BUGS = [
     no_fence,
     no_trust_window,
-    deaf_to_refusal,
+    refusal_ignored,
     forgotten_checkpoints,
     keys_ignored,
     never_swept,

@@ -47,7 +47,7 @@ AIM = 0.15
 KEYS = [f"k{n}" for n in range(8)]
 
 
-class DeafStore(RecordingStore):
+class StoreWithoutNotifications(RecordingStore):
     """Notifications do not arrive: whoever waits, waits for its time-out."""
 
     async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
@@ -83,7 +83,7 @@ class Story:
         self.store = make_store(self.world.clock)
         self.blobs = MemoryBlobs()
         self.calm = seed % 5 == 2
-        self.deaf = seed % 10 == 2
+        self.without_notifications = seed % 10 == 2
         self.observer = StoryObserver(self.world, self.store, self._notice(), retries_ask=self.calm)
         self.published: list[tuple[str, Message]] = []
         self.accepted: dict[str, set[str]] = {}
@@ -114,7 +114,7 @@ class Story:
         renewal if no notification arrives, and not at all once the lease is not trusted."""
         if not self.calm:
             return TIMES.ttl
-        return TIMES.renew + 0.2 if self.deaf else 0.2
+        return TIMES.renew + 0.2 if self.without_notifications else 0.2
 
     def tell(self) -> None:
         try:
@@ -154,7 +154,7 @@ class Story:
         )
         self.boundaries.append(boundary)
         chance = self.world.random
-        kind = DeafStore if self.deaf else RecordingStore
+        kind = StoreWithoutNotifications if self.without_notifications else RecordingStore
         clock = SlowClock(self.world.clock, chance.choice([1.0, 0.9]))
         code = self.newer if worker and self.upgraded and chance.random() < 0.5 else self.pipelines
         options = Options(

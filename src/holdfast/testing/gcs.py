@@ -55,7 +55,7 @@ class Refusal(Exception):
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
@@ -130,7 +130,7 @@ class GcsDouble:
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
         """One request after the other: each is atomic, as Google's are for one object."""
         with self._guard:
             self.requests.append(f"{method} {path}")
@@ -146,7 +146,9 @@ class GcsDouble:
             self._lost, lost = max(0, self._lost - 1), self._lost > 0
             return lost
 
-    def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _answer(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> HttpAnswer:
         if self.token is not None and headers.get("authorization") != f"Bearer {self.token}":
             raise Refusal(401, "AuthenticationRequired", "Authentication required.")
         parts = urlsplit(path)
@@ -167,7 +169,7 @@ class GcsDouble:
             raise Refusal(405, "MethodNotAllowed", f"{method} is not allowed on objects")
         return methods[method](bucket, name, headers, body)
 
-    def _put(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _put(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
         self._check_generation(bucket, name, headers)
         metadata = {
             key.removeprefix(META): value for key, value in headers.items() if key.startswith(META)
@@ -181,9 +183,9 @@ class GcsDouble:
         content_type = headers.get("content-type", "application/octet-stream")
         stored = GcsObject(body, next(self._generations), metadata, content_type, time.time())
         self._buckets[bucket][name] = stored
-        return Answer(200, _headers(stored))
+        return HttpAnswer(200, _headers(stored))
 
-    def _get(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _get(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
         stored = self._existing(bucket, name)
         self._check_generation(bucket, name, headers)
         if headers.get("if-match", stored.etag) != stored.etag:
@@ -191,15 +193,17 @@ class GcsDouble:
         metadata = {f"{META}{key}": value for key, value in stored.metadata.items()}
         last = formatdate(stored.updated, usegmt=True)
         described = {"Content-Type": stored.content_type, "Last-Modified": last}
-        return Answer(200, {**_headers(stored), **described, **metadata}, stored.data)
+        return HttpAnswer(200, {**_headers(stored), **described, **metadata}, stored.data)
 
-    def _delete(self, bucket: str, name: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _delete(
+        self, bucket: str, name: str, headers: Mapping[str, str], body: bytes
+    ) -> HttpAnswer:
         self._check_generation(bucket, name, headers)
         self._existing(bucket, name)
         del self._buckets[bucket][name]
-        return Answer(204)
+        return HttpAnswer(204)
 
-    def _list(self, bucket: str, method: str, query: Mapping[str, str]) -> Answer:
+    def _list(self, bucket: str, method: str, query: Mapping[str, str]) -> HttpAnswer:
         if method != "GET" or query.get("list-type") != "2" or query.keys() - QUERY:
             raise Refusal(501, "NotImplemented", f"the double knows no {method} {sorted(query)}")
         if query.get("delimiter"):
@@ -220,7 +224,7 @@ class GcsDouble:
             f"<KeyCount>{len(page)}</KeyCount><IsTruncated>{str(is_cut).lower()}</IsTruncated>"
             f"{contents}{more if is_cut else ''}</ListBucketResult>"
         )
-        return Answer(200, {"Content-Type": "application/xml"}, body.encode())
+        return HttpAnswer(200, {"Content-Type": "application/xml"}, body.encode())
 
     def _existing(self, bucket: str, name: str) -> GcsObject:
         stored = self._buckets[bucket].get(name)
@@ -282,9 +286,9 @@ def _precondition() -> Refusal:
     return Refusal(412, "PreconditionFailed", message)
 
 
-def _error(refusal: Refusal) -> Answer:
+def _error(refusal: Refusal) -> HttpAnswer:
     body = f"<Error><Code>{refusal.code}</Code><Message>{escape(refusal.message)}</Message></Error>"
-    return Answer(refusal.status, {"Content-Type": "application/xml"}, body.encode())
+    return HttpAnswer(refusal.status, {"Content-Type": "application/xml"}, body.encode())
 
 
 class _Handler(BaseHTTPRequestHandler):

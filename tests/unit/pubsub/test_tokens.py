@@ -18,7 +18,7 @@ from holdfast.adapters.pubsub.signing_keys import (
     MAX_ANSWER,
     SHORTEST,
     USUAL,
-    Answer,
+    KeysResponse,
     SigningKeys,
     fetch_keys,
     lifetime,
@@ -149,7 +149,7 @@ class Keys:
 
     def __init__(self, service, cache_control="max-age=600"):
         self.fetches = 0
-        self.answer = Answer(service.answer, cache_control)
+        self.answer = KeysResponse(service.answer, cache_control)
         self.clock = Clock()
         self.keys = SigningKeys("https://keys.example", fetch=self.fetch, clock=self.clock)
 
@@ -189,7 +189,7 @@ def test_a_new_key_is_found_before_the_old_ones_expire(service):
     server = Keys(service)
     server.get("key-1")
     both = [service.public_key(), service.public_key("key-2")]
-    server.answer = Answer(json.dumps({"keys": both}).encode(), "max-age=600")
+    server.answer = KeysResponse(json.dumps({"keys": both}).encode(), "max-age=600")
     server.clock.now += SHORTEST
     assert server.get("key-2") is not None
 

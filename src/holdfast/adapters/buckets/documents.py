@@ -51,7 +51,7 @@ TRIES = 50
 """How often a write may lose against a concurrent one."""
 
 
-class Mark(Struct, frozen=True):
+class DeletionMark(Struct, frozen=True):
     """That a document was deleted, or written again since."""
 
     version: str
@@ -62,13 +62,13 @@ class Mark(Struct, frozen=True):
     """Makes the bytes of every mark different."""
 
 
-class Stored(Struct, frozen=True):
+class StoredObject(Struct, frozen=True):
     """An object as it was read; `mode` is the condition that it is still so."""
 
     mode: Any = "create"
     version: str = ""
     expires: float | None = None
-    mark: Mark | None = None
+    mark: DeletionMark | None = None
 
     @property
     def exists(self) -> bool:
@@ -117,8 +117,8 @@ class BucketDocuments:
     async def _write(
         self,
         name: str,
-        document: Stored,
-        mark: Stored,
+        document: StoredObject,
+        mark: StoredObject,
         body: bytes,
         version: str,
         ttl: float | None,
@@ -141,16 +141,16 @@ class BucketDocuments:
         if mark.mark is not None and mark.mark.is_deleted and mark.version > version:
             await self._delete(name)
 
-    async def _mark(self, name: str, mark: Stored, version: str, *, is_deleted: bool) -> bool:
+    async def _mark(self, name: str, mark: StoredObject, version: str, *, is_deleted: bool) -> bool:
         """Raise the mark of a document, if it is as it was read."""
         if mark.version == version:
             return True
         forget = self._clock.now() + REMEMBERED
         await self._note_due(name, forget)
-        raised = msgspec.json.encode(Mark(version, is_deleted, forget, new_token()))
+        raised = msgspec.json.encode(DeletionMark(version, is_deleted, forget, new_token()))
         return await self._put(_mark_name(name), raised, mark.mode, {})
 
-    async def _remove(self, name: str, document: Stored, version: str) -> None:
+    async def _remove(self, name: str, document: StoredObject, version: str) -> None:
         if not document.exists:
             return
         await self._delete(name)
@@ -180,28 +180,30 @@ class BucketDocuments:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    async def _look(self, name: str) -> tuple[Stored, Stored]:
+    async def _look(self, name: str) -> tuple[StoredObject, StoredObject]:
         """The document and its mark."""
         document, mark = await asyncio.gather(self._head(name), self._read_mark(name))
         return document, mark
 
-    async def _head(self, name: str) -> Stored:
+    async def _head(self, name: str) -> StoredObject:
         try:
             result = await obstore.get_async(self._bucket, name, options={"head": True})
         except MISSING as error:
-            return refuse_missing_bucket(error, Stored())
+            return refuse_missing_bucket(error, StoredObject())
         attributes: Any = result.attributes
         expires = attributes.get(EXPIRES)
         version = attributes.get(VERSION, "")
-        return Stored(_mode(result.meta), version, None if expires is None else float(expires))
+        return StoredObject(
+            _mode(result.meta), version, None if expires is None else float(expires)
+        )
 
-    async def _read_mark(self, name: str) -> Stored:
+    async def _read_mark(self, name: str) -> StoredObject:
         try:
             result = await obstore.get_async(self._bucket, _mark_name(name))
-            mark = msgspec.json.decode(bytes(await result.bytes_async()), type=Mark)
+            mark = msgspec.json.decode(bytes(await result.bytes_async()), type=DeletionMark)
         except MISSING as error:
-            return refuse_missing_bucket(error, Stored())
-        return Stored(_mode(result.meta), mark.version, mark=mark)
+            return refuse_missing_bucket(error, StoredObject())
+        return StoredObject(_mode(result.meta), mark.version, mark=mark)
 
     # --- what has expired -------------------------------------------------------------------------
 
@@ -231,7 +233,7 @@ class BucketDocuments:
             await self._delete(_mark_name(name))
 
 
-def _may_write(document: Stored, mark: Stored, version: str) -> bool:
+def _may_write(document: StoredObject, mark: StoredObject, version: str) -> bool:
     """Whether a version may be written: not over the same or a higher one, but again if the mark
     was raised and the document is missing."""
     if max(document.version, mark.version) > version or document.version == version:
@@ -239,7 +241,7 @@ def _may_write(document: Stored, mark: Stored, version: str) -> bool:
     return mark.mark is None or mark.version < version or not mark.mark.is_deleted
 
 
-def _may_delete(document: Stored, mark: Stored, version: str) -> bool:
+def _may_delete(document: StoredObject, mark: StoredObject, version: str) -> bool:
     """Whether a version may be deleted: not the same or a higher one, but again if there is a mark
     and the document is still there."""
     if max(document.version, mark.version) > version or document.version == version:

@@ -32,7 +32,7 @@ from holdfast.adapters.llm.error_responses import error_for
 from holdfast.adapters.llm.errors import BadRequest, RateLimited
 from holdfast.adapters.llm.google import Google
 from holdfast.adapters.llm.openai import OpenAI
-from holdfast.adapters.llm.pacing import Pacer, Turn
+from holdfast.adapters.llm.pacing import Pacer, Permit
 from holdfast.adapters.llm.prices import Prices
 from holdfast.adapters.llm.protocol import Prompt, Reply, VendorProtocol, VendorRequest, at
 from holdfast.adapters.llm.schema import schema_of
@@ -153,8 +153,8 @@ class ModelClient:
         while True:
             request = self._protocol.request(prompt, key)
             try:
-                async with self._pacer.turn(position, expected + prompt.max_output) as turn:
-                    return await self._traced(request, key, turn, expected, ctx)
+                async with self._pacer.turn(position, expected + prompt.max_output) as permit:
+                    return await self._traced(request, key, permit, expected, ctx)
             except RateLimited:
                 resends += 1
                 if resends > RESENDS:
@@ -176,11 +176,11 @@ class ModelClient:
             raise
 
     async def _traced(
-        self, request: VendorRequest, key: ApiKey, turn: Turn, expected: int, ctx: Context
+        self, request: VendorRequest, key: ApiKey, permit: Permit, expected: int, ctx: Context
     ) -> Reply:
         """One call with a span around it. What was asked and answered stays out of it."""
         if self._tracer is None:
-            return await self._exchange(request, key, turn, expected, ctx)
+            return await self._exchange(request, key, permit, expected, ctx)
         attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": _PROVIDERS.get(self.address.vendor, self.address.vendor),
@@ -190,7 +190,7 @@ class ModelClient:
         }
         name = f"chat {self.address.model}"
         with self._tracer.span(name, "client", attributes) as span:
-            reply = await self._exchange(request, key, turn, expected, ctx)
+            reply = await self._exchange(request, key, permit, expected, ctx)
             tokens = (reply.input_tokens or expected, reply.output_tokens or 0)
             span.set(
                 {
@@ -202,12 +202,12 @@ class ModelClient:
             return reply
 
     async def _exchange(
-        self, request: VendorRequest, key: ApiKey, turn: Turn, expected: int, ctx: Context
+        self, request: VendorRequest, key: ApiKey, permit: Permit, expected: int, ctx: Context
     ) -> Reply:
         try:
             answer = await self._post(request, key)
         except RateLimited as error:
-            turn.rate_limited(error.retry_after)
+            permit.rate_limited(error.retry_after)
             raise
         except CutShort as error:
             self._count(ctx, Reply("", expected, error.received // 4 + 1), expected)
@@ -220,7 +220,7 @@ class ModelClient:
         except Transient:
             self._count(ctx, Reply(answer.body.decode(errors="replace"), None, None), expected)
             raise
-        turn.succeeded(self._count(ctx, reply, expected))
+        permit.succeeded(self._count(ctx, reply, expected))
         return reply
 
     async def _post(self, request: VendorRequest, key: ApiKey) -> HttpResponse:

@@ -84,15 +84,15 @@ class Pacer:
         return next(self._positions)
 
     @asynccontextmanager
-    async def turn(self, position: int, tokens: int) -> AsyncIterator[Turn]:
-        """Wait for the turn of a position. Report the result with `Turn.succeeded` or
-        `Turn.rate_limited`."""
+    async def turn(self, position: int, tokens: int) -> AsyncIterator[Permit]:
+        """Wait for the turn of a position. Report the result with `Permit.succeeded` or
+        `Permit.rate_limited`."""
         started = await self._enter(position, tokens)
         try:
             if self._shared is not None:
                 await self._shared.take(tokens)
                 started = self._now()
-            yield Turn(self, started, tokens)
+            yield Permit(self, started, tokens)
         finally:
             self._busy -= 1
             self._admit()
@@ -197,7 +197,7 @@ class Pacer:
 
 
 @dataclass(slots=True)
-class Turn:
+class Permit:
     """A call that may be made now."""
 
     pacer: Pacer

@@ -8,7 +8,7 @@ import time
 from holdfast.adapters.google_credentials import ENCODED, service_account_info
 from holdfast.adapters.pubsub import setup
 from holdfast.adapters.pubsub.address import Address, parse
-from holdfast.adapters.pubsub.setup import Checked
+from holdfast.adapters.pubsub.setup import CheckedResource
 from holdfast.model.topology import Topology
 from holdfast.ports.health import Finding, Findings, make_finding, milliseconds
 
@@ -30,7 +30,7 @@ async def findings(url: str, topology: Topology) -> Findings:
             yield _finding(checked)
 
 
-def _counted(every: list[Checked]) -> str:
+def _counted(every: list[CheckedResource]) -> str:
     topics = sum(checked.kind == "topic" for checked in every)
     subscriptions = len(every) - topics
     return (
@@ -51,7 +51,7 @@ def _credentials(address: Address) -> Finding:
     )
 
 
-def _finding(checked: Checked) -> Finding:
+def _finding(checked: CheckedResource) -> Finding:
     check = f"{checked.kind} {checked.name}"
     if checked.status == "missing":
         return make_finding(

@@ -36,7 +36,7 @@ class Difference(Struct, frozen=True):
         return f"{self.what} is {self.is_now or 'none'}, planned {self.planned or 'none'}"
 
 
-class Checked(Struct, frozen=True):
+class CheckedResource(Struct, frozen=True):
     """A topic or a subscription, and the result of its check."""
 
     kind: Literal["topic", "subscription"]
@@ -51,7 +51,9 @@ class Checked(Struct, frozen=True):
         )
 
 
-async def check(url: str, topology: Topology, change: bool = False) -> AsyncIterator[Checked]:
+async def check(
+    url: str, topology: Topology, change: bool = False
+) -> AsyncIterator[CheckedResource]:
     """Look at everything; with `change`, create what is missing and change what can be changed."""
     client = Client(addresses.parse(url))
     try:
@@ -63,45 +65,47 @@ async def check(url: str, topology: Topology, change: bool = False) -> AsyncIter
         await client.close()
 
 
-async def _topic(client: Client, name: str, change: bool) -> Checked:
+async def _topic(client: Client, name: str, change: bool) -> CheckedResource:
     publisher, path = client.here().publisher, client.address.topic(name)
     try:
         await client.call(publisher.get_topic, topic=path)
     except NotFound:
         if not change:
-            return Checked("topic", name, "missing")
+            return CheckedResource("topic", name, "missing")
     else:
-        return Checked("topic", name, "fine")
+        return CheckedResource("topic", name, "fine")
     try:
         await client.call(publisher.create_topic, name=path)
     except AlreadyThere:
-        return Checked("topic", name, "fine")
-    return Checked("topic", name, "created")
+        return CheckedResource("topic", name, "fine")
+    return CheckedResource("topic", name, "created")
 
 
-async def _subscription(client: Client, plan: SubscriptionPlan, change: bool) -> Checked:
+async def _subscription(client: Client, plan: SubscriptionPlan, change: bool) -> CheckedResource:
     subscriber, path = client.here().subscriber, client.address.subscription(plan.name)
     try:
         current = await client.call(subscriber.get_subscription, subscription=path)
     except NotFound:
         if not change:
-            return Checked("subscription", plan.name, "missing")
+            return CheckedResource("subscription", plan.name, "missing")
         return await _create(client, plan)
     differences = _differences(figures(current), planned_figures(plan))
     if not differences:
-        return Checked("subscription", plan.name, "fine")
+        return CheckedResource("subscription", plan.name, "fine")
     if change:
         await _update(client, plan, differences)
-    return Checked("subscription", plan.name, "changed" if change else "differs", differences)
+    return CheckedResource(
+        "subscription", plan.name, "changed" if change else "differs", differences
+    )
 
 
-async def _create(client: Client, plan: SubscriptionPlan) -> Checked:
+async def _create(client: Client, plan: SubscriptionPlan) -> CheckedResource:
     create = client.here().subscriber.create_subscription
     try:
         await client.call(create, **subscription_settings(client.address, plan))
     except AlreadyThere:  # a worker was faster, with figures of its own
         return await _subscription(client, plan, change=True)
-    return Checked("subscription", plan.name, "created")
+    return CheckedResource("subscription", plan.name, "created")
 
 
 def _differences(current: Mapping[str, str], planned: Mapping[str, str]) -> tuple[Difference, ...]:

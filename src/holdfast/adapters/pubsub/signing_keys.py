@@ -34,12 +34,12 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _MAX_AGE = re.compile(r"max-age=(\d{1,9})")
 
 
-class Answer(NamedTuple):
+class KeysResponse(NamedTuple):
     body: bytes
     cache_control: str
 
 
-Fetch = Callable[[str], Answer]
+Fetch = Callable[[str], KeysResponse]
 
 
 class SigningKeys:
@@ -144,11 +144,11 @@ def _check(url: str) -> None:
     raise ConfigurationError(f"push.certificates = {url!r}: keys are fetched over https only")
 
 
-def fetch_keys(url: str) -> Answer:
+def fetch_keys(url: str) -> KeysResponse:
     """One bounded request; blocks. Raises OSError."""
     opener = build_opener(_NoRedirects)
     with opener.open(url, timeout=TIMEOUT) as response:
         body = response.read(MAX_ANSWER + 1)
         if len(body) > MAX_ANSWER:
             raise OSError(f"the answer has more than {MAX_ANSWER:,} bytes")
-        return Answer(body, response.headers.get("cache-control", ""))
+        return KeysResponse(body, response.headers.get("cache-control", ""))

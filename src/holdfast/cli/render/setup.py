@@ -13,7 +13,7 @@ from holdfast.cli.render.tables import table
 STYLES = {"missing": "yellow", "differs": "yellow", "created": "green", "changed": "green"}
 
 
-class Checked(Protocol):
+class CheckedResource(Protocol):
     """A resource, and what was found or done."""
 
     @property
@@ -29,7 +29,7 @@ class Checked(Protocol):
     def differences(self) -> Sequence[object]: ...
 
 
-def setup_table(items: Sequence[Checked]) -> RenderableType:
+def setup_table(items: Sequence[CheckedResource]) -> RenderableType:
     rows = [
         [
             checked.kind,

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.testing.fakellm.protocol import (
     Answer,
     ReceivedQuestion,
-    Rejected,
+    RequestRejected,
     need,
     only,
     schema_in_words,
@@ -100,7 +100,7 @@ class OpenAIProtocol:
     def _refuse_unknown(self, data: dict[str, Any]) -> None:
         for name in ("max_tokens", "max_completion_tokens", "temperature"):
             if name in data and name in self._lacks:
-                raise Rejected(
+                raise RequestRejected(
                     f"Unsupported parameter: '{name}' is not supported with this model.", name
                 )
 
@@ -108,7 +108,7 @@ class OpenAIProtocol:
         """Task and schema."""
         kind = format.get("type") if isinstance(format, dict) else None
         if kind in self._lacks:
-            raise Rejected(
+            raise RequestRejected(
                 f"Invalid parameter: 'response_format' of type '{kind}' is not supported with this "
                 "model."
             )

@@ -62,7 +62,7 @@ class Call:
     fault: str = ""
 
 
-class Rejected(Exception):
+class RequestRejected(Exception):
     """A request that the vendor would not accept. `param` is what OpenAI would point at."""
 
     def __init__(self, message: str, param: str = "", status: int = 400) -> None:
@@ -97,7 +97,7 @@ class VendorSide(Protocol):
         ...
 
     def read(self, path: str, headers: Mapping[str, str], data: Any) -> ReceivedQuestion:
-        """Check a request as the vendor would. Raises `Rejected`."""
+        """Check a request as the vendor would. Raises `RequestRejected`."""
         ...
 
     def reply(self, question: ReceivedQuestion, answer: Answer) -> Any: ...
@@ -112,7 +112,7 @@ class VendorSide(Protocol):
 def need(condition: object, message: str, param: str = "", status: int = 400) -> None:
     """Reject a request that does not fulfil a condition."""
     if not condition:
-        raise Rejected(message, param, status)
+        raise RequestRejected(message, param, status)
 
 
 def only(data: Mapping[str, Any], *names: str) -> None:

@@ -22,7 +22,7 @@ from holdfast.testing.fakellm.protocol import (
     Brain,
     Call,
     ReceivedQuestion,
-    Rejected,
+    RequestRejected,
     Response,
     VendorSide,
 )
@@ -111,7 +111,7 @@ class Service:
             return Response(404, {"content-type": "text/html"}, b"<html><h1>Not Found</h1></html>")
         try:
             question = self._admit(protocol, path, headers, body)
-        except Rejected as error:
+        except RequestRejected as error:
             return _error(protocol, error.status, str(error), error.param)
         call = self._remember(protocol, question)
         wait = self._limit.refused(asyncio.get_running_loop().time()) if self._limit else None
@@ -128,9 +128,11 @@ class Service:
     ) -> ReceivedQuestion:
         if self._key is not None and not hmac.compare_digest(protocol.key(headers), self._key):
             # Vendors repeat the key in their messages: clients must not pass that on.
-            raise Rejected(f"Incorrect API key provided: {protocol.key(headers)}.", status=401)
+            raise RequestRejected(
+                f"Incorrect API key provided: {protocol.key(headers)}.", status=401
+            )
         if not headers.get("content-type", "").startswith("application/json"):
-            raise Rejected("the content type is not application/json", status=415)
+            raise RequestRejected("the content type is not application/json", status=415)
         try:
             data = json.loads(body)
         except ValueError:

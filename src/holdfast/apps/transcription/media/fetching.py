@@ -13,7 +13,13 @@ from urllib.parse import urljoin
 
 from msgspec import Struct
 
-from holdfast.apps.transcription.media.url_guard import Refused, Resolve, Target, check_url, resolve
+from holdfast.apps.transcription.media.url_guard import (
+    FetchTarget,
+    Refused,
+    Resolve,
+    check_url,
+    resolve,
+)
 from holdfast.errors import Permanent, Transient
 
 REDIRECTS = 3
@@ -54,7 +60,7 @@ def fetch(
     raise Refused(f"{url} was reached by more than {REDIRECTS} redirects")
 
 
-def connect(target: Target) -> http.client.HTTPConnection:
+def connect(target: FetchTarget) -> http.client.HTTPConnection:
     """To one of the addresses that were looked at, whatever the name means by now."""
     last: OSError | None = None
     for address in target.addresses:
@@ -79,7 +85,7 @@ def connect(target: Target) -> http.client.HTTPConnection:
     return connection
 
 
-def _ask(connection: http.client.HTTPConnection, target: Target) -> http.client.HTTPResponse:
+def _ask(connection: http.client.HTTPConnection, target: FetchTarget) -> http.client.HTTPResponse:
     headers = {"Host": target.host_header, "User-Agent": "holdfast", "Accept-Encoding": "identity"}
     try:
         connection.request("GET", target.path, headers=headers)
@@ -88,7 +94,7 @@ def _ask(connection: http.client.HTTPConnection, target: Target) -> http.client.
         raise Transient(f"{target.host} did not answer: {error}") from error
 
 
-def _check_status(response: http.client.HTTPResponse, target: Target) -> None:
+def _check_status(response: http.client.HTTPResponse, target: FetchTarget) -> None:
     if response.status == http.HTTPStatus.OK:
         return
     said = f"{target.host} answered {response.status} {response.reason}"
@@ -100,7 +106,7 @@ def _check_status(response: http.client.HTTPResponse, target: Target) -> None:
 def _save(
     response: http.client.HTTPResponse,
     path: Path,
-    target: Target,
+    target: FetchTarget,
     limits: FetchLimits,
     deadline: float,
     is_cancelled: Callable[[], bool],
@@ -123,7 +129,7 @@ def _save(
         raise Transient(f"{target.host} sent {received} of {length} bytes")
 
 
-def _read(response: http.client.HTTPResponse, target: Target) -> bytes:
+def _read(response: http.client.HTTPResponse, target: FetchTarget) -> bytes:
     try:
         return response.read(CHUNK)
     except (OSError, http.client.HTTPException) as error:

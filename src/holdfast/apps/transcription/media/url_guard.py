@@ -36,7 +36,7 @@ class Refused(Permanent):
     """A URL that media may not be fetched from."""
 
 
-class Target(Struct, frozen=True):
+class FetchTarget(Struct, frozen=True):
     """A URL that may be fetched, and the addresses that it may be fetched from."""
 
     scheme: str
@@ -56,7 +56,7 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in addresses))
 
 
-def check_url(url: str, allowed: tuple[str, ...] = (), resolver: Resolve = resolve) -> Target:
+def check_url(url: str, allowed: tuple[str, ...] = (), resolver: Resolve = resolve) -> FetchTarget:
     """Raises Refused with the reason, and Transient if the name can't be resolved now."""
     if any(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in url) or "\\" in url:
         raise Refused("the URL has blanks, control characters or backslashes in it")
@@ -75,7 +75,7 @@ def check_url(url: str, allowed: tuple[str, ...] = (), resolver: Resolve = resol
         for address in addresses:
             _check_public(host, address)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, host, port, path, tuple(addresses))
+    return FetchTarget(parts.scheme, host, port, path, tuple(addresses))
 
 
 def _host(name: str) -> str:
