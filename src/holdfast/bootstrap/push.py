@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from holdfast.adapters.pubsub.tokens import TokenVerifier
 
 ANYBODY = ("none",)
-"""The setting that believes every push."""
+"""The value of `push.service_account` with which every push is accepted."""
 
 
 def has_push(settings: Settings) -> bool:

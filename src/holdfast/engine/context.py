@@ -89,7 +89,7 @@ class StepContext:
         step_key = f"{self.run_id}:{self._step.name}"
         if not self.key:
             return step_key
-        # It usually travels in a header, so what a header can't carry is hashed.
+        # It is usually sent in a header, so values that a header can't carry are hashed.
         return f"{step_key}:{self.key if PLAIN_KEY.fullmatch(self.key) else digest(self.key)}"
 
     @property

@@ -81,7 +81,7 @@ class Gate:
                 continue
             except ConfigurationError as error:
                 # The store can't be used any more, as when its file is damaged. That is nothing the
-                # run did: it goes on elsewhere, or when the store is mended.
+                # run did: it goes on elsewhere, or when the store is repaired.
                 self.lease.forfeit()
                 raise LeaseLost(f"run {self.run} is left alone: {error}") from error
             if isinstance(reply, Stale):

@@ -2,9 +2,9 @@
 could run, not even the one that renews leases.
 
 Whoever looks at short intervals and finds that a long time has passed was kept from running. If the
-process used the processor meanwhile it was not paused but blocked. The culprit is in the thread
-that used the processor most: the step that ended there first when the block was over, or the one
-that is still on its stack."""
+process used the processor meanwhile it was not paused but blocked. The cause is in the thread that
+used the processor most: the step that ended there first when the block was over, or the one that is
+still on its stack."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A worker works or ends: a loop that fails is started again, and one that keeps failing ends the
-worker.
+"""Supervises the loops of a worker: one that fails is restarted, and one that keeps failing ends
+the worker.
 
 Loops deal with what is to be expected, such as a store that is out of reach. What still comes out
 of one is a bug or something that only a person can mend (`Fix`: a damaged file, a lane of another

@@ -56,17 +56,17 @@ class LanguageModel(Protocol):
 
     Who may call: tasks of the event loop that the app runs in, so `async def` steps and items.
     Hundreds of calls may overlap: they are paced together, first come, first served. How long a
-    call may block: while others are served and while the vendor asks for patience (up to a minute;
-    for a longer time `Transient` is raised with what is left of it), then for the time-out of each
-    request. The event loop never blocks. Who retries: the engine. The model itself only sends an
-    answer back that can't be used (at most twice), says a request differently that the server does
-    not understand, and sends a call again that was rate-limited, after the cool-down that all
-    callers share (at most eight times). What is idempotent: the same question for the same tenant
-    with the same answer type is answered from the cache, as long as `retention.finished` keeps
-    answers. Two that ask at the same moment both pay, and a crash loses at most what was in flight.
-    What is counted with `ctx.usage`: every call that the vendor worked on, with its tokens and its
-    price; an answer from the cache is no call. Errors: `Transient` (`Malformed` if it is the
-    answer's fault), `Permanent` (`Declined`, `TooLong`), `Pause` before the budget is passed or
+    call may block: while others are served and while the vendor asks callers to wait (up to a
+    minute; for a longer time `Transient` is raised with what is left of it), then for the time-out
+    of each request. The event loop never blocks. Who retries: the engine. The model itself only
+    sends an answer back that can't be used (at most twice), says a request differently that the
+    server does not understand, and sends a call again that was rate-limited, after the cool-down
+    that all callers share (at most eight times). What is idempotent: the same question for the same
+    tenant with the same answer type is answered from the cache, as long as `retention.finished`
+    keeps answers. Two that ask at the same moment both pay, and a crash loses at most what was in
+    flight. What is counted with `ctx.usage`: every call that the vendor worked on, with its tokens
+    and its price; an answer from the cache is no call. Errors: `Transient` (`Malformed` if it is
+    the answer's fault), `Permanent` (`Declined`, `TooLong`), `Pause` before the budget is passed or
     when the account can't pay, `ConfigurationError` (no key, no such model), `Fix` (no schema for
     the answer type)."""
 

@@ -1,5 +1,5 @@
-"""Moving all that a store holds to another place: read in pages, taken in as it is, nobody at work
-meanwhile.
+"""Moving all that a store holds to another place: it is read in pages and adopted unchanged, while
+both stores refuse other writes.
 
 A store that takes part in a move carries a `Mark`. While it does, `Store.open` refuses it with a
 `ConfigurationError` and every command that would write is refused with `StoreUnavailable`, inside
@@ -10,7 +10,7 @@ the store, also for those who opened it long before. Only movers write to it.
     arriving   it is being filled from another place
 
 What is moved keeps its order and its numbers: runs keep the order of acceptance and their epochs,
-events their numbers and their positions in the outbox. Leases do not travel: they end when the
+events their numbers and their positions in the outbox. Leases are not moved: they end when the
 store is held."""
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class Quarantined(Struct, frozen=True):
 
 
 class RunRecord(Struct):
-    """A run with all that belongs to it. No lease travels: its times are not those of another
-    store, and so the moment when a delay ends is told as `wait`."""
+    """A run with all that belongs to it. Its lease is not moved, because its times are not those of
+    another store; for the same reason the end of a delay is given as `wait`."""
 
     run: RunFacts
     wait: float = 0.0

@@ -176,7 +176,7 @@ async def _failed(store: Store, run: Run, now: float, history: list[Event]) -> C
     return Cause(
         FAILURES.get(error.name if error else "", "failed"),
         sentence,
-        f"mend the cause, then `holdfast runs resume {run.id}`: it goes on from its checkpoints"
+        f"fix the cause, then `holdfast runs resume {run.id}`: it goes on from its checkpoints"
         + (f", or `holdfast dlq discard run:{run.id}`" if is_open else ""),
         {
             "error": error.name if error else None,

@@ -30,12 +30,12 @@ class Verifier(Protocol):
     """Knows whose pushes are believed."""
 
     async def verify(self, authorization: str | None) -> str:
-        """Who sent it. Raises an error that says why it is not believed."""
+        """Who sent it. Raises an error that says why it is not accepted."""
         ...
 
 
 def push_router(pushed: Pushed, verifier: Verifier | None) -> APIRouter:
-    """`verifier` None believes every push: for an emulator, which sends no token."""
+    """`verifier` None accepts every push: for an emulator, which sends no token."""
     router = APIRouter(tags=["pubsub"])
 
     async def push(request: Request) -> Response:

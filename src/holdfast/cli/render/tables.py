@@ -1,4 +1,4 @@
-"""The kit: tables without lines, and how words, times and emptiness are written everywhere."""
+"""Tables without lines, and how all output writes words, times and missing values."""
 
 from __future__ import annotations
 

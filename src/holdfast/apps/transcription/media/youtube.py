@@ -42,7 +42,7 @@ def video_id(url: str) -> str | None:
 
 
 def details(id: str, key: str, *, api: str = API) -> dict[str, Any]:
-    """Fields of `MediaMetadata`. The key travels in a header, never in the URL."""
+    """Fields of `MediaMetadata`. The key is sent in a header, never in the URL."""
     hosts = () if api == API else (urlsplit(api).netloc,)
     query = urlencode({"part": "snippet,contentDetails", "id": id})
     items = _ask(f"{api}?{query}", key, hosts).get("items") or []

@@ -77,7 +77,7 @@ class MediaMetadata(BaseModel):
 
 
 class TranscriptionJob(BaseModel):
-    """What travels through both stages. Fields that nobody here knows travel along."""
+    """A job on its way through both stages. Unknown fields are kept and passed on."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
