@@ -94,7 +94,7 @@ class Holdfast:
         metrics: Metrics | None = None,
         tracer: Tracer | None = None,
     ) -> None:
-        given = {
+        options = {
             "worker": worker if isinstance(worker, WorkerOptions) else None,
             "lease": lease,
             "retention": retention,
@@ -113,7 +113,7 @@ class Holdfast:
                 llm=llm,
                 metrics=metrics,
                 tracer=tracer,
-                **{name: value for name, value in given.items() if value is not None},
+                **{name: value for name, value in options.items() if value is not None},
             ),
             pipelines,
         )

@@ -497,16 +497,16 @@ def _hold_lock(path, name):
 
 def _in_terminal(cli, *words, typed):
     """The exit code of a command whose user sits at a terminal and types."""
-    ours, theirs = pty.openpty()
+    ours, other_end = pty.openpty()
     process = subprocess.Popen(
         [*HOLDFAST, *words],
         cwd=cli.folder,
         env=cli.env,
-        stdin=theirs,
+        stdin=other_end,
         stdout=subprocess.DEVNULL,
-        stderr=theirs,
+        stderr=other_end,
     )
-    os.close(theirs)
+    os.close(other_end)
     os.write(ours, typed.encode())
     code = process.wait(60)
     os.close(ours)

@@ -45,7 +45,9 @@ def page_answer(request: Request, page: Page[Any]) -> Response:
     """A page of a list, with a link to the next one (RFC 8288)."""
     if page.next_cursor is None:
         return answer(page)
-    others = [(name, it) for name, it in request.query_params.multi_items() if name != "cursor"]
+    others = [
+        (name, value) for name, value in request.query_params.multi_items() if name != "cursor"
+    ]
     query = urlencode([*others, ("cursor", page.next_cursor)])
     link = f'<{request.scope["root_path"]}{_path(request)}?{query}>; rel="next"'
     return answer(page, headers={"Link": link})

@@ -208,7 +208,7 @@ def _about(described: Json, schema: Json) -> str:
 def _text(text: str) -> str:
     """Words between backquotes are code."""
     parts = escape(" ".join(text.split())).split("`")
-    return "".join(f"<code>{it}</code>" if n % 2 else it for n, it in enumerate(parts))
+    return "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))
 
 
 def _id(tag: str) -> str:

@@ -16,8 +16,8 @@ _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,9})\"?(?:$|[,;\s])", re.IGN
 
 def preferred_wait(request: Request) -> float:
     """`Prefer: wait=N` (RFC 7240), in seconds, up to `MAX_WAIT`; 0 without it."""
-    wanted = _WAIT.search(", ".join(request.headers.getlist("prefer")))
-    return min(float(wanted[1]), MAX_WAIT) if wanted else 0.0
+    match = _WAIT.search(", ".join(request.headers.getlist("prefer")))
+    return min(float(match[1]), MAX_WAIT) if match else 0.0
 
 
 def applied_wait(wait: float) -> dict[str, str]:

@@ -31,8 +31,8 @@ class RequestId:
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-        request_id = given if _REQUEST_ID.fullmatch(given) else new_token()
+        sent_id = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+        request_id = sent_id if _REQUEST_ID.fullmatch(sent_id) else new_token()
         scope.setdefault("state", {})["request_id"] = request_id
 
         async def send_with_id(message: Any) -> None:

@@ -45,13 +45,13 @@ class Stream:
         self,
         follower: Follower,
         stored: Stored,
-        place: Place,
+        position: Place,
         after: int,
         is_last: Callable[[Event], bool] = lambda event: False,
     ) -> None:
         self._follower = follower
         self._stored = stored
-        self._place = place
+        self._position = position
         self._sent = after
         self._is_last = is_last
 
@@ -73,8 +73,8 @@ class Stream:
 
     def _new(self, events: list[Event]) -> Iterator[bytes]:
         for event in events:
-            if self._place(event) > self._sent:
-                self._sent = self._place(event)
+            if self._position(event) > self._sent:
+                self._sent = self._position(event)
                 yield encode(event, self._sent)
 
     async def _batches(self) -> AsyncIterator[list[Event]]:
@@ -91,11 +91,11 @@ class Stream:
                 is_behind = True
 
 
-def encode(event: Event, place: int) -> bytes:
+def encode(event: Event, position: int) -> bytes:
     """An event of the stream: a CloudEvent."""
     attributes = to_attributes(committed_event(event), "local")
     data = event_body(attributes, msgspec.Raw(event.data.encode()))
-    return f"id: {place}\nevent: {attributes['ce-type']}\ndata: {data}\n\n".encode()
+    return f"id: {position}\nevent: {attributes['ce-type']}\ndata: {data}\n\n".encode()
 
 
 def stream_answer(stream: AsyncIterator[bytes]) -> StreamingResponse:

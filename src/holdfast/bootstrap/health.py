@@ -91,5 +91,5 @@ async def _no_blobs() -> Findings:
     )
 
 
-async def _single(check: str, seen: str) -> Findings:
-    yield make_finding(check, seen)
+async def _single(check: str, finding: str) -> Findings:
+    yield make_finding(check, finding)

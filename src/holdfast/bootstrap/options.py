@@ -105,18 +105,18 @@ class Options:
 
     def with_settings(self, loaded: Loaded) -> Options:
         """These options, with what somebody has set laid over them."""
-        given = loaded.given()
-        if "bus" in given:
-            given["bus"] = bus_url(loaded)
+        settings = loaded.given()
+        if "bus" in settings:
+            settings["bus"] = bus_url(loaded)
         events, metrics = loaded.given("events"), loaded.given("metrics")
         options = replace(
             self,
             worker=structs.replace(
                 self.worker,
                 leader=structs.replace(self.worker.leader, **loaded.given("leader")),
-                **_subset(given, WORKER),
+                **_subset(settings, WORKER),
             ),
-            projections=(*self.projections, *given.get("projections", ())),
+            projections=(*self.projections, *settings.get("projections", ())),
             events_topic=events.get("topic", self.events_topic),
             tenant_label=metrics.get("tenant_label", self.tenant_label),
             alerts=_alerts(self.alerts, loaded),
@@ -126,10 +126,10 @@ class Options:
             lease=structs.replace(self.lease, **loaded.given("lease")),
             retention=structs.replace(self.retention, **loaded.given("retention")),
             pipeline=structs.replace(self.pipeline, **loaded.given("pipeline")),
-            pipelines={**self.pipelines, **given.get("pipelines", {})},
-            receive=(*self.receive, *given.get("receive", ())),
+            pipelines={**self.pipelines, **settings.get("pipelines", {})},
+            receive=(*self.receive, *settings.get("receive", ())),
             webhooks=structs.replace(self.webhooks, **loaded.given("webhooks")),
-            **_subset(given, ADAPTERS),
+            **_subset(settings, ADAPTERS),
         )
         if options.bus is None and (url := bus_url(loaded)) != "none":
             options = replace(options, bus=url)
@@ -198,12 +198,12 @@ def is_redis(url: str | None) -> bool:
 
 
 def _alerts(alerts: ClusterSettings, loaded: Loaded) -> ClusterSettings:
-    given = {**loaded.given("locks"), **loaded.given("metrics")}
-    return structs.replace(alerts, **_subset(given, ("alert_threshold", "llm_budget")))
+    settings = {**loaded.given("locks"), **loaded.given("metrics")}
+    return structs.replace(alerts, **_subset(settings, ("alert_threshold", "llm_budget")))
 
 
-def _subset(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: given[name] for name in names if name in given}
+def _subset(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values}
 
 
 def _for_server(adapter: Any, settings: Settings) -> Any:

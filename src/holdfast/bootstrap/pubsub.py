@@ -137,12 +137,12 @@ def topology(loaded: Loaded) -> Topology:
     settings = loaded.settings
     if says_nothing(loaded) and loaded.is_default("projections"):
         settings = replace(settings, projections=JOB_PROJECTIONS)
-    wanted = received_by_all(loaded)
-    received = [_received(receive, settings) for receive in wanted]
-    received += [_unmatched(receive, settings) for receive in _with_filters(wanted)]
+    receives = received_by_all(loaded)
+    received = [_received(receive, settings) for receive in receives]
+    received += [_unmatched(receive, settings) for receive in _with_filters(receives)]
     read_by_others = [
         SubscriptionPlan(name=f"{topic}-sub", topic=topic)
-        for topic in _published_topics(settings, wanted)
+        for topic in _published_topics(settings, receives)
     ]
     plans = {plan.name: plan for plan in (*received, *read_by_others)}
     dead = [plan.dead_letter_topic for plan in received if plan.dead_letter_topic]

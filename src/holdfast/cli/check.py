@@ -61,8 +61,8 @@ def _try(name: str, look: Callable[[], str]) -> Finding:
 
 def _settings(session: Session) -> str:
     origins = session.loaded.origins.values()
-    given = [origin for origin in origins if origin != "default"]
-    return f"{len(given)} given, {len(origins) - len(given)} by default"
+    origins_used = [origin for origin in origins if origin != "default"]
+    return f"{len(origins_used)} given, {len(origins) - len(origins_used)} by default"
 
 
 def _adapters(session: Session) -> str:

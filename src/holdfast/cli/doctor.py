@@ -180,8 +180,8 @@ async def _bus(session: Session) -> Findings:
     options = session.app_options
     if options.bus_url is None and options.bus is not None:
         return  # made in code: nothing is known about it
-    url, wanted = options.bus_url or "none", topology(session.loaded)
-    async for finding in bootstrap.bus_health(url, options.store_url, wanted):
+    url, plan = options.bus_url or "none", topology(session.loaded)
+    async for finding in bootstrap.bus_health(url, options.store_url, plan):
         yield finding
     for finding in flow_findings(session.loaded) if url != "none" else ():
         yield finding

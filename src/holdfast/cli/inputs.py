@@ -41,15 +41,15 @@ def _json(text: str, where: str) -> Any:
 
 
 def _assigned(value: Any, assignment: str) -> Any:
-    path, given = _parsed(assignment)
+    path, raw = _parsed(assignment)
     if not path:
-        return given
+        return raw
     value = {} if value is NOTHING else value
     container = value
     *parents, last = path.split(".")
     for name in parents:
         container = _object(container, assignment).setdefault(name, {})
-    _object(container, assignment)[last] = given
+    _object(container, assignment)[last] = raw
     return value
 
 

@@ -66,7 +66,7 @@ class PromotionLines:
 
     def __init__(self, out: Output) -> None:
         self._out = out
-        self._said = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def __enter__(self) -> PromotionLines:
         return self
@@ -76,6 +76,6 @@ class PromotionLines:
 
     def show(self, phase: str, done: int, total: int) -> None:
         now = time.monotonic()
-        if done == total or now - self._said >= EVERY:
-            self._said = now
+        if done == total or now - self._printed_at >= EVERY:
+            self._printed_at = now
             self._out.note(f"{done:,} of {total:,} runs {phase}")

@@ -15,9 +15,9 @@ def confirm(session: Session, question: str, *, yes: bool, typed: str | None = N
         return
     if session.no_input or not is_interactive():
         raise ConfigurationError(f"{question} This needs a confirmation: add --yes")
-    wanted = typed or "y"
+    expected = typed or "y"
     sys.stderr.write(f"{question} Type {typed!r} to go on: " if typed else f"{question} [y/N] ")
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
-    if answer != wanted and not (typed is None and answer.lower() in ("y", "yes")):
+    if answer != expected and not (typed is None and answer.lower() in ("y", "yes")):
         raise NotConfirmed("nothing was changed")

@@ -45,8 +45,8 @@ def quota_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def _quotas(options: dict[str, Any]) -> dict[str, int | None]:
     """Those that were given."""
-    given = {name: value for name, value in options.items() if value is not None}
-    return {name: None if value == NO_LIMIT else value for name, value in given.items()}
+    quotas = {name: value for name, value in options.items() if value is not None}
+    return {name: None if value == NO_LIMIT else value for name, value in quotas.items()}
 
 
 @click.group(cls=CommandGroup)

@@ -41,11 +41,11 @@ class RemoteRuns:
     async def submit(
         self, pipeline: str, input: Any, *, key: str | None = None, about: Submission
     ) -> Accepted:
-        wanted = {**_about(about), "input": input}
+        body = {**_about(about), "input": input}
         headers = {} if key is None else {"Idempotency-Key": _quoted(key)}
         path = f"/v1/pipelines/{quote(pipeline, safe='')}/runs"
         return await self._ask(
-            "POST", path, Accepted, body=wanted, headers=headers, repeatable=key is not None
+            "POST", path, Accepted, body=body, headers=headers, repeatable=key is not None
         )
 
     async def submit_many(
@@ -56,11 +56,9 @@ class RemoteRuns:
         keys: Sequence[str] | None = None,
         about: Submission,
     ) -> list[Accepted]:
-        wanted = {**_about(about), "inputs": [*inputs], "keys": None if keys is None else [*keys]}
+        body = {**_about(about), "inputs": [*inputs], "keys": None if keys is None else [*keys]}
         path = f"/v1/pipelines/{quote(pipeline, safe='')}/runs/batch"
-        page = await self._ask(
-            "POST", path, Page[Accepted], body=wanted, repeatable=keys is not None
-        )
+        page = await self._ask("POST", path, Page[Accepted], body=body, repeatable=keys is not None)
         return page.items
 
     async def list(

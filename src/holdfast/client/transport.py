@@ -104,10 +104,10 @@ class Transport:
                 continue
             if response.status_code < 400:
                 return response.content
-            asked = _seconds(response.headers.get("retry-after"))
-            if response.status_code not in BUSY or not tries_left or asked > LONGEST_PAUSE:
-                raise from_problem(response.status_code, response.content, asked)
-            await asyncio.sleep(max(pause, asked))
+            retry_after = _seconds(response.headers.get("retry-after"))
+            if response.status_code not in BUSY or not tries_left or retry_after > LONGEST_PAUSE:
+                raise from_problem(response.status_code, response.content, retry_after)
+            await asyncio.sleep(max(pause, retry_after))
         raise AssertionError("the last try answers or raises")
 
     async def upload(
@@ -121,8 +121,8 @@ class Transport:
         except httpx2.TransportError as error:
             raise self._unreachable(error) from error
         if response.status_code >= 400:
-            asked = _seconds(response.headers.get("retry-after"))
-            raise from_problem(response.status_code, response.content, asked)
+            retry_after = _seconds(response.headers.get("retry-after"))
+            raise from_problem(response.status_code, response.content, retry_after)
         return response.headers, response.content
 
     @asynccontextmanager
@@ -131,21 +131,24 @@ class Transport:
     ) -> AsyncIterator[AsyncIterator[str]]:
         """The lines of an event stream."""
         httpx2 = _httpx()
-        wanted = {"Accept": "text/event-stream", **headers}
+        all_headers = {"Accept": "text/event-stream", **headers}
         timeout = httpx2.Timeout(self._timeout, read=60.0)
         try:
-            async with self.http.stream("GET", path, headers=wanted, timeout=timeout) as response:
+            async with self.http.stream(
+                "GET", path, headers=all_headers, timeout=timeout
+            ) as response:
                 if response.status_code >= 400:
-                    asked = _seconds(response.headers.get("retry-after"))
-                    raise from_problem(response.status_code, await response.aread(), asked)
+                    retry_after = _seconds(response.headers.get("retry-after"))
+                    raise from_problem(response.status_code, await response.aread(), retry_after)
                 yield response.aiter_lines()
         except httpx2.TransportError as error:
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> StoreUnavailable:
-        what = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         return StoreUnavailable(
-            f"the service at {self.url} does not answer: {what}; is `holdfast serve` running there?"
+            f"the service at {self.url} does not answer: {reason}; "
+            "is `holdfast serve` running there?"
         )
 
 

@@ -162,11 +162,11 @@ def _has_quotas(quotas: Quotas) -> bool:
 
 
 def _refusal(tenant: str, excess: Excess, request: _Request) -> QuotaExceeded:
-    wanted = len(request.runs)
-    more = "" if wanted == 1 else f" and wants {wanted} more"
+    count = len(request.runs)
+    more = "" if count == 1 else f" and wants {count} more"
     remedy = (
         f"send at most {excess.limit} at once"
-        if wanted > excess.limit
+        if count > excess.limit
         else f"try again in {excess.retry_after:.0f} s"
     )
     return QuotaExceeded(

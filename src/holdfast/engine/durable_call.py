@@ -189,9 +189,9 @@ class DurableCall:
             text = self._codec.encode(value)
             return text, self._codec.decode(text)
         except InvalidInput as error:
-            what = "it" if self._key else "the step"
+            subject = "it" if self._key else "the step"
             raise Permanent(
-                f"what {what} returned does not fit its declared type: {error}"
+                f"what {subject} returned does not fit its declared type: {error}"
             ) from error
 
     async def _before_next_try(self, error: Exception) -> None:

@@ -75,9 +75,9 @@ def running_task() -> asyncio.Task[Any] | None:
         return None
 
 
-def ended_by(error: BaseException, what: str = "step") -> RuntimeError:
+def ended_by(error: BaseException, subject: str = "step") -> RuntimeError:
     """What stands for a SystemExit and its like, which would end the worker and no run."""
-    failure = RuntimeError(f"the {what} was ended by {error_name(error)}: {describe(error)}")
+    failure = RuntimeError(f"the {subject} was ended by {error_name(error)}: {describe(error)}")
     failure.__cause__ = error
     return failure
 

@@ -123,16 +123,16 @@ class LaneLeader:
             await self._history.end(self._lost_term, LEASE_LOST)
             self._lost_term = None
 
-    def _log(self, what: str) -> None:
+    def _log(self, change: str) -> None:
         log.info(
             "lane %s: leadership %s, term %d, worker %s",
             self._lane,
-            what,
+            change,
             self.term,
             self._worker,
             extra={
                 "fields": {
-                    "event": f"leadership.{what.replace(' ', '_')}",
+                    "event": f"leadership.{change.replace(' ', '_')}",
                     "lane": self._lane,
                     "term": self.term,
                     "worker": self._worker,

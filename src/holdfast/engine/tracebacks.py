@@ -44,12 +44,12 @@ def _shortened(message: str) -> str:
     return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + " …"
 
 
-def _remove_internal_frames(formatted: TracebackException, seen: set[int] | None = None) -> bool:
+def _remove_internal_frames(formatted: TracebackException, visited: set[int] | None = None) -> bool:
     """Whether any frames are left, in the error or in what caused it."""
-    seen = seen if seen is not None else set()
-    if id(formatted) in seen:
+    visited = visited if visited is not None else set()
+    if id(formatted) in visited:
         return False
-    seen.add(id(formatted))
+    visited.add(id(formatted))
     frames = [
         # Without columns: the marks below a line would take a third of the space.
         (frame.filename, frame.lineno or 0, frame.name, frame.line)
@@ -58,12 +58,12 @@ def _remove_internal_frames(formatted: TracebackException, seen: set[int] | None
     ]
     formatted.stack = StackSummary.from_list(frames)
     related = [formatted.__cause__, formatted.__context__, *(formatted.exceptions or [])]
-    left = [_remove_internal_frames(other, seen) for other in related if other is not None]
+    left = [_remove_internal_frames(other, visited) for other in related if other is not None]
     return bool(frames) or any(left)
 
 
 def _bounded(text: str) -> str:
     if len(text) <= MAX_LENGTH:
         return text
-    kept = text[len(LEFT_OUT) - MAX_LENGTH :]
-    return LEFT_OUT + kept.partition("\n")[2]
+    tail = text[len(LEFT_OUT) - MAX_LENGTH :]
+    return LEFT_OUT + tail.partition("\n")[2]

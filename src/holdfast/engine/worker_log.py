@@ -85,7 +85,7 @@ def log_lease_lost(attempt: Attempt, blocked: Blocked | None) -> None:
         )
 
 
-def log_step(attempt: Attempt, step: str, what: str) -> None:
+def log_step(attempt: Attempt, step: str, change: str) -> None:
     """A step is executed, has ended, or is left out. For those who ask for it: a run may have many
     steps."""
     if steps.isEnabledFor(logging.DEBUG):
@@ -95,8 +95,8 @@ def log_step(attempt: Attempt, step: str, what: str) -> None:
             claimed.run,
             claimed.pipeline,
             step,
-            what,
-            extra=_fields(attempt, f"step_{what}", step=step),
+            change,
+            extra=_fields(attempt, f"step_{change}", step=step),
         )
 
 

@@ -110,8 +110,10 @@ class _Parser:
         while at < len(text):
             token = _TOKENS.match(text, at)
             if token is None:
-                what = "this string has no end" if text[at] == '"' else f"{text[at]!r} has no place"
-                raise _wrong(text, at, what)
+                problem = (
+                    "this string has no end" if text[at] == '"' else f"{text[at]!r} has no place"
+                )
+                raise _wrong(text, at, problem)
             if token.lastgroup and token.lastgroup != "space":
                 tokens.append(_Token(token.lastgroup, token[0], at))
             at = token.end()
@@ -221,8 +223,8 @@ class _Parser:
         return _LETTERS[letter]
 
 
-def _wrong(text: str, at: int, what: str) -> ConfigurationError:
-    return ConfigurationError(f"the filter is wrong here: {what}\n  {text}\n  {' ' * at}^")
+def _wrong(text: str, at: int, problem: str) -> ConfigurationError:
+    return ConfigurationError(f"the filter is wrong here: {problem}\n  {text}\n  {' ' * at}^")
 
 
 EVERYTHING = Filter("")

@@ -35,8 +35,8 @@ def inner_key(outer: str, key: str) -> str:
     own = stored_key(key)
     if not outer:
         return own
-    whole = f"{outer}{SEPARATOR}{own}"
-    return whole if len(whole) <= MAX_WHOLE else f"{_shortened(outer)}{SEPARATOR}{own}"
+    joined = f"{outer}{SEPARATOR}{own}"
+    return joined if len(joined) <= MAX_WHOLE else f"{_shortened(outer)}{SEPARATOR}{own}"
 
 
 def _shortened(outer: str) -> str:

@@ -63,18 +63,18 @@ def admit(
     """What is used when these runs are admitted, all of them, or why they are not. `queued` is how
     many runs wait in the store. `used` is what counts now."""
     waiting = queued + len(used.under_way)
-    wanted = len(runs)
+    count = len(runs)
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     for excess in (
-        _excess("queued", quotas.queued, waiting, wanted, QUEUE_RETRY),
-        _excess("per_minute", quotas.per_minute, used.last_minute, wanted, 0.0),
-        _excess("per_day", quotas.per_day, used.today, wanted, _until(_next_day(today), now)),
+        _excess("queued", quotas.queued, waiting, count, QUEUE_RETRY),
+        _excess("per_minute", quotas.per_minute, used.last_minute, count, 0.0),
+        _excess("per_day", quotas.per_day, used.today, count, _until(_next_day(today), now)),
         _excess(
-            "per_month", quotas.per_month, used.this_month, wanted, _until(_next_month(today), now)
+            "per_month", quotas.per_month, used.this_month, count, _until(_next_month(today), now)
         ),
     ):
         if excess is not None and excess.quota == "per_minute":
-            return replace(excess, retry_after=_until_room(used, excess.limit - wanted, now))
+            return replace(excess, retry_after=_until_room(used, excess.limit - count, now))
         if excess is not None:
             return excess
     return _counted(used, runs, now, quotas.queued is not None)
@@ -107,9 +107,9 @@ def _counted(used: Consumption, runs: Sequence[str], now: float, by_id: bool) ->
 
 
 def _excess(
-    quota: str, limit: int | None, used: int, wanted: int, retry_after: float
+    quota: str, limit: int | None, used: int, requested: int, retry_after: float
 ) -> Excess | None:
-    if limit is None or used + wanted <= limit:
+    if limit is None or used + requested <= limit:
         return None
     return Excess(quota, limit, used, retry_after)
 

@@ -98,13 +98,13 @@ def value_at(path: str, body: Any, attributes: Mapping[str, str]) -> str | None:
 def labels_of(receive: Receive, body: Any, attributes: Mapping[str, str]) -> dict[str, str]:
     """The labels of a message's run. What can't be a label is left out: the message counts."""
     if receive.labels:
-        given = {name: value_at(path, body, attributes) for name, path in receive.labels.items()}
+        labels = {name: value_at(path, body, attributes) for name, path in receive.labels.items()}
     else:
-        given = {
+        labels = {
             name: attributes.get(name) or value_at(name, body, attributes) for name in WHO_ASKED
         }
     return {
         name: value
-        for name, value in given.items()
+        for name, value in labels.items()
         if value and value.isprintable() and len(value) <= MAX_LABEL
     }

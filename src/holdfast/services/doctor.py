@@ -185,7 +185,7 @@ def _is_due(run: Run, now: float) -> bool:
 
 def _lane(lane: LaneInfo) -> Finding:
     waiting = f"{lane.queued:,} queued"
-    stands = lane.blocked_by is not None or (lane.queued > 0 and lane.leader is None)
+    is_stuck = lane.blocked_by is not None or (lane.queued > 0 and lane.leader is None)
     return make_finding(
         f"lane {lane.name}",
         f"{waiting}, blocked by failed run {lane.blocked_by}"
@@ -193,7 +193,7 @@ def _lane(lane: LaneInfo) -> Finding:
         else f"{waiting}, led by {lane.leader}"
         if lane.leader
         else f"{waiting}, no leader",
-        warn=stands,
+        warn=is_stuck,
         why="a fifo lane goes on only with its head, and only by its leader",
         fix=f"`holdfast runs resume {lane.blocked_by}`, or `holdfast dlq discard` its dead letter"
         if lane.blocked_by

@@ -121,7 +121,7 @@ class EventHub:
         self._is_closed = True
         for follower in [
             *self._of_tenants,
-            *(it for them in self._of_runs.values() for it in them),
+            *(feed for feeds in self._of_runs.values() for feed in feeds),
         ]:
             follower.fail(Closed)
         if self._reading is not None:

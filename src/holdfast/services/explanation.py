@@ -102,8 +102,8 @@ async def _ahead(store: Store, run: Run, is_fifo: bool) -> list[Run]:
         return ahead
     others = {other.id: other for other in await store.runs(where, limit=LOOKED_AT)}
     others |= {other.id: other for other in ahead}
-    mine = (-run.priority, run.seq)
-    first = [other for other in others.values() if (-other.priority, other.seq) < mine]
+    position = (-run.priority, run.seq)
+    first = [other for other in others.values() if (-other.priority, other.seq) < position]
     return first[:LOOKED_AT]
 
 

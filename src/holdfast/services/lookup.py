@@ -34,11 +34,15 @@ def _unknown(name: str) -> NotFound:
     return NotFound(f"no run {name!r}; `holdfast runs list` shows what there is")
 
 
-def _ambiguous(name: str, runs: list[Run], how: str) -> NotFound:
+def _ambiguous(name: str, runs: list[Run], description: str) -> NotFound:
     lines = [f"  {run.id}  {run.pipeline} of {run.tenant}, {run.state}" for run in runs[:LISTED]]
     more = ["  and others"] if len(runs) > LISTED else []
     return NotFound(
         "\n".join(
-            [f"several runs {how} {name!r}; give the whole id of one of them:", *lines, *more]
+            [
+                f"several runs {description} {name!r}; give the whole id of one of them:",
+                *lines,
+                *more,
+            ]
         )
     )

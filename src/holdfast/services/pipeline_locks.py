@@ -80,17 +80,17 @@ class PipelineLocks:
     def __init__(self, records: Records) -> None:
         self._records = records
 
-    async def take(self, wanted: HeldLock) -> HeldLock:
+    async def take(self, new: HeldLock) -> HeldLock:
         """Take the lock if it is free. The answer is who holds it now: `wanted`, with the moment at
         which it was taken, or somebody else.
 
         With the token of an acquisition whose answer was lost, that acquisition counts."""
-        key = _key(LOCKS, wanted.tenant, wanted.pipeline)
+        key = _key(LOCKS, new.tenant, new.pipeline)
         while True:
             page = await self._records.get(key)
             if page.records:
                 return decode_lock(page.records[0].value)
-            lock = msgspec.structs.replace(wanted, locked_at=page.now)
+            lock = msgspec.structs.replace(new, locked_at=page.now)
             reply = await self._records.put(key, _encode(lock), ttl=lock.timeout)
             if isinstance(reply, Stored):
                 await self._note(lock)

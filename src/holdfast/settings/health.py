@@ -20,9 +20,9 @@ async def findings(loaded: Loaded) -> Findings:
 
 
 def _looked_at(loaded: Loaded) -> Iterator[Finding]:
-    given = [origin for origin in loaded.origins.values() if origin != "default"]
+    origins = [origin for origin in loaded.origins.values() if origin != "default"]
     yield make_finding(
-        "settings", f"{len(given)} given, {len(loaded.origins) - len(given)} by default"
+        "settings", f"{len(origins)} given, {len(loaded.origins) - len(origins)} by default"
     )
     for warning in loaded.warnings:
         yield make_finding(
@@ -60,11 +60,11 @@ def _lease(times: LeaseTimes) -> Finding:
 
 
 def _servers(loaded: Loaded) -> Finding:
-    given = [f"{name} {loaded.shown(name)}" for name in SERVERS if not loaded.is_default(name)]
-    if given and not any(_is_server(url) for url in (loaded.settings.store, loaded.settings.bus)):
+    servers = [f"{name} {loaded.shown(name)}" for name in SERVERS if not loaded.is_default(name)]
+    if servers and not any(_is_server(url) for url in (loaded.settings.store, loaded.settings.bus)):
         return make_finding(
             "servers",
-            f"{', '.join(given)}, and there is no server",
+            f"{', '.join(servers)}, and there is no server",
             warn=True,
             why="they have no effect on a file",
             fix="remove them, or name a server as the store or the bus",
@@ -73,7 +73,7 @@ def _servers(loaded: Loaded) -> Finding:
     spare = times.ttl - times.margin - times.renew
     return make_finding(
         "servers",
-        ", ".join(given) or "pool and time-outs as the adapters find right",
+        ", ".join(servers) or "pool and time-outs as the adapters find right",
         warn=(loaded.settings.timeout.command or 0) >= spare,
         why="a renewal that waits so long for an answer comes too late: the work under way would "
         "be given up",

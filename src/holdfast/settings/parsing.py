@@ -179,14 +179,14 @@ def pipeline_options(value: Any) -> dict[str, PipelineOptions]:
     }
 
 
-def _tables(value: Any, what: str) -> dict[str, Any]:
+def _tables(value: Any, name: str) -> dict[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError as error:
             raise ConfigurationError(f"{value!r} is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise ConfigurationError(f"{value!r} is not a table of {what}")
+        raise ConfigurationError(f"{value!r} is not a table of {name}")
     return value
 
 
@@ -196,7 +196,7 @@ def _parsed_table(what: str, table: Any, known: Mapping[str, Parser]) -> dict[st
         raise ConfigurationError(
             f"{what}: {', '.join(sorted(unknown))} is unknown; use {', '.join(known)}"
         )
-    return {name: known[name](given) for name, given in table.items()}
+    return {name: known[name](value) for name, value in table.items()}
 
 
 def receives(value: Any) -> tuple[Receive, ...]:

@@ -44,8 +44,8 @@ class Layer(NamedTuple):
 
 def from_flags(flags: Mapping[str, Any]) -> Layer:
     """What was given in the call or on the command line; None means not given."""
-    given = {name: value for name, value in flags.items() if value not in (None, (), [])}
-    return Layer({name: [Given(value, "command line")] for name, value in given.items()})
+    values = {name: value for name, value in flags.items() if value not in (None, (), [])}
+    return Layer({name: [Given(value, "command line")] for name, value in values.items()})
 
 
 def from_variables(variables: Mapping[str, str], origin: str) -> Layer:

@@ -120,9 +120,9 @@ class _EventPages:
 
     async def next(self, position: int) -> list[Event]:
         while events := await self._store.outbox(position, PAGE):
-            mine = [event for event in events if self._tenant in (None, event.tenant)]
-            if mine:
-                return mine
+            visible = [event for event in events if self._tenant in (None, event.tenant)]
+            if visible:
+                return visible
             position = events[-1].position
         return []
 
@@ -136,9 +136,9 @@ def _wants_stream(request: Request) -> bool:
 
 
 def _last_event_id(request: Request, after: int | None) -> int | None:
-    given = request.headers.get("last-event-id")
-    if given is None or given == "":
+    last_id = request.headers.get("last-event-id")
+    if last_id is None or last_id == "":
         return after
-    if not given.isascii() or not given.isdigit() or len(given) > 18:
+    if not last_id.isascii() or not last_id.isdigit() or len(last_id) > 18:
         raise Problem(422, "invalid-input", "Last-Event-ID is the id of an event of this stream")
-    return int(given)
+    return int(last_id)

@@ -118,11 +118,11 @@ class PipelineLockManager:
         """`(True, None)`, or `(False, id)` with the `pipeline_logging_id` that holds the lock."""
         await self._open()
         who = (tenant_id, pipeline_id, pipeline_logging_id)
-        wanted = new_lock(*who, locked_by, self.lock_timeout_seconds, reason)
+        new = new_lock(*who, locked_by, self.lock_timeout_seconds, reason)
         if (token := self._unanswered.get(who)) is not None:
-            wanted = replace(wanted, token=token)
-        lock = await self._acquire(who, wanted)
-        if lock.token != wanted.token:
+            new = replace(new, token=token)
+        lock = await self._acquire(who, new)
+        if lock.token != new.token:
             self._say("Lock held by another execution", lock)
             return Acquisition(False, lock.id)
         await self._documents.show(lock, lock.locked_at)
@@ -130,16 +130,16 @@ class PipelineLockManager:
         self._keep(who)
         return Acquisition(True, None)
 
-    async def _acquire(self, who: tuple[str, str, str], wanted: HeldLock) -> HeldLock:
+    async def _acquire(self, who: tuple[str, str, str], new: HeldLock) -> HeldLock:
         """Who holds the lock, after as many tries as are allowed."""
         started, result = time.monotonic(), "error"
         try:
-            lock = await self._take(who, wanted)
+            lock = await self._take(who, new)
             for _ in range(self._retries):
-                if lock.token != wanted.token:
+                if lock.token != new.token:
                     await asyncio.sleep(self._delay)
-                    lock = await self._take(who, wanted)
-            result = "success" if lock.token == wanted.token else "conflict"
+                    lock = await self._take(who, new)
+            result = "success" if lock.token == new.token else "conflict"
             return lock
         finally:
             if self._meter is not None:
@@ -200,13 +200,13 @@ class PipelineLockManager:
             refuse_other_processes(self._app)
         await self._storage.ready()
 
-    async def _take(self, who: tuple[str, str, str], wanted: HeldLock) -> HeldLock:
+    async def _take(self, who: tuple[str, str, str], new: HeldLock) -> HeldLock:
         """As `PipelineLocks.take`. An acquisition whose answer was lost counts when it is repeated:
         else the caller would be told that it stands in its own way."""
         try:
-            lock = await self._locks.take(wanted)
+            lock = await self._locks.take(new)
         except StoreUnavailable:
-            self._unanswered[who] = wanted.token
+            self._unanswered[who] = new.token
             raise
         self._unanswered.pop(who, None)
         return lock
@@ -226,8 +226,8 @@ class PipelineLockManager:
             except StoreUnavailable as error:
                 log.warning("Lock not renewed: %s:%s, held by %s: %s", *who, error)
 
-    def _say(self, what: str, lock: HeldLock) -> None:
-        log.info(what, extra={**lock.fields, "fields": {**lock.fields, "by": lock.locked_by}})
+    def _say(self, event: str, lock: HeldLock) -> None:
+        log.info(event, extra={**lock.fields, "fields": {**lock.fields, "by": lock.locked_by}})
 
 
 def _documents(store: str | Store | None, loaded: Loaded) -> Documents | None:

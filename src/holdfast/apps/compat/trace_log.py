@@ -39,10 +39,10 @@ class TraceLines(logging.Formatter):
 
 def _lines(fields: dict[str, Any]) -> list[Line]:
     event = str(fields.get("event", ""))
-    kind, _, what = event.partition(".")
+    kind, _, name = event.partition(".")
     if kind == "leadership":
         return _about_leader(event, fields)
-    return _about_job(what, fields) if kind == "run" else []
+    return _about_job(name, fields) if kind == "run" else []
 
 
 def _about_leader(event: str, fields: dict[str, Any]) -> list[Line]:
@@ -57,10 +57,10 @@ def _about_leader(event: str, fields: dict[str, Any]) -> list[Line]:
     ]
 
 
-def _about_job(what: str, fields: dict[str, Any]) -> list[Line]:
+def _about_job(name: str, fields: dict[str, Any]) -> list[Line]:
     lane, job = fields["lane"], _job(fields)
     worker = worker_of(lane)
-    match what:
+    match name:
         case "accepted":
             return [Line(f"Job enqueued for {lane}", job)]
         case "started":
@@ -71,7 +71,7 @@ def _about_job(what: str, fields: dict[str, Any]) -> list[Line]:
         case "failed":
             return [Line(f"{worker} job failed", {**job, **_failure(fields)})]
         case "step_started" | "step_completed" | "step_skipped":
-            word = what.removeprefix("step_").capitalize()
+            word = name.removeprefix("step_").capitalize()
             return [Line(f"{fields['step']} {word}", {**job, "phase": fields["step"]})]
     return []
 

@@ -151,13 +151,13 @@ def check_sentences(
 ) -> tuple[list[Sentence], int]:
     """Sentences with their valid citations, and how many had none and are left out."""
     ids = set(known)
-    kept: list[Sentence] = []
+    checked: list[Sentence] = []
     unfounded = 0
     for sentence in proposed:
         cites = tuple(dict.fromkeys(id for id in sentence.cites if id in ids))
         text = " ".join(sentence.text.split())
         if cites and text:
-            kept.append(Sentence(text, cites))
+            checked.append(Sentence(text, cites))
         else:
             unfounded += 1
-    return kept, unfounded
+    return checked, unfounded

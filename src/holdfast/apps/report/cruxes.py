@@ -55,10 +55,10 @@ def claims_by_comment(groups: Iterable[ClaimGroup]) -> dict[str, ClaimGroup]:
 
 def statement_of(comment: Comment, claim: ClaimGroup) -> str:
     """What people voted on: the claim where it is the whole comment, else the comment itself."""
-    whole = any(
+    is_complete = any(
         member.comment == comment.id and is_whole(member, comment) for member in claim.members
     )
-    return claim.statement if whole else " ".join(comment.text.split())
+    return claim.statement if is_complete else " ".join(comment.text.split())
 
 
 def _divides(voted: VotedComment) -> bool:

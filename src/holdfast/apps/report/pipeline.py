@@ -227,8 +227,8 @@ async def summaries(
 
     async def summarise(topic: str, ctx: Context) -> tuple[TopicSummary, int]:
         proposed = await inputs.analyst.summarise(named[topic], groups[topic], inputs.brief, ctx)
-        kept, unfounded = check_sentences(proposed, (group.id for group in groups[topic]))
-        return TopicSummary(topic, tuple(kept)), unfounded
+        checked, unfounded = check_sentences(proposed, (group.id for group in groups[topic]))
+        return TopicSummary(topic, tuple(checked)), unfounded
 
     written: list[tuple[TopicSummary, int]] = await ctx.map(summarise, list(named), concurrency=64)
     about = tuple(summary for summary, _ in written)
@@ -315,12 +315,12 @@ def report_(
     from holdfast.apps.report.assembly import MOST_LEFT_OUT
     from holdfast.apps.report.rendering import render_files
 
-    kept = {comment.id: comment for comment in kept_comments(comments, ctx)}
+    by_id = {comment.id: comment for comment in kept_comments(comments, ctx)}
     left_out = [row for row in all_rows(comments, ctx) if row.fate != "kept"]
     results = StepResults(
         request,
         comments,
-        kept,
+        by_id,
         clustering,
         claims,
         sort_and_deduplicate,

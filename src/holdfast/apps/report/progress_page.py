@@ -41,8 +41,8 @@ progress { width: 100%; height: .6rem; }
 
 def progress_page(view: RunView) -> str:
     run = view.run
-    given = view.input if isinstance(view.input, dict) else {}
-    title = escape(str(given.get("title") or "Your report"))
+    request = view.input if isinstance(view.input, dict) else {}
+    title = escape(str(request.get("title") or "Your report"))
     is_over = view.state in (RunState.FAILED, RunState.CANCELLED)
     refresh = "" if is_over else f'<meta http-equiv="refresh" content="{REFRESH}">'
     steps = "".join(map(_step, view.steps))

@@ -32,7 +32,7 @@ def locate(quote: str, text: str, start: int | None = None) -> Span | None:
 
 
 def _located_by_letters(quote: str, text: str) -> Span | None:
-    letters, places = _letters(text)
+    letters, positions = _letters(text)
     pieces = [fragment for fragment in (_letters(part)[0] for part in _parts(quote)) if fragment]
     if sum(map(len, pieces)) < SHORTEST:
         return None
@@ -45,7 +45,7 @@ def _located_by_letters(quote: str, text: str) -> Span | None:
         end = index + len(fragment)
     if len(pieces) > 1 and end - first > 4 * sum(map(len, pieces)) + 200:
         return None  # what was left out is most of it: that is no quote any more
-    return _trimmed(text, places[first], _after(text, places[end - 1]))
+    return _trimmed(text, positions[first], _after(text, positions[end - 1]))
 
 
 def _parts(quote: str) -> list[str]:
@@ -58,13 +58,13 @@ def _parts(quote: str) -> list[str]:
 def _letters(text: str) -> tuple[str, tuple[int, ...]]:
     """Letters and digits, folded, and the place in the text that each one came from."""
     folded: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     for index, character in enumerate(text):
         for part in unicodedata.normalize("NFKD", character).casefold():
             if part.isalnum():
                 folded.append(part)
-                places.append(index)
-    return "".join(folded), tuple(places)
+                positions.append(index)
+    return "".join(folded), tuple(positions)
 
 
 def _after(text: str, last: int) -> int:

@@ -223,13 +223,13 @@ WHO_ASKED = ("userId", "requestId")
 
 def _labels(job: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
     containers = (job, config, config.get("firebaseDetails") or {})
-    given: dict[str, Any] = {
+    labels: dict[str, Any] = {
         name: container.get(name)
         for name in WHO_ASKED
         for container in containers
         if container.get(name)
     }
-    return {name: value for name, value in given.items() if _is_label(value)}
+    return {name: value for name, value in labels.items() if _is_label(value)}
 
 
 def _is_label(value: Any) -> bool:

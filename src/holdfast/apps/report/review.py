@@ -106,8 +106,8 @@ def _renumbered(reviewed: Sequence[ReviewedTopic]) -> tuple[tuple[Topic, ...], d
 
 def _changes(before: Clustering, topics: Sequence[Topic]) -> str:
     names = {topic.name for topic in before.topics}
-    kept = sum(topic.name in names for topic in topics)
-    return f"{len(before.topics)} topics became {len(topics)}, {kept} of them under the same name"
+    count = sum(topic.name in names for topic in topics)
+    return f"{len(before.topics)} topics became {len(topics)}, {count} of them under the same name"
 
 
 def _distinct(placements: Sequence[Placement]) -> set[tuple[str, str]]:

@@ -27,5 +27,5 @@ def least_time(model: str, calls: int, tokens: int) -> float:
 
 
 def _per(amount: int, model: str, limit: str) -> float:
-    given = re.search(rf"[?&]{limit}=(\d+)", model)
-    return amount / int(given[1]) if given and int(given[1]) else 0.0
+    match = re.search(rf"[?&]{limit}=(\d+)", model)
+    return amount / int(match[1]) if match and int(match[1]) else 0.0

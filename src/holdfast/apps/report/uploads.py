@@ -16,15 +16,15 @@ PART = 4 * 1024 * 1024
 
 async def upload(payloads: Payloads, tenant: str, filename: str, source: BinaryIO) -> Upload:
     """Store what `source` gives. The same bytes again are the same parts, and cost nothing."""
-    whole, size, keys = sha256(), 0, []
+    digest, size, keys = sha256(), 0, []
     for part in _parts(source):
-        whole.update(part)
+        digest.update(part)
         size += len(part)
         key = f"{path_part(tenant)}/uploads/{sha256(part).hexdigest()}"
         await payloads.put_at(key, part)
         keys.append(key)
     return Upload(
-        filename=PurePath(filename).name, sha256=whole.hexdigest(), bytes=size, parts=tuple(keys)
+        filename=PurePath(filename).name, sha256=digest.hexdigest(), bytes=size, parts=tuple(keys)
     )
 
 

@@ -131,10 +131,12 @@ def folders(recordings: Collection[str], folder: Path) -> dict[str, Path]:
     paths: dict[str, Path] = {}
     for name in recordings:
         file = _file_name(name)
-        wanted = file.stem if stems[file.stem] == 1 else file.name
+        folder_name = file.stem if stems[file.stem] == 1 else file.name
         numbered = (f"{file.stem}-{number}" for number in count(2))
         taken = set(paths.values())
-        paths[name] = next(p for n in chain([wanted], numbered) if (p := folder / n) not in taken)
+        paths[name] = next(
+            p for n in chain([folder_name], numbered) if (p := folder / n) not in taken
+        )
     return paths
 
 
@@ -189,8 +191,8 @@ def _job(name: str, overrides: dict[str, Any]) -> TranscriptionJob:
             made_of = [str(path), str(overrides), file_digest(file, "sha256").hexdigest()]
         media = {"path": str(path)}
     id = f"job_{sha256(chr(0).join(made_of).encode()).hexdigest()[:32]}"
-    given = {key: value for key, value in overrides.items() if value}
-    return TranscriptionJob.model_validate({"id": id, "media": media, **given})
+    options = {key: value for key, value in overrides.items() if value}
+    return TranscriptionJob.model_validate({"id": id, "media": media, **options})
 
 
 class Stages:
@@ -229,8 +231,8 @@ class Stages:
         handle = await self._app.submit(pipeline, job, tenant=self._tenant)
         state = (await handle.info()).state
         if state is RunState.CANCELLED or (self._fresh and not handle.created):
-            given = job if isinstance(job, dict) else job.model_dump()
-            key = f"{given['id']}:{pipeline.name}:{new_id(self._app.runtime.clock.now())}"
+            data = job if isinstance(job, dict) else job.model_dump()
+            key = f"{data['id']}:{pipeline.name}:{new_id(self._app.runtime.clock.now())}"
             return await self._app.submit(pipeline, job, tenant=self._tenant, key=key)
         if state in (RunState.FAILED, RunState.PAUSED):
             await self._app.operations.resume(handle.id, actor=actor())

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 
-def word_error_rate(said: str, heard: str) -> float:
+def word_error_rate(reference: str, hypothesis: str) -> float:
     """Words that have to be changed, added or removed, for each word that was said. Case and
     punctuation do not count."""
-    expected, words = _words(said), _words(heard)
+    expected, words = _words(reference), _words(hypothesis)
     if not expected:
         raise ValueError("nothing was said")
     return _distance(expected, words) / len(expected)

@@ -88,24 +88,24 @@ class RunFacts(Struct, array_like=True):
     @classmethod
     def stored(cls, run: Run, **fields: Any) -> RunFacts:
         """A run as it was seen, with what people do not see."""
-        seen = {name: getattr(run, name) for name in VIEW if name not in JSON_FIELDS}
+        view = {name: getattr(run, name) for name in VIEW if name not in JSON_FIELDS}
         for name in JSON_FIELDS:
             value = getattr(run, name)
-            seen[name] = msgspec.json.encode(value).decode() if value else None
-        return cls(**{**seen, **fields})
+            view[name] = msgspec.json.encode(value).decode() if value else None
+        return cls(**{**view, **fields})
 
     def view(self) -> Run:
         """The run as people see it."""
-        seen = {name: getattr(self, name) for name in VIEW}
+        fields = {name: getattr(self, name) for name in VIEW}
         unreadable: list[str] = []
         for name, (decode, nothing) in _DECODERS.items():
             try:
-                seen[name] = decode(seen[name]) if seen[name] else nothing()
+                fields[name] = decode(fields[name]) if fields[name] else nothing()
             except (msgspec.MsgspecError, ValueError, TypeError):
-                seen[name] = nothing()
+                fields[name] = nothing()
                 unreadable.append(name)
         damage = f"can't be read: {', '.join(unreadable)}" if unreadable else None
-        return Run(**seen, damage=damage)
+        return Run(**fields, damage=damage)
 
 
 VIEW = tuple(name for name in Run.__struct_fields__ if name != "damage")

@@ -34,17 +34,17 @@ class LocalDeadLetters:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[DeadLetterView]:
-        mine = self._context.tenant
-        if mine is not None and tenant not in (None, mine):
+        own = self._context.tenant
+        if own is not None and tenant not in (None, own):
             return Page([])
         looked_at = ALL if cursor or pipeline or since else limit + 1
         letters = await self._context.store.dead_letters(
-            tenant=mine or tenant, open_only=not all, limit=looked_at
+            tenant=own or tenant, open_only=not all, limit=looked_at
         )
         if pipeline is not None:
-            letters = [it for it in letters if it.attributes.get("pipeline") == pipeline]
+            letters = [entry for entry in letters if entry.attributes.get("pipeline") == pipeline]
         if since is not None:
-            letters = [it for it in letters if it.created >= since.timestamp()]
+            letters = [entry for entry in letters if entry.created >= since.timestamp()]
         letters = _behind(letters, cursor)
         items = [dead_letter_view(letter) for letter in letters[:limit]]
         return Page(items, items[-1].id if len(letters) > limit else None)

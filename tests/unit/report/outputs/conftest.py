@@ -286,7 +286,7 @@ def build() -> Build:
 
 
 @pytest.fixture(scope="session")
-def said() -> type[CommentWithClaims]:
+def a_comment() -> type[CommentWithClaims]:
     return CommentWithClaims
 
 

@@ -156,9 +156,10 @@ def test_the_only_html_in_it_is_our_own_anchors(report: Report) -> None:
     assert all(re.fullmatch(r'<a id="[A-Za-z0-9_-]+">|</a>', part) for part in html)
 
 
-def test_no_more_than_three_quotes_are_shown(build: Callable[..., Report], said: type) -> None:
+def test_no_more_than_three_quotes_are_shown(build: Callable[..., Report], a_comment: type) -> None:
     five = build(
-        [said(f"P{at}", "Close it.", (("cars", "Close it", "Close it."),)) for at in range(5)], []
+        [a_comment(f"P{at}", "Close it.", (("cars", "Close it", "Close it."),)) for at in range(5)],
+        [],
     )
     text = markdown(five)
     assert text.count("“Close it\\.”") + text.count("“Close it.”") == 3
@@ -179,11 +180,11 @@ def test_a_report_of_nothing_is_still_a_report(build: Callable[..., Report]) -> 
 
 @given(st.lists(MARKS, min_size=1, max_size=3))
 def test_no_comment_changes_the_shape_of_the_report(
-    build: Callable[..., Report], said: type, texts: list[str]
+    build: Callable[..., Report], a_comment: type, texts: list[str]
 ) -> None:
     def shape(words: list[str]) -> list[str]:
         everybody = [
-            said("Ann", f"x{text}x", (("cars", f"c{at}{text}", f"x{text}x"),))
+            a_comment("Ann", f"x{text}x", (("cars", f"c{at}{text}", f"x{text}x"),))
             for at, text in enumerate(words)
         ]
         return [

@@ -256,10 +256,10 @@ def test_a_video_is_opened_where_the_speaker_is_heard(report: Report) -> None:
 
 
 def test_a_link_that_is_no_web_page_is_not_passed_on(
-    build: Callable[..., Report], said: type
+    build: Callable[..., Report], a_comment: type
 ) -> None:
     hostile = build(
-        [said("Ann", "Close it", (("cars", "Close", "Close it"),), "javascript:alert(1)")], []
+        [a_comment("Ann", "Close it", (("cars", "Close", "Close it"),), "javascript:alert(1)")], []
     )
     assert validated(hostile)["data"][1]["sources"][0]["data"] == ["text", {"text": "Close it"}]
 
@@ -294,17 +294,19 @@ def test_speakers_are_written_with_an_id_and_voters_too(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("basis", "said"),
+    ("basis", "explanation"),
     [
         ("votes", "People voted: 2 agree, 1 disagree, 1 pass."),
         ("tension", "A possible tension"),
         ("claims", "Some need"),
     ],
 )
-def test_an_explanation_says_what_a_crux_rests_on(report: Report, basis: str, said: str) -> None:
+def test_an_explanation_says_what_a_crux_rests_on(
+    report: Report, basis: str, explanation: str
+) -> None:
     changed = replace(report, cruxes=(replace(report.cruxes[0], basis=basis),))
     assert validated(changed)["data"][1]["addOns"]["subtopicCruxes"][0]["explanation"].startswith(
-        said
+        explanation
     )
 
 
@@ -356,12 +358,12 @@ def test_a_report_of_nothing_is_valid(build: Callable[..., Report]) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.data())
 def test_any_quote_of_any_text_is_found_by_its_viewer(
-    build: Callable[..., Report], said: type, text: str, data: st.DataObject
+    build: Callable[..., Report], a_comment: type, text: str, data: st.DataObject
 ) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     assert javascript_slice(text, utf16(text, start), utf16(text, end)) == text[start:end]
-    validated(build([said("Ann", text, (("cars", "Something", text[start:end]),))], []))
+    validated(build([a_comment("Ann", text, (("cars", "Something", text[start:end]),))], []))
 
 
 def test_the_validator_can_fail(report: Report) -> None:

@@ -105,9 +105,9 @@ def test_hostile_text_is_text(report: Report, rows: list[Row]) -> None:
 
 
 def test_the_long_beginning_of_a_comment_is_cut(
-    build: Callable[..., Report], said: type, rows_of: Callable
+    build: Callable[..., Report], a_comment: type, rows_of: Callable
 ) -> None:
-    long = build([said("Ann", "word " * 100)], [])
+    long = build([a_comment("Ann", "word " * 100)], [])
     assert read(csv_files(long, rows_of(long))["rows.csv"])[0]["text"] == ("word " * 40) + "…"
 
 

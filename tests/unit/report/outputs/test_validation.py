@@ -138,13 +138,13 @@ WRONG: list[tuple[str, Change]] = [
 
 
 @pytest.mark.parametrize(
-    ("said", "change"), WRONG, ids=[f"{at} {said}" for at, (said, _) in enumerate(WRONG)]
+    ("message", "change"), WRONG, ids=[f"{at} {message}" for at, (message, _) in enumerate(WRONG)]
 )
-def test_what_is_wrong_is_named(report: Report, said: str, change: Change) -> None:
+def test_what_is_wrong_is_named(report: Report, message: str, change: Change) -> None:
     import re
 
     problem_list = problems(change(report))
-    assert any(re.search(said, problem) for problem in problem_list), problem_list
+    assert any(re.search(message, problem) for problem in problem_list), problem_list
 
 
 def test_votes_without_names_are_fine(report: Report) -> None:

@@ -121,9 +121,9 @@ async def trigger_pipeline(
 async def _trigger(access: Access, pipeline: str, body: Parameters) -> Triggered:
     trigger = str(body.get(TRIGGER) or "api_user")
     labels = {TRIGGER: trigger, "trigger_type": "api", "locked_by": access.caller.actor}
-    given = await _input(access.service.pipelines, pipeline, body)
+    body_input = await _input(access.service.pipelines, pipeline, body)
     about = Submission(labels=labels, unique=True)
-    accepted = await access.service.runs.submit(pipeline, given, about=about)
+    accepted = await access.service.runs.submit(pipeline, body_input, about=about)
     if accepted.created:
         status, message = "PENDING", "triggered successfully (async mode)"
     else:

@@ -215,10 +215,10 @@ def _placements(comments: Sequence[Comment], assigned: Assignments) -> Iterable[
 
 
 def _notes_about_cached(known: KnownTaxonomy, texts: dict[str, str]) -> list[str]:
-    seen = len(known.among(texts))
-    if not known.topics or seen == len(texts):
+    count = len(known.among(texts))
+    if not known.topics or count == len(texts):
         return []
     return [
-        f"Topics were taken over from an earlier report, which had {seen} of these {len(texts)} "
+        f"Topics were taken over from an earlier report, which had {count} of these {len(texts)} "
         "different comments."
     ]

@@ -44,11 +44,11 @@ class GivenTopics:
     @property
     def texts(self) -> list[str]:
         """What to compare with: topics first, then subtopics."""
-        whole = [
+        phrases = [
             " ".join((topic.name, topic.name, topic.description, *topic.subtopics))
             for topic in self.topics
         ]
-        return whole + list(self.names.values())
+        return phrases + list(self.names.values())
 
 
 def assign(

@@ -402,10 +402,10 @@ def _is_word(phrase: Phrase, company: int) -> bool:
 def _sequences(sentence: str) -> Iterator[tuple[str, str, str]]:
     """Sequences between grammar, each with the characters before and after it."""
     for run in _RUN.finditer(sentence):
-        whole = bool(_KANA.search(run.group()))
+        has_kana = bool(_KANA.search(run.group()))
         for start, end in _chunks(run.group()):
             start, end = run.start() + start, run.start() + end
-            if whole and end - start > 1:  # between kana a run of kanji or katakana is one word
+            if has_kana and end - start > 1:  # between kana a run of kanji or katakana is one word
                 yield sentence[start:end], "", ""
                 continue
             for size in range(2, min(_LONGEST["unspaced"], end - start) + 1):

@@ -102,10 +102,10 @@ def opposed(first: Polarity, second: Polarity) -> bool:
 
 def denied(words: Sequence[str], others: Sequence[str]) -> bool:
     """Whether one says "fair" and the other "unfair"."""
-    theirs = set(others)
-    for word in set(words) - theirs:
+    opposites = set(others)
+    for word in set(words) - opposites:
         match = _PREFIX.match(word)
-        if match and len(word) - match.end() > 2 and word[match.end() :] in theirs:
+        if match and len(word) - match.end() > 2 and word[match.end() :] in opposites:
             return True
     return False
 
@@ -116,10 +116,10 @@ def _swapped(words: Sequence[str], others: Sequence[str]) -> bool:
     enough = 0.5 if any(_DENSE.match(word) for word in shared) else 0.8
     if len(shared) < 2 or len(shared) < enough * len(set(words) | set(others)):
         return False
-    mine, theirs = (
+    ours, theirs = (
         [word for word in dict.fromkeys(sequence) if word in shared] for sequence in (words, others)
     )
-    return mine != theirs and not _turned_about(mine, theirs)
+    return ours != theirs and not _turned_about(ours, theirs)
 
 
 def _turned_about(words: list[str], others: list[str]) -> bool:
@@ -136,7 +136,7 @@ def contradicts(first: Polarity, second: Polarity) -> bool:
     opposite."""
     if first.asks or second.asks or first.idioms != second.idioms:
         return False
-    if any(mine * theirs < 0 for mine, theirs in zip(first.sides, second.sides, strict=True)):
+    if any(ours * theirs < 0 for ours, theirs in zip(first.sides, second.sides, strict=True)):
         return False
     turned = [
         axis

@@ -169,8 +169,8 @@ def is_sentence(text: str) -> bool:
     bare = text.strip().strip("\"'“”‘’")
     if is_unspaced(bare):
         return True
-    whole = bare[:1].isupper() and bare.endswith((".", "!", "?", "…"))
-    if not whole or _HANGS.match(bare) or _LEADS_NOWHERE.search(bare):
+    is_complete = bare[:1].isupper() and bare.endswith((".", "!", "?", "…"))
+    if not is_complete or _HANGS.match(bare) or _LEADS_NOWHERE.search(bare):
         return False
     return has_predicate(bare) and not _BEGUN_ANEW.search(bare) and _pieces_are_whole(bare)
 

@@ -71,9 +71,9 @@ def spans(text: str) -> list[Span]:
     """The sentences of a comment, or the whole comment if it is short. Empty for a text without
     anything but marks."""
     share = _DENSER if is_unspaced(text) else 1.0
-    whole = _trimmed(text, 0, len(text))
-    if whole and whole[1] - whole[0] <= SHORT * share and "\n" not in text[whole[0] : whole[1]]:
-        return [whole]
+    span = _trimmed(text, 0, len(text))
+    if span and span[1] - span[0] <= SHORT * share and "\n" not in text[span[0] : span[1]]:
+        return [span]
     pieces = [
         piece
         for start, end in _pieces(text)

@@ -217,9 +217,9 @@ def _are_about(statements: Sequence[str], names: Sequence[str]) -> list[bool]:
     """For each statement whether it is about what the name beside it says: it uses the name, or is
     near to it in meaning."""
     row_of = {name: row for row, name in enumerate(dict.fromkeys(names))}
-    said = semantic_vectors(statements)
-    meant = semantic_vectors(list(row_of))[[row_of[name] for name in names]]
-    near = np.round((said * meant).sum(axis=1), 3) >= _ABOUT
+    statement_vectors = semantic_vectors(statements)
+    name_vectors = semantic_vectors(list(row_of))[[row_of[name] for name in names]]
+    near = np.round((statement_vectors * name_vectors).sum(axis=1), 3) >= _ABOUT
     return [
         bool(name) and (_uses(statement, name) or (bool(is_near) and not is_unspaced(name)))
         for statement, name, is_near in zip(statements, names, near, strict=True)

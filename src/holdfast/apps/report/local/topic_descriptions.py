@@ -202,8 +202,8 @@ class Describer:
 
         @cache
         def nearness(phrase: str) -> float:
-            meant = unit_length(semantic_vectors([phrase]) - self._middle)[0]
-            return max(0.0, round(float(meant @ apart), 3))
+            vector = unit_length(semantic_vectors([phrase]) - self._middle)[0]
+            return max(0.0, round(float(vector @ apart), 3))
 
         return nearness
 

@@ -84,10 +84,10 @@ def most_telling(sentence_parts: Sequence[SentencePart]) -> Sequence[SentencePar
     what is a sentence: the rest is no claim."""
     if len(sentence_parts) <= _SHORT:
         return sentence_parts
-    whole = [part for part in sentence_parts if is_sentence(part.text)]
+    complete = [part for part in sentence_parts if is_sentence(part.text)]
     if len(sentence_parts) <= _ALL:
-        return whole or sentence_parts
-    ranked = sorted(whole, key=lambda part: (-round(claim_score(part.text), 3), part.start))
+        return complete or sentence_parts
+    ranked = sorted(complete, key=lambda part: (-round(claim_score(part.text), 3), part.start))
     claiming = [part for part in ranked if claim_score(part.text) >= _CLAIMING] or ranked[:1]
     best = claiming[: _CHOSEN + len(sentence_parts) // _MORE]
     return sorted(best, key=lambda part: part.start)
@@ -109,9 +109,9 @@ def find_topics(
     owners = np.array([part.comment for part in sentence_parts.kept], np.intp)
     given = GivenTopics.of(brief.given)
     speaking = np.unique(owners)
-    wholes = [comments[number].text for number in speaking]
+    texts = [comments[number].text for number in speaking]
     parts = [part.text for part in sentence_parts.kept]
-    vectors = sentence_vectors([*parts, *given.texts, *wholes], encoder)
+    vectors = sentence_vectors([*parts, *given.texts, *texts], encoder)
     sentences, rest = vectors[: len(owners)], vectors[len(owners) :]
     given_vectors, comment_vectors = rest[: len(given.texts)], rest[len(given.texts) :]
     comment_of = np.searchsorted(speaking, owners)
@@ -120,7 +120,7 @@ def find_topics(
     said = Said(
         parts,
         comment_of.tolist(),
-        wholes,
+        texts,
         [comments[number].speaker for number in speaking],
         [_agreement(comments[number]) for number in speaking],
     )

@@ -57,11 +57,11 @@ def _figures(before: Report, after: Report) -> Iterator[Figure]:
 
 def _comments(report: Report) -> dict[str, tuple[str, int]]:
     """Comment id → its words, and which of those with the same words it is."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     words_by_id = {}
     for comment in report.comments:
-        seen[comment.text] += 1
-        words_by_id[comment.id] = (comment.text, seen[comment.text])
+        counts[comment.text] += 1
+        words_by_id[comment.id] = (comment.text, counts[comment.text])
     return words_by_id
 
 

@@ -55,10 +55,10 @@ def _topic_problems(topic: ReportTopic) -> Iterator[str]:
         )
 
 
-def _people_problem(what: str, stated: int, quotes: tuple[Quote, ...]) -> Iterator[str]:
+def _people_problem(figure: str, stated: int, quotes: tuple[Quote, ...]) -> Iterator[str]:
     people = len({quote.speaker for quote in quotes})
     if stated != people:
-        yield f"{what} says {stated} people, but {people} are quoted."
+        yield f"{figure} says {stated} people, but {people} are quoted."
 
 
 # --- rows and losses ------------------------------------------------------------------------------
@@ -108,9 +108,9 @@ def _left_out_problems(report: Report) -> Iterator[str]:
     missing = report.counts.rows - report.counts.comments
     if len(report.left_out) > missing:
         yield f"{len(report.left_out)} rows are listed as left out, but only {missing} were."
-    kept = {comment.id for comment in report.comments}
+    ids = {comment.id for comment in report.comments}
     for row in report.left_out:
-        if row.fate == Fate.KEPT or row.id in kept:
+        if row.fate == Fate.KEPT or row.id in ids:
             yield f"Row {row.row} is listed as left out although it is in the report."
 
 

@@ -232,11 +232,11 @@ def find_columns(
 
 
 def _questions(
-    names: Sequence[str], roles: Mapping[str, int], filename: str, wanted: Sequence[str]
+    names: Sequence[str], roles: Mapping[str, int], filename: str, columns_wanted: Sequence[str]
 ) -> list[tuple[int, str]]:
     """The columns that each answer a question: those that were said, else those called so."""
-    if wanted:
-        indexes = [_overridden("comment", name, names, filename) for name in wanted]
+    if columns_wanted:
+        indexes = [_overridden("comment", name, names, filename) for name in columns_wanted]
         return [(index, names[index]) for index in dict.fromkeys(indexes)]
     if "comment" in roles:
         return []

@@ -73,5 +73,5 @@ def _foreign_lines(chunk: bytes) -> bytes:
     """The lines of a chunk that are not ASCII, without its ends, which may be halves of lines, if
     there are others."""
     lines = chunk.splitlines(keepends=True)
-    whole = [line for line in lines[1:-1] if not line.isascii()]
-    return b"".join(whole) or chunk
+    inner = [line for line in lines[1:-1] if not line.isascii()]
+    return b"".join(inner) or chunk

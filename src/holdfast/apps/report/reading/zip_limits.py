@@ -87,10 +87,10 @@ class _Inspection:
     def _measure_sheet(self, member: zipfile.ZipInfo) -> None:
         cells, width, height = 0, 1, 1
         for block in self._blocks(member, b"<"):
-            places = _TAG.findall(block)
-            cells += len(places)
-            width = max(width, *map(_column, {letters for letters, _ in places}), 1)
-            height = max(height, *(int(digits) for _, digits in places if digits), 1)
+            references = _TAG.findall(block)
+            cells += len(references)
+            width = max(width, *map(_column, {letters for letters, _ in references}), 1)
+            height = max(height, *(int(digits) for _, digits in references if digits), 1)
             if max(cells, width * height) > MOST_CELLS:
                 raise LimitExceeded(
                     f"a sheet of it takes more than {MOST_CELLS:,} cells, empty ones between "

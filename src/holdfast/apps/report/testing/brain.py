@@ -65,9 +65,9 @@ class ReportBrain:
     # --- topics -----------------------------------------------------------------------------------
 
     def clustering(self, data: Any, system: str) -> Any:
-        wanted = NUMBER.search(system)
+        match = NUMBER.search(system)
         comments = [words(text) for text in data["comments"]]
-        number = int(wanted[1]) if wanted else max(2, min(8, len(comments) // 6))
+        number = int(match[1]) if match else max(2, min(8, len(comments) // 6))
         return {
             "topics": [
                 *wanted_topics(system),

@@ -120,10 +120,10 @@ def _windows(samples: Iterable[bytes]) -> Iterator[bytes]:
     left = bytearray()
     for part in samples:
         left += part
-        whole = len(left) - len(left) % WINDOW_BYTES
-        for start in range(0, whole, WINDOW_BYTES):
+        complete = len(left) - len(left) % WINDOW_BYTES
+        for start in range(0, complete, WINDOW_BYTES):
             yield bytes(left[start : start + WINDOW_BYTES])
-        del left[:whole]
+        del left[:complete]
     if left:
         yield bytes(left.ljust(WINDOW_BYTES, b"\0"))
 

@@ -97,10 +97,10 @@ def _ask(connection: http.client.HTTPConnection, target: FetchTarget) -> http.cl
 def _check_status(response: http.client.HTTPResponse, target: FetchTarget) -> None:
     if response.status == http.HTTPStatus.OK:
         return
-    said = f"{target.host} answered {response.status} {response.reason}"
+    message = f"{target.host} answered {response.status} {response.reason}"
     if response.status >= 500 or response.status in PASSING:
-        raise Transient(said)
-    raise Permanent(f"{said}: the recording can't be had there; check the URL")
+        raise Transient(message)
+    raise Permanent(f"{message}: the recording can't be had there; check the URL")
 
 
 def _save(

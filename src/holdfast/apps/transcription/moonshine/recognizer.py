@@ -29,7 +29,7 @@ class Recognizer:
         self._decoder = _session(folder / "decoder_model_merged.ort", options)
         self._vocabulary = Vocabulary(folder / "tokenizer.bin")
         self._past = [
-            given.name for given in self._decoder.get_inputs() if given.name.startswith("past")
+            tensor.name for tensor in self._decoder.get_inputs() if tensor.name.startswith("past")
         ]
         _, self._heads, _, self._width = self._decoder.get_inputs()[2].shape
         self._present = [result.name for result in self._decoder.get_outputs()][1:]
@@ -47,13 +47,13 @@ class Recognizer:
         past: dict[str, Any] = dict.fromkeys(self._past, empty)
         tokens = [BEGIN]
         for step in range(most):
-            given = {
+            inputs = {
                 "input_ids": np.array([tokens[-1:]], np.int64),
                 "encoder_hidden_states": hidden,
                 "use_cache_branch": np.array([step > 0]),
                 **past,
             }
-            logits, *present = self._decoder.run(None, given)
+            logits, *present = self._decoder.run(None, inputs)
             token = int(logits[0, -1].argmax())
             if token == END:
                 break

@@ -80,8 +80,8 @@ def words_of(turn: Turn) -> list[Word]:
 
 def clock(seconds: float) -> str:
     """`HH:MM:SS`."""
-    whole = int(seconds)
-    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    seconds_whole = int(seconds)
+    return f"{seconds_whole // 3600:02d}:{seconds_whole // 60 % 60:02d}:{seconds_whole % 60:02d}"
 
 
 def _prompt(transcriber: str) -> Json:

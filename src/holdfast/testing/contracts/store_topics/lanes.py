@@ -361,11 +361,11 @@ class LaneTopics(StoreTopics):
     async def test_leading_and_claiming_in_one_batch(self, harness: StoreHarness) -> None:
         leader = await harness.fifo()
         await harness.submit("r1", lane="line")
-        acquired, claimed, nothing = await harness.apply(
+        acquired, claimed, none_claimed = await harness.apply(
             Acquire("lane:line", "t1", "owner of t1", TTL),
             leader.claim_command(),
             leader.claim_command(),
         )
         assert acquired == Acquired(leader.term)
         assert [claim.run for claim in claimed] == ["r1"]
-        assert nothing == []
+        assert none_claimed == []

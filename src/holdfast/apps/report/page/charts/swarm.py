@@ -41,32 +41,32 @@ class Swarm:
         return -min((dot.y for dot in self.dots), default=0)
 
 
-def swarm(places: Sequence[tuple[float, bool]], width: float) -> Swarm:
+def swarm(points: Sequence[tuple[float, bool]], width: float) -> Swarm:
     """`places`: a share of the width, and whether the dot belongs above the line. Dots get smaller
     until all fit."""
     for radius in EXACT:
-        if dots := _dodged(places, width, radius):
+        if dots := _dodged(points, width, radius):
             return Swarm(radius, dots)
     made = Swarm(0, [])
     for radius in IN_COLUMNS:
-        made = Swarm(radius, _stacked(places, width, radius))
+        made = Swarm(radius, _stacked(points, width, radius))
         if max(made.above, made.below) <= HEIGHT:
             break
     return made
 
 
-def _dodged(places: Sequence[tuple[float, bool]], width: float, radius: float) -> list[Dot] | None:
+def _dodged(points: Sequence[tuple[float, bool]], width: float, radius: float) -> list[Dot] | None:
     """Every dot at its exact place; None if they do not fit."""
     dots: dict[int, Dot] = {}
     settled: dict[bool, list[Dot]] = {True: [], False: []}
-    for at in sorted(range(len(places)), key=lambda number: places[number][0]):
-        share, above = places[at]
+    for at in sorted(range(len(points)), key=lambda number: points[number][0]):
+        share, above = points[at]
         dot = _free(radius + share * (width - 2 * radius), settled[above], radius)
         if dot is None:
             return None
         settled[above].append(dot)
         dots[at] = Dot(dot.x, dot.y if above else -dot.y)
-    return [dots[at] for at in range(len(places))]
+    return [dots[at] for at in range(len(points))]
 
 
 def _free(x: float, settled: Sequence[Dot], radius: float) -> Dot | None:
@@ -79,13 +79,13 @@ def _free(x: float, settled: Sequence[Dot], radius: float) -> Dot | None:
     return Dot(x, y) if y <= HEIGHT else None
 
 
-def _stacked(places: Sequence[tuple[float, bool]], width: float, radius: float) -> list[Dot]:
+def _stacked(points: Sequence[tuple[float, bool]], width: float, radius: float) -> list[Dot]:
     """Dots in columns. Which of the columns near its place is lowest takes the next one."""
     step = 2 * radius + 1
     last = int((width - 2 * radius) // step)
     heights: Counter[tuple[bool, int]] = Counter()
     dots = []
-    for share, above in places:
+    for share, above in points:
         home = round(share * last)
         near = [column for column in range(last + 1) if abs(column - home) * step <= BESIDE * width]
         column = min(near, key=lambda column: (heights[above, column], abs(column - home)))
