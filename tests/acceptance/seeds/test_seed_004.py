@@ -581,7 +581,7 @@ def test_rows_17_37_metadata_of_youtube_by_one_call_of_its_api(monkeypatch):
     metadata = harness.json("jobs/")["metadata"]
     assert (metadata["title"], metadata["organization"]) == ("A talk", "The town")
     assert (metadata["durationSec"], metadata["language"]) == (3723.0, "en-GB")
-    [(path, headers, _)] = server.asked
+    [(path, headers, _)] = server.requests
     assert headers["x-goog-api-key"] == "canary-youtube"
     assert "canary" not in path
     assert all(b"canary" not in data for data in harness.objects.values())
