@@ -63,7 +63,7 @@ class TranscribeOutput(Struct):
 @click.option(
     "--language", metavar="CODE", help="What is spoken: en, de-CH. Default: as the file says."
 )
-@click.option("--fresh", is_flag=True, help="Make it anew.")
+@click.option("--fresh", is_flag=True, help="Transcribe it again.")
 @click.option("--tenant", metavar="NAME", help="The tenant of the transcript.")
 @session_of
 def command(
