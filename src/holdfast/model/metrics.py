@@ -117,7 +117,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _counter(
         "pipeline_validation_failures_total",
-        "Stored results that could not be used and were put aside.",
+        "Stored results that could not be used and were quarantined.",
         "step",
     ),
     # --- queues, leaders, workers ---
