@@ -48,7 +48,7 @@ KEYS = [f"k{n}" for n in range(8)]
 
 
 class StoreWithoutNotifications(RecordingStore):
-    """Notifications do not arrive: whoever waits, waits for its time-out."""
+    """Notifications do not arrive: whoever waits, waits for its timeout."""
 
     async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
         await asyncio.sleep(timeout)

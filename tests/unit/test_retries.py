@@ -188,7 +188,7 @@ def test_a_retry_of_one_step_does_not_use_up_the_tries_of_another(lab):
     assert engine.info(run).state == "succeeded"
 
 
-# --- time-outs ------------------------------------------------------------------------------------
+# --- timeouts -------------------------------------------------------------------------------------
 
 
 def test_an_async_step_that_takes_too_long_is_stopped_and_tried_again(lab):

@@ -44,7 +44,7 @@ class Deadline:
         self._deadlines.open.pop(self, None)
         if not self.expired or self._task is None:
             return
-        # A cancellation from elsewhere, at the same moment, is not ours to turn into a time-out.
+        # A cancellation from elsewhere, at the same moment, is not ours to turn into a timeout.
         if (
             self._task.uncancel() <= self._cancelling
             and kind is not None

@@ -1,6 +1,6 @@
 """Locks and leader election for users' own code, and for lanes.
 
-A lock is a lease: an owner token that nobody else knows, a time-out, renewal in the background, and
+A lock is a lease: an owner token that nobody else knows, a timeout, renewal in the background, and
 an epoch that rises at every acquisition. Pass the epoch to whatever the lock protects and let it
 refuse older ones: a lock alone can't stop a holder that was paused for longer than the lease."""
 

@@ -10,7 +10,7 @@ class BlobStore(Protocol):
     (`tenant/run/step/name`).
 
     Who may call: any task of any event loop; calls may overlap. Who retries: the caller; a client
-    of a service may also repeat what is refused for the moment, within its time-out. `put` is
+    of a service may also repeat what is refused for the moment, within its timeout. `put` is
     idempotent: what is there already stays as it is. An object is complete or absent, also after a
     crash. Errors: `StoreUnavailable`."""
 

@@ -17,7 +17,7 @@ class Documents(Protocol):
     that nobody who was held up brings an older one back.
 
     Who may call: any task of any event loop; calls may overlap, also for one key.
-    How long a call may block: until the other side answers or the adapter's time-out passes.
+    How long a call may block: until the other side answers or the adapter's timeout passes.
     Who retries: the caller, never the adapter. Repeating a call changes nothing: it is answered
     False. Errors: `Transient`; `InvalidInput` for a key that the adapter can't have. There is no
     `open`: the first call connects, so that a server that is away keeps nobody from starting."""

@@ -1,7 +1,7 @@
 """What a live check found: the words in which adapters tell `holdfast doctor` how they are.
 
 An adapter has a module `health` whose functions are asynchronous generators of findings. They look
-and leave nothing behind, answer within the adapter's time-outs, and raise the adapter's own errors
+and leave nothing behind, answer within the adapter's timeouts, and raise the adapter's own errors
 when they can't go on."""
 
 from __future__ import annotations

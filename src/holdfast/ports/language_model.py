@@ -57,7 +57,7 @@ class LanguageModel(Protocol):
     Who may call: tasks of the event loop that the app runs in, so `async def` steps and items.
     Hundreds of calls may overlap: they are paced together, first come, first served. How long a
     call may block: while others are served and while the vendor asks callers to wait (up to a
-    minute; for a longer time `Transient` is raised with what is left of it), then for the time-out
+    minute; for a longer time `Transient` is raised with what is left of it), then for the timeout
     of each request. The event loop never blocks. Who retries: the engine. The model itself only
     sends an answer back that can't be used (at most twice), says a request differently that the
     server does not understand, and sends a call again that was rate-limited, after the cool-down

@@ -37,7 +37,7 @@ class Records(Protocol):
     """A map from keys to documents, changed by comparing versions.
 
     Who may call: any task of any event loop in any thread; calls may overlap.
-    How long a call may block: until the store answers or its time-out passes.
+    How long a call may block: until the store answers or its timeout passes.
     Who retries: the caller, never the adapter. A `put` that is repeated with the version of a call
     whose answer was lost may be refused by its own effect; `Changed.version` then is the version
     that the caller chose. Deleting again answers False.

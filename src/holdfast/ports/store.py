@@ -128,7 +128,7 @@ class Store(Protocol):
     """A small set of atomic commands, applied in batches, and the reads that people need.
 
     Who may call: any task of any event loop in any thread; calls may overlap.
-    How long a call may block: until the server answers or the adapter's time-out passes; the event
+    How long a call may block: until the server answers or the adapter's timeout passes; the event
     loop never. Who retries: the caller, never the adapter. All commands may be repeated after a
     lost answer: they are idempotent by id, token or fence, but for `Claim`, whose lost runs come
     back when their lease ends. Errors: `StoreUnavailable` when it can't be reached, is locked or

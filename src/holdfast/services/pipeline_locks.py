@@ -1,7 +1,7 @@
 """Pipeline locks: one holder for each tenant and pipeline, for a time that ends by itself.
 
 A lock is a record that is made only if there is none, and that the store forgets after its
-time-out, by its own monotonic clock. Replacing and deleting name the version that was read, so that
+timeout, by its own monotonic clock. Replacing and deleting name the version that was read, so that
 nobody touches the lock of a successor. These locks keep callers apart who ask first; they fence no
 writes. What must not be done twice is a step of a run.
 

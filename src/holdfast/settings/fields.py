@@ -229,7 +229,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "locks.alert_threshold",
-        "The part of its time-out after which a pipeline lock is about to expire: for the alert.",
+        "The part of its timeout after which a pipeline lock is about to expire: for the alert.",
         ratio,
         aliases=(
             "HOLDFAST_LOCK_EXPIRATION_ALERT_THRESHOLD",

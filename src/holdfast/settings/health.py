@@ -73,7 +73,7 @@ def _servers(loaded: Loaded) -> Finding:
     spare = times.ttl - times.margin - times.renew
     return make_finding(
         "servers",
-        ", ".join(servers) or "pool and time-outs as the adapters find right",
+        ", ".join(servers) or "pool and timeouts as the adapters find right",
         warn=(loaded.settings.timeout.command or 0) >= spare,
         why="a renewal that waits so long for an answer comes too late: the work under way would "
         "be given up",

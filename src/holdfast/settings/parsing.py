@@ -150,7 +150,7 @@ def dollars(value: Any) -> float:
 def lock_timeout(value: Any) -> float:
     if not 60 <= (length := duration(value)) <= 86_400:
         raise ConfigurationError(
-            f"{value!r} is no time-out for a pipeline lock: write a duration from 60s to 24h"
+            f"{value!r} is no timeout for a pipeline lock: write a duration from 60s to 24h"
         )
     return length
 

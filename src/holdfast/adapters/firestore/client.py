@@ -1,5 +1,5 @@
 """Requests to Firestore: one client per event loop, made inside of it, each request with a
-time-out, none retried here, and errors in our own words."""
+timeout, none retried here, and errors in our own words."""
 
 from __future__ import annotations
 
@@ -108,5 +108,5 @@ def _explained(error: Exception) -> str:
             "roles/datastore.user in the project"
         )
     if isinstance(error, google_errors.DeadlineExceeded):
-        return "no answer within the time-out; check the network, or raise timeout="
+        return "no answer within the timeout; check the network, or raise timeout="
     return str(error)[:500]

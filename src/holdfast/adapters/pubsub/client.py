@@ -1,4 +1,4 @@
-"""Requests to Pub/Sub: one gRPC channel per event loop, each request with a time-out, none retried
+"""Requests to Pub/Sub: one gRPC channel per event loop, each request with a timeout, none retried
 here, and errors in our own words.
 
 The asynchronous clients must be made inside the loop that they are used in: made outside of one

@@ -23,7 +23,7 @@ class LockDocuments:
         self._documents = documents
 
     async def show(self, lock: HeldLock, now: float) -> None:
-        """It is held from now on, for its time-out."""
+        """It is held from now on, for its timeout."""
         if self._documents is None:
             return
         try:

@@ -66,7 +66,7 @@ class Acquisition(NamedTuple):
 
 
 class PipelineLockManager:
-    """Locks with a time-out of their own, which ends also under a live holder, unless they are
+    """Locks with a timeout of their own, which ends also under a live holder, unless they are
     renewed: `renew_seconds`, or `renew_lock` by hand. Any task of any loop in any thread may
     call."""
 
@@ -101,7 +101,7 @@ class PipelineLockManager:
         self._renewing: dict[tuple[str, str, str], asyncio.Task[None]] = {}
 
     def with_timeout(self, lock_timeout_seconds: float) -> PipelineLockManager:
-        """The same locks, in the same store, with another time-out for those to come."""
+        """The same locks, in the same store, with another timeout for those to come."""
         manager = copy.copy(self)
         manager.lock_timeout_seconds = _above_zero(lock_timeout_seconds)
         return manager
@@ -165,7 +165,7 @@ class PipelineLockManager:
         return True
 
     async def renew_lock(self, tenant_id: str, pipeline_id: str, pipeline_logging_id: str) -> bool:
-        """Let the time-out begin anew. False when the lock is not held by this execution any
+        """Let the timeout begin anew. False when the lock is not held by this execution any
         more."""
         await self._open()
         renewed = await self._locks.renew(tenant_id, pipeline_id, pipeline_logging_id)
@@ -187,7 +187,7 @@ class PipelineLockManager:
         return {f"{lock.tenant}:{lock.pipeline}": _pipeline_lock(lock) for lock in locks}
 
     async def close(self) -> None:
-        """Stop renewing. What is held stays held until its time-out."""
+        """Stop renewing. What is held stays held until its timeout."""
         for renewing in self._renewing.values():
             renewing.cancel()
         await asyncio.gather(*self._renewing.values(), return_exceptions=True)
@@ -265,8 +265,8 @@ _managers: dict[float | None, PipelineLockManager] = {}
 
 
 def get_pipeline_lock_manager(lock_timeout_seconds: float | None = None) -> PipelineLockManager:
-    """The manager of this process. A call with another time-out gets a manager of the same locks
-    with that time-out."""
+    """The manager of this process. A call with another timeout gets a manager of the same locks
+    with that timeout."""
     shared = _managers.get(None)
     if shared is None:
         shared = _managers[None] = PipelineLockManager(lock_timeout_seconds)
