@@ -200,9 +200,9 @@ def _verdict(promise: Promise) -> Text:
 
 
 def next_steps(run_id: str, folder: Path) -> Group:
-    holdfast = _command("holdfast")
+    holdfast, store = _command("holdfast"), f"sqlite:///{folder}/holdfast.db"
     tips = {
-        f"{holdfast} --store sqlite:///{folder}/holdfast.db runs show {run_id[:8]}": "this run in detail",
+        f"{holdfast} --store {store} runs show {run_id[:8]}": "this run in detail",
         f"cat {folder / EFFECTS}": "what was executed: time, pid, attempt, idempotency key",
         f"{holdfast} --app examples/comments.py run comments": "a realistic pipeline",
         f"{_command('python')} examples/own_tests.py": "how to test your own against crashes",

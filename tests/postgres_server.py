@@ -50,7 +50,10 @@ def fresh_schema() -> str:
     return f"t{os.getpid()}_{next(_numbers)}"
 
 
-TABLES = "requests, labels, tenants, records, open_runs, results, checkpoints, quarantine, events, logs, lanes, locks, dead_letters, audit"
+TABLES = (
+    "requests, labels, tenants, records, open_runs, results, checkpoints, quarantine, "
+    "events, logs, lanes, locks, dead_letters, audit"
+)
 
 
 @cache

@@ -47,7 +47,8 @@ def frontend_files(job: ComputeJob) -> Files:
     items = "".join(f"<li>{escape(menu)}</li>" for menu in job.menus)
     title = escape(job.microservice_id)
     return {
-        "app/page.html": f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{title}</title>"
+        "app/page.html": f"<!doctype html>\n<html lang=en><meta "
+        f"charset=utf-8><title>{title}</title>"
         f"\n<h1>{title}</h1>\n<ul>{items}</ul>\n</html>\n"
     }
 

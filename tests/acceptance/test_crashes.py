@@ -31,7 +31,10 @@ def run_example(
 
 
 def test_runs_survive_workers_that_are_killed_at_random(tmp_path: Path) -> None:
-    arguments = "--runs 150 --strikes 12 --concurrency 4 --step-seconds 0.08 --seconds-limit 60 --seed 2 --json"
+    arguments = (
+        "--runs 150 --strikes 12 --concurrency 4 --step-seconds 0.08 --seconds-limit 60 "
+        "--seed 2 --json"
+    )
     ended = run_example("kill_workers.py", *arguments.split(), cwd=tmp_path, timeout=110)
     figures: dict[str, Any] = json.loads(ended.stdout)
     assert figures["problems"] == [], ended.stderr

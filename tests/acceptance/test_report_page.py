@@ -31,7 +31,8 @@ DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
 OPEN_ALL = "document.querySelectorAll('details').forEach(box => { box.open = true })"
 WATCH = """
 window.trouble = [];
-document.addEventListener('securitypolicyviolation', (event) => window.trouble.push(event.blockedURI));
+document.addEventListener('securitypolicyviolation',
+  (event) => window.trouble.push(event.blockedURI));
 """
 
 pytestmark = pytest.mark.slow
@@ -585,7 +586,10 @@ def test_touch_targets_are_large_enough(reader: Reader) -> None:
     small = page.evaluate(
         """[...document.querySelectorAll('button, .tool, summary, select, .switch label')]
         .filter((node) => node.checkVisibility())
-        .filter((node) => { const box = node.getBoundingClientRect(); return Math.min(box.width, box.height) < 24; })
+        .filter((node) => {
+          const box = node.getBoundingClientRect();
+          return Math.min(box.width, box.height) < 24;
+        })
         .map((node) => node.outerHTML.slice(0, 100))"""
     )
     assert small == []

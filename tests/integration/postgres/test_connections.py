@@ -30,7 +30,8 @@ def cut(schema: Schema) -> list[int]:
     little later."""
     condition = f"FROM pg_stat_activity WHERE application_name = '{schema.name}'"
     return schema.value(
-        f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') {condition}"
+        f"SELECT coalesce(array_agg(pid) FILTER (WHERE pg_terminate_backend(pid)), '{{}}') "
+        f"{condition}"
     )
 
 

@@ -177,7 +177,8 @@ def test_a_run_that_was_left_behind_is_a_warning(schema: Schema) -> None:
         async with schema.store() as store:
             await store.apply([a_submit("r1"), a_claim()])
         schema.value(
-            "UPDATE open_runs SET lease_until = extract(epoch FROM clock_timestamp()) - 3600 RETURNING 1"
+            "UPDATE open_runs SET lease_until = extract(epoch FROM clock_timestamp()) - 3600 "
+            "RETURNING 1"
         )
 
     asyncio.run(story())

@@ -31,8 +31,8 @@ FILL = """
 INSERT INTO requests (seq, id, tenant, pipeline, lane, priority, is_unique, inherits, created, key,
                       fingerprint, input)
 SELECT nextval('positions'), 'h' || n, 't' || n % 100,
-       CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, false, false, 1, 'k' || n,
-       'f', '{}'
+       CASE WHEN n % 5000 = 7 THEN 'rare' ELSE 'report' END, 'default', 0, false, false, 1,
+       'k' || n, 'f', '{}'
 FROM generate_series(1, COUNT) AS n;
 INSERT INTO open_runs (id, seq, tenant, pipeline, lane, state, priority, size, attempt_limit,
                        started, finished, is_unique)

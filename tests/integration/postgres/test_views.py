@@ -19,7 +19,10 @@ from holdfast.testing.contracts.store_topics.harness import (
     an_error,
 )
 
-RECORD = '{"step":"s","status":"completed","started":1700000000.5,"finished":1700000001.0,"duration":0.5,"done":3}'
+RECORD = (
+    '{"step":"s","status":"completed","started":1700000000.5,"finished":1700000001.0,'
+    '"duration":0.5,"done":3}'
+)
 KEYS = ("j-1", None, None, None, None)
 
 

@@ -12,7 +12,10 @@ from tests.redis_server import RedisServer, fresh_prefix, shared_server
 from holdfast.adapters.redis.store import RedisStore
 from holdfast.model.commands import Claim, SaveCheckpoint, Submit
 
-RECORD = '{"step":"s","status":"completed","started":1700000000.25,"finished":1700000001.5,"duration":1.25,"epoch":1}'
+RECORD = (
+    '{"step":"s","status":"completed","started":1700000000.25,"finished":1700000001.5,'
+    '"duration":1.25,"epoch":1}'
+)
 
 
 @asynccontextmanager

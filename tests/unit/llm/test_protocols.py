@@ -97,7 +97,10 @@ def test_what_has_no_other_way_is_a_bad_request():
 
 def test_a_schema_that_openai_calls_invalid_is_not_hidden_by_asking_without():
     dialect = OpenAI("m").dialect
-    refusal = "Invalid schema for response_format 'claims': In context=(), 'x' is not permitted. response_format"
+    refusal = (
+        "Invalid schema for response_format 'claims': In context=(), 'x' is not permitted. "
+        "response_format"
+    )
     assert not dialect.learn(dialect.shape, refusal)
     assert dialect.shape["format"] == "schema"
 

@@ -88,7 +88,8 @@ BAD = {
     "too long": (lambda s: "Bearer " + "x" * 9000, "more than 8192"),
     "unsigned": (lambda s: f"Bearer {unsigned(s)}", "not signed with RS256"),
     "HS256 with the public key": (
-        lambda s: f"Bearer {signed_with_the_public_key(s)}", "not signed with RS256",
+        lambda s: f"Bearer {signed_with_the_public_key(s)}",
+        "not signed with RS256",
     ),
     "RS512": (lambda s: f"Bearer {s.token(**GOOD, algorithm='RS512')}", "not signed with RS256"),
     "another key": (lambda s: f"Bearer {s.token(**GOOD, key=OTHER_KEY)}", "signature"),
@@ -97,27 +98,36 @@ BAD = {
     "other claims": (lambda s: f"Bearer {with_other_claims(s)}", "signature"),
     "expired": (lambda s: f"Bearer {s.token(**GOOD, exp=in_seconds(-60))}", "expired"),
     "no expiry": (lambda s: f"Bearer {s.token(**GOOD, exp=None)}", "no exp"),
-    "from the future": (lambda s: f"Bearer {s.token(**GOOD, iat=in_seconds(600))}", "not valid yet"),
+    "from the future": (
+        lambda s: f"Bearer {s.token(**GOOD, iat=in_seconds(600))}",
+        "not valid yet",
+    ),
     "another issuer": (
-        lambda s: f"Bearer {s.token(**GOOD, iss='https://evil.example')}", "not issued by Google",
+        lambda s: f"Bearer {s.token(**GOOD, iss='https://evil.example')}",
+        "not issued by Google",
     ),
     "another audience": (
-        lambda s: f"Bearer {s.token(**GOOD | {'aud': 'https://other.example'})}", "audience",
+        lambda s: f"Bearer {s.token(**GOOD | {'aud': 'https://other.example'})}",
+        "audience",
     ),
     "several audiences": (
-        lambda s: f"Bearer {s.token(**GOOD | {'aud': [AUDIENCE, 'https://o.example']})}", "audience",
+        lambda s: f"Bearer {s.token(**GOOD | {'aud': [AUDIENCE, 'https://o.example']})}",
+        "audience",
     ),
     "another service account": (
-        lambda s: f"Bearer {s.token(**GOOD | {'email': 'thief@x.example'})}", "another service acc",
+        lambda s: f"Bearer {s.token(**GOOD | {'email': 'thief@x.example'})}",
+        "another service acc",
     ),
     "no e-mail": (lambda s: f"Bearer {s.token(aud=AUDIENCE)}", "no email"),
     "e-mail not verified": (
-        lambda s: f"Bearer {s.token(**GOOD, email_verified=False)}", "not verified",
+        lambda s: f"Bearer {s.token(**GOOD, email_verified=False)}",
+        "not verified",
     ),
     "e-mail verified by a word": (
-        lambda s: f"Bearer {s.token(**GOOD, email_verified='true')}", "not verified",
+        lambda s: f"Bearer {s.token(**GOOD, email_verified='true')}",
+        "not verified",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -228,10 +238,13 @@ def test_many_pushes_at_once_ask_once(service):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("", USUAL), ("no-store", USUAL), ("public, max-age=300", 300.0),
-        ("max-age=0", SHORTEST), ("max-age=999999999", LONGEST),
+        ("", USUAL),
+        ("no-store", USUAL),
+        ("public, max-age=300", 300.0),
+        ("max-age=0", SHORTEST),
+        ("max-age=999999999", LONGEST),
     ],
-)  # fmt: skip
+)
 def test_how_long_keys_are_kept_is_bounded(text, seconds):
     assert lifetime(text) == seconds
 
@@ -244,11 +257,16 @@ def weak_key():
 @pytest.mark.parametrize(
     "body",
     [
-        b"", b"[]", b"{}", b'{"keys": []}', b'{"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "a"}]}',
+        b"",
+        b"[]",
+        b"{}",
+        b'{"keys": []}',
+        b'{"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "a"}]}',
         b'{"keys": [{"kty": "RSA", "kid": "a", "n": "x", "e": "y"}]}',
-        b'{"keys": [{"kty": "RSA", "kid": "a"}]}', b"\xff",
+        b'{"keys": [{"kty": "RSA", "kid": "a"}]}',
+        b"\xff",
     ],
-)  # fmt: skip
+)
 def test_an_answer_without_a_usable_key_is_an_error(body):
     with pytest.raises(ValueError, match=r"no usable RSA key|no JSON Web Key Set"):
         parse_keys(body)

@@ -100,9 +100,32 @@ def test_the_same_claim_in_different_parts_is_found_in_the_end():
     assert calls["dedup"] < 25
 
 
-WORDS = [f"{first}{second}" for first in ("lamp", "roof", "wall", "door", "tree") for second in
-         ("ade", "ber", "cot", "dun", "eel", "fir", "gum", "hay", "ivy", "jar", "kin", "log", "mud", "nut", "oak",
-          "pin", "rye", "sap", "tin", "urn")]  # fmt: skip
+WORDS = [
+    f"{first}{second}"
+    for first in ("lamp", "roof", "wall", "door", "tree")
+    for second in (
+        "ade",
+        "ber",
+        "cot",
+        "dun",
+        "eel",
+        "fir",
+        "gum",
+        "hay",
+        "ivy",
+        "jar",
+        "kin",
+        "log",
+        "mud",
+        "nut",
+        "oak",
+        "pin",
+        "rye",
+        "sap",
+        "tin",
+        "urn",
+    )
+]
 
 
 def test_what_was_grouped_before_costs_nothing_whoever_said_it():

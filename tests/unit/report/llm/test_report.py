@@ -283,9 +283,13 @@ def test_two_hundred_injections_change_nothing_but_their_own_rows():
 
 def test_comments_in_chinese_become_a_report():
     texts = [
-        "計程車司機應該要有更好的保障。", "政府不應該禁止新的叫車服務。", "叫車服務的費率不透明，乘客很困擾。",
-        "計程車的品質參差不齊，政府應該管理。", "乘客的安全比價格更重要。", "新的服務帶來競爭，計程車會進步。",
-    ]  # fmt: skip
+        "計程車司機應該要有更好的保障。",
+        "政府不應該禁止新的叫車服務。",
+        "叫車服務的費率不透明，乘客很困擾。",
+        "計程車的品質參差不齊，政府應該管理。",
+        "乘客的安全比價格更重要。",
+        "新的服務帶來競爭，計程車會進步。",
+    ]
     sources = [
         comment(str(number), f"{text}第{number}號。") for number, text in enumerate(texts * 5)
     ]
@@ -415,12 +419,18 @@ class Disagreeing(ReportBrain):
     """Objects to the first name and the first finding."""
 
     def review_names(self, data: Any, system: str) -> Any:
-        return {"groups": [self.objection(entry, "fits", entry["id"] == "t1")
-                           for entry in data["groups"]]}  # fmt: skip
+        return {
+            "groups": [
+                self.objection(entry, "fits", entry["id"] == "t1") for entry in data["groups"]
+            ]
+        }
 
     def review_findings(self, data: Any, system: str) -> Any:
-        return {"findings": [self.objection(entry, "holds", entry["id"] == "1")
-                             for entry in data["findings"]]}  # fmt: skip
+        return {
+            "findings": [
+                self.objection(entry, "holds", entry["id"] == "1") for entry in data["findings"]
+            ]
+        }
 
     def objection(self, entry: Any, verdict: str, objects: bool) -> Any:
         numbers = [entry["claims"][0]["number"]] if objects else []
@@ -432,8 +442,10 @@ def test_every_question_has_topics_of_its_own():
     questions = ("What is good here?", "What should change?")
 
     async def story(reports: Reports) -> Any:
-        rows = tuple({questions[0]: first.text, questions[1]: other.text}
-                     for first, other in zip(comments(10), comments(10, 40), strict=True))  # fmt: skip
+        rows = tuple(
+            {questions[0]: first.text, questions[1]: other.text}
+            for first, other in zip(comments(10), comments(10, 40), strict=True)
+        )
         before = len(reports.harness.fake.calls)
         run = await reports._app.submit(report, ReportRequest(rows=rows, model="openai:fake-1"))
         data = await reports.harness.blobs.get((await run.result()).files["report.json"])

@@ -78,7 +78,8 @@ def test_nothing_is_asked_of_the_network(monkeypatch: pytest.MonkeyPatch):
 
 def test_no_http_client_is_even_imported():
     code = (
-        "import sys; from holdfast.apps.report.local.embeddings import semantic_vectors; semantic_vectors(['hello']); "
+        "import sys; from holdfast.apps.report.local.embeddings import semantic_vectors; "
+        "semantic_vectors(['hello']); "
         "print([m for m in ('wordllama', 'requests', 'httpx', 'urllib3') if m in sys.modules])"
     )
     process = subprocess.run(

@@ -9,14 +9,18 @@ from holdfast.apps.report.local.sentence_value import (
     stands_alone,
 )
 
-NOTHING = """Hello.|Thank you!|yes|No.|Ok|I agree|Yes I agree|maybe|idk|I don't get it|Really?|test 24234234|test aisdfj
+NOTHING = """Hello.|Thank you!|yes|No.|Ok|I agree|Yes I agree|maybe|idk|I don't get it|Really?
+test 24234234|test aisdfj
 asdfasdf|iausdhfiuhsdf|dfsfdsgsdfgdfs dfg dfsg sdfgsdfg|test October 17
 😂|!|443343|https://example.org/a/b|a@b.org|你好|好酷喔|謝謝
-Danke für die Umfrage.|Merci !|aaaaaaaaaaaaaaa|This is a statement.|buttonActivebuttonActivebuttonActivebuttonActive"""
+Danke für die Umfrage.|Merci !|aaaaaaaaaaaaaaa|This is a statement.
+buttonActivebuttonActivebuttonActivebuttonActive"""
 
-SOMETHING = """Football sucks.|Trump is evil|Ban guns|I love cats|Health care for all!|the sky is blue
+SOMETHING = """Football sucks.|Trump is evil|Ban guns|I love cats
+Health care for all!|the sky is blue
 沒保障。沒保險⋯|私は梟を愛しています|Die Mieten sind zu hoch|Les loyers sont trop élevés|I am a Democrat
-NFL is dangerous|Черепахи очень милые|tarvitsemme lisää puita|We test drivers too late and too seldom"""
+NFL is dangerous|Черепахи очень милые|tarvitsemme lisää puita
+We test drivers too late and too seldom"""
 
 
 def lines(text: str) -> list[str]:

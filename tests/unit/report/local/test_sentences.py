@@ -13,7 +13,10 @@ def split(text: str) -> list[str]:
     return [text[start:end] for start, end in spans(text)]
 
 
-LONG = "The council should listen to the people who live here before it decides anything about the bridge."
+LONG = (
+    "The council should listen to the people who live here before it decides anything about "
+    "the bridge."
+)
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,28 @@ def test_a_sentence_that_is_repeated_does_not_name_a_topic_by_itself():
     ("texts", "name"),
     [
         (["The parks https://a.org/x", "https://a.org/x for parks", "@mayor our parks"], "Parks"),
-        (["Reduce military spending", "We reduce military spending", "reduce military spending now"],
-         "Military spending"),
-        (["Football sucks, the helmets", "football sucks and helmets", "sucks! Helmets"], "Helmets"),
-        (["Overturn Citizens United", "I hate Citizens United.", "End Citizens United!"],
-         "Citizens United"),
-        (["データセンターが必要です", "データセンターは高い", "データセンターと電力"], "データセンター"),
+        (
+            [
+                "Reduce military spending",
+                "We reduce military spending",
+                "reduce military spending now",
+            ],
+            "Military spending",
+        ),
+        (
+            ["Football sucks, the helmets", "football sucks and helmets", "sucks! Helmets"],
+            "Helmets",
+        ),
+        (
+            ["Overturn Citizens United", "I hate Citizens United.", "End Citizens United!"],
+            "Citizens United",
+        ),
+        (
+            ["データセンターが必要です", "データセンターは高い", "データセンターと電力"],
+            "データセンター",
+        ),
     ],
-)  # fmt: skip
+)
 def test_links_handles_verbs_and_cut_words_are_no_names(texts, name):
     others = ["The roads are broken.", "Fix the roads.", "More roads", "The road is long."] * 4
     code = "ja" if "データ" in texts[0] else "en"

@@ -46,17 +46,35 @@ class CommentWithClaims:
 
 
 SAMPLE = (
-    CommentWithClaims("Ann", "Close the street 🚲🚲, and plant trees!", (
-        ("cars", "Close the street", "Close the street 🚲🚲"), ("trees", "Plant trees", "plant trees!"),
-    )),
-    CommentWithClaims("Bo", "Please close it to cars.", (("cars", "Close the street", "close it to cars"),)),
-    CommentWithClaims("Cy", "Keep the street open; we need it.", (("cars", "Keep the street open", "Keep the street open"),)),
-    CommentWithClaims("Dee", "More trees 🌳 please", (("trees", "Plant trees", "More trees 🌳"),), "https://example.org/v/1"),
-    CommentWithClaims("Eve", "=HYPERLINK(\"http://example.org\") <script>alert(1)</script> ![x](http://example.org/p.png)", (
-        ("other", "=SUM(1;-2)", "<script>alert(1)</script>"),
-    )),
+    CommentWithClaims(
+        "Ann",
+        "Close the street 🚲🚲, and plant trees!",
+        (
+            ("cars", "Close the street", "Close the street 🚲🚲"),
+            ("trees", "Plant trees", "plant trees!"),
+        ),
+    ),
+    CommentWithClaims(
+        "Bo", "Please close it to cars.", (("cars", "Close the street", "close it to cars"),)
+    ),
+    CommentWithClaims(
+        "Cy",
+        "Keep the street open; we need it.",
+        (("cars", "Keep the street open", "Keep the street open"),),
+    ),
+    CommentWithClaims(
+        "Dee",
+        "More trees 🌳 please",
+        (("trees", "Plant trees", "More trees 🌳"),),
+        "https://example.org/v/1",
+    ),
+    CommentWithClaims(
+        "Eve",
+        '=HYPERLINK("http://example.org") <script>alert(1)</script> ![x](http://example.org/p.png)',
+        (("other", "=SUM(1;-2)", "<script>alert(1)</script>"),),
+    ),
     CommentWithClaims("Fay", "idk"),
-)  # fmt: skip
+)
 TREE = {
     "traffic": ("Traffic", ("cars",)),
     "green": ("Green spaces", ("trees",)),

@@ -21,8 +21,13 @@ def test_a_report_does_not_differ_from_itself(report: Report) -> None:
 def test_new_comments_change_the_support_of_claims_and_add_others(
     report: Report, build: Build, a_comment: type
 ) -> None:
-    later = build([*_comments_of(report, a_comment), a_comment("Gil", "Close it!", (("cars", "Close the street", "Close it!"),)),
-                   a_comment("Hal", "Benches", (("trees", "More benches", "Benches"),))])  # fmt: skip
+    later = build(
+        [
+            *_comments_of(report, a_comment),
+            a_comment("Gil", "Close it!", (("cars", "Close the street", "Close it!"),)),
+            a_comment("Hal", "Benches", (("trees", "More benches", "Benches"),)),
+        ]
+    )
     comparison = compare(report, later)
     assert len(comparison.comments_added) == 2
     assert comparison.comments_removed == ()

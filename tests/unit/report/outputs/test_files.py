@@ -10,9 +10,16 @@ from holdfast.apps.report.outputs import all_files
 def test_all_files_are_there_and_not_empty(report: Report, rows: list[Row]) -> None:
     files = all_files(report, rows)
     assert list(files) == [
-        "report.json", "report.md", "topics.csv", "claims.csv", "quotes.csv", "cruxes.csv", "crux_matrix.csv",
-        "groups.csv", "rows.csv",
-    ]  # fmt: skip
+        "report.json",
+        "report.md",
+        "topics.csv",
+        "claims.csv",
+        "quotes.csv",
+        "cruxes.csv",
+        "crux_matrix.csv",
+        "groups.csv",
+        "rows.csv",
+    ]
     assert all(files.values())
 
 

@@ -27,9 +27,13 @@ COLOURS = {
     "brown",
 }
 STEPS = {
-    "input", "sanitization_filter", "meaningfulness_filter", "claims_extraction", "deduplication",
+    "input",
+    "sanitization_filter",
+    "meaningfulness_filter",
+    "claims_extraction",
+    "deduplication",
     "crux_generation_validation",
-}  # fmt: skip
+}
 ACTIONS = {"received", "accepted", "rejected", "modified", "deduplicated"}
 
 
@@ -106,35 +110,74 @@ SOURCE = Shape(
     data=(("text", Shape(text=str)), ("video", Shape(text=str, link=str, timestamp=str))),
 )
 CRUX = Shape(
-    topic=str, subtopic=str, cruxClaim=str, agree=[str], disagree=[str], no_clear_position=[str], explanation=str,
-    agreementScore=NUMBER, disagreementScore=NUMBER, controversyScore=NUMBER, speakersInvolved=int,
+    topic=str,
+    subtopic=str,
+    cruxClaim=str,
+    agree=[str],
+    disagree=[str],
+    no_clear_position=[str],
+    explanation=str,
+    agreementScore=NUMBER,
+    disagreementScore=NUMBER,
+    controversyScore=NUMBER,
+    speakersInvolved=int,
     totalSpeakersInSubtopic=int,
-)  # fmt: skip
+)
 SCORE = Shape(topic=str, averageControversy=NUMBER, subtopicCount=int, totalSpeakers=int)
 MATRIX = Shape(speakers=[str], cruxLabels=[str], matrix=[[{"agree", "disagree", "no_position"}]])
 ADD_ONS = Shape(subtopicCruxes=[CRUX], topicScores=[SCORE], speakerCruxMatrix=MATRIX)
 DATA = Shape(
-    title=str, description=str, date=str, topics=[TOPIC], sources=[SOURCE], addOns_=ADD_ONS,
+    title=str,
+    description=str,
+    date=str,
+    topics=[TOPIC],
+    sources=[SOURCE],
+    addOns_=ADD_ONS,
     questionAnswers_=[Shape(question=str, answer=str)],
-)  # fmt: skip
+)
 METADATA = Shape(startTimestamp=int, duration=NUMBER, totalCost=str, author=str, organization=str)
 ENTRY = Shape(
-    entryId=str, entryType=str, commentId_=str, textPreview=str, interview_=str, step=STEPS, action=ACTIONS,
-    reason_=str, timestamp=str, commentLength_=int, claimsExtracted_=int, claimIds_=[str], topicAssignments_=[str],
-    primaryClaimId_=str, mergedClaimIds_=[str],
-)  # fmt: skip
+    entryId=str,
+    entryType=str,
+    commentId_=str,
+    textPreview=str,
+    interview_=str,
+    step=STEPS,
+    action=ACTIONS,
+    reason_=str,
+    timestamp=str,
+    commentLength_=int,
+    claimsExtracted_=int,
+    claimIds_=[str],
+    topicAssignments_=[str],
+    primaryClaimId_=str,
+    mergedClaimIds_=[str],
+)
 SUMMARY = Shape(
-    rejectedBySanitization=int, rejectedByMeaningfulness=int, rejectedByClaimsExtraction=int, deduplicated=int,
+    rejectedBySanitization=int,
+    rejectedByMeaningfulness=int,
+    rejectedByClaimsExtraction=int,
+    deduplicated=int,
     accepted=int,
-)  # fmt: skip
+)
 AUDIT = Shape(
-    version={"1.0"}, reportId=str, createdAt=str, inputCommentCount=int, finalQuoteCount=int, modelName=str,
-    entries=[ENTRY], summary=SUMMARY,
-)  # fmt: skip
+    version={"1.0"},
+    reportId=str,
+    createdAt=str,
+    inputCommentCount=int,
+    finalQuoteCount=int,
+    modelName=str,
+    entries=[ENTRY],
+    summary=SUMMARY,
+)
 PROMPTS = Shape(
-    systemInstructions=str, clusteringInstructions=str, extractionInstructions=str, dedupInstructions=str,
-    summariesInstructions=str, cruxInstructions_=str,
-)  # fmt: skip
+    systemInstructions=str,
+    clusteringInstructions=str,
+    extractionInstructions=str,
+    dedupInstructions=str,
+    summariesInstructions=str,
+    cruxInstructions_=str,
+)
 OUTPUT = Shape(
     data=(("v0.2", DATA),), metadata=(("v0.2", METADATA),), auditLog=AUDIT, promptsUsed_=PROMPTS
 )
@@ -229,8 +272,14 @@ def test_offsets_count_utf_16_code_units_with_the_end_excluded(report: Report) -
     trees = next(topic for topic in topics if topic["title"] == "Green spaces")["subtopics"][0][
         "claims"
     ][0]
-    own = next(quote for topic in report.topics for entry in topic.subtopics for claim in entry.claims
-               for quote in claim.quotes if quote.text == "plant trees!")  # fmt: skip
+    own = next(
+        quote
+        for topic in report.topics
+        for entry in topic.subtopics
+        for claim in entry.claims
+        for quote in claim.quotes
+        if quote.text == "plant trees!"
+    )
     span = trees["quotes"][0]["reference"]["data"][1]
     assert (span["startIdx"], span["endIdx"]) == (
         own.start + 2,
@@ -246,9 +295,13 @@ def test_a_video_is_opened_where_the_speaker_is_heard(report: Report) -> None:
         {"text": "More trees 🌳 please", "link": "https://example.org/v/1", "timestamp": "0:01:02"},
     ]
     quote = next(
-        quote for topic in data["topics"] for entry in topic["subtopics"] for claim in entry["claims"]
-        for quote in claim["quotes"] if quote["reference"]["interview"] == "Dee"
-    )  # fmt: skip
+        quote
+        for topic in data["topics"]
+        for entry in topic["subtopics"]
+        for claim in entry["claims"]
+        for quote in claim["quotes"]
+        if quote["reference"]["interview"] == "Dee"
+    )
     assert quote["reference"]["data"] == [
         "video",
         {"link": "https://example.org/v/1", "beginTimestamp": "0:01:02"},

@@ -28,9 +28,14 @@ def tables(report: Report, rows: list[Row]) -> dict[str, Table]:
 
 def test_all_seven_tables_are_there(tables: dict[str, Table]) -> None:
     assert set(tables) == {
-        "topics.csv", "claims.csv", "quotes.csv", "cruxes.csv", "crux_matrix.csv",
-        "groups.csv", "rows.csv",
-    }  # fmt: skip
+        "topics.csv",
+        "claims.csv",
+        "quotes.csv",
+        "cruxes.csv",
+        "crux_matrix.csv",
+        "groups.csv",
+        "rows.csv",
+    }
 
 
 def test_quotes_have_exactly_the_promised_columns(report: Report, rows: list[Row]) -> None:
@@ -65,9 +70,15 @@ def test_every_row_of_the_input_says_what_became_of_it(tables: dict[str, Table])
     rows = tables["rows.csv"]
     assert [row["row"] for row in rows] == ["1", "2", "3", "4", "5", "6", "7", "8"]
     assert rows[0] | {"text": ""} == {
-        "row": "1", "comment_id": "1", "fate": "kept", "reason": "", "topics": "Traffic; Green spaces", "claims": "2",
-        "quotes": "2", "text": "",
-    }  # fmt: skip
+        "row": "1",
+        "comment_id": "1",
+        "fate": "kept",
+        "reason": "",
+        "topics": "Traffic; Green spaces",
+        "claims": "2",
+        "quotes": "2",
+        "text": "",
+    }
     assert rows[5]["reason"] == "no claim was found in it"
     assert (rows[6]["fate"], rows[6]["reason"]) == ("empty", "The cell is empty.")
     assert rows[7]["text"].startswith("Close the street")
@@ -94,8 +105,11 @@ def test_the_matrix_has_a_column_for_each_crux_and_a_row_for_each_speaker(
         "g-1",
     )
     assert {row["speaker"]: row[crux["crux_id"]] for row in tables["crux_matrix.csv"]} == {
-        "Ann": "agree", "Bo": "agree", "Cy": "disagree", "Vic": "unclear",
-    }  # fmt: skip
+        "Ann": "agree",
+        "Bo": "agree",
+        "Cy": "disagree",
+        "Vic": "unclear",
+    }
 
 
 def test_hostile_text_is_text(report: Report, rows: list[Row]) -> None:

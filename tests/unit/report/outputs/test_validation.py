@@ -85,16 +85,28 @@ WRONG: list[tuple[str, Change]] = [
     ("another speaker or row", lambda r: quote(r, row=9)),
     ("quote id .* more than once", lambda r: quote(r, id=another(r).id)),
     ("claim id 'g-2' is used more than once", lambda r: claim(r, id="g-2")),
-    ("comment id '1' is used more than once", lambda r: replace(r, comments=(*r.comments, r.comments[0]))),
+    (
+        "comment id '1' is used more than once",
+        lambda r: replace(r, comments=(*r.comments, r.comments[0])),
+    ),
     ("topic id 'other' is used more than once", lambda r: topic(r, id="other")),
     ("extracted claim .* more than one place", lambda r: quote(r, claim=another(r).claim)),
     ("has the number 7 but is claim 1", lambda r: claim(r, number=7)),
     ("rests on no quote", lambda r: claim(r, quotes=())),
     ("says nothing", lambda r: claim(r, statement=" ")),
     ("Claim 1 says 3 people, but 2 are quoted", lambda r: claim(r, people=3)),
-    ("sentence of the findings rests on nothing", lambda r: replace(r, findings=(Sentence("All is well.", ()),))),
-    ("sentence of the findings cites claim 'g-9'", lambda r: replace(r, findings=(Sentence("Well.", ("g-9",)),))),
-    ("summary of topic traffic cites claim 'g-3'", lambda r: topic(r, summary=(Sentence("Trees.", ("g-3",)),))),
+    (
+        "sentence of the findings rests on nothing",
+        lambda r: replace(r, findings=(Sentence("All is well.", ()),)),
+    ),
+    (
+        "sentence of the findings cites claim 'g-9'",
+        lambda r: replace(r, findings=(Sentence("Well.", ("g-9",)),)),
+    ),
+    (
+        "summary of topic traffic cites claim 'g-3'",
+        lambda r: topic(r, summary=(Sentence("Trees.", ("g-3",)),)),
+    ),
     ("not the last one", lambda r: replace(r, topics=other_first(r))),
     ("says 9 comments, but there are 6", lambda r: counts(r, comments=9)),
     ("says 9 people, but there are 6", lambda r: counts(r, people=9)),
@@ -107,18 +119,30 @@ WRONG: list[tuple[str, Change]] = [
     ("Topic traffic says 4 people, but 3 are quoted", lambda r: topic(r, people=4)),
     ("Topic traffic says 1 comments, but quotes 3", lambda r: topic(r, comments=1)),
     ("Topic traffic says controversy None", lambda r: topic(r, controversy=None)),
-    ("no stage 'speaking'", lambda r: replace(r, funnel=tuple(s for s in r.funnel if s.name != "speaking"))),
+    (
+        "no stage 'speaking'",
+        lambda r: replace(r, funnel=tuple(s for s in r.funnel if s.name != "speaking")),
+    ),
     ("The funnel says 9 for 'rows'", lambda r: stage(r, "rows", count=9)),
     ("The funnel says 6 for 'speaking'", lambda r: stage(r, "speaking", count=6)),
-    ("1 are accounted for, but 2 are gone", lambda r: stage(r, "comments", lost=(LossReason("empty", 1),))),
+    (
+        "1 are accounted for, but 2 are gone",
+        lambda r: stage(r, "comments", lost=(LossReason("empty", 1),)),
+    ),
     ("0 are accounted for, but 1 are gone", lambda r: stage(r, "extracted", lost=())),
     ("0 are accounted for, but 2 are gone", lambda r: stage(r, "claims", lost=())),
-    ("3 rows are listed as left out, but only 2", lambda r: replace(r, left_out=(*r.left_out, Row(9, "9", Fate.JUNK)))),
+    (
+        "3 rows are listed as left out, but only 2",
+        lambda r: replace(r, left_out=(*r.left_out, Row(9, "9", Fate.JUNK))),
+    ),
     ("Row 1 is listed as left out", lambda r: replace(r, left_out=(Row(1, "1", Fate.JUNK),))),
     ("Row 7 is listed as left out", lambda r: replace(r, left_out=(Row(7, "7", Fate.KEPT),))),
     ("0.9000 of the comments make a claim, but it is 0.8333", lambda r: coverage(r, speaking=0.9)),
     ("0.9900 of the text is quoted", lambda r: coverage(r, quoted_characters=0.99)),
-    ("0.5000 of the comments are in a topic, but it is at least 0.6667", lambda r: coverage(r, placed=0.5)),
+    (
+        "0.5000 of the comments are in a topic, but it is at least 0.6667",
+        lambda r: coverage(r, placed=0.5),
+    ),
     ("1.2000 of the comments are in a topic", lambda r: coverage(r, placed=1.2)),
     ("counts 'Ann' 2 times", lambda r: crux(r, disagreeing=("Cy", "Ann"), disagree=2)),
     ("says 1 agree, but names 2", lambda r: crux(r, agree=1)),
@@ -129,12 +153,21 @@ WRONG: list[tuple[str, Change]] = [
     ("which topic 'green' does not have", lambda r: crux(r, topic="green")),
     ("does not have the cruxes", lambda r: matrix(r, cruxes=("x-2",))),
     ("not 4 speakers by 1 cruxes", lambda r: matrix(r, cells=r.matrix.cells[:3])),
-    ("not 4 speakers by 1 cruxes", lambda r: matrix(r, cells=(*r.matrix.cells[:3], ("agree", "agree")))),
+    (
+        "not 4 speakers by 1 cruxes",
+        lambda r: matrix(r, cells=(*r.matrix.cells[:3], ("agree", "agree"))),
+    ),
     ("more than one row for 'Ann'", lambda r: matrix(r, speakers=("Ann", "Ann", "Cy", "Vic"))),
     ("unknown word 'maybe'", lambda r: matrix(r, cells=(("maybe",), *r.matrix.cells[1:]))),
-    ("has nothing for 'Ann', the crux agree", lambda r: matrix(r, cells=(("",), *r.matrix.cells[1:]))),
-    ("Claim 1 says controversy 0.1000, but its votes", lambda r: claim(r, votes=VoteCount(3, 2, 1, 0.1))),
-]  # fmt: skip
+    (
+        "has nothing for 'Ann', the crux agree",
+        lambda r: matrix(r, cells=(("",), *r.matrix.cells[1:])),
+    ),
+    (
+        "Claim 1 says controversy 0.1000, but its votes",
+        lambda r: claim(r, votes=VoteCount(3, 2, 1, 0.1)),
+    ),
+]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,10 @@ def test_no_word_is_left_unused() -> None:
         for path in HOME.rglob("*")
         if path.suffix in (".html", ".js", ".py")
     )
-    families = "basis coverage dots.each figure funnel.of glossary groups groups.all js.theme key loss order print sort stage unit view"
+    families = (
+        "basis coverage dots.each figure funnel.of glossary groups groups.all js.theme key "
+        "loss order print sort stage unit view"
+    )
     for key in words_of("en"):
         grouped = any(key.startswith((family + ".", family + "_")) for family in families.split())
         assert grouped or f'"{key.removeprefix("js.")}"' in texts, key

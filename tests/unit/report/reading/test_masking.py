@@ -106,7 +106,10 @@ def test_no_text_takes_long(unit):
 
 
 def test_only_the_text_is_masked(read):
-    data = "id,author,comment,contact\n5551234567,a@x.org,write to a@x.org,a@x.org\n2,b@x.org,b@x.org,\n"
+    data = (
+        "id,author,comment,contact\n5551234567,a@x.org,write to "
+        "a@x.org,a@x.org\n2,b@x.org,b@x.org,\n"
+    )
     comment_set = read(data, mask=True)
     first, second = comment_set.comments
     assert (first.id, first.speaker, first.facets) == (

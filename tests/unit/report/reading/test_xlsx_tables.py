@@ -29,15 +29,18 @@ def cell(value: object, row: int, column: int) -> str:
     reference = f"{chr(65 + column)}{row}"
     if isinstance(value, int | float):
         return f'<c r="{reference}"><v>{value}</v></c>'
-    return f'<c r="{reference}" t="inlineStr"><is><t xml:space="preserve">{escape(str(value))}</t></is></c>'
+    return (
+        f'<c r="{reference}" t="inlineStr"><is><t '
+        f'xml:space="preserve">{escape(str(value))}</t></is></c>'
+    )
 
 
 def sheet(rows: list[list[object]]) -> str:
-    lines = (
-        "<row "
-        f'r="{number}">{"".join(cell(value, number, at) for at, value in enumerate(row) if value != "")}</row>'
+    cells = (
+        "".join(cell(value, number, at) for at, value in enumerate(row) if value != "")
         for number, row in enumerate(rows, 1)
     )
+    lines = (f'<row r="{number}">{text}</row>' for number, text in enumerate(cells, 1))
     return f'<worksheet xmlns="{MAIN}"><sheetData>{"".join(lines)}</sheetData></worksheet>'
 
 
