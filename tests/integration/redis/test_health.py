@@ -138,7 +138,9 @@ def test_a_run_that_was_left_behind_is_a_warning() -> None:
         assert troubles(look(health.findings(url))) == SHARED | troubled
 
 
-def test_a_user_who_may_not_hear_or_notify_is_noticed_by_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_who_may_not_hear_or_notify_is_noticed_by_the_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(doctor, "LATE", 0.2)
     with a_server(*DURABLE) as redis:
         url = redis.url().replace("//", "//ann:s3cret@")
