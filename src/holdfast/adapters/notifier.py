@@ -58,7 +58,7 @@ class Notifier:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._last = 0
-        self._last_for = dict.fromkeys(Wake, 0)
+        self._last_for: dict[int, int] = dict.fromkeys(Wake, 0)
         """The last notification that woke each of them."""
         self._waiters: dict[Waiter, None] = {}  # in order of arrival
 
@@ -68,7 +68,7 @@ class Notifier:
         with self._guard:
             self._last += 1
             for level in range(Wake.WAITERS, wake + 1):
-                self._last_for[Wake(level)] = self._last
+                self._last_for[level] = self._last
             woken = [waiter for waiter in self._waiters if waiter.wake <= wake]
         running = asyncio._get_running_loop()  # None in a thread that has none
         for waiter in woken:

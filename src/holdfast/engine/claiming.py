@@ -116,25 +116,25 @@ class LaneClaimer:
         try:
             if self._leader is not None and not await self._leader.lead():
                 return False
-            return await asyncio.shield(self._start_claim())
+            return await asyncio.shield(self._start_claim(self._request()))
         except Transient as error:
             log.warning("lane %s: can't claim: %s", self._lane.name, error)
             await asyncio.sleep(self._poll_interval)
             return True
 
-    def _start_claim(self) -> asyncio.Task[bool]:
+    def _start_claim(self, request: _Request | None = None) -> asyncio.Task[bool]:
         """In a task of its own: who waits for it may be cancelled, what the store gives to it must
-        not be lost."""
-        claim = asyncio.create_task(self._claim())
+        not be lost. It begins with this request, or makes one when the task begins."""
+        claim = asyncio.create_task(self._claim(request))
         self._claims.add(claim)
         claim.add_done_callback(self._claims.discard)
         claim.add_done_callback(_retrieve_exception)
         return claim
 
-    async def _claim(self) -> bool:
+    async def _claim(self, request: _Request | None) -> bool:
         """Claim and begin as many runs as there are, and as there are slots for. Whether there may
         be more."""
-        request, claimed = self._request(), None
+        request, claimed = request or self._request(), None
         while request is not None:
             claimed = await self._receive(request)
             trusted_until = self._runtime.times.trusted_until(request.sent)

@@ -71,13 +71,23 @@ class Link:
         self._next = self._next % others + 1 if others else 0
         return await self._wire(self._next)
 
-    async def run(self, wire: Wire, script: Script, key: str, *arguments: Argument) -> Any:
-        """Call a script. One that the server has forgotten was not executed, so it is sent and
-        called again."""
-        reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
+    async def run(
+        self,
+        wire: Wire,
+        script: Script,
+        key: str,
+        *arguments: Argument,
+        notify: Sequence[Argument] | None = None,
+    ) -> Any:
+        """Call a script, and then perhaps a command that notifies others, whose answer does not
+        matter. A script that the server has forgotten was not executed, so it is sent and called
+        again."""
+        call = ("EVALSHA", script.sha, 1, key, *arguments)
+        commands = [call] if notify is None else [call, notify]
+        reply = (await wire.send_all(commands))[0]
         if isinstance(reply, ReplyError) and str(reply).startswith("NOSCRIPT"):
             await ask(wire, "SCRIPT", "LOAD", script.text)
-            reply = await wire.send("EVALSHA", script.sha, 1, key, *arguments)
+            reply = (await wire.send_all(commands))[0]
         if isinstance(reply, ReplyError):
             raise self.leave_if_moved(reply)
         return reply

@@ -131,16 +131,24 @@ class RedisStore(reads.Reads):
     ) -> list[Any]:
         """The answers of a batch. `force` for a mover, which also writes to a store that is
         held."""
-        message = announcement(self._name, wake) if wake else ""
         link = self._link()
-        arguments = (self.address.prefix, message, int(force), *encoded, *self._time())
+        arguments = (self.address.prefix, int(force), *encoded, *self._time())
         with server.explained(self.address):
             wire = await link.command_wire()
-            answer = await link.run(wire, self._scripts.batch, self._meta, *arguments)
+            answer = await link.run(
+                wire, self._scripts.batch, self._meta, *arguments, notify=self._notification(wake)
+            )
             try:
                 return batch.answers(answer)
             except ReplyError as error:
                 raise link.leave_if_moved(error) from error
+
+    def _notification(self, wake: Wake) -> Sequence[Argument] | None:
+        """What wakes other processes. Behind the script rather than in it: the server writes first
+        to those whose answer was made last, and a worker has more to do than who has submitted."""
+        if not wake:
+            return None
+        return ("PUBLISH", self._key("notify"), announcement(self._name, wake))
 
     def _time(self) -> tuple[Argument, ...]:
         clock = self._test_clock
