@@ -86,7 +86,6 @@ def _adapters(session: Session) -> str:
 
 
 def _pipelines(session: Session) -> str:
-    from holdfast.errors import ConfigurationError
 
     pipelines = session.discovered.pipelines
     session.refuse_nothing_to_do()
