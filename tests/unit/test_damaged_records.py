@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ from holdfast.testing.world import at_once
 BROKEN = '{"half'
 
 
-def play(story: Callable[[Records], Awaitable[None]]) -> None:
+def play(story: Callable[[Records], Coroutine[Any, Any, None]]) -> None:
     at_once(story(StoreRecords(MemoryStore())))
 
 
