@@ -29,6 +29,7 @@ from holdfast.engine.locks import LeaderElection, Lock
 from holdfast.engine.receiving import Receiving
 from holdfast.engine.relay import Relay
 from holdfast.engine.runtime import make_runtime
+from holdfast.engine.submission import SubmitOptions
 from holdfast.engine.supervision import Loop, end
 from holdfast.engine.sweeper import Sweeper
 from holdfast.engine.webhooks import Webhooks
@@ -310,15 +311,10 @@ class Holdfast:
         declared = self._declared(pipeline)
         if not self.is_open:
             await self.open()
-        return await self._intake.submit(
-            declared,
-            input,
-            tenant=tenant,
-            key=key,
-            priority=priority,
-            delay=seconds(delay),
-            labels=labels,
+        options = SubmitOptions(
+            tenant=tenant, priority=priority, delay=seconds(delay), labels=labels
         )
+        return await self._intake.submit(declared, input, options, key=key)
 
     async def submit_many(
         self,
@@ -335,15 +331,10 @@ class Holdfast:
         durable when this returns; if one input is not valid, none was accepted."""
         declared = self._declared(pipeline)
         await self.open()
-        return await self._intake.submit_many(
-            declared,
-            inputs,
-            tenant=tenant,
-            keys=keys,
-            priority=priority,
-            delay=seconds(delay),
-            labels=labels,
+        options = SubmitOptions(
+            tenant=tenant, priority=priority, delay=seconds(delay), labels=labels
         )
+        return await self._intake.submit_many(declared, inputs, options, keys=keys)
 
     async def run(self, name: str, *, tenant: str | None = None) -> RunHandle:
         """The handle of a run that was submitted before: by its id, its idempotency key, or the
