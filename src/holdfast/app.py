@@ -7,6 +7,7 @@ import math
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
@@ -278,6 +279,15 @@ class Holdfast:
         if not self._open:
             return
         self._open = False
+        async with AsyncExitStack() as last:  # the last is closed first; one may raise
+            last.push_async_callback(self.store.close)
+            if self.bus is not None:
+                last.push_async_callback(self.bus.close)
+            last.push_async_callback(self._targets.close)
+            last.push_async_callback(self._providers.aclose)
+            await self._stop_working(grace)
+
+    async def _stop_working(self, grace: float | None) -> None:
         if self._receiving is not None:
             await self._receiving.stop()  # no new work while the old is handed over
         if self.worker is not None:
@@ -287,11 +297,6 @@ class Holdfast:
         self.runtime.waiters.stop()
         await self.runtime.committer.drain()
         await self.runtime.keeper.stop()
-        await self._providers.aclose()
-        await self._targets.close()
-        if self.bus is not None:
-            await self.bus.close()
-        await self.store.close()
 
     # --- work -------------------------------------------------------------------------------------
 
