@@ -11,11 +11,10 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
-from holdfast.adapters.records import StoreRecords
 from holdfast.bootstrap import (
     Options,
-    Providers,
-    language_model_providers,
+    make_providers,
+    make_runtime,
     projections_of,
     prune_answers,
     state_document,
@@ -29,7 +28,6 @@ from holdfast.engine.lanes import define_lanes
 from holdfast.engine.locks import LeaderElection, Lock
 from holdfast.engine.receiving import Receiving
 from holdfast.engine.relay import Relay
-from holdfast.engine.runtime import make_runtime
 from holdfast.engine.submission import SubmitOptions
 from holdfast.engine.supervision import Loop, end
 from holdfast.engine.sweeper import Sweeper
@@ -156,41 +154,14 @@ class Holdfast:
         self.store = options.make_store()
         self.bus = options.make_bus()
         self._blobs = options.make_blobs()
-        records = StoreRecords(self.store)
         meter = options.make_meter()
-        self._providers = Providers(
-            options.provide,
-            language_model_providers(
-                options.llm,
-                self._blobs,
-                options.clock,
-                options.retention.finished,
-                records,
-                meter,
-                options.tracer,
-            ),
-        )
-        self.runtime = make_runtime(
-            self.store,
-            records,
-            self._blobs,
-            options.clock,
-            options.lease,
-            threaded=options.threads,
-            blobs_url=options.blobs_url or "blobs:",
-            provided=self._providers,
-            on_execute=options.on_execute,
-            meter=meter,
-            tracer=options.tracer,
-            is_parent_from_message=options.parent_from_message,
-            bus_system=options.bus_system,
+        self._providers = make_providers(options, self.store, self._blobs, meter)
+        self.runtime = runtime = make_runtime(
+            options, self.store, self._blobs, meter, self._providers
         )
         self.projections = projections_of(options, self.pipelines.values())
-        self._targets = targets_of(
-            self.projections, options, self.runtime, self.pipelines, self.bus
-        )
-        self._intake = Intake(self.runtime)
-        runtime = self.runtime
+        self._targets = targets_of(self.projections, options, runtime, self.pipelines, self.bus)
+        self._intake = Intake(runtime)
         self.authenticator = Authenticator(runtime.records, runtime.tenants, runtime.clock)
         self.keys = ApiKeys(runtime.records, self.authenticator.forget)
         self.page_sessions = PageSessions(runtime.records, self.authenticator, runtime.clock)
