@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from typing import Any, Generic, TypeVar, overload
 
@@ -176,7 +176,7 @@ class Pipeline(Generic[In]):
         self,
         *,
         name: str | None = None,
-        events: Iterable[str] = (),
+        events: Collection[str] = (),
         history: bool = True,
         to: Any = None,
     ) -> Callable[[F], F]: ...
@@ -186,7 +186,7 @@ class Pipeline(Generic[In]):
         function: Any = None,
         *,
         name: str | None = None,
-        events: Iterable[str] = (),
+        events: Collection[str] = (),
         history: bool = True,
         to: Any = None,
     ) -> Any:
@@ -201,7 +201,7 @@ class Pipeline(Generic[In]):
                     function=function,
                     pipeline=self.name,
                     to=to,
-                    events=frozenset(events),
+                    events=events,
                     history=history,
                 )
             )
