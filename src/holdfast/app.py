@@ -33,7 +33,7 @@ from holdfast.engine.supervision import Loop, end
 from holdfast.engine.sweeper import Sweeper
 from holdfast.engine.webhooks import Webhooks
 from holdfast.engine.worker import Worker
-from holdfast.errors import ConfigurationError, UnknownPipeline
+from holdfast.errors import ConfigurationError, DefinitionError, UnknownPipeline
 from holdfast.model.clock import Clock
 from holdfast.model.dead_letter_copies import copies_name
 from holdfast.model.duration import Duration, seconds
@@ -95,7 +95,7 @@ class Holdfast:
         tracer: Tracer | None = None,
     ) -> None:
         given = {
-            "worker": worker if isinstance(worker, WorkerOptions) else None,
+            "worker": None if isinstance(worker, bool) else worker,
             "lease": lease,
             "retention": retention,
             "clock": clock,
@@ -107,7 +107,7 @@ class Holdfast:
                 blobs,
                 bus,
                 documents,
-                tuple(projections),
+                (projections,) if isinstance(projections, str) else tuple(projections),
                 works=bool(worker),
                 threads=threads,
                 llm=llm,
@@ -148,7 +148,8 @@ class Holdfast:
 
     def _wire(self, options: Options, pipelines: Iterable[Pipeline[Any]]) -> None:
         self.options = options
-        self.pipelines = {p.name: p.with_options(options.of_pipeline(p.name)) for p in pipelines}
+        by_name = _by_name(pipelines)
+        self.pipelines = {n: p.with_options(options.of_pipeline(n)) for n, p in by_name.items()}
         self.name = f"{socket.gethostname()}-{os.getpid()}"
         self.store_url = options.store_url
         self.store = options.make_store()
@@ -443,3 +444,13 @@ class Holdfast:
     def election(self, name: str) -> LeaderElection:
         """A leader election for your own code, once the app is open."""
         return LeaderElection(self.runtime, name, owner=self.name)
+
+
+def _by_name(pipelines: Iterable[Pipeline[Any]]) -> dict[str, Pipeline[Any]]:
+    named: dict[str, Pipeline[Any]] = {}
+    for pipeline in pipelines:
+        if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DefinitionError(f"pipelines holds {pipeline!r:.100}, which is not a Pipeline")
+        if named.setdefault(pipeline.name, pipeline) is not pipeline:
+            raise DefinitionError(f"two pipelines are called {pipeline.name!r}: rename one of them")
+    return named
