@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from holdfast import Lane, Pipeline
+from holdfast import Holdfast, Lane, Pipeline
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.records import StoreRecords
 from holdfast.engine import leader_history, lease_losses
 from holdfast.engine.shared_rates import SharedRate
+from holdfast.engine.tenants import USAGE, tenant_key
 from holdfast.engine.unmatched import known_filters
 from holdfast.engine.webhook_records import DELIVERIES, ENDPOINTS, RETRIES, WebhookRecords
 from holdfast.errors import Damaged
 from holdfast.model.filters import Filter
 from holdfast.model.lease_losses import Blocked, losses_in, record_key
+from holdfast.model.tenant import Quotas
 from holdfast.model.webhook import Delivery, Endpoint
 from holdfast.ports.records import Records
 from holdfast.services import audit
@@ -109,3 +111,29 @@ def test_a_damaged_entry_is_shown_among_the_others_of_the_audit_log() -> None:
         assert sorted(entry.action for entry in entries) == ["damaged", "webhook.add"]
 
     at_once(story())
+
+
+def test_a_damaged_tenant_submits_nothing_and_hides_no_other() -> None:
+    async def story() -> None:
+        async with Holdfast("memory:", worker=False) as app:
+            await app.tenants.create("sound", Quotas(per_day=1), actor="ada")
+            await app.runtime.records.put(tenant_key("damaged"), BROKEN)
+            assert [tenant.name for tenant in await app.tenants.list()] == ["sound"]
+            with pytest.raises(Damaged, match="of a tenant can't be read"):
+                await app.tenants.get("damaged")
+            with pytest.raises(Damaged, match="nothing is accepted"):
+                await app.runtime.admission.admit("damaged", ["r1"])
+
+    asyncio.run(story())
+
+
+def test_what_a_tenant_has_used_begins_anew() -> None:
+    async def story() -> None:
+        async with Holdfast("memory:", worker=False) as app:
+            await app.tenants.create("acme", Quotas(per_day=1), actor="ada")
+            await app.runtime.records.put(tenant_key("acme", USAGE), BROKEN)
+            assert (await app.tenants.usage("acme")).per_day == 0
+            assert await app.runtime.admission.admit("acme", ["r1"]) == {"r1"}
+            assert (await app.tenants.usage("acme")).per_day == 1
+
+    asyncio.run(story())

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.adapters.records import StoreRecords
-from holdfast.engine.tenants import decode_tenant, tenant_key
+from holdfast.engine.tenants import readable_tenants, tenant_key
 from holdfast.model.duration import humanise
 from holdfast.model.event import Event, EventType
 from holdfast.model.lease_losses import REMEDY, LeaseLosses, losses_in, record_key
@@ -77,7 +77,7 @@ async def _situation(
     lane = next((lane for lane in await store.lanes() if lane.name == run.lane), None)
     is_fifo = lane is not None and lane.order == "fifo"
     head = lane.blocked_by if lane else None
-    tenants = (await records.get(tenant_key(run.tenant))).records
+    tenants = readable_tenants((await records.get(tenant_key(run.tenant))).records)
     return Situation(
         run,
         now,
@@ -88,7 +88,7 @@ async def _situation(
         next(iter(await oldest_queued(store, run.lane)), None) if is_fifo else None,
         await store.runs(RunFilter(lane=run.lane, state=RunState.RUNNING), limit=1),
         await store.count(RunFilter(tenant=run.tenant)),
-        decode_tenant(tenants[0].value).quotas.running if tenants else None,
+        tenants[0].quotas.running if tenants else None,
         await store.run(head) if head else None,
         tenant,
     )
