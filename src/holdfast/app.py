@@ -7,14 +7,14 @@ import math
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
-from holdfast.adapters.records import StoreRecords
 from holdfast.bootstrap import (
     Options,
-    Providers,
-    language_model_providers,
+    make_providers,
+    make_runtime,
     projections_of,
     prune_answers,
     state_document,
@@ -28,12 +28,12 @@ from holdfast.engine.lanes import define_lanes
 from holdfast.engine.locks import LeaderElection, Lock
 from holdfast.engine.receiving import Receiving
 from holdfast.engine.relay import Relay
-from holdfast.engine.runtime import make_runtime
+from holdfast.engine.submission import SubmitOptions
 from holdfast.engine.supervision import Loop, end
 from holdfast.engine.sweeper import Sweeper
 from holdfast.engine.webhooks import Webhooks
 from holdfast.engine.worker import Worker
-from holdfast.errors import ConfigurationError, UnknownPipeline
+from holdfast.errors import ConfigurationError, DefinitionError, UnknownPipeline
 from holdfast.model.clock import Clock
 from holdfast.model.dead_letter_copies import copies_name
 from holdfast.model.duration import Duration, seconds
@@ -95,7 +95,7 @@ class Holdfast:
         tracer: Tracer | None = None,
     ) -> None:
         options = {
-            "worker": worker if isinstance(worker, WorkerOptions) else None,
+            "worker": None if isinstance(worker, bool) else worker,
             "lease": lease,
             "retention": retention,
             "clock": clock,
@@ -107,7 +107,7 @@ class Holdfast:
                 blobs,
                 bus,
                 documents,
-                tuple(projections),
+                (projections,) if isinstance(projections, str) else tuple(projections),
                 works=bool(worker),
                 threads=threads,
                 llm=llm,
@@ -148,47 +148,21 @@ class Holdfast:
 
     def _wire(self, options: Options, pipelines: Iterable[Pipeline[Any]]) -> None:
         self.options = options
-        self.pipelines = {p.name: p.with_options(options.of_pipeline(p.name)) for p in pipelines}
+        by_name = _by_name(pipelines)
+        self.pipelines = {n: p.with_options(options.of_pipeline(n)) for n, p in by_name.items()}
         self.name = f"{socket.gethostname()}-{os.getpid()}"
         self.store_url = options.store_url
         self.store = options.make_store()
         self.bus = options.make_bus()
         self._blobs = options.make_blobs()
-        records = StoreRecords(self.store)
         meter = options.make_meter()
-        self._providers = Providers(
-            options.provide,
-            language_model_providers(
-                options.llm,
-                self._blobs,
-                options.clock,
-                options.retention.finished,
-                records,
-                meter,
-                options.tracer,
-            ),
-        )
-        self.runtime = make_runtime(
-            self.store,
-            records,
-            self._blobs,
-            options.clock,
-            options.lease,
-            threaded=options.threads,
-            blobs_url=options.blobs_url or "blobs:",
-            provided=self._providers,
-            on_execute=options.on_execute,
-            meter=meter,
-            tracer=options.tracer,
-            is_parent_from_message=options.parent_from_message,
-            bus_system=options.bus_system,
+        self._providers = make_providers(options, self.store, self._blobs, meter)
+        self.runtime = runtime = make_runtime(
+            options, self.store, self._blobs, meter, self._providers
         )
         self.projections = projections_of(options, self.pipelines.values())
-        self._targets = targets_of(
-            self.projections, options, self.runtime, self.pipelines, self.bus
-        )
-        self._intake = Intake(self.runtime)
-        runtime = self.runtime
+        self._targets = targets_of(self.projections, options, runtime, self.pipelines, self.bus)
+        self._intake = Intake(runtime)
         self.authenticator = Authenticator(runtime.records, runtime.tenants, runtime.clock)
         self.keys = ApiKeys(runtime.records, self.authenticator.forget)
         self.page_sessions = PageSessions(runtime.records, self.authenticator, runtime.clock)
@@ -277,6 +251,15 @@ class Holdfast:
         if not self._open:
             return
         self._open = False
+        async with AsyncExitStack() as last:  # the last is closed first; one may raise
+            last.push_async_callback(self.store.close)
+            if self.bus is not None:
+                last.push_async_callback(self.bus.close)
+            last.push_async_callback(self._targets.close)
+            last.push_async_callback(self._providers.aclose)
+            await self._stop_working(grace)
+
+    async def _stop_working(self, grace: float | None) -> None:
         if self._receiving is not None:
             await self._receiving.stop()  # no new work while the old is handed over
         if self.worker is not None:
@@ -286,11 +269,6 @@ class Holdfast:
         self.runtime.waiters.stop()
         await self.runtime.committer.drain()
         await self.runtime.keeper.stop()
-        await self._providers.aclose()
-        await self._targets.close()
-        if self.bus is not None:
-            await self.bus.close()
-        await self.store.close()
 
     # --- work -------------------------------------------------------------------------------------
 
@@ -310,15 +288,10 @@ class Holdfast:
         declared = self._declared(pipeline)
         if not self.is_open:
             await self.open()
-        return await self._intake.submit(
-            declared,
-            input,
-            tenant=tenant,
-            key=key,
-            priority=priority,
-            delay=seconds(delay),
-            labels=labels,
+        options = SubmitOptions(
+            tenant=tenant, priority=priority, delay=seconds(delay), labels=labels
         )
+        return await self._intake.submit(declared, input, options, key=key)
 
     async def submit_many(
         self,
@@ -335,15 +308,10 @@ class Holdfast:
         durable when this returns; if one input is not valid, none was accepted."""
         declared = self._declared(pipeline)
         await self.open()
-        return await self._intake.submit_many(
-            declared,
-            inputs,
-            tenant=tenant,
-            keys=keys,
-            priority=priority,
-            delay=seconds(delay),
-            labels=labels,
+        options = SubmitOptions(
+            tenant=tenant, priority=priority, delay=seconds(delay), labels=labels
         )
+        return await self._intake.submit_many(declared, inputs, options, keys=keys)
 
     async def run(self, name: str, *, tenant: str | None = None) -> RunHandle:
         """The handle of a run that was submitted before: by its id, its idempotency key, or the
@@ -476,3 +444,13 @@ class Holdfast:
     def election(self, name: str) -> LeaderElection:
         """A leader election for your own code, once the app is open."""
         return LeaderElection(self.runtime, name, owner=self.name)
+
+
+def _by_name(pipelines: Iterable[Pipeline[Any]]) -> dict[str, Pipeline[Any]]:
+    named: dict[str, Pipeline[Any]] = {}
+    for pipeline in pipelines:
+        if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DefinitionError(f"pipelines holds {pipeline!r:.100}, which is not a Pipeline")
+        if named.setdefault(pipeline.name, pipeline) is not pipeline:
+            raise DefinitionError(f"two pipelines are called {pipeline.name!r}: rename one of them")
+    return named

@@ -116,3 +116,24 @@ def test_state_documents_are_there_for_who_asks_for_them(jobs):
 
 def test_check_names_projections(jobs):
     assert "events, jobs.results, jobs.picky, jobs.states" in jobs("--app", "jobs.py", "check").out
+
+
+RELAY = """
+from holdfast import Document, DocumentProjection, Holdfast
+
+
+def names(snapshot):
+    return Document(f"names/{snapshot.subject}.json", {"tenant": snapshot.run.tenant})
+
+
+app = Holdfast(projections=[DocumentProjection(name="names", function=names)])
+"""
+
+
+def test_a_worker_may_have_projections_alone(jobs):
+    (jobs.folder / "relay.py").write_text(RELAY)
+    assert "none" in jobs("--app", "relay.py:app", "check").out
+    worker = jobs("--app", "relay.py:app", "worker", "--once")
+    assert "serves projections alone" in worker.err
+    assert listed(jobs)["names"]["behind"] == 0
+    assert (jobs.folder / "documents" / "names" / "j-1.json").exists()

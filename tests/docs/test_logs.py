@@ -13,22 +13,25 @@ ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "src" / "holdfast" / "engine"
 DOCUMENTED = re.findall(r"`([^`]+)`", (ROOT / "docs" / "reference" / "logs.md").read_text())
 
-LEVELS = ("debug", "info", "warning", "error", "exception", "critical", "log", "makeRecord")
+LEVELS = ("debug", "info", "warning", "error", "exception", "critical", "log")
 
 
 def log_formats() -> Iterator[str]:
     """The first text in every call of a logger."""
     for path in sorted(ENGINE.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and isinstance(node.func.value, ast.Name)
-                and node.func.value.id in ("log", "logger")
-                and node.func.attr in LEVELS
-            ):
+            if isinstance(node, ast.Call) and is_about_logging(node.func):
                 texts = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
                 yield next(text for text in texts if isinstance(text, str))
+
+
+def is_about_logging(function: ast.expr) -> bool:
+    match function:
+        case ast.Name(id="log_error"):
+            return True
+        case ast.Attribute(value=ast.Name(id="log" | "logger"), attr=level):
+            return level in LEVELS
+    return False
 
 
 def test_there_are_log_lines() -> None:

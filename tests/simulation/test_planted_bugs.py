@@ -18,6 +18,7 @@ from .noticing import (
 )
 
 
+@pytest.mark.timeout(600)  # half a minute of processor time, on a machine that others use
 @pytest.mark.parametrize("bug", STORY_BUGS, ids=lambda bug: bug.__name__)
 def test_a_missing_guard_is_noticed(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = worlds_until_noticed(bug, monkeypatch)

@@ -152,7 +152,33 @@ def test_without_its_extra_the_command_line_says_what_to_install(site: Site) -> 
             "pip install 'holdfast[report]'\n"
         )
     assert site.holdfast("--help").returncode == 0
+
+
+CORE_ALONE = """
+import sys
+sys.modules |= dict.fromkeys(["av", "numpy"])  # what reports and transcription need
+sys.modules |= dict.fromkeys(["holdfast.apps.report", "holdfast.apps.transcription"])
+"""
+
+
+def test_without_the_extras_of_its_apps_everything_else_works(site: Site) -> None:
+    (site.folder / "sitecustomize.py").write_text(CORE_ALONE)
+    (site.folder / "own.py").write_text(GARDEN)
+    own = ("--app", "own:garden", "--store", "sqlite:///own.db")
+    assert site.holdfast(*own, "run", "garden", "--input", '"a"').stdout == '"a"\n'
+    assert site.holdfast(*own, "worker", "--once").returncode == 0
+    assert site.holdfast(*own, "check").returncode == 0
     assert site.holdfast("pipelines", "list").returncode == 0
+    doctor = site.holdfast("doctor")
+    assert doctor.returncode == 0, doctor.stdout
+    assert "not installed; pip install 'holdfast[report]' brings it" in doctor.stdout
+    for words in (["worker"], ["run", "report"], ["pipelines", "graph", "metadata"]):
+        refused = site.holdfast(*words)
+        assert refused.returncode != 0
+        assert "; pip install 'holdfast[report]' brings report; pip" in refused.stderr
+    demo = site.holdfast("serve", "--demo")
+    assert (demo.returncode, "holdfast[report]" in demo.stderr) == (2, True)
+    assert not (site.folder / "holdfast-demo").exists()
 
 
 # --- other packages' ------------------------------------------------------------------------------

@@ -108,6 +108,8 @@ def test_a_wrong_reference_is_explained(reference, message):
         ),
         ("import does_not_exist", ConfigurationError, "bad.py:1: ModuleNotFoundError"),
         ("x = 1\nx / 0", ConfigurationError, "bad.py:2: ZeroDivisionError: division by zero"),
+        ("import asyncio\nasyncio.run(None)", ConfigurationError, "bad.py:2: ValueError"),
+        ("import pydantic\npydantic.create_model(1)", ConfigurationError, "bad.py:2: "),
         ("def f(:", ConfigurationError, "bad.py:1:"),
     ],
 )

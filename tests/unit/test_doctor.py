@@ -14,6 +14,7 @@ from holdfast.adapters.sqlite.store import SqliteStore
 from holdfast.engine import cursors
 from holdfast.errors import ConfigurationError
 from holdfast.model.commands import Acquire, DefineLane, Held, ReleaseLock
+from holdfast.model.replies import Changed, Stored
 from holdfast.ports.health import (
     Finding,
     Findings,
@@ -138,10 +139,11 @@ def test_a_store_is_tried_and_left_without_a_lock(tmp_path: Path) -> None:
     async def story() -> None:
         findings = await gathered(doctor.trial(lambda: SqliteStore(path)))
         assert troubles(findings) == {}
-        assert set(findings) == {"fenced write", "wake-up"}
+        assert set(findings) == {"fenced write", "record", "wake-up"}
         store = SqliteStore(path)
         await store.open()
         assert await store.locks() == []
+        assert (await store.records("")).records == []
         await store.close()
 
     asyncio.run(story())
@@ -168,6 +170,16 @@ def test_a_lock_that_does_not_hold_is_a_failure() -> None:
 
     findings = look(doctor.trial(lambda: Careless(ManualClock())))
     assert findings["fenced write"].status == "fail"
+
+
+def test_a_record_that_anybody_can_write_over_is_a_failure() -> None:
+    class Careless(MemoryStore):
+        async def apply(self, commands):  # type: ignore[no-untyped-def]
+            replies = await super().apply(commands)
+            return [Stored("v", 0.0) if isinstance(r, Changed) else r for r in replies]
+
+    findings = look(doctor.trial(lambda: Careless(ManualClock())))
+    assert (findings["record"].status, findings["fenced write"].status) == ("fail", "ok")
 
 
 def test_a_store_that_nobody_hears_is_a_warning(monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -178,14 +178,6 @@ def test_no_more_items_are_under_way_than_allowed(run_pipeline, bound):
     assert most == bound
 
 
-def test_a_concurrency_of_nothing_is_refused(lab):
-    pipeline = mapping(asyncio.sleep, concurrency=0)
-    engine = lab(pipeline)
-    run = engine.submit(pipeline, [1])
-    engine.drain()
-    fails(engine, run, "concurrency must be at least 1")
-
-
 # --- keys -----------------------------------------------------------------------------------------
 
 
@@ -197,6 +189,10 @@ def test_a_concurrency_of_nothing_is_refused(lab):
         (["", "a"], {}, "must not be empty or begin with '@'"),
         (["@a"], {}, "must not be empty or begin with '@'"),
         ([1], {"on_error": "ignore"}, "use 'fail' or 'collect'"),
+        ([1], {"concurrency": 0}, "concurrency=0: ctx.map takes a number from 1 on"),
+        ([1], {"concurrency": "4"}, "concurrency='4': ctx.map takes a number from 1 on"),
+        ([1], {"max_failures": -1}, "max_failures=-1: ctx.map takes a number from 0 on"),
+        ([1], {"max_failures": 1}, "add on_error='collect'"),
     ],
 )
 def test_wrong_calls_fail_at_once_and_say_why(lab, items, options, match):

@@ -550,8 +550,31 @@ def test_mistakes_are_said_when_it_is_declared():
         Pipeline("p").publishes(name="x", events=["run.complete"])(lambda event: None)
     with pytest.raises(DefinitionError, match="projection name 'a b' is not usable"):
         DocumentProjection(name="a b", function=lambda run: None)
+    with pytest.raises(DefinitionError, match="projection name 5 is not usable"):
+        DocumentProjection(name=5, function=lambda run: None)
     with pytest.raises(ConfigurationError, match="no app has a projection 'state_document'"):
         Holdfast("memory:", projections=["state_document"])
+
+
+def test_a_function_that_waits_is_refused():
+    """It would be a dead letter for every event."""
+
+    async def later(event):
+        return None
+
+    for declare in (Pipeline("p").publishes, Pipeline("p").documents):
+        with pytest.raises(
+            DefinitionError, match=r"projection 'p\.later': its function is a plain"
+        ):
+            declare(later)
+    with pytest.raises(DefinitionError, match="its function is a plain `def`"):
+        MessageProjection(name="none", function=None)
+
+
+@pytest.mark.parametrize("events", ["run.completed", ["run.completed"], {"run.completed"}])
+def test_events_are_one_type_or_several(events):
+    projection = MessageProjection(name="done", function=lambda event: None, events=events)
+    assert projection.events == {"run.completed"}
 
 
 def test_what_is_returned_has_to_be_a_message(lab, bus):

@@ -1,9 +1,13 @@
 """What a step is given from outside the run: ports the app provides, stored bytes, and what was
 spent so far."""
 
+import asyncio
+
 import pytest
 
-from holdfast import Context, Pipeline
+from holdfast import Context, Holdfast, Pipeline
+from holdfast.adapters.inprocess.bus import InProcessBus
+from holdfast.adapters.memory.store import MemoryStore
 from holdfast.errors import Conflict, Pause
 from holdfast.testing import TestEngine
 
@@ -127,3 +131,33 @@ def test_a_pipeline_names_its_own_key():
     with pytest.raises(Conflict):
         engine.submit(pipeline, {"number": 7, "other": 1})
     engine.close()
+
+
+def test_what_can_not_be_closed_leaves_nothing_else_open():
+    closed = []
+
+    class Store(MemoryStore):
+        async def close(self):
+            closed.append("store")
+
+    class Bus(InProcessBus):
+        async def close(self):
+            closed.append("bus")
+            raise RuntimeError("the bus is broken")
+
+    class Client:
+        async def aclose(self):
+            closed.append("client")
+
+    class Broken(Client):
+        async def aclose(self):
+            raise RuntimeError("it is closed already")
+
+    async def story():
+        app = Holdfast(Store(), bus=Bus(), provide={Broken: Broken(), Client: Client()})
+        with pytest.raises(RuntimeError, match="the bus is broken"):
+            async with app:
+                pass
+
+    asyncio.run(story())
+    assert closed == ["client", "bus", "store"]

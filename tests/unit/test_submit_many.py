@@ -2,12 +2,14 @@
 is taken."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import wraps
 
 import pytest
 
 from holdfast import Conflict, Holdfast, Pipeline
 from holdfast.errors import InvalidInput, StoreUnavailable
+from holdfast.model.run import Run
 from holdfast.ports.store import RunFilter
 
 
@@ -42,10 +44,14 @@ async def test_results_come_in_the_order_of_the_inputs():
 async def test_the_endings_are_heard_without_asking_the_store():
     """Runs that ended while later ones were being accepted must not wait for the next look at the
     store."""
+
+    async def none_is_over(runs: Sequence[str]) -> list[Run]:
+        return []
+
     pipeline = doubling()
     async with Holdfast("memory:", pipelines=[pipeline]) as app:
         runs = await app.submit_many(pipeline, range(300))
-        app.store.over = None  # type: ignore[method-assign]
+        app.store.over = none_is_over  # type: ignore[method-assign]
         for run in runs:
             assert await run.wait(30) == "succeeded"
 

@@ -55,3 +55,23 @@ def test_an_app_that_nobody_closed_goes_on_in_another_loop(store: str) -> None:
     first, second = (asyncio.run(app.submit(pipeline, number, key="the same")) for number in (1, 1))
     assert (first.id, first.created, second.created) == (second.id, True, False)
     asyncio.run(app.close())
+
+
+def test_a_lock_that_is_lost_after_its_loop_was_closed_harms_nobody(store: str) -> None:
+    app = Holdfast(store, [pipeline], worker=False)
+    lost: list[Any] = []
+
+    async def acquire() -> None:
+        await app.open()
+        lock = app.lock("import")
+        assert await lock.try_acquire()
+        lost.append(lock)
+
+    async def go_on() -> None:
+        assert not await lost[0].release()
+        assert (await app.submit(pipeline, 1)).created
+        await app.close()
+
+    asyncio.run(acquire())
+    lost[0]._lease.lose()  # as the keeper does, in its thread
+    asyncio.run(go_on())

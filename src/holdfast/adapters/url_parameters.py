@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from holdfast.errors import ConfigurationError
-from holdfast.model.duration import seconds
+from holdfast.model.duration import Duration, seconds
 
 Readers = Mapping[str, Callable[[str], Any]]
 """How each parameter is read. A reader raises ValueError or ConfigurationError."""
@@ -19,10 +19,16 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def duration(text: str) -> float:
-    if not 0.1 <= (value := seconds(text)) <= 3600:
-        raise ValueError("write a duration from 100ms to 1h")
-    return value
+def duration_between(least: Duration, most: Duration) -> Callable[[str], float]:
+    def read_duration(text: str) -> float:
+        if not seconds(least) <= (value := seconds(text)) <= seconds(most):
+            raise ValueError(f"write a duration from {least} to {most}")
+        return value
+
+    return read_duration
+
+
+duration = duration_between("100ms", "1h")
 
 
 def read(readers: Readers, name: str, text: str, refused: str) -> Any:

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 _EXPORTS = {
     "Options": "options",
-    "Providers": "providers",
     "blobs_health": "health",
     "bus_health": "health",
     "default_blobs": "factories",
     "documents_health": "health",
     "has_port": "adapters",
     "language_model_health": "health",
-    "language_model_providers": "language_models",
     "make_blobs": "factories",
     "make_bus": "factories",
     "make_documents": "factories",
     "make_mover": "factories",
+    "make_providers": "runtime",
     "make_records": "factories",
+    "make_runtime": "runtime",
     "make_store": "factories",
     "missing_file": "factories",
     "projections_of": "projections",
@@ -33,19 +33,19 @@ _EXPORTS = {
 
 __all__ = [
     "Options",
-    "Providers",
     "blobs_health",
     "bus_health",
     "default_blobs",
     "documents_health",
     "has_port",
     "language_model_health",
-    "language_model_providers",
     "make_blobs",
     "make_bus",
     "make_documents",
     "make_mover",
+    "make_providers",
     "make_records",
+    "make_runtime",
     "make_store",
     "missing_file",
     "projections_of",
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
         repair_store,
         store_health,
     )
-    from holdfast.bootstrap.language_models import language_model_providers, prune_answers
+    from holdfast.bootstrap.language_models import prune_answers
     from holdfast.bootstrap.options import Options
     from holdfast.bootstrap.projections import projections_of, state_document, targets_of
-    from holdfast.bootstrap.providers import Providers
+    from holdfast.bootstrap.runtime import make_providers, make_runtime

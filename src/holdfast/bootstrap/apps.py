@@ -122,6 +122,11 @@ def installed() -> Iterator[App]:
     yield from third_party()[0]
 
 
+def usable() -> Iterator[App]:
+    """The installed apps whose extras are installed, too."""
+    return (app for app in installed() if not missing_modules(app))
+
+
 @cache
 def third_party() -> tuple[list[App], list[BrokenApp]]:
     """The apps of other packages: those that can be loaded, and what is wrong with the others."""
@@ -172,8 +177,22 @@ def find_log_format(name: str) -> Any:
 
 def require_extra(app: App) -> None:
     """Raise ConfigurationError with what to install, if a module of the app's extra is missing."""
-    if missing := [module for module in app.needs if find_spec(module) is None]:
+    if missing := missing_modules(app):
         raise _not_installed(app, missing)
+
+
+def missing_modules(app: App) -> list[str]:
+    """The modules of the app's extra that are not installed."""
+    return [module for module in app.needs if find_spec(module) is None]
+
+
+def missing_extras() -> list[str]:
+    """What to install for pipelines of apps that can't be used here, in words."""
+    return [
+        f"pip install '{app.extra}' brings {' and '.join(app.pipelines)}"
+        for app in installed()
+        if app.pipelines and missing_modules(app)
+    ]
 
 
 def _not_installed(app: App, modules: list[str]) -> ConfigurationError:

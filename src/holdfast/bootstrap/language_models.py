@@ -14,12 +14,12 @@ from holdfast.errors import ConfigurationError, StoreUnavailable
 from holdfast.model.clock import Clock
 from holdfast.ports.blobs import BlobStore
 from holdfast.ports.records import Records
-from holdfast.ports.tracing import Tracer
 from holdfast.settings.secrecy import redacted
 
 if TYPE_CHECKING:
     from holdfast.adapters.llm.address import ModelAddress
     from holdfast.adapters.llm.language_model import HttpLanguageModel
+    from holdfast.bootstrap.options import Options
 
 log = logging.getLogger("holdfast.llm")
 
@@ -30,22 +30,13 @@ PORT = "holdfast.ports.language_model"
 
 
 def language_model_providers(
-    llm: str | None,
-    blobs: BlobStore | None,
-    clock: Clock,
-    retention: float,
-    records: Records,
-    meter: Meter | None = None,
-    tracer: Tracer | None = None,
+    options: Options, blobs: BlobStore | None, records: Records, meter: Meter | None
 ) -> dict[str, Factory]:
-    """How the ports are made: `llm` is the address of the model that steps get without naming one
-    (None: as the settings say), `retention` is how long answers are cached, in seconds, and
-    `records` is where processes share the rate limits of vendors."""
+    """How the ports are made. Answers are cached in the blobs, for as long as finished runs are
+    kept; in records processes share the rate limits of vendors."""
     return {
-        f"{PORT}:LanguageModels": lambda use: HttpLanguageModels(
-            blobs, clock, retention, records, meter, tracer
-        ),
-        f"{PORT}:LanguageModel": lambda use: _configured(llm, use),
+        f"{PORT}:LanguageModels": lambda use: HttpLanguageModels(options, blobs, records, meter),
+        f"{PORT}:LanguageModel": lambda use: _configured(options.llm, use),
     }
 
 
@@ -66,18 +57,12 @@ class HttpLanguageModels:
     """`LanguageModels` over HTTP, each made when it is first asked for."""
 
     def __init__(
-        self,
-        blobs: BlobStore | None,
-        clock: Clock,
-        retention: float,
-        records: Records,
-        meter: Meter | None = None,
-        tracer: Tracer | None = None,
+        self, options: Options, blobs: BlobStore | None, records: Records, meter: Meter | None
     ) -> None:
-        self._answers = blobs, clock, retention
+        self._options = options
+        self._blobs = blobs
         self._records = records
         self._meter = meter
-        self._tracer = tracer
         self._models: dict[str, HttpLanguageModel] = {}
 
     def named(self, address: str) -> HttpLanguageModel:
@@ -93,11 +78,11 @@ class HttpLanguageModels:
 
         parsed = parse(address)
         counted = self._meter.model_asked if self._meter else None
-        client = ModelClient(
-            parsed, shared=self._allowance(parsed), counted=counted, tracer=self._tracer
-        )
+        options, allowance = self._options, self._allowance(parsed)
+        client = ModelClient(parsed, shared=allowance, counted=counted, tracer=options.tracer)
         check_extra(address)
-        return HttpLanguageModel(client, AnswerCache(*self._answers))
+        cache = AnswerCache(self._blobs, options.clock, options.retention.finished)
+        return HttpLanguageModel(client, cache)
 
     def _allowance(self, address: ModelAddress) -> SharedRate | None:
         """What all processes of the store may send together, if the address names a limit."""

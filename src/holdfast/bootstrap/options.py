@@ -22,6 +22,7 @@ from holdfast.bootstrap.factories import (
 )
 from holdfast.bootstrap.pubsub import bus_url
 from holdfast.engine.metering import Meter, TenantLabels
+from holdfast.errors import ConfigurationError
 from holdfast.model.clock import Clock, SystemClock
 from holdfast.model.event import EVENTS_TOPIC
 from holdfast.model.lease import LeaseTimes
@@ -93,6 +94,12 @@ class Options:
     on_execute: Callable[[str, str, str], None] | None = None
     """Called with (run, step, key) whenever a step or item is really executed: for tests that
     count."""
+
+    def __post_init__(self) -> None:
+        kinds = {"worker": WorkerOptions, "lease": LeaseTimes, "retention": Retention}
+        for name, kind in kinds.items():
+            if not isinstance(value := getattr(self, name), kind):
+                raise ConfigurationError(f"{name}={value!r:.100}: give {kind.__name__}(…)")
 
     def make_meter(self) -> Meter | None:
         if self.metrics is None:

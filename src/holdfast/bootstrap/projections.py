@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -94,8 +95,9 @@ class Targets:
                 )
 
     async def close(self) -> None:
-        for adapter in self.opened:
-            await adapter.close()
+        async with AsyncExitStack() as closing:  # one that raises leaves no other open
+            for adapter in self.opened:
+                closing.push_async_callback(adapter.close)
 
 
 class BusOnDemand:

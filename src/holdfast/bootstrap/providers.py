@@ -4,6 +4,7 @@ never asks for it imports nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from threading import RLock
 from typing import Any
 
@@ -63,9 +64,10 @@ class Providers(Mapping[type[Any], Any]):
     async def aclose(self) -> None:
         """Close what can be closed. What was made here is made anew when it is used again."""
         made, self._made = self._made, {}
-        for provided in [*made.values(), *self.given.values()]:
-            if (close := getattr(provided, "aclose", None)) is not None:
-                await close()
+        async with AsyncExitStack() as closing:  # one that raises leaves no other open
+            for provided in [*self.given.values(), *made.values()]:
+                if (close := getattr(provided, "aclose", None)) is not None:
+                    closing.push_async_callback(close)
 
 
 def _name(port: object) -> str:

@@ -85,15 +85,17 @@ def _adapters(session: Session) -> str:
 
 
 def _pipelines(session: Session) -> str:
-    from holdfast.errors import ConfigurationError
 
     pipelines = session.discovered.pipelines
-    if not pipelines:
-        raise ConfigurationError("the app has no pipelines")
+    session.refuse_nothing_to_do()
     for pipeline in pipelines.values():
         _ = pipeline.result_step  # raises when it has no steps or names none
-    return ", ".join(
-        f"{name} ({_steps(len(pipeline.steps))})" for name, pipeline in pipelines.items()
+    return (
+        "none"
+        if not pipelines
+        else ", ".join(
+            f"{name} ({_steps(len(pipeline.steps))})" for name, pipeline in pipelines.items()
+        )
     )
 
 
@@ -104,9 +106,8 @@ def _steps(count: int) -> str:
 def _lanes(session: Session) -> str:
     from holdfast.engine.lanes import lanes_of
 
-    return ", ".join(
-        f"{lane.name} ({lane.order})" for lane in lanes_of(session.discovered.pipelines.values())
-    )
+    lanes = lanes_of(session.discovered.pipelines.values())
+    return ", ".join(f"{lane.name} ({lane.order})" for lane in lanes) or "none"
 
 
 def _projections(session: Session) -> str:

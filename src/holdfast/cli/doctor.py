@@ -124,8 +124,12 @@ async def _installed_apps() -> Findings:
 
 
 async def _app_check(session: Session, app: App, check: str) -> Findings:
-    from holdfast.bootstrap.apps import load_part
+    from holdfast.bootstrap.apps import load_part, missing_modules
+    from holdfast.ports.health import make_finding
 
+    if missing_modules(app):
+        yield make_finding(f"app {app.name}", f"not installed; pip install '{app.extra}' brings it")
+        return
     async for finding in load_part(app, check)(session.loaded.settings):
         yield finding
 

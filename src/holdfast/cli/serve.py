@@ -87,9 +87,11 @@ def _use_demo_folder(session: Session) -> None:
     whatever settings say otherwise."""
     from holdfast.bootstrap import apps
 
+    shown = [app for app in apps.installed() if app.demo]
+    for app in shown:
+        apps.require_extra(app)
     DEMO.mkdir(exist_ok=True)
     session.flags.setdefault("store", f"sqlite:///{DEMO / 'holdfast.db'}")
-    shown = [app for app in apps.installed() if app.demo]
     session.flags["app"] = [name for app in shown for name in app.pipelines.values()]
 
 
@@ -128,7 +130,6 @@ async def _demo_lines(holdfast: Holdfast) -> list[str]:
     lines: list[str] = []
     for app in apps.installed():
         if app.demo:
-            apps.require_extra(app)
             lines += await apps.load_part(app, app.demo)(holdfast, DEMO)
     return lines
 

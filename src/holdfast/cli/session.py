@@ -84,7 +84,7 @@ class Session:
         from holdfast.bootstrap import apps
         from holdfast.services.discovery import discover
 
-        for app in apps.installed():
+        for app in apps.usable():
             references = list(app.pipelines.values())
             try:
                 discover(references)
@@ -116,12 +116,25 @@ class Session:
     def _catalogue(self) -> LocalPipelines:
         from holdfast.services.local.pipelines import LocalPipelines
 
-        remedy = (
-            ""
-            if self.loaded.settings.app
-            else "; --app, HOLDFAST_APP or holdfast.toml say where others are"
-        )
-        return LocalPipelines(self.discovered.pipelines, self.discovered.origins, remedy)
+        pipelines, origins = self.discovered.pipelines, self.discovered.origins
+        return LocalPipelines(pipelines, origins, self._where_others_are)
+
+    def refuse_nothing_to_do(self) -> None:
+        """Raise if a worker would have neither pipelines nor projections."""
+        if not self.discovered.pipelines and not self.app_options.projections:
+            raise ConfigurationError(
+                f"there are no pipelines and no projections to work on{self._where_others_are}"
+            )
+
+    @property
+    def _where_others_are(self) -> str:
+        """What to do about a pipeline that is not there, if no app was named."""
+        from holdfast.bootstrap.apps import missing_extras
+
+        if self.loaded.settings.app:
+            return ""
+        hints = ["--app, HOLDFAST_APP or holdfast.toml say where others are", *missing_extras()]
+        return "".join(f"; {hint}" for hint in hints)
 
     @asynccontextmanager
     async def pipelines(self) -> AsyncIterator[Pipelines]:

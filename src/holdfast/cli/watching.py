@@ -42,8 +42,9 @@ async def watch(
         )
         if ending.done() or showing.done():  # the page is drawn once more, with the end on it
             await asyncio.wait({showing}, timeout=2)
-        if showing.done():
-            showing.result()
+        for task in (showing, ending):
+            if task.done():
+                task.result()
         return ending.done()
     finally:
         for task in (ending, showing, stopping):

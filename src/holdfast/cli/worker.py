@@ -145,8 +145,7 @@ def received_by(session: Session, project: str | None, pipelines: list[str]) -> 
 
 def _served(session: Session, lanes: tuple[str, ...]) -> list[Pipeline[Any]]:
     pipelines = list(session.discovered.pipelines.values())
-    if not pipelines:
-        raise ConfigurationError("the app has no pipelines, so there is nothing to work on")
+    session.refuse_nothing_to_do()
     known = sorted({pipeline.lane.name for pipeline in pipelines})
     for name in lanes:
         if name not in known:
@@ -236,7 +235,7 @@ def _log_start(holdfast: Holdfast, pipelines: list[Pipeline[Any]]) -> None:
     log.info(
         "worker %s serves %s from %s, %d runs at once; Ctrl-C drains",
         holdfast.worker.name,
-        names,
+        names or "projections alone",
         redacted(holdfast.store_url or "its own store"),
         holdfast.worker.options.concurrency,
     )

@@ -18,11 +18,12 @@ import msgspec
 
 from holdfast.engine.tenants import USAGE, TenantDirectory, tenant_key
 from holdfast.errors import Forbidden, QuotaExceeded
+from holdfast.model.damage import unless_damaged
 from holdfast.model.quota import Consumption, Excess, admit, at_time, given_back
 from holdfast.model.replies import Stored
 from holdfast.model.run import RunState
 from holdfast.model.tenant import Quotas, Tenant
-from holdfast.ports.records import Records
+from holdfast.ports.records import Record, Records
 from holdfast.ports.store import RunFilter, Store
 
 KEPT = 62 * 86_400.0
@@ -34,7 +35,13 @@ _WORDS = {
     "per_month": "runs a month",
 }
 
-decode_consumption = msgspec.json.Decoder(Consumption).decode
+_decode = msgspec.json.Decoder(Consumption).decode
+
+
+def consumption(records: Sequence[Record]) -> Consumption:
+    """What a tenant has used, by its record, if there is one. One that can't be read begins
+    anew."""
+    return unless_damaged(_decode, records[0].value) or Consumption() if records else Consumption()
 
 
 class Admission:
@@ -119,7 +126,7 @@ class _Usage:
         key = tenant_key(name, USAGE)
         while True:
             page = await self._records.get(key)
-            before = decode_consumption(page.records[0].value) if page.records else Consumption()
+            before = consumption(page.records)
             answered, existing = set(self._answered), self._existing
             used = given_back(at_time(before, page.now), existing)
             used = await self._without_stored(used, answered)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.incoming import SECRETS
 from holdfast.engine.item_call import ItemCall, ItemFunction
-from holdfast.engine.item_map import ItemMap
+from holdfast.engine.item_map import ItemMap, MapOptions
 from holdfast.engine.job_secrets import pause_for
 from holdfast.engine.runlog import RunLog
 from holdfast.errors import ConfigurationError, Fix, Permanent
@@ -129,7 +129,8 @@ class StepContext:
             self._attempt.save_spending()
 
     async def map(self, fn: Callable[..., Any], items: Any, **options: Any) -> list[Any]:
-        mapped = ItemMap(self._attempt, self, self._step, self._record, fn, **options)
+        chosen = MapOptions(**options)
+        mapped = ItemMap(self._attempt, self, self._step, self._record, fn, chosen)
         return await mapped.run(items)
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: object = None) -> Any:

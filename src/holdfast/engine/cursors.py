@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from holdfast.model.damage import unless_damaged
 from holdfast.model.replies import Stored
 from holdfast.ports.records import Record, Records
 
@@ -27,6 +28,9 @@ class CursorState(Struct, frozen=True, omit_defaults=True):
     failed: float | None = None
     failing: bool = False
     """Whether it has not got on since."""
+
+
+_decode = msgspec.json.Decoder(CursorState).decode
 
 
 class Cursor(Struct, frozen=True):
@@ -95,9 +99,8 @@ async def slowest(records: Records) -> int | None:
 def _cursor(record: Record) -> Cursor:
     """One that can't be read begins anew: everything is sent once more, with the same ids, and
     retention waits for it."""
-    try:
-        state = msgspec.json.decode(record.value, type=CursorState)
-    except (msgspec.MsgspecError, ValueError):
+    state = unless_damaged(_decode, record.value)
+    if state is None:
         state = CursorState(error="how far it was can't be read: it begins anew", failing=True)
     return Cursor(record.key.removeprefix(PREFIX), state, record.version, record.updated)
 

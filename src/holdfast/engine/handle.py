@@ -80,5 +80,7 @@ class RunHandle:
 
 
 def _may_be_outdated(ending: asyncio.Future[Ending]) -> bool:
-    """A failed run may have been resumed since."""
-    return ending.done() and not ending.cancelled() and ending.result().state == RunState.FAILED
+    """A failed run may have been resumed since, and an app that was closed may be open again."""
+    if not ending.done() or ending.cancelled():
+        return False
+    return ending.exception() is not None or ending.result().state == RunState.FAILED

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 from collections.abc import AsyncIterable, Callable, Iterable, Sized
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engine.attempt import Attempt
@@ -29,6 +31,35 @@ if TYPE_CHECKING:
 _END = object()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOptions:
+    """What `ctx.map` is told besides the function and the items."""
+
+    key: Callable[[Any], object] | None = None
+    concurrency: int = 16
+    on_error: Literal["fail", "collect"] = "fail"
+    max_failures: int | None = None
+    max_attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("fail", "collect"):
+            raise Fix(f"on_error={self.on_error!r} is unknown: use 'fail' or 'collect'")
+        _check_number("concurrency", self.concurrency, least=1)
+        _check_number("max_attempts", self.max_attempts, least=1)
+        _check_number("max_failures", self.max_failures, least=0)
+        if self.max_failures is not None and self.on_error == "fail":
+            raise Fix("max_failures counts failures that are collected: add on_error='collect'")
+
+
+def _check_number(name: str, value: Any, least: int) -> None:
+    try:
+        is_right = value is None or operator.index(value) >= least
+    except TypeError:
+        is_right = False
+    if not is_right:
+        raise Fix(f"{name}={value!r:.100}: ctx.map takes a number from {least} on")
+
+
 class ItemMap:
     """Applies a function to items, each result a checkpoint of its own, written before it counts as
     done."""
@@ -40,27 +71,15 @@ class ItemMap:
         step: Step,
         record: StepRecord,
         fn: Callable[..., Any],
-        *,
-        key: Callable[[Any], object] | None = None,
-        concurrency: int = 16,
-        on_error: Literal["fail", "collect"] = "fail",
-        max_failures: int | None = None,
-        max_attempts: int | None = None,
+        options: MapOptions,
     ) -> None:
-        if on_error not in ("fail", "collect"):
-            raise Fix(f"on_error={on_error!r} is unknown: use 'fail' or 'collect'")
-        if concurrency < 1:
-            raise Fix("concurrency must be at least 1")
         self._attempt = attempt
         self._context = context
         self._step = step
         self._record = record
         self._function = ItemFunction(fn)
-        self._key = key or _own_key
-        self._concurrency = concurrency
-        self._collect = on_error == "collect"
-        self._max_failures = max_failures
-        self._max_attempts = max_attempts or step.max_attempts
+        self._options = options
+        self._max_attempts = options.max_attempts or step.max_attempts
         self._results: list[Any] = []
         self._failures = 0
         self._done = 0
@@ -69,10 +88,8 @@ class ItemMap:
     async def run(self, items: Iterable[Any] | AsyncIterable[Any]) -> list[Any]:
         """Results in the order of the items."""
         self._total = len(items) if isinstance(items, Sized) else None
-        source = _Source(items)
-        workers = (
-            min(self._concurrency, self._total) if self._total is not None else self._concurrency
-        )
+        source, concurrency = _Source(items), self._options.concurrency
+        workers = min(concurrency, self._total) if self._total is not None else concurrency
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
@@ -102,7 +119,7 @@ class ItemMap:
             self._context.progress(self._done, self._total)
 
     def _key_of(self, item: Any) -> ItemKey:
-        key = str(self._key(item))
+        key = str((self._options.key or _own_key)(item))
         if not key or key.startswith("@") or SEPARATOR in key or not is_text(key):
             raise Fix(
                 f"step {self._step.name!r}: an item's key is {key!r:.200}; it must not be empty "
@@ -122,7 +139,7 @@ class ItemMap:
             # Without its traceback: there may be thousands of them. If the step fails because of
             # this one, its traceback is part of the step's.
             info = ErrorInfo(error_name(error), describe(error), self._step.name, key.stored)
-            if not self._collect:
+            if self._options.on_error == "fail":
                 raise ItemsFailed(
                     f"item {key.stored!r} failed: {info.name}: {info.message}"
                 ) from error
@@ -138,10 +155,10 @@ class ItemMap:
             f"item failed: {info.name}: {info.message}",
             {"key": info.key},
         )
-        if self._max_failures is not None and self._failures > self._max_failures:
+        most = self._options.max_failures
+        if most is not None and self._failures > most:
             raise ItemsFailed(
-                f"{self._failures} items failed, more than max_failures={self._max_failures}; the "
-                f"last: {info}"
+                f"{self._failures} items failed, more than max_failures={most}; the last: {info}"
             ) from error
 
 

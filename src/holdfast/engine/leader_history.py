@@ -1,7 +1,8 @@
 """Who led a fifo lane, and why that ended: a record for each lane, with the last `MOST` terms.
 
-Nothing rests on it, it is for people; so a store that does not answer loses an entry and stops
-nobody. A leader that vanishes can't say so: the next one ends its term for it."""
+Nothing rests on it, it is for people; so a store that does not answer loses an entry, a history
+that can't be read begins anew, and neither stops anybody. A leader that vanishes can't say so: the
+next one ends its term for it."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from holdfast.errors import HoldfastError
+from holdfast.model.damage import unless_damaged
 from holdfast.model.replies import Stored
 from holdfast.ports.records import Records
 
@@ -70,7 +72,11 @@ def ended(history: Leaderships, term: int, reason: str, now: float) -> Leadershi
 async def read(records: Records, lane: str) -> Leaderships:
     """The last terms, the newest last."""
     page = await records.get(PREFIX + lane)
-    return _decode(page.records[0].value) if page.records else []
+    return _history(page.records[0].value) if page.records else []
+
+
+def _history(text: str) -> Leaderships:
+    return unless_damaged(_decode, text) or []
 
 
 class LeaderHistory:
@@ -100,7 +106,7 @@ class LeaderHistory:
         key = PREFIX + self._lane
         page = await self._records.get(key)
         record = page.records[0] if page.records else None
-        value = msgspec.json.encode(change(_decode(record.value) if record else [], page.now))
+        value = msgspec.json.encode(change(_history(record.value) if record else [], page.now))
         expected = record.version if record else None
         reply = await self._records.put(key, value.decode(), expected=expected, ttl=KEPT)
         return isinstance(reply, Stored)

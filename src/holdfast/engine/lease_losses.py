@@ -7,7 +7,7 @@ import logging
 import msgspec
 
 from holdfast.errors import HoldfastError
-from holdfast.model.lease_losses import Blocked, LeaseLosses, record_key
+from holdfast.model.lease_losses import Blocked, LeaseLosses, losses_in, record_key
 from holdfast.model.replies import Stored
 from holdfast.ports.records import Records
 
@@ -15,8 +15,6 @@ log = logging.getLogger("holdfast.leases")
 
 KEPT = 7 * 86_400.0
 """For how long, in seconds."""
-
-decode_losses = msgspec.json.Decoder(LeaseLosses).decode
 
 
 async def note(records: Records, run: str, blocked: Blocked) -> None:
@@ -26,8 +24,9 @@ async def note(records: Records, run: str, blocked: Blocked) -> None:
         written = False
         while not written:
             known = (await records.get(key)).records
-            count = 1 + (decode_losses(known[0].value).count if known else 0)
-            value = msgspec.json.encode(LeaseLosses(count, blocked)).decode()
+            before = losses_in(known[0].value) if known else None
+            losses = LeaseLosses(1 + (before.count if before else 0), blocked)
+            value = msgspec.json.encode(losses).decode()
             expected = known[0].version if known else None
             written = isinstance(await records.put(key, value, expected=expected, ttl=KEPT), Stored)
     except HoldfastError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -58,6 +59,7 @@ class Lock:
         self._wait = wait
         self._runtime = runtime
         self._lease: Lease | None = None
+        self._loop: asyncio.AbstractEventLoop
         self._body: asyncio.Task[Any] | None = None
         self._was_lost = False
         self._losing: asyncio.Event | None = None
@@ -79,6 +81,7 @@ class Lock:
             self.holder = reply
             return False
         self.token, self.epoch, self.holder = token, reply.epoch, None
+        self._loop = runtime.committer.loop
         self._was_lost = False
         if self._losing is not None:
             self._losing.clear()
@@ -158,7 +161,8 @@ class Lock:
 
     def _lost_in_keeper(self, lease: Lease) -> None:
         """Called by the keeper, in its thread."""
-        self._runtime.committer.loop.call_soon_threadsafe(self._note_loss, lease)
+        with suppress(RuntimeError):  # the loop in which it was acquired is closed
+            self._loop.call_soon_threadsafe(self._note_loss, lease)
 
     def _note_loss(self, lease: Lease) -> None:
         if lease is not self._lease:  # it was acquired anew, or released, before we heard of it

@@ -22,9 +22,10 @@ from msgspec import structs
 
 from holdfast.engine.failures import describe
 from holdfast.engine.incoming import MESSAGE_ID, Incoming
-from holdfast.engine.intake import MAX_KEY, Intake
+from holdfast.engine.intake import Intake
 from holdfast.engine.job_secrets import NEEDS_KEY
 from holdfast.engine.runtime import Runtime
+from holdfast.engine.submission import MAX_KEY, SubmitOptions
 from holdfast.engine.tracing import message_span
 from holdfast.errors import InvalidInput, StoreUnavailable, Transient
 from holdfast.model.checkpoint import digest
@@ -153,14 +154,14 @@ class Receiver:
         incoming = await self._fetched(incoming)
         attributes = incoming.attributes
         value = self._decode(Message(incoming.message.id, incoming.data, attributes))
-        run = await self._intake.submit(
-            self._pipeline,
-            value,
+        options = SubmitOptions(
             tenant=self._tenant_of(incoming),
-            key=self._key(incoming, value),
             labels=labels_of(self._receive, incoming.value, attributes),
             attributes=incoming.kept_attributes(self._topic, attempt),
-            secrets=incoming.secrets,
+        )
+        key = self._key(incoming, value)
+        run = await self._intake.submit(
+            self._pipeline, value, options, key=key, secrets=incoming.secrets
         )
         if run.created:
             return f"received as run {run.id} (new)"

@@ -23,12 +23,12 @@ from holdfast.engine.locks import Lock
 from holdfast.engine.outbox import end_of_outbox
 from holdfast.engine.runtime import Runtime
 from holdfast.engine.supervision import end
+from holdfast.engine.tracebacks import log_error
 from holdfast.errors import ConfigurationError, Transient
 from holdfast.model.commands import Bury
 from holdfast.model.event import Event, EventType
 from holdfast.model.keys import MAX_WHOLE, stored_key
 from holdfast.model.limits import storable
-from holdfast.model.run import ErrorInfo
 
 log = logging.getLogger("holdfast.relay")
 
@@ -153,7 +153,12 @@ class Relay:
         """Keep the event as a dead letter. That is an event itself: one about a projection's own
         dead letter becomes none, or two broken projections would feed one another for ever."""
         name, info = self._target.name, error_info(error)
-        _log_dead_letter(name, event, info)
+        log_error(
+            log,
+            "projection %s: event %s failed for good: %s",
+            (name, event.id, info),
+            info.traceback,
+        )
         if not is_about_projection(event):
             await self._runtime.committer.send(
                 Bury(
@@ -191,20 +196,6 @@ class Relay:
         is_known = cursor is None or (cursor.state.failing and cursor.state.error == message)
         if cursor is not None and not is_known:
             await cursors.change(records, cursor, error=message, failed=now, failing=True)
-
-
-def _log_dead_letter(projection: str, event: Event, error: ErrorInfo) -> None:
-    record = log.makeRecord(
-        log.name,
-        logging.ERROR,
-        __file__,
-        0,
-        "projection %s: event %s failed for good: %s",
-        (projection, event.id, error),
-        None,
-    )
-    record.exc_text = error.traceback
-    log.handle(record)
 
 
 def dead_letter_id(projection: str, event: str) -> str:

@@ -20,7 +20,6 @@ from holdfast.engine.tenants import TenantDirectory
 from holdfast.engine.waiters import Waiters
 from holdfast.model.clock import Clock
 from holdfast.model.lease import LeaseTimes
-from holdfast.ports.blobs import BlobStore
 from holdfast.ports.records import Records
 from holdfast.ports.store import Store
 from holdfast.ports.tracing import Tracer
@@ -59,46 +58,3 @@ class Runtime:
     provided: Mapping[type[Any], Any]
     """What steps get by `ctx.use`."""
     on_execute: OnExecute | None
-
-
-def make_runtime(
-    store: Store,
-    records: Records,
-    blobs: BlobStore | None,
-    clock: Clock,
-    times: LeaseTimes,
-    *,
-    threaded: bool,
-    blobs_url: str = "blobs:",
-    provided: Mapping[type[Any], Any],
-    on_execute: OnExecute | None = None,
-    meter: Meter | None = None,
-    tracer: Tracer | None = None,
-    is_parent_from_message: bool = False,
-    bus_system: str = "",
-) -> Runtime:
-    local_workers = LocalWorkers()
-    tenants = TenantDirectory(records, clock)
-    return Runtime(
-        store,
-        records,
-        tenants,
-        Admission(store, records, tenants),
-        Committer(store),
-        Payloads(blobs),
-        ClaimChecks(blobs, blobs_url),
-        LeaseKeeper(store, clock, times, threaded=threaded),
-        clock,
-        times,
-        Deadlines(),
-        local_workers,
-        Waiters(store, local_workers),
-        JobSecrets(),
-        Supervisor(),
-        meter,
-        tracer,
-        is_parent_from_message,
-        bus_system,
-        provided,
-        on_execute,
-    )

@@ -17,6 +17,7 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
+from holdfast.model.damage import unless_damaged
 from holdfast.model.replies import Stored
 from holdfast.ports.records import Records
 
@@ -97,8 +98,8 @@ class SharedRate:
         while True:
             page = await self._records.get(self._key)
             now, correction = page.now, self._correction
-            before = _decode(page.records[0].value) if page.records else Spent()
-            spent = self._corrected(_sensible(before, now), correction)
+            before = unless_damaged(_decode, page.records[0].value) if page.records else None
+            spent = self._corrected(_sensible(before or Spent(), now), correction)
             spent, moments = self._granted(spent, now)
             if not moments:
                 await asyncio.sleep(self._due(spent) - AHEAD - now)

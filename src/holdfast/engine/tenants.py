@@ -5,19 +5,36 @@ tenant at all, the store is asked once in two seconds whether that has changed."
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import quote
 
 import msgspec
 
 from holdfast.engine.cached import Cached
+from holdfast.errors import Damaged
 from holdfast.model.clock import Clock
+from holdfast.model.damage import unless_damaged
 from holdfast.model.tenant import DEFAULT_TENANT, Tenant
-from holdfast.ports.records import Records
+from holdfast.ports.records import Record, Records
 
 PREFIX = "tenants/"
 USAGE = "tenant-usage/"
 
-decode_tenant = msgspec.json.Decoder(Tenant).decode
+_decode = msgspec.json.Decoder(Tenant).decode
+
+
+def decode_tenant(record: Record) -> Tenant:
+    """Raises Damaged: what a tenant may do is not guessed."""
+    tenant = unless_damaged(_decode, record.value)
+    if tenant is None:
+        raise Damaged(f"the record {record.key!r} of a tenant can't be read: nothing is accepted")
+    return tenant
+
+
+def readable_tenants(records: Iterable[Record]) -> list[Tenant]:
+    """A damaged one hides no other."""
+    tenants = [unless_damaged(_decode, record.value) for record in records]
+    return [tenant for tenant in tenants if tenant is not None]
 
 
 def tenant_key(name: str, prefix: str = PREFIX) -> str:
@@ -45,7 +62,7 @@ class TenantDirectory:
 
     async def _load(self, name: str) -> Tenant | None:
         page = await self._records.get(tenant_key(name))
-        return decode_tenant(page.records[0].value) if page.records else None
+        return decode_tenant(page.records[0]) if page.records else None
 
     async def _has_tenants(self, _: str) -> bool:
         return bool((await self._records.list(PREFIX, limit=1)).records)

@@ -3,8 +3,10 @@ without secrets, and with escapes for what is no text (the name of a file may be
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from traceback import StackSummary, TracebackException
+from typing import Any
 
 from holdfast.model.limits import storable
 from holdfast.model.secrecy import masked
@@ -38,6 +40,23 @@ def traceback_text(error: BaseException) -> str | None:
 def message_text(message: str) -> str:
     """An error's message without secrets, and not too long."""
     return _shortened(masked(storable(message[:LONGEST])))
+
+
+def log_error(
+    log: logging.Logger,
+    message: str,
+    arguments: tuple[Any, ...],
+    traceback: str | None,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Log at ERROR with a stored traceback, which every formatter of Python's logging prints below
+    the message."""
+    if log.isEnabledFor(logging.ERROR):
+        record = log.makeRecord(
+            log.name, logging.ERROR, __file__, 0, message, arguments, None, extra=extra
+        )
+        record.exc_text = traceback
+        log.handle(record)
 
 
 def _shortened(message: str) -> str:

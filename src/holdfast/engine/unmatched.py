@@ -15,6 +15,7 @@ from holdfast.engine.incoming import Incoming
 from holdfast.engine.receiver import bury, nack
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Transient
+from holdfast.model.damage import unless_damaged
 from holdfast.model.filters import Filter
 from holdfast.model.names import path_part
 from holdfast.model.receive import Receive
@@ -56,7 +57,13 @@ async def keep_registered(runtime: Runtime, receive: Receive) -> None:
 
 async def known_filters(runtime: Runtime, topic: str) -> set[Filter]:
     page = await runtime.records.list(_prefix(topic), limit=1000)
-    return {Filter(_decode(record.value).filter) for record in page.records}
+    return {_filter(record.value) for record in page.records}
+
+
+def _filter(record: str) -> Filter:
+    """One that can't be read may want everything: nothing is buried that it might have wanted."""
+    known = unless_damaged(_decode, record)
+    return Filter(known.filter if known is not None else "")
 
 
 def _prefix(topic: str) -> str:

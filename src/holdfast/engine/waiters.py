@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.engine.local_workers import LocalWorkers
-from holdfast.errors import Transient
+from holdfast.errors import StoreUnavailable, Transient
 from holdfast.model.commands import Settle
 from holdfast.model.run import ErrorInfo, Run
 from holdfast.ports.store import Store
@@ -70,10 +70,26 @@ class Waiters:
             self._watching = asyncio.create_task(self._watch())
 
     def stop(self) -> None:
+        """Nothing is watched any more: whoever still waits is told so."""
         if self._watching is not None:
             self._watching.cancel()
+        self._give_up(StoreUnavailable("the app was closed while somebody waited for its runs"))
+
+    def _give_up(self, error: Exception) -> None:
+        for future in list(self._futures.values()):
+            if not future.done() and not future.get_loop().is_closed():
+                future.set_exception(error)
+                future.exception()  # nobody has to wait for it
+        self._futures.clear()
 
     async def _watch(self) -> None:
+        try:
+            await self._resolve_all()
+        except Exception as error:
+            self._give_up(error)
+
+    async def _resolve_all(self) -> None:
+        """Look at the store until nobody waits. While it is away they wait for it, too."""
         change = 0
         while self._futures:
             try:

@@ -3,12 +3,14 @@ another try. All of it is records."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import msgspec
 
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, Damaged, NotFound
+from holdfast.model.damage import unless_damaged
 from holdfast.model.keys import stored_key
 from holdfast.model.replies import Stored
 from holdfast.model.webhook import Delivery, Endpoint
@@ -21,6 +23,8 @@ KEPT = 7 * 86400.0
 """How long a delivery is kept after its last try, in seconds. All tries take three days."""
 MAX_EVENT = 300
 """Bytes of an event's id inside a key."""
+
+T = TypeVar("T")
 
 _endpoint = msgspec.json.Decoder(Endpoint).decode
 _delivery = msgspec.json.Decoder(Delivery).decode
@@ -38,13 +42,13 @@ class WebhookRecords:
     # --- endpoints --------------------------------------------------------------------------------
 
     async def endpoints(self) -> list[Endpoint]:
-        return [_endpoint(record.value) async for record in self._records_below(ENDPOINTS)]
+        return await self._sound(_endpoint, ENDPOINTS)
 
     async def endpoint(self, id: str) -> Endpoint:
         page = await self._records.get(ENDPOINTS + id)
         if not page.records:
             raise NotFound(f"there is no webhook {id!r}; `holdfast webhooks list` shows them")
-        return _endpoint(page.records[0].value)
+        return _endpoint_in(page.records[0])
 
     async def add(self, endpoint: Endpoint) -> None:
         reply = await self._records.put(ENDPOINTS + endpoint.id, _text(endpoint))
@@ -58,13 +62,15 @@ class WebhookRecords:
             if not page.records:
                 raise NotFound(f"there is no webhook {id!r}; `holdfast webhooks list` shows them")
             [record] = page.records
-            endpoint = msgspec.structs.replace(_endpoint(record.value), **changes)
+            endpoint = msgspec.structs.replace(_endpoint_in(record), **changes)
             reply = await self._records.put(record.key, _text(endpoint), expected=record.version)
             if isinstance(reply, Stored):
                 return endpoint
 
     async def remove(self, id: str) -> None:
-        await self.endpoint(id)
+        """Also one that can't be read."""
+        with suppress(Damaged):
+            await self.endpoint(id)
         for prefix in (f"{RETRIES}{id}/", f"{DELIVERIES}{id}/", ENDPOINTS + id):
             async for record in self._records_below(prefix):
                 await self._records.delete(record.key, expected=record.version)
@@ -81,12 +87,14 @@ class WebhookRecords:
             await self._delete(RETRIES + name)
 
     async def delivery(self, endpoint: str, event: str) -> Delivery | None:
-        page = await self._records.get(DELIVERIES + _name(endpoint, event))
-        return _delivery(page.records[0].value) if page.records else None
+        return await self._delivery(_name(endpoint, event))
+
+    async def _delivery(self, name: str) -> Delivery | None:
+        page = await self._records.get(DELIVERIES + name)
+        return unless_damaged(_delivery, page.records[0].value) if page.records else None
 
     async def deliveries(self, endpoint: str) -> list[Delivery]:
-        prefix = f"{DELIVERIES}{endpoint}/"
-        return [_delivery(record.value) async for record in self._records_below(prefix)]
+        return await self._sound(_delivery, f"{DELIVERIES}{endpoint}/")
 
     async def due(self) -> list[Delivery]:
         """Deliveries whose time for another try has come."""
@@ -94,10 +102,10 @@ class WebhookRecords:
         names = [
             record.key.removeprefix(RETRIES)
             async for record in self._records_below(RETRIES)
-            if _due(record.value) <= now
+            if (unless_damaged(_due, record.value) or 0.0) <= now
         ]
-        pages = [await self._records.get(DELIVERIES + name) for name in names]
-        return [_delivery(page.records[0].value) for page in pages if page.records]
+        waiting = [await self._delivery(name) for name in names]
+        return [delivery for delivery in waiting if delivery is not None]
 
     # --- all of it --------------------------------------------------------------------------------
 
@@ -107,6 +115,11 @@ class WebhookRecords:
             for record in page.records:
                 yield record
             page = await self._records.list(prefix, after=page.records[-1].key)
+
+    async def _sound(self, decode: Callable[[str], T], prefix: str) -> list[T]:
+        """Those that can be read: a damaged one hides no other."""
+        read = [unless_damaged(decode, record.value) async for record in self._records_below(prefix)]
+        return [value for value in read if value is not None]
 
     async def _put(self, key: str, value: str) -> None:
         """Write over whatever is there."""
@@ -121,6 +134,16 @@ class WebhookRecords:
         page = await self._records.get(key)
         for record in page.records:
             await self._records.delete(key, expected=record.version)
+
+
+def _endpoint_in(record: Record) -> Endpoint:
+    endpoint = unless_damaged(_endpoint, record.value)
+    if endpoint is None:
+        raise Damaged(
+            f"webhook {record.key.removeprefix(ENDPOINTS)!r} can't be read: remove it and add it "
+            "again"
+        )
+    return endpoint
 
 
 def _name(endpoint: str, event: str) -> str:

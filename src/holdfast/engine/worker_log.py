@@ -1,7 +1,6 @@
 """What a worker says about its runs in the program's log. `docs/reference/logs.md` lists the lines.
 
-A failure's traceback is the stored one: of bounded length, without secrets. It is added to the
-record as `exc_text`, which every formatter of Python's logging prints below the message."""
+A failure's traceback is the stored one: of bounded length, without secrets."""
 
 from __future__ import annotations
 
@@ -12,6 +11,7 @@ import msgspec
 
 from holdfast.engine.attempt import Attempt
 from holdfast.engine.payloads import is_reference
+from holdfast.engine.tracebacks import log_error
 from holdfast.model.commands import Settle
 from holdfast.model.duration import humanise
 from holdfast.model.lease_losses import REMEDY, Blocked
@@ -128,28 +128,15 @@ def log_retry(attempt: Attempt, name: str, tries: str, delay: float, reason: str
 
 
 def _log_failed(attempt: Attempt, error: ErrorInfo) -> None:
-    if not log.isEnabledFor(logging.ERROR):
-        return
     claimed = attempt.claimed
-    record = log.makeRecord(
-        log.name,
-        logging.ERROR,
-        __file__,
-        0,
+    about = {"step": error.step, "key": error.key, "error": error.name, "reason": error.message}
+    log_error(
+        log,
         "run %s of %s: failed, attempt %d: %s",
         (claimed.run, claimed.pipeline, claimed.attempt, error),
-        None,
-        extra=_fields(
-            attempt,
-            "failed",
-            step=error.step,
-            key=error.key,
-            error=error.name,
-            reason=error.message,
-        ),
+        error.traceback,
+        _fields(attempt, "failed", **about),
     )
-    record.exc_text = error.traceback
-    log.handle(record)
 
 
 def _error(settle: Settle) -> ErrorInfo:

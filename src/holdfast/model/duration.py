@@ -50,6 +50,17 @@ def _seconds(value: Duration) -> float:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
+def check_seconds(options: object, *names: str, least: float = 0.0) -> None:
+    """Raise ConfigurationError if one of these attributes is no number of seconds."""
+    for name in names:
+        value = getattr(options, name)
+        if not isinstance(value, int | float) or not least <= value < inf:
+            limit = f" from {least:g} on" if least else ""
+            raise ConfigurationError(
+                f"{name} is {value!r:.100}: give seconds{limit}, for example {name}=60.0"
+            )
+
+
 def humanise(value: float) -> str:
     """`1.2 s`, `3 min 20 s`: how durations are shown."""
     if value < 1:

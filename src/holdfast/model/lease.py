@@ -13,6 +13,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from holdfast.errors import ConfigurationError
+from holdfast.model.duration import check_seconds
 
 
 class LeaseTimes(Struct, frozen=True):
@@ -24,6 +25,7 @@ class LeaseTimes(Struct, frozen=True):
     sweep: float = 5.0
 
     def __post_init__(self) -> None:
+        check_seconds(self, "ttl", "renew", "margin", "sweep")
         if self.margin <= 0 or self.sweep <= 0:
             raise ConfigurationError(
                 "lease.margin and lease.sweep must be above 0: 5 s is a good value for both"

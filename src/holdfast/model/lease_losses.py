@@ -5,8 +5,10 @@ fails the run after its last attempt names the cause."""
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
+from holdfast.model.damage import unless_damaged
 from holdfast.model.duration import humanise
 
 PREFIX = "lease-losses/"
@@ -34,6 +36,14 @@ class LeaseLosses(Struct, frozen=True):
 
     count: int
     last: Blocked
+
+
+_decode = msgspec.json.Decoder(LeaseLosses).decode
+
+
+def losses_in(record: str) -> LeaseLosses | None:
+    """What a record says; None if it can't be read: then nothing is known."""
+    return unless_damaged(_decode, record)
 
 
 def record_key(run: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from holdfast.errors import ConfigurationError
+from holdfast.model.duration import check_seconds
 from holdfast.model.leadership import Leaders
 
 DAY = 86_400.0
@@ -27,6 +29,14 @@ class WorkerOptions(Struct, frozen=True):
     """How long steps under way may go on after the worker was told to stop, in seconds."""
     leader: Leaders = Leaders()
     """How it holds the leadership of its fifo lanes."""
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "max_bytes", "batch"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ConfigurationError(f"{name} is {value!r:.100}: give a whole number from 1 on")
+        check_seconds(self, "poll", "progress", least=0.001)
+        check_seconds(self, "grace")
 
 
 class PipelineOptions(Struct, frozen=True, omit_defaults=True):
@@ -55,3 +65,7 @@ class Retention(Struct, frozen=True):
     """Failed runs, and runs with an open dead letter."""
     every: float = 3600.0
     """How often old runs are looked for."""
+
+    def __post_init__(self) -> None:
+        check_seconds(self, "finished", "failed")
+        check_seconds(self, "every", least=0.001)

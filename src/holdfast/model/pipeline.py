@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from typing import Any, Generic, TypeVar, overload
 
-from holdfast.errors import DefinitionError
+from holdfast.errors import DefinitionError, InvalidInput
+from holdfast.model import limits
 from holdfast.model.checkpoint import MAX_VALIDATION_FAILURES
 from holdfast.model.codec import Codec, codec_for
 from holdfast.model.duration import Duration, seconds
@@ -65,7 +66,7 @@ class Pipeline(Generic[In]):
         """How long an attempt with a certain input may take, if that is longer than `timeout`."""
         self.max_validation_failures = MAX_VALIDATION_FAILURES
         self.max_attempts = max_attempts
-        self.lane = Lane(lane) if isinstance(lane, str) else lane
+        self.lane = _checked_lane(name, lane)
         self.unique = unique
         self.version = version
         self.key = key
@@ -176,7 +177,7 @@ class Pipeline(Generic[In]):
         self,
         *,
         name: str | None = None,
-        events: Iterable[str] = (),
+        events: Collection[str] = (),
         history: bool = True,
         to: Any = None,
     ) -> Callable[[F], F]: ...
@@ -186,7 +187,7 @@ class Pipeline(Generic[In]):
         function: Any = None,
         *,
         name: str | None = None,
-        events: Iterable[str] = (),
+        events: Collection[str] = (),
         history: bool = True,
         to: Any = None,
     ) -> Any:
@@ -201,7 +202,7 @@ class Pipeline(Generic[In]):
                     function=function,
                     pipeline=self.name,
                     to=to,
-                    events=frozenset(events),
+                    events=events,
                     history=history,
                 )
             )
@@ -290,6 +291,21 @@ class Pipeline(Generic[In]):
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.name}: {' '.join(self.steps)}>"
+
+
+def _checked_lane(pipeline: str, lane: Lane | str) -> Lane:
+    if isinstance(lane, str):
+        lane = Lane(lane)
+    if not isinstance(lane, Lane):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError(
+            f"pipeline {pipeline!r}: lane={lane!r:.100} is no lane; give a name, or "
+            "Lane('name', order='fifo')"
+        )
+    try:
+        limits.name("lane", lane.name)
+    except InvalidInput as error:
+        raise DefinitionError(f"pipeline {pipeline!r}: {error}") from error
+    return lane
 
 
 def _retried(step: Step, backoff: float) -> Step:

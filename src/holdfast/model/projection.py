@@ -10,10 +10,11 @@ as a value of its own. Each has a name, and under that name a lock and a cursor 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from inspect import iscoroutinefunction
 from typing import Any
 
 from msgspec import Struct, field
@@ -107,10 +108,15 @@ class Projection:
     """Whether nothing is said where it has nowhere to go."""
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
             raise DefinitionError(
-                f"projection name {self.name!r} is not usable: 1 to 128 letters, digits, '.', '-' "
-                "or '_'"
+                f"projection name {self.name!r:.200} is not usable: 1 to 128 letters, digits, '.', "
+                "'-' or '_'"
+            )
+        if not callable(self.function) or iscoroutinefunction(self.function):
+            raise DefinitionError(
+                f"projection {self.name!r}: its function is a plain `def`, called with what has "
+                "happened; it waits for nothing"
             )
 
     def concerns(self, event: Event) -> bool:
@@ -123,7 +129,7 @@ class MessageProjection(Projection):
     return the same: it looks at nothing but its event."""
 
     function: Callable[[CommittedEvent], Messages]
-    events: frozenset[str] = frozenset()
+    events: Collection[str] = frozenset()
     """The types of events that it is about; none: all of its pipeline."""
     history: bool = True
     """Whether events that were there before it was first registered are sent, too."""
@@ -132,7 +138,9 @@ class MessageProjection(Projection):
 
     def __post_init__(self) -> None:
         Projection.__post_init__(self)
-        for unknown in self.events - set(EventType):
+        events = (self.events,) if isinstance(self.events, str) else self.events
+        object.__setattr__(self, "events", frozenset(events))
+        for unknown in frozenset(events) - set(EventType):
             close = get_close_matches(unknown, map(str, EventType), n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(EventType)}"
             raise DefinitionError(f"projection {self.name!r}: there is no event {unknown!r}{hint}")

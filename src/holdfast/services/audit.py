@@ -8,8 +8,9 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
+from holdfast.model.damage import unless_damaged
 from holdfast.model.ids import new_token
-from holdfast.ports.records import Records
+from holdfast.ports.records import Record, Records
 from holdfast.ports.store import Audit, Store
 from holdfast.services.views import at
 
@@ -40,8 +41,13 @@ async def write_entry(
 async def entries(store: Store, *, limit: int = 100) -> list[Audit]:
     """All interventions, newest first."""
     page = await store.records(AUDIT, limit=limit)
-    both = [*await store.audit(limit=limit), *(_decode(record.value) for record in page.records)]
+    both = [*await store.audit(limit=limit), *map(_entry, page.records)]
     return sorted(both, key=lambda entry: -entry.at)[:limit]
+
+
+def _entry(record: Record) -> Audit:
+    damaged = Audit(record.updated, "", "damaged", record.key, "this entry can't be read any more")
+    return unless_damaged(_decode, record.value) or damaged
 
 
 async def audit_views(store: Store, *, limit: int = 100) -> list[AuditView]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from holdfast.adapters.records import StoreRecords
 from holdfast.engine.metering import TenantLabels
-from holdfast.engine.tenants import PREFIX, decode_tenant
+from holdfast.engine.tenants import PREFIX, readable_tenants
 from holdfast.model.run import Run, RunState
 from holdfast.model.tenant import QUOTA_NAMES, Tenant
 from holdfast.ports.metrics import Sample
@@ -50,7 +50,7 @@ class Figures(Struct, frozen=True):
 async def read_figures(store: Store) -> Figures:
     records = StoreRecords(store)
     tenants = await records.list(PREFIX, limit=MOST_TENANTS)
-    known = [decode_tenant(record.value) for record in tenants.records]
+    known = readable_tenants(tenants.records)
     return Figures(
         tenants.now,
         [lease async for lease in PipelineLocks(records).held()],

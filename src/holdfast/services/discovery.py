@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from os import sep
 from pathlib import Path
+from sysconfig import get_paths
 from traceback import extract_tb
 from types import ModuleType
 from typing import Any
@@ -176,9 +178,13 @@ def _explained(error: Exception, reference: str) -> HoldfastError:
 
 
 def _location(error: Exception) -> str | None:
-    """The last line outside of holdfast and of Python's own import machinery."""
-    own_folder = str(Path(__file__).resolve().parents[1])
-    for frame in reversed(extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((own_folder, "<frozen")):
-            return f"{frame.filename}:{frame.lineno}"
+    """The last line of the user's own code or, if there is none, of a package that is installed."""
+    holdfast, paths = str(Path(__file__).resolve().parents[1]), get_paths()
+    python = (holdfast, "<frozen", *(f"{paths[name]}{sep}" for name in ("stdlib", "platstdlib")))
+    packages = (f"{paths['purelib']}{sep}", f"{paths['platlib']}{sep}")
+    frames = list(reversed(extract_tb(error.__traceback__)))
+    for others in ((*python, *packages), python):
+        for frame in frames:
+            if not frame.filename.startswith(others):
+                return f"{frame.filename}:{frame.lineno}"
     return None

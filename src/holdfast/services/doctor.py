@@ -16,8 +16,10 @@ from holdfast.errors import HoldfastError, Transient
 from holdfast.model.commands import Acquire, Acquired, Held, ReleaseLock
 from holdfast.model.duration import humanise
 from holdfast.model.ids import new_token
+from holdfast.model.replies import Changed, Stored
 from holdfast.model.run import Run
 from holdfast.ports.health import SCHEMA, Finding, Findings, make_finding, milliseconds
+from holdfast.ports.records import Records
 from holdfast.ports.store import LaneInfo, RunFilter, Store
 
 LOCK = "holdfast-doctor"
@@ -75,12 +77,13 @@ def is_ready(findings: list[Finding]) -> bool:
 
 
 async def trial(make: Callable[[], Store]) -> Findings:
-    """Two users of one store: a lock is taken, defended and given back, and one hears what the
-    other does."""
+    """Two users of one store: a lock and a record are taken, defended and given back, and one hears
+    what the other does."""
     first, second = make(), make()
     await first.open()
     try:
         yield await _fence(first)
+        yield await _record(StoreRecords(first))
         if first.features.shared:
             await second.open()
             try:
@@ -111,6 +114,24 @@ async def _fence(store: Store) -> Finding:
         else f"a lock did not hold: {acquired}, {refused}, {stolen}, {released}",
         fail=not holds,
         why="one effective worker per run rests on this",
+        fix="this must not happen: stop the workers and report it",
+    )
+
+
+async def _record(records: Records) -> Finding:
+    """It expires, should nobody delete it."""
+    key = f"doctor/{new_token()}"
+    written = await records.put(key, "1", ttl=TTL)
+    refused = await records.put(key, "2", ttl=TTL)
+    holds = isinstance(written, Stored) and isinstance(refused, Changed)
+    deleted = isinstance(written, Stored) and await records.delete(key, expected=written.version)
+    return make_finding(
+        "record",
+        "one was written, defended and deleted"
+        if holds and deleted
+        else f"one did not hold: {written}, {refused}, {deleted}",
+        fail=not (holds and deleted),
+        why="cursors, quotas, API keys and webhooks rest on records",
         fix="this must not happen: stop the workers and report it",
     )
 

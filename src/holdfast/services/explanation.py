@@ -11,11 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from holdfast.adapters.records import StoreRecords
-from holdfast.engine.lease_losses import decode_losses
-from holdfast.engine.tenants import decode_tenant, tenant_key
+from holdfast.engine.tenants import readable_tenants, tenant_key
 from holdfast.model.duration import humanise
 from holdfast.model.event import Event, EventType
-from holdfast.model.lease_losses import REMEDY, LeaseLosses, record_key
+from holdfast.model.lease_losses import REMEDY, LeaseLosses, losses_in, record_key
 from holdfast.model.run import Run, RunState, StepStatus
 from holdfast.ports.store import RunFilter, Store
 from holdfast.services.explained_waiting import LOOKED_AT, Cause, Situation, why_waiting
@@ -78,7 +77,7 @@ async def _situation(
     lane = next((lane for lane in await store.lanes() if lane.name == run.lane), None)
     is_fifo = lane is not None and lane.order == "fifo"
     head = lane.blocked_by if lane else None
-    tenants = (await records.get(tenant_key(run.tenant))).records
+    tenants = readable_tenants((await records.get(tenant_key(run.tenant))).records)
     return Situation(
         run,
         now,
@@ -89,7 +88,7 @@ async def _situation(
         next(iter(await oldest_queued(store, run.lane)), None) if is_fifo else None,
         await store.runs(RunFilter(lane=run.lane, state=RunState.RUNNING), limit=1),
         await store.count(RunFilter(tenant=run.tenant)),
-        decode_tenant(tenants[0].value).quotas.running if tenants else None,
+        tenants[0].quotas.running if tenants else None,
         await store.run(head) if head else None,
         tenant,
     )
@@ -206,7 +205,7 @@ def _over(run: Run, now: float, history: list[Event]) -> Cause:
 
 async def _losses(store: Store, run: str) -> LeaseLosses | None:
     page = await store.record(record_key(run))
-    return decode_losses(page.records[0].value) if page.records else None
+    return losses_in(page.records[0].value) if page.records else None
 
 
 def _with_losses(cause: Cause, losses: LeaseLosses) -> Cause:

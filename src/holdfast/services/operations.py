@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from holdfast.engine import cursors
 from holdfast.engine.handle import RunHandle
-from holdfast.engine.intake import Intake
 from holdfast.engine.leader_history import LeaderHistory
 from holdfast.engine.relay import PROJECTION, Target
+from holdfast.engine.reruns import rerun
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, NotFound, UnknownPipeline
 from holdfast.model.commands import (
@@ -91,9 +91,8 @@ class Operations:
             raise UnknownPipeline(
                 f"run {run.id} belongs to pipeline {run.pipeline!r}, which is not registered here"
             )
-        handle = await Intake(self._runtime).rerun(
-            self._pipelines[run.pipeline], run, from_step=from_step
-        )
+        pipeline = self._pipelines[run.pipeline]
+        handle = await rerun(self._runtime, pipeline, run, from_step=from_step)
         await write_entry(self._runtime.records, actor, "rerun", f"{run.id} as {handle.id}")
         return handle
 

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from holdfast.engine.admission import decode_consumption
+from holdfast.engine.admission import consumption
 from holdfast.engine.runtime import Runtime
-from holdfast.engine.tenants import PREFIX, USAGE, decode_tenant, tenant_key
+from holdfast.engine.tenants import PREFIX, USAGE, decode_tenant, readable_tenants, tenant_key
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.model.commands import LimitTenant
 from holdfast.model.names import check_tenant
-from holdfast.model.quota import Consumption, at_time
+from holdfast.model.quota import at_time
 from holdfast.model.replies import Stored
 from holdfast.model.run import RunState
 from holdfast.model.tenant import DEFAULT_TENANT, Quotas, Tenant, check_quotas
@@ -43,8 +43,7 @@ async def usage_of(store: Store, name: str) -> Usage:
     """What a tenant uses now."""
     states = await store.count(RunFilter(tenant=name))
     page = await store.record(tenant_key(name, USAGE))
-    used = decode_consumption(page.records[0].value) if page.records else Consumption()
-    used = at_time(used, page.now)
+    used = at_time(consumption(page.records), page.now)
     return Usage(
         states.get(RunState.RUNNING, 0),
         used.last_minute,
@@ -97,11 +96,11 @@ class Tenants:
 
     async def get(self, name: str) -> Tenant:
         """Raises NotFound."""
-        return decode_tenant((await self._record(name)).value)
+        return decode_tenant(await self._record(name))
 
     async def list(self) -> list[Tenant]:
         """All that were created, by name."""
-        return [decode_tenant(record.value) async for record in all_records(self._records, PREFIX)]
+        return readable_tenants([r async for r in all_records(self._records, PREFIX)])
 
     async def usage(self, name: str) -> Usage:
         """Of any tenant, created or not."""
@@ -113,7 +112,7 @@ class Tenants:
         """Change what is named: `enabled`, and quotas by their names, None for no limit."""
         while True:
             record = await self._record(name)
-            tenant = _changed(decode_tenant(record.value), enabled, quotas)
+            tenant = _changed(decode_tenant(record), enabled, quotas)
             await write_entry(self._records, actor, "tenant.set", name, _described(tenant))
             reply = await self._records.put(
                 tenant_key(name), _encode(tenant), expected=record.version

@@ -32,7 +32,7 @@ from holdfast.testing.gcs import GcsDouble
         ("gs://UPPER", "names no bucket"),
         ("gs://bucket/../other", "can't name a blob"),
         ("gs://bucket?colour=red", "'colour' is not known; there are endpoint"),
-        ("s3://bucket?timeout=never", "timeout='never' can't be used"),
+        ("s3://bucket?timeout=never", "can't be used: timeout='never'"),
         ("s3://bucket?endpoint=ftp://host", "write http://host:port"),
     ],
 )

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -22,8 +21,8 @@ from obstore.store import GCSStore, S3Store
 
 from holdfast.adapters.google_credentials import ENCODED, service_account_info
 from holdfast.adapters.object_keys import blob_segments
+from holdfast.adapters.url_parameters import Readers, duration, read_all
 from holdfast.errors import ConfigurationError, InvalidInput
-from holdfast.model.duration import seconds
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
@@ -71,7 +70,7 @@ def parse(url: str) -> Address:
         blob_segments(prefix) if prefix else []
     except InvalidInput as error:
         raise ConfigurationError(f"{url.partition('?')[0]}: {error}") from error
-    parameters = _parameters(parts.query)
+    parameters = read_all(PARAMETERS, parts.query, "the bucket's parameter")
     parameters.setdefault("endpoint", _endpoint(parts.scheme))
     return Address(parts.scheme, parts.netloc, prefix, **parameters)
 
@@ -139,12 +138,6 @@ def _endpoint(scheme: str) -> str | None:
     return host if "://" in host else f"http://{host}"
 
 
-def _duration(text: str) -> float:
-    if not 0.1 <= (value := seconds(text)) <= 3600:
-        raise ValueError("write a duration from 100ms to 1h")
-    return value
-
-
 def _http(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -152,26 +145,9 @@ def _http(text: str) -> str:
     return text.rstrip("/")
 
 
-PARAMETERS: dict[str, Callable[[str], Any]] = {
+PARAMETERS: Readers = {
     "endpoint": _http,
     "region": str,
-    "timeout": _duration,
-    "connect": _duration,
+    "timeout": duration,
+    "connect": duration,
 }
-
-
-def _parameters(query: str) -> dict[str, Any]:
-    parameters: dict[str, Any] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in PARAMETERS:
-            names = ", ".join(PARAMETERS)
-            raise ConfigurationError(
-                f"the bucket's parameter {name!r} is not known; there are {names}"
-            )
-        try:
-            parameters[name] = PARAMETERS[name](value)
-        except (ValueError, ConfigurationError) as error:
-            raise ConfigurationError(
-                f"the bucket's parameter {name}={value!r} can't be used: {error}"
-            ) from error
-    return parameters

@@ -6,12 +6,12 @@ application default ones. `FIRESTORE_EMULATOR_HOST` names an emulator, which wan
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from holdfast.adapters.url_parameters import duration, read_all
 from holdfast.errors import ConfigurationError
-from holdfast.model.duration import seconds
 
 PROJECT = re.compile(r"[a-z][a-z0-9.:-]{2,60}")
 DATABASE = re.compile(r"[a-z][a-z0-9-]{2,62}")
@@ -38,16 +38,5 @@ def parse(url: str) -> Address:
         raise ConfigurationError(f"{parts.netloc!r} is no project of Google Cloud: write {SYNTAX}")
     if database is not None and not DATABASE.fullmatch(database):
         raise ConfigurationError(f"{database!r} is no database of Firestore: write {SYNTAX}")
-    return Address(parts.netloc, database, _timeout(parts.query))
-
-
-def _timeout(query: str) -> float:
-    parameters = dict(parse_qsl(query, keep_blank_values=True))
-    timeout = seconds(parameters.pop("timeout", TIMEOUT))
-    if parameters:
-        raise ConfigurationError(
-            f"the Firestore parameter {next(iter(parameters))!r} is not known; there is timeout"
-        )
-    if not 0.1 <= timeout <= 3600:
-        raise ConfigurationError(f"timeout={timeout:g}: write a duration from 100ms to 1h")
-    return timeout
+    parameters = read_all({"timeout": duration}, parts.query, "the Firestore parameter")
+    return Address(parts.netloc, database, **parameters)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from holdfast.adapters.url_parameters import Readers, duration, duration_between, read_all
 from holdfast.errors import ConfigurationError
-from holdfast.model.duration import seconds
 
 EMULATOR = "PUBSUB_EMULATOR_HOST"
 PROJECT = ("PUBSUB_PROJECT_ID", "GOOGLE_CLOUD_PROJECT")
@@ -55,7 +53,7 @@ def parse(url: str) -> Address:
             f"bus = {url!r} names no project of Google Cloud: write for example {EXAMPLE}, "
             f"or pubsub:// and set {' or '.join(PROJECT)}"
         )
-    parameters = _parameters(parts.query)
+    parameters = read_all(PARAMETERS, parts.query, "the Pub/Sub parameter")
     return Address(project, **{"emulator": os.environ.get(EMULATOR, ""), **parameters})
 
 
@@ -74,40 +72,15 @@ def last_part(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _duration(least: float, most: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        if not least <= (value := seconds(text)) <= most:
-            raise ValueError(f"write a duration from {least:g}s to {most:g}s")
-        return value
-
-    return parse
-
-
 def _host(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9.\-\[\]:]+:\d+", text):
         raise ValueError("write host:port")
     return text
 
 
-PARAMETERS: dict[str, Callable[[str], Any]] = {
+PARAMETERS: Readers = {
     "emulator": _host,
     "endpoint": _host,
-    "timeout": _duration(0.1, 3600),
-    "ack_deadline": lambda text: int(_duration(10, 600)(text)),
+    "timeout": duration,
+    "ack_deadline": lambda text: int(duration_between("10s", "10m")(text)),
 }
-
-
-def _parameters(query: str) -> dict[str, Any]:
-    parameters: dict[str, Any] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in PARAMETERS:
-            raise ConfigurationError(
-                f"the Pub/Sub parameter {name!r} is not known; there are {', '.join(PARAMETERS)}"
-            )
-        try:
-            parameters[name] = PARAMETERS[name](value)
-        except (ValueError, ConfigurationError) as error:
-            raise ConfigurationError(
-                f"the Pub/Sub parameter {name}={value!r} can't be used: {error}"
-            ) from error
-    return parameters

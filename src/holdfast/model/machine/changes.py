@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from holdfast.errors import Unwritable
 from holdfast.model.checkpoint import Checkpoint
 from holdfast.model.commands import Submit
 from holdfast.model.event import STATE_AFTER, EventType
@@ -192,7 +193,8 @@ def move(
     It ends the lease and any delay. `worker` and `error` stay: who had the run last, what went
     wrong."""
     after = RunState(STATE_AFTER[event])
-    assert after in TRANSITIONS[run.state], f"run {run.id}: {event} while {run.state}"
+    if after not in TRANSITIONS[run.state]:
+        raise Unwritable(f"run {run.id} is {run.state}, which {event} can't follow")
     changed = {
         "state": after,
         "reason": None,

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast, get_args
 
-import msgspec
-
 from holdfast.model.commands import (
     RUN_LETTER,
     Cancel,
@@ -22,7 +20,7 @@ from holdfast.model.commands import (
 )
 from holdfast.model.event import EventType
 from holdfast.model.lane import HeadPolicy, Lane, Order
-from holdfast.model.lease_losses import REMEDY, LeaseLosses, record_key
+from holdfast.model.lease_losses import REMEDY, losses_in, record_key
 from holdfast.model.machine.changes import (
     AddAudit,
     CloseLetter,
@@ -136,8 +134,8 @@ def sweep_run(command: SweepRun, facts: Facts, now: Now) -> Decision:
 
 def _worker_lost(run: RunFacts, facts: Facts, now: Now) -> ErrorInfo:
     record = facts.record(record_key(run.id))
-    if record is not None and record.is_live(now):
-        losses = msgspec.json.decode(record.value, type=LeaseLosses)
+    losses = losses_in(record.value) if record is not None and record.is_live(now) else None
+    if losses is not None:
         return ErrorInfo(
             "InterpreterBlocked",
             f"{run.attempts} workers lost this run, and {losses.count} of them say why: "

@@ -10,6 +10,7 @@ from msgspec import Raw
 from holdfast.engine.handle import RunHandle
 from holdfast.engine.intake import Intake
 from holdfast.engine.snapshots import Snapshots
+from holdfast.engine.submission import SubmitOptions
 from holdfast.engine.submitter import submitting
 from holdfast.errors import (
     Damaged,
@@ -55,12 +56,8 @@ class LocalRuns:
             handle = await self._intake.submit(
                 self._context.catalogue.find(pipeline),
                 input,
-                tenant=self._tenant,
+                self._options(about),
                 key=key,
-                priority=about.priority,
-                delay=about.delay,
-                labels=about.labels,
-                unique=about.unique,
             )
         return await self._accepted(handle)
 
@@ -78,11 +75,8 @@ class LocalRuns:
             handles = await self._intake.submit_many(
                 self._context.catalogue.find(pipeline),
                 inputs,
-                tenant=self._tenant,
+                self._options(about),
                 keys=keys,
-                priority=about.priority,
-                delay=about.delay,
-                labels=about.labels,
             )
         return [await self._accepted(handle) for handle in handles]
 
@@ -90,9 +84,14 @@ class LocalRuns:
     def _intake(self) -> Intake:
         return Intake(self._context.runtime)
 
-    @property
-    def _tenant(self) -> str:
-        return self._context.tenant or self._context.submits_for
+    def _options(self, about: Submission) -> SubmitOptions:
+        return SubmitOptions(
+            tenant=self._context.tenant or self._context.submits_for,
+            priority=about.priority,
+            delay=about.delay,
+            labels=about.labels,
+            unique=about.unique,
+        )
 
     async def _accepted(self, handle: RunHandle) -> Accepted:
         return Accepted(self._summary(await handle.info()), handle.created)

@@ -206,6 +206,18 @@ class LeaseTopics(StoreTopics):
         assert "process of its own" in error.message
 
     @store_test
+    async def test_a_damaged_note_about_lost_leases_stops_no_sweep(
+        self, harness: StoreHarness
+    ) -> None:
+        await harness.start("r1", max_attempts=1)
+        await harness.start("r2")
+        await harness.do(PutRecord(record_key("r1"), '{"half', "v1"))
+        assert sorted(await harness.lose_worker()) == [("r1", "failed"), ("r2", "queued")]
+        error = (await harness.run("r1")).error
+        assert error is not None
+        assert error.name == "WorkerLost"
+
+    @store_test
     async def test_a_sweep_handles_no_more_than_its_limit(self, harness: StoreHarness) -> None:
         for number in range(5):
             await harness.submit(f"r{number}")
