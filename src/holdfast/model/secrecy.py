@@ -35,9 +35,7 @@ _NAMED = re.compile(
     rf"|private[_-]?key|authorization|credential){_IS}"
     r"""("[^"]*"|'[^']*'|[^\s,;)}\]]+)"""
 )
-_TOKEN = re.compile(
-    rf"""(?i)(token){_IS}("[^"]{{12,}}"|'[^']{{12,}}'|[a-z0-9._~+/=-]{{12,}})"""
-)
+_TOKEN = re.compile(rf"""(?i)(token){_IS}("[^"]{{12,}}"|'[^']{{12,}}'|[a-z0-9._~+/=-]{{12,}})""")
 """Short ones are left: many an error names an unexpected token."""
 _VENDOR_KEY = re.compile(
     r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|AIza[A-Za-z0-9_-]{10,}|gh[a-z]_[A-Za-z0-9]{16,}"

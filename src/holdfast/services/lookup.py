@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from holdfast.errors import NotFound
 from holdfast.model.limits import is_text
 from holdfast.model.run import Run
 from holdfast.ports.store import RunFilter, Store
+from holdfast.services.views import RunSummary
+
+AnyRun = TypeVar("AnyRun", Run, RunSummary)
 
 LISTED = 10
 """Runs that an error lists."""
@@ -22,19 +28,25 @@ async def find_run(store: Store, name: str, *, tenant: str | None = None) -> Run
     if not name:
         raise _unknown(name)
     for where in (RunFilter(tenant, key=name), RunFilter(tenant, id_prefix=name)):
-        runs = await store.runs(where, limit=LISTED + 1)
-        if len(runs) > 1:
-            raise _ambiguous(name, runs, "have the key" if where.key else "begin with")
-        if runs:
-            return runs[0]
+        if runs := await store.runs(where, limit=LISTED + 1):
+            return the_only(name, runs, "have the key" if where.key else "begin with")
     raise _unknown(name)
+
+
+def the_only(name: str, runs: Sequence[AnyRun], how: str = "have the key") -> AnyRun:
+    """The one run that was found. Raises NotFound if there is none, and if there are several."""
+    if not runs:
+        raise _unknown(name)
+    if len(runs) > 1:
+        raise _ambiguous(name, runs, how)
+    return runs[0]
 
 
 def _unknown(name: str) -> NotFound:
     return NotFound(f"no run {name!r}; `holdfast runs list` shows what there is")
 
 
-def _ambiguous(name: str, runs: list[Run], how: str) -> NotFound:
+def _ambiguous(name: str, runs: Sequence[Run | RunSummary], how: str) -> NotFound:
     lines = [f"  {run.id}  {run.pipeline} of {run.tenant}, {run.state}" for run in runs[:LISTED]]
     more = ["  and others"] if len(runs) > LISTED else []
     return NotFound(

@@ -37,6 +37,7 @@ def problem(answer) -> tuple[int, str]:
         ("GET", "/v1/runs?label=user", (422, "invalid-input")),
         ("POST", "/v1/pipelines/nothing/runs", (404, "unknown-pipeline")),
         ("POST", "/v1/runs/nobody/cancel", (404, "not-found")),
+        ("POST", "/v1/locks/a%00b/release", (422, "invalid-input")),
     ],
 )
 def test_a_wrong_request_is_a_problem(memory_api: LiveApi, method, path, expected) -> None:
@@ -68,6 +69,29 @@ def test_a_wrong_body_is_a_problem(memory_api: LiveApi, body: bytes, expected) -
 def test_brackets_in_texts_are_no_depth(memory_api: LiveApi) -> None:
     name = '["' * 300
     assert memory_api.post(RUNS, {"input": {"name": name}}).status_code == 202
+
+
+def test_head_is_get_without_the_body(memory_api: LiveApi) -> None:
+    for path, status in (("/health", 200), ("/v1/runs", 200), ("/nowhere", 404)):
+        head, get = memory_api.http.head(path), memory_api.get(path)
+        assert (head.status_code, head.content) == (status, b"")
+        assert head.headers["content-type"] == get.headers["content-type"]
+    stream = memory_api.http.head("/v1/events", headers={"Accept": "text/event-stream"})
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    while memory_api.app.state.hub.followers:  # whoever asked for no body follows nothing
+        assert memory_api.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("sent", ['"漢字"', "漢字", '"漢\\"字"'])
+def test_a_key_in_the_header_may_be_any_text(memory_api: LiveApi, sent: str) -> None:
+    key = sent.strip('"').replace('\\"', '"')
+    headers = {"Idempotency-Key": sent.encode()}
+    answer = memory_api.post(RUNS, {"input": {"name": "Ada"}}, headers=headers)
+    assert answer.json()["run"]["key"] == key
+    latin = memory_api.post(
+        RUNS, {"input": {"name": "Ada"}}, headers={"Idempotency-Key": "é".encode("latin-1")}
+    )
+    assert latin.json()["run"]["key"] == "é"
 
 
 def test_the_callers_request_id_is_answered(memory_api: LiveApi) -> None:

@@ -116,3 +116,11 @@ def test_a_batch_with_a_wrong_input_is_refused_whole(api: LiveApi) -> None:
     answer = api.post("/v1/pipelines/greet/runs/batch", {"inputs": [{"name": "a"}, {"name": 7}]})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid-input")
     assert api.get("/v1/runs").json()["items"] == []
+
+
+def test_a_job_is_queued_when_it_was_put_into_a_queue(api: LiveApi) -> None:
+    """Also where the worker of the same process has claimed it before the answer is written."""
+    for number in range(20):
+        queued = api.post("/api/v1/enqueue/greet", {"name": f"{number}"})
+        assert (queued.status_code, queued.json()["status"]) == (202, "Queued")
+        assert queued.json()["queued"]

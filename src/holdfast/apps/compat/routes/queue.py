@@ -152,10 +152,11 @@ async def enqueue(pipeline: str, access: Submitter, body: Annotated[Job, body_of
     """Put a job into the queue of its pipeline. One that was put there before is the answer."""
     accepted = await access.service.runs.submit(pipeline, body, about=Submission())
     run = accepted.run
-    is_open = run.state in ("queued", "running")
+    state = "queued" if accepted.created else run.state  # it may have been claimed already
+    is_open = state in ("queued", "running")
     position = await _position(access, run, accepted.created) if run.state == "queued" else 0
     return answer(
-        Enqueued(subject(run), INSTANCE[run.state], is_open, position, run.created), status=202
+        Enqueued(subject(run), INSTANCE[state], is_open, position, run.created), status=202
     )
 
 
