@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import accumulate
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Depends
+from starlette.datastructures import FormData
 from starlette.requests import ClientDisconnect, Request
 
 from holdfast.api.problems import Problem, ProblemDetail
@@ -19,6 +22,8 @@ MAX_DEPTH = 64
 """How deeply JSON may be nested."""
 READ_TIMEOUT = 30.0
 """Seconds within which a whole body has to arrive."""
+FORM_TIMEOUT = 300.0
+"""Seconds within which a form with files has to arrive."""
 
 _STRING = re.compile(rb'"[^"]*+"?')
 _BRACKETS = b"[]{}"
@@ -46,11 +51,37 @@ async def read_body(request: Request) -> bytes:
         async with asyncio.timeout(READ_TIMEOUT):
             return await request.body()
     except TimeoutError:
-        raise Problem(
-            408, "too-slow", f"the body did not arrive within {READ_TIMEOUT:.0f} seconds"
-        ) from None
+        raise _too_slow(READ_TIMEOUT) from None
     except ClientDisconnect:
         raise Problem(400, "disconnected", "the body did not arrive") from None
+
+
+@asynccontextmanager
+async def read_form(
+    request: Request, *, max_files: int, max_fields: int
+) -> AsyncIterator[FormData]:
+    """A form with files, which are in memory or in files without a name until this ends."""
+    try:
+        async with asyncio.timeout(FORM_TIMEOUT):
+            form = await request.form(max_files=max_files, max_fields=max_fields)
+    except TimeoutError:
+        raise _too_slow(FORM_TIMEOUT) from None
+    except ClientDisconnect:
+        raise Problem(400, "disconnected", "the form did not arrive") from None
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+def _too_slow(seconds: float) -> Problem:
+    """Nobody waits for the rest: the connection is closed."""
+    return Problem(
+        408,
+        "too-slow",
+        f"the body did not arrive within {seconds:.0f} seconds",
+        headers={"Connection": "close"},
+    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
+import httpx2
+import pytest
 from tests.integration.api.live import LiveApi
 
 
@@ -124,3 +128,26 @@ def test_a_job_is_queued_when_it_was_put_into_a_queue(api: LiveApi) -> None:
         queued = api.post("/api/v1/enqueue/greet", {"name": f"{number}"})
         assert (queued.status_code, queued.json()["status"]) == (202, "Queued")
         assert queued.json()["queued"]
+
+
+@pytest.mark.parametrize("ways", [("POST", "/v1/pipelines/slow/runs"), ("GET", "/v1/runs/long")])
+def test_who_waits_is_answered_when_the_service_ends(ways: tuple[str, str]) -> None:
+    method, path = ways
+    answers: list[httpx2.Response] = []
+    with LiveApi() as api, httpx2.Client(base_url=api.url, timeout=30) as http:
+        if method == "GET":
+            api.submit("Ada", "slow", key="long")
+
+        def wait() -> None:
+            body = None if method == "GET" else {"input": "Ada"}
+            answers.append(http.request(method, path, json=body, headers={"Prefer": "wait=60"}))
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while api.get("/health").json()["active_messages"] == 0:
+            assert waiting.is_alive()
+        api.stop()
+        waiting.join(20)
+    [answer] = answers
+    assert answer.status_code == (200 if method == "GET" else 202)
+    assert answer.json()["run"]["state"] in ("running", "queued")
