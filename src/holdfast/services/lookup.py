@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from holdfast.errors import NotFound
+from holdfast.model.ids import may_begin_id
 from holdfast.model.limits import is_text
 from holdfast.model.run import Run
 from holdfast.ports.store import RunFilter, Store
@@ -27,10 +28,12 @@ async def find_run(store: Store, name: str, *, tenant: str | None = None) -> Run
         return run
     if not name:
         raise _unknown(name)
-    for where in (RunFilter(tenant, key=name), RunFilter(tenant, id_prefix=name)):
-        if runs := await store.runs(where, limit=LISTED + 1):
-            return the_only(name, runs, "have the key" if where.key else "begin with")
-    raise _unknown(name)
+    if runs := await store.runs(RunFilter(tenant, key=name), limit=LISTED + 1):
+        return the_only(name, runs)
+    if not may_begin_id(name):  # a store may have to look at all its ids
+        raise _unknown(name)
+    runs = await store.runs(RunFilter(tenant, id_prefix=name), limit=LISTED + 1)
+    return the_only(name, runs, "begin with")
 
 
 def the_only(name: str, runs: Sequence[AnyRun], how: str = "have the key") -> AnyRun:
