@@ -151,3 +151,26 @@ def test_who_waits_is_answered_when_the_service_ends(ways: tuple[str, str]) -> N
     [answer] = answers
     assert answer.status_code == (200 if method == "GET" else 202)
     assert answer.json()["run"]["state"] in ("running", "queued")
+
+
+def test_dead_letters_are_paged_through(api: LiveApi) -> None:
+    failed = []
+    for number in range(5):
+        body = {"input": {"name": f"{number}", "trouble": "fail"}}
+        failed.append(api.post("/v1/pipelines/greet/runs", body).json()["run"]["id"])
+        api.ended(failed[-1])
+    for filters in ({}, {"pipeline": "greet"}, {"since": "2020-01-01T00:00:00Z"}):
+        seen: list[str] = []
+        cursor: dict[str, str] = {}
+        while True:
+            params = {"limit": "2", **filters, **cursor}
+            page = api.get("/v1/dead-letters", params=params).json()
+            seen += [letter["run"] for letter in page["items"]]
+            if page["next_cursor"] is None:
+                break
+            cursor = {"cursor": page["next_cursor"]}
+        assert seen == failed[::-1]
+    for filters in ({"pipeline": "slow"}, {"since": "2100-01-01T00:00:00Z"}):
+        nothing = api.get("/v1/dead-letters", params=filters).json()
+        assert nothing == {"items": [], "next_cursor": None}
+    assert api.get("/v1/dead-letters?cursor=run:nobody").status_code == 422

@@ -33,7 +33,6 @@ router = APIRouter(tags=["queue"])
 WAITING_SHOWN = 10
 RECENT_SHOWN = 5
 PAGE = 200
-MOST_LETTERS = 1_000_000
 CLEARED = "QUEUE_CLEARED"
 """The reason that runs keep which were cleared away."""
 
@@ -262,10 +261,15 @@ async def _cancel_waiting(access: Access, lane: str, *, only_delayed: bool) -> N
 async def _close_letters(access: Access, lane: str) -> None:
     letters = access.holdfast.service(tenant=None, actor=access.caller.actor).dead_letters
     store = access.holdfast.store
-    for letter in (await letters.list(limit=MOST_LETTERS)).items:
-        run = await store.run(letter.run) if letter.run else None
-        if run is not None and run.lane == lane and run.state == RunState.FAILED:
-            await letters.discard(letter.id, reason=CLEARED)
+    cursor = None
+    while True:
+        page = await letters.list(limit=PAGE, cursor=cursor)
+        for letter in page.items:
+            run = await store.run(letter.run) if letter.run else None
+            if run is not None and run.lane == lane and run.state == RunState.FAILED:
+                await letters.discard(letter.id, reason=CLEARED)
+        if (cursor := page.next_cursor) is None:
+            return
 
 
 # --- shapes ---------------------------------------------------------------------------------------
