@@ -1,5 +1,6 @@
 # One image for every role: `holdfast serve`, `holdfast worker`, or `python -m holdfast.worker`.
 # docker build -t holdfast .
+# docker run --rm -v holdfast:/data holdfast tenants keys create --first   # or it answers nobody but its own container
 # docker run -p 8080:8080 -v holdfast:/data holdfast
 
 FROM python:3.11-slim AS build

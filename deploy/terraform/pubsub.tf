@@ -12,12 +12,13 @@ locals {
     "aiprod-pipeline-jobs-sub"    = { topic = "aiprod-pipeline-jobs", ack = 300, filter = "" }
     "aiprod-pipeline-results-sub" = { topic = "aiprod-pipeline-results", ack = 60, filter = "" }
     "aiprod-pipeline-dlq-sub"     = { topic = "aiprod-pipeline-dlq", ack = 60, filter = "" }
+    "dead-letters-sub"            = { topic = "dead-letters", ack = 60, filter = "" }
     "metadata-worker"             = { topic = "work", ack = 600, filter = "NOT attributes:worker-type" }
     "transcription-worker"        = { topic = "work", ack = 600, filter = "attributes.worker-type = \"transcription\"" }
   }
 
-  # What nobody could deliver lands here; its own subscription has no dead letters.
-  dead_letters = "aiprod-pipeline-dlq-sub"
+  # They keep what could not be delivered or done, for people; a topic without a subscription keeps nothing.
+  dead_letters = ["aiprod-pipeline-dlq-sub", "dead-letters-sub"]
 }
 
 resource "google_pubsub_topic" "topic" {
@@ -39,7 +40,7 @@ resource "google_pubsub_subscription" "subscription" {
   }
 
   dynamic "dead_letter_policy" {
-    for_each = each.key == local.dead_letters ? [] : [1]
+    for_each = contains(local.dead_letters, each.key) ? [] : [1]
     content {
       dead_letter_topic     = google_pubsub_topic.topic["dead-letters"].id
       max_delivery_attempts = 5
@@ -72,7 +73,7 @@ resource "google_pubsub_topic_iam_member" "dead_letters" {
 }
 
 resource "google_pubsub_subscription_iam_member" "dead_letters" {
-  for_each     = { for name, _ in local.subscriptions : name => name if name != local.dead_letters }
+  for_each     = { for name, _ in local.subscriptions : name => name if !contains(local.dead_letters, name) }
   subscription = google_pubsub_subscription.subscription[each.key].id
   role         = "roles/pubsub.subscriber"
   member       = local.pubsub_agent

@@ -3,6 +3,7 @@ and settings, so that nothing is described that does not exist."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from holdfast.cli.main import load_command
 from holdfast.settings import CONFIG, FIELDS
@@ -121,6 +123,62 @@ def test_an_account_may_read_the_secrets_of_its_process_and_no_other(path: Path)
     assert secrets <= set(terraform_locals()["reads"][account])
 
 
+def filled(path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", CLOUD_RUN / "fill.sh", path.name],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("path", sorted(CLOUD_RUN.glob("*.yaml")), ids=lambda path: path.name)
+def test_a_description_is_filled_in(path: Path) -> None:
+    """What is filled in is only what is meant: names of variables stay."""
+    given = {"IMAGE": "host/image:1", "PROJECT": "my-project", "ENDPOINT": "https://here.run.app"}
+    done = filled(path, **given)
+    assert done.returncode == 0, done.stderr
+    assert "${" not in done.stdout
+    before, after = cloud_run(path.name), yaml.safe_load(done.stdout)
+    assert container(after)["image"] == given["IMAGE"]
+    variables = {it["name"]: it.get("value") for it in container(after)["env"]}
+    assert list(variables) == [it["name"] for it in container(before)["env"]]
+    assert variables.get("PUBSUB_PROJECT_ID", "my-project") == "my-project"
+    endpoint = "https://here.run.app/pubsub"
+    assert variables.get("HOLDFAST_PUSH_ENDPOINT", endpoint) == endpoint
+    for name in (
+        "IMAGE",
+        "PROJECT",
+        *(["ENDPOINT"] if "HOLDFAST_PUSH_ENDPOINT" in variables else []),
+    ):
+        refused = filled(path, **{key: value for key, value in given.items() if key != name})
+        assert refused.returncode != 0
+        assert name in refused.stderr
+
+
+def test_the_workflow_and_the_guide_fill_descriptions_in() -> None:
+    for text in (WORKFLOWS / "deploy-cloud-run.yml", ROOT / "docs" / "howto" / "cloud-run.md"):
+        assert "deploy/cloudrun/fill.sh" in text.read_text()
+        assert "sed " not in text.read_text()
+
+
+def test_what_pubsub_gives_up_is_kept() -> None:
+    """A topic without a subscription keeps nothing."""
+    subscriptions = terraform_locals()["subscriptions"]
+    topics = {subscription["topic"] for subscription in subscriptions.values()}
+    assert "dead-letters" in topics
+    assert set(terraform_locals()["dead_letters"]) <= set(subscriptions)
+
+
+@pytest.mark.parametrize("path", sorted(CLOUD_RUN.glob("*.yaml")), ids=lambda path: path.name)
+def test_every_process_reaches_its_store_and_has_a_bucket(path: Path) -> None:
+    template = cloud_run(path.name)["spec"]["template"]
+    annotations = template["metadata"]["annotations"]
+    assert json.loads(annotations["run.googleapis.com/network-interfaces"])
+    names = {variable["name"] for variable in container(cloud_run(path.name))["env"]}
+    assert names & {"GCS_BUCKET_NAME", "STORAGE_BUCKET_NAME"}
+
+
 def test_prometheus_and_grafana_of_compose_find_what_they_read() -> None:
     [compose] = documents(DEPLOY / "compose.yaml")
     [prometheus] = documents(DEPLOY / "prometheus" / "prometheus.yml")
@@ -130,8 +188,10 @@ def test_prometheus_and_grafana_of_compose_find_what_they_read() -> None:
         for alias in service.get("networks", {}).get("default", {}).get("aliases", ())
     }
     for job in prometheus["scrape_configs"]:
-        for target in job["static_configs"][0]["targets"]:
-            assert target.partition(":")[0] in aliases
+        named = [it for it in job.get("static_configs", ()) for it in it["targets"]]
+        named += [it for it in job.get("dns_sd_configs", ()) for it in it["names"]]
+        assert named
+        assert {name.partition(":")[0] for name in named} <= aliases
     mounted = [volume.split(":") for volume in compose["services"]["grafana"]["volumes"]]
     assert all((DEPLOY / source).exists() for source, *_ in mounted)
     provisioning = DEPLOY / "grafana" / "provisioning"

@@ -15,7 +15,7 @@ from holdfast.api import docs_page, health, login, metrics, problems
 from holdfast.api.access import Authenticate
 from holdfast.api.authentication import KeyAuthentication
 from holdfast.api.documentation import components
-from holdfast.api.limits import BodyLimit, RequestId
+from holdfast.api.limits import AnswerHead, BodyLimit, RequestId
 from holdfast.api.routes import (
     dead_letters,
     events,
@@ -90,6 +90,7 @@ def create_app(
     for router in (*ROUTERS, *routers, *(app_routers() if apps else ())):
         api.include_router(router)
     api.openapi = lambda: _openapi(api)  # type: ignore[method-assign]
+    api.add_middleware(AnswerHead)
     api.add_middleware(BodyLimit, limit=max_body)
     api.add_middleware(problems.CatchBugs)
     api.add_middleware(RequestId)

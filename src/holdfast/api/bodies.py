@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Depends
+from starlette.datastructures import FormData
 from starlette.requests import ClientDisconnect, Request
 
 from holdfast.api.problems import Problem, ProblemDetail
@@ -18,9 +22,15 @@ MAX_DEPTH = 64
 """How deeply JSON may be nested."""
 READ_TIMEOUT = 30.0
 """Seconds within which a whole body has to arrive."""
+FORM_TIMEOUT = 300.0
+"""Seconds within which a form with files has to arrive."""
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(rb"[\[{]|[\]}]")
+_STRING = re.compile(rb'"[^"]*+"?')
+_BRACKETS = b"[]{}"
+_NO_BRACKETS = bytes(set(range(256)) - set(_BRACKETS + b'"'))
+_STEPS = bytes.maketrans(_BRACKETS, b"\x01\xff\x01\xff")
+"""A bracket as the signed byte by which it changes the depth."""
+_PIECE = 65536
 _PLACE = re.compile(r" - at `\$(?P<path>[^`]*)`$")
 
 
@@ -41,11 +51,37 @@ async def read_body(request: Request) -> bytes:
         async with asyncio.timeout(READ_TIMEOUT):
             return await request.body()
     except TimeoutError:
-        raise Problem(
-            408, "too-slow", f"the body did not arrive within {READ_TIMEOUT:.0f} seconds"
-        ) from None
+        raise _too_slow(READ_TIMEOUT) from None
     except ClientDisconnect:
         raise Problem(400, "disconnected", "the body did not arrive") from None
+
+
+@asynccontextmanager
+async def read_form(
+    request: Request, *, max_files: int, max_fields: int
+) -> AsyncIterator[FormData]:
+    """A form with files, which are in memory or in files without a name until this ends."""
+    try:
+        async with asyncio.timeout(FORM_TIMEOUT):
+            form = await request.form(max_files=max_files, max_fields=max_fields)
+    except TimeoutError:
+        raise _too_slow(FORM_TIMEOUT) from None
+    except ClientDisconnect:
+        raise Problem(400, "disconnected", "the form did not arrive") from None
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+def _too_slow(seconds: float) -> Problem:
+    """Nobody waits for the rest: the connection is closed."""
+    return Problem(
+        408,
+        "too-slow",
+        f"the body did not arrive within {seconds:.0f} seconds",
+        headers={"Connection": "close"},
+    )
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
@@ -59,14 +95,25 @@ def _decoded(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
 
 
 def check_depth(body: bytes) -> None:
-    """Refuse what is nested too deeply before anything tries to follow it."""
+    """Refuse what is nested too deeply before anything tries to follow it. It takes time in
+    proportion to the length of the body, whatever is in it."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return
+    steps = _without_strings(body).translate(_STEPS)
     depth = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", body)):
-        depth += 1 if bracket[0] in b"[{" else -1
-        if depth > MAX_DEPTH:
+    for start in range(0, len(steps), _PIECE):
+        piece = memoryview(steps)[start : start + _PIECE].cast("b")
+        depths = list(accumulate(piece, initial=depth))
+        if max(depths) > MAX_DEPTH:
             raise Problem(422, "too-deep", f"the body is nested more than {MAX_DEPTH} levels deep")
+        depth = depths[-1]
+
+
+def _without_strings(body: bytes) -> bytes:
+    """The brackets of a JSON text that are no part of a string."""
+    body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    body = body.translate(None, _NO_BRACKETS)
+    return _STRING.sub(b"", body.replace(b'""', b""))
 
 
 def _invalid(message: str) -> Problem:

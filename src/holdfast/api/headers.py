@@ -29,7 +29,7 @@ def idempotency_key(request: Request, in_body: str | None) -> str | None:
     header = request.headers.get("idempotency-key")
     if header is None:
         return in_body
-    key = header.strip()
+    key = _as_utf8(header.strip())
     if len(key) >= 2 and key[0] == key[-1] == '"':
         key = re.sub(r'\\(["\\])', r"\1", key[1:-1])
     if in_body is not None and in_body != key:
@@ -37,3 +37,11 @@ def idempotency_key(request: Request, in_body: str | None) -> str | None:
             400, "two-keys", "the header Idempotency-Key and the body name different keys"
         )
     return key
+
+
+def _as_utf8(header: str) -> str:
+    """Headers arrive as Latin-1, and most that go beyond ASCII were sent as UTF-8."""
+    try:
+        return header.encode("latin-1").decode()
+    except ValueError:
+        return header

@@ -1,4 +1,4 @@
-"""What every request goes through: an id, and a bound on the size of its body."""
+"""What every request goes through: an id, a bound on the size of its body, HEAD as GET."""
 
 from __future__ import annotations
 
@@ -42,6 +42,29 @@ class RequestId:
             await send(message)
 
         return await self._app(scope, receive, send_with_id)
+
+
+class AnswerHead:
+    """Answers HEAD as GET, without the body: whoever looks whether something is there need not know
+    which paths are for that."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            return await self._app(scope, receive, send)
+        has_answered = False
+
+        async def send_head(message: Any) -> None:
+            nonlocal has_answered
+            if message["type"] == "http.response.start":
+                await send(message)
+            elif not has_answered:  # a stream ends here, as its caller needs no more of it
+                has_answered = True
+                await send({"type": "http.response.body", "body": b""})
+
+        return await self._app({**scope, "method": "GET"}, receive, send_head)
 
 
 class BodyLimit:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from fastapi import FastAPI
@@ -123,8 +124,13 @@ async def _on_problem(request: Request, error: Any) -> Response:
 async def _on_error(request: Request, error: Any) -> Response:
     problem = from_error(error)
     if problem.status >= 500:
-        log.warning("%s %s: %s: %s", request.method, request.url.path, type(error).__name__, error)
+        log.warning("%s: %s: %s", _asked(request), type(error).__name__, error)
     return problem_answer(request, problem)
+
+
+def _asked(request: Request) -> str:
+    """What was asked for, on one line: a path may hold any character."""
+    return f"{request.method} {quote(request.url.path)}"
 
 
 async def _on_invalid(request: Request, error: Any) -> Response:
@@ -175,7 +181,7 @@ class CatchBugs:
             if has_begun or scope["type"] != "http":
                 raise
             request = Request(scope)
-            log.exception("%s %s failed", request.method, request.url.path)
+            log.exception("%s failed", _asked(request))
             detail = f"unexpected {type(error).__name__}; the log of the service says more"
             problem = Problem(500, UNKNOWN.code, detail, title=UNKNOWN.title)
             await problem_answer(request, problem)(scope, receive, send)

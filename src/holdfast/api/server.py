@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +23,12 @@ log = logging.getLogger("holdfast.api")
 ANSWER_TIME = 2.0
 """Seconds that requests under way may take after the process was told to stop."""
 IDLE_CONNECTION = 15
-"""Seconds that a connection may stay open without a request."""
+"""Seconds that a connection may stay open between two requests."""
+HEAD_TIME = 30.0
+"""Seconds that a caller may take to say what it wants: the request line and the headers. uvicorn
+itself waits without end."""
+SWEEP = 5.0
+"""Seconds between two looks for those who take longer."""
 
 
 class _Server(uvicorn.Server):
@@ -31,6 +37,33 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class SlowCallers:
+    """Closes connections on which no request comes about."""
+
+    def __init__(self, connections: Iterable[Any]) -> None:
+        self._connections = connections
+        self._since: dict[tuple[Any, Any], float] = {}
+        """By connection and the last request on it: when it was first seen to wait for the next."""
+
+    async def sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP)
+            self.close_slow(time.monotonic())
+
+    def close_slow(self, now: float) -> None:
+        waiting = [(it, it.cycle) for it in self._connections if _waits_for_request(it)]
+        self._since = {key: self._since.get(key, now) for key in waiting}
+        for (connection, _), since in self._since.items():
+            if now - since > HEAD_TIME:
+                connection.transport.close()
+
+
+def _waits_for_request(connection: Any) -> bool:
+    """Of uvicorn's protocols, which keep what they do with the last request as their `cycle`."""
+    cycle = getattr(connection, "cycle", connection)
+    return cycle is None or getattr(cycle, "response_complete", False)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -71,12 +104,15 @@ async def serve(
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listening]), name="http")
+    slow_callers = SlowCallers(server.server_state.connections)
+    sweeping = asyncio.create_task(slow_callers.sweep(), name="slow callers")
     stopping = asyncio.ensure_future(stopped())
     try:
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
     finally:
         begin_drain(api)
         stopping.cancel()
+        sweeping.cancel()
         server.should_exit = True
-        await asyncio.gather(stopping, return_exceptions=True)
+        await asyncio.gather(stopping, sweeping, return_exceptions=True)
     await serving

@@ -56,8 +56,8 @@ class Stream:
         self._is_last = is_last
 
     async def run(self) -> AsyncIterator[bytes]:
-        """Ends after the last event of a run (with `end`); when the process ends or the store is
-        away, and after `LONGEST` seconds, so that the client comes again."""
+        """Ends after the last event of a run (with `end`); when the process ends, and after
+        `LONGEST` seconds, so that the client comes again."""
         yield RETRY
         try:
             async for events in self._batches():
@@ -68,8 +68,6 @@ class Stream:
                     return
         except Closed:
             return
-        except Transient as error:
-            log.warning("a stream of events ends: %s", error)
 
     def _new(self, events: list[Event]) -> Iterator[bytes]:
         for event in events:
@@ -99,4 +97,14 @@ def encode(event: Event, position: int) -> bytes:
 
 
 def stream_answer(stream: AsyncIterator[bytes]) -> StreamingResponse:
-    return StreamingResponse(stream, headers=HEADERS, media_type="text/event-stream")
+    """It ends when the store is away, from the beginning on: browsers come again after a stream
+    that ended, and after an error they do not."""
+    return StreamingResponse(_ended(stream), headers=HEADERS, media_type="text/event-stream")
+
+
+async def _ended(stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        async for line in stream:
+            yield line
+    except Transient as error:
+        log.warning("a stream of events ends: %s", error)

@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 from holdfast.model.trace_context import current
 from holdfast.settings import Logs
 
+OTHERS = ("asyncio", "uvicorn", "python_multipart")
+"""Libraries whose warnings stand between our lines, in the same format."""
+
 
 def set_up(logs: Logs, *, level: str | None = None) -> None:
     handler = logging.StreamHandler(sys.stderr)
@@ -23,6 +26,9 @@ def set_up(logs: Logs, *, level: str | None = None) -> None:
         for name in getattr(formatter, "debug", ()):
             logging.getLogger(name).setLevel(logging.DEBUG)
     root.propagate = False
+    for name in OTHERS:
+        logging.getLogger(name).handlers[:] = [handler]
+        logging.getLogger(name).propagate = False
 
 
 def is_on_cloud_run() -> bool:

@@ -293,6 +293,9 @@ async def _rerun(session: Session, run: str, from_step: str | None) -> None:
         session.out.json(new)
         return
     session.out.line(new.run)
+    if session.remote_url is not None:
+        session.out.note(f"queued; `holdfast{session.options()} runs watch {new.run}` follows it")
+        return
     session.out.note(
         f"queued; execute it with `holdfast{session.options()} worker --once` or leave it to a "
         "worker"

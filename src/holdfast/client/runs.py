@@ -18,6 +18,7 @@ from holdfast.model.run import FINISHED, RunState
 from holdfast.ports.store import RunFilter
 from holdfast.services.artifacts import ArtifactView
 from holdfast.services.explanation import Explanation
+from holdfast.services.lookup import LISTED, the_only
 from holdfast.services.service import Accepted, Changed, Page, Submission
 from holdfast.services.views import EventView, LogView, RunSummary, RunView
 
@@ -38,15 +39,20 @@ class RemoteRuns:
         self._ask = transport.ask
         self._transport = transport
 
+    async def _path(self, name: str, more: str = "") -> str:
+        """Of a run by its name. No path can carry a key with a slash: its run is looked for."""
+        if "/" in name or name in (".", ".."):
+            runs = (await self.list(RunFilter(key=name), limit=LISTED + 1)).items
+            name = the_only(name, runs).id
+        return path_of(name, more)
+
     async def submit(
         self, pipeline: str, input: Any, *, key: str | None = None, about: Submission
     ) -> Accepted:
-        body = {**_about(about), "input": input}
-        headers = {} if key is None else {"Idempotency-Key": _quoted(key)}
+        # The key is in the body, not in a header: a header can't carry any text.
+        body = {**_about(about), "input": input, "key": key}
         path = f"/v1/pipelines/{quote(pipeline, safe='')}/runs"
-        return await self._ask(
-            "POST", path, Accepted, body=body, headers=headers, repeatable=key is not None
-        )
+        return await self._ask("POST", path, Accepted, body=body, repeatable=key is not None)
 
     async def submit_many(
         self,
@@ -81,14 +87,16 @@ class RemoteRuns:
         return (await self.show(name)).run
 
     async def show(self, name: str) -> RunView:
-        return await self._ask("GET", path_of(name), RunView)
+        return await self._ask("GET", await self._path(name), RunView)
 
     async def wait(self, name: str, timeout: float) -> RunSummary:
         until = time.monotonic() + timeout
         while True:
             wait = max(0.0, min(MAX_WAIT, until - time.monotonic()))
             headers = {"Prefer": f"wait={wait:.0f}"}
-            view = await self._ask("GET", path_of(name), RunView, headers=headers, wait=wait)
+            view = await self._ask(
+                "GET", await self._path(name), RunView, headers=headers, wait=wait
+            )
             if view.state in FINISHED or time.monotonic() >= until - 0.5:
                 return view.run
 
@@ -108,7 +116,7 @@ class RemoteRuns:
             yield view
 
     async def result(self, name: str) -> Raw:
-        return Raw(await self._transport.send("GET", path_of(name, "/result")))
+        return Raw(await self._transport.send("GET", await self._path(name, "/result")))
 
     async def result_value(self, name: str, timeout: float | None) -> Any:
         until = None if timeout is None else time.monotonic() + timeout
@@ -122,19 +130,21 @@ class RemoteRuns:
                     raise
 
     async def state(self, name: str) -> Raw:
-        return Raw(await self._transport.send("GET", path_of(name, "/state")))
+        return Raw(await self._transport.send("GET", await self._path(name, "/state")))
 
     async def artifacts(self, name: str) -> list[ArtifactView]:
-        return (await self._ask("GET", path_of(name, "/artifacts"), Page[ArtifactView])).items
+        return (
+            await self._ask("GET", await self._path(name, "/artifacts"), Page[ArtifactView])
+        ).items
 
     async def artifact(self, name: str, id: str) -> bytes:
-        return await self._transport.send("GET", path_of(name, f"/artifacts/{quote(id)}"))
+        return await self._transport.send("GET", await self._path(name, f"/artifacts/{quote(id)}"))
 
     async def events(self, name: str, *, after: int = 0) -> list[EventView]:
         return await self._events(name, after, {})
 
     async def _events(self, name: str, after: int, headers: dict[str, str]) -> list[EventView]:
-        path, query = path_of(name, "/events"), {"after": after}
+        path, query = await self._path(name, "/events"), {"after": after}
         page = await self._ask("GET", path, Page[EventView], query=query, headers=headers)
         return page.items
 
@@ -144,7 +154,9 @@ class RemoteRuns:
         while not reader.has_ended:
             try:
                 headers = {"Last-Event-ID": str(reader.last)}
-                async with self._transport.stream(path_of(name, "/events"), headers) as lines:
+                async with self._transport.stream(
+                    await self._path(name, "/events"), headers
+                ) as lines:
                     async for event in reader.read(lines):
                         yield event
             except StoreUnavailable:
@@ -155,10 +167,12 @@ class RemoteRuns:
 
     async def logs(self, name: str, *, after: int = 0, limit: int = 1000) -> list[LogView]:
         query = {"after": after, "limit": limit}
-        return (await self._ask("GET", path_of(name, "/logs"), Page[LogView], query=query)).items
+        return (
+            await self._ask("GET", await self._path(name, "/logs"), Page[LogView], query=query)
+        ).items
 
     async def explain(self, name: str) -> Explanation:
-        return await self._ask("GET", path_of(name, "/explanation"), Explanation)
+        return await self._ask("GET", await self._path(name, "/explanation"), Explanation)
 
     async def cancel(self, name: str, *, reason: str = "") -> Changed:
         return await self._change(name, "cancel", reason=reason)
@@ -173,14 +187,8 @@ class RemoteRuns:
         return await self._change(name, "rerun", from_step=from_step)
 
     async def _change(self, name: str, verb: str, **body: Any) -> Changed:
-        return await self._ask("POST", path_of(name, f"/{verb}"), Changed, body=body)
+        return await self._ask("POST", await self._path(name, f"/{verb}"), Changed, body=body)
 
 
 def _about(about: Submission) -> dict[str, Any]:
     return {name: getattr(about, name) for name in Submission.__struct_fields__}
-
-
-def _quoted(key: str) -> str:
-    """A string of structured fields (RFC 9651), where the key has only what that may hold."""
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

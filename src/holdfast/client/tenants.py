@@ -55,7 +55,7 @@ class RemoteKeys:
     async def create_first(self) -> IssuedKey:
         """A service that answers without a key has none."""
         if await self.list():
-            raise Conflict("there are keys: `holdfast tenants keys list` shows them")
+            raise Conflict("there are keys, or were: `holdfast tenants keys list` shows them")
         return await self.create(DEFAULT_TENANT, ["admin"], name="first key")
 
     async def list(self, tenant: str | None = None) -> list[KeyView]:

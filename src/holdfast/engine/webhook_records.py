@@ -118,8 +118,9 @@ class WebhookRecords:
 
     async def _sound(self, decode: Callable[[str], T], prefix: str) -> list[T]:
         """Those that can be read: a damaged one hides no other."""
-        read = [unless_damaged(decode, record.value) async for record in self._records_below(prefix)]
-        return [value for value in read if value is not None]
+        records = self._records_below(prefix)
+        values = [unless_damaged(decode, record.value) async for record in records]
+        return [value for value in values if value is not None]
 
     async def _put(self, key: str, value: str) -> None:
         """Write over whatever is there."""

@@ -42,6 +42,11 @@ def time_of(id: str) -> float | None:
     return number / 1000 if len(id) == 26 else None
 
 
+def may_begin_id(text: str) -> bool:
+    """Whether an id may begin with it, and is longer."""
+    return len(text) < 26 and all(letter in _ALPHABET for letter in text)
+
+
 def new_token() -> str:
     """A secret that proves ownership of one acquisition. Never derived, never reused."""
     return os.urandom(16).hex()

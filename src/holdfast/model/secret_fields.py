@@ -17,8 +17,10 @@ _SECRET = re.compile(
     r"(?:password|passwd|passphrase|pwd|secrets?|apikeys?|accesskeys?|secretkeys?|privatekeys?"
     r"|authorization|credentials?|token)$"
 )
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_PAIR = re.compile(r'("((?:[^"\\]|\\.)*)"\s*:\s*)"(?:[^"\\]|\\.)*("|$)', re.DOTALL)
+# Whatever comes, these take time in proportion to its length: no part of a text is looked at twice.
+_TEXT = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_LITERAL = re.compile(_TEXT, re.DOTALL)
+_PAIR = re.compile(rf'("([^"\\]*+)"\s*+:\s*+){_TEXT}', re.DOTALL)
 """A name and its text in JSON, whole or cut off."""
 _TOO_SHORT = 4
 """A value of fewer characters is masked where it stands, but not looked for elsewhere."""

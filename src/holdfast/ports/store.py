@@ -201,8 +201,16 @@ class Store(Protocol):
     async def logs(self, run: str, *, after: int = 0, limit: int = 1000) -> list[StoredLog]: ...
 
     async def dead_letters(
-        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
-    ) -> list[DeadLetter]: ...
+        self,
+        *,
+        tenant: str | None = None,
+        open_only: bool = True,
+        limit: int = 100,
+        behind: tuple[float, str] | None = None,
+    ) -> list[DeadLetter]:
+        """The newest first, with their bytes. `behind` is when the last one of the page before was
+        created, and its id: it may be gone or closed meanwhile."""
+        ...
 
     async def dead_letter(self, id: str) -> DeadLetter | None: ...
 

@@ -29,6 +29,8 @@ from holdfast.services.views import at
 
 KEYS = "api-keys/"
 USES = "api-key-uses/"
+MADE = "api-keys-made"
+"""Says for good that there were keys: when the last one is forgotten, nobody is let in without."""
 FIRST = "api-keys-first"
 """Says that the first key was made: of several who try at once, one makes it."""
 KEPT = 90 * 86_400.0
@@ -88,8 +90,9 @@ class ApiKeys:
         self._changed = changed
 
     async def exist(self) -> bool:
-        """Whether any key was ever made, and is still kept."""
-        return bool((await self._records.list(KEYS, limit=1)).records)
+        """Whether any key was ever made."""
+        kept = await self._records.list(KEYS, limit=1)
+        return bool(kept.records or (await self._records.get(MADE)).records)
 
     async def create(
         self,
@@ -116,6 +119,7 @@ class ApiKeys:
         key = StoredKey(new.id, tenant, name, checked, key_digest(new.text), now, actor, expires)
         await self._audit(actor, "key.create", key, f"scopes {', '.join(checked)}")
         await self._records.put(KEYS + key.id, _encode(key), ttl=_time_to_live(key, now))
+        await self._records.put(MADE, "1")
         return IssuedKey(_view(key, now, None), new.text)
 
     async def create_first(self, *, actor: str) -> IssuedKey:
@@ -125,8 +129,8 @@ class ApiKeys:
             await self._records.put(FIRST, '"being made"', ttl=60.0), Stored
         ):
             raise Conflict(
-                "there are keys: `holdfast tenants keys list` shows them, and `holdfast tenants "
-                "keys create TENANT` makes another one"
+                "there are keys, or were: `holdfast tenants keys list` shows them, and `holdfast "
+                "tenants keys create TENANT` makes another one"
             )
         return await self.create(DEFAULT_TENANT, ["admin"], actor=actor, name="first key")
 

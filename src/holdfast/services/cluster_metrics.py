@@ -23,6 +23,7 @@ PAGE = 500
 MOST_RUNNING = 5000
 """Running runs that are looked at."""
 MOST_LETTERS = 1000
+LETTERS_READ = 50
 MOST_TENANTS = 200
 """Tenants whose quotas are exported: each costs two questions."""
 
@@ -58,9 +59,21 @@ async def read_figures(store: Store) -> Figures:
         [run for run in await store.unique_runs() if run.state == RunState.RUNNING],
         await store.lanes(),
         await list_workers(records),
-        len(await store.dead_letters(limit=MOST_LETTERS)),
+        await _open_letters(store),
         [(tenant, await usage_of(store, tenant.name)) for tenant in known],
     )
+
+
+async def _open_letters(store: Store) -> int:
+    """A letter is read with its bytes, so a few at a time."""
+    count, behind = 0, None
+    while count < MOST_LETTERS:
+        page = await store.dead_letters(limit=LETTERS_READ, behind=behind)
+        count += len(page)
+        if len(page) < LETTERS_READ:
+            break
+        behind = (page[-1].created, page[-1].id)
+    return count
 
 
 async def _running(store: Store) -> list[Run]:

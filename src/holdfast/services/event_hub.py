@@ -87,7 +87,8 @@ class EventHub:
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._position = 0
-        self._is_closed = False
+        self.closed = asyncio.Event()
+        """Set when the process ends."""
 
     @property
     def followers(self) -> int:
@@ -104,7 +105,7 @@ class EventHub:
     ) -> AsyncIterator[Follower]:
         """What is committed from now on comes; read what is stored once you are inside."""
         follower = Follower(run, tenant)
-        if self._is_closed:
+        if self.closed.is_set():
             follower.fail(Closed)
         group = self._of_tenants if run is None else self._of_runs.setdefault(run, set())
         group.add(follower)
@@ -118,7 +119,7 @@ class EventHub:
 
     def close(self) -> None:
         """Let everybody go: their connections end."""
-        self._is_closed = True
+        self.closed.set()
         for follower in [
             *self._of_tenants,
             *(feed for feeds in self._of_runs.values() for feed in feeds),
@@ -129,7 +130,7 @@ class EventHub:
 
     async def _start(self) -> None:
         async with self._starting:
-            if self._is_closed or (self._reading is not None and not self._reading.done()):
+            if self.closed.is_set() or (self._reading is not None and not self._reading.done()):
                 return
             self._position = await find_end(self._store)
             self._reading = asyncio.create_task(self._read(), name="event hub")

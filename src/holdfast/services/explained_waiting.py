@@ -36,7 +36,7 @@ class Situation(Struct, frozen=True):
     workers: list[WorkerView]
     ahead: list[Run]
     """Queued runs of the lane that come first, at most 1,000: all earlier ones in a fifo lane,
-    those of the same tenant in a parallel one."""
+    those of the same tenant that are due in a parallel one."""
     head: Run | None
     """The first one of a fifo lane."""
     running: list[Run]
@@ -45,6 +45,8 @@ class Situation(Struct, frozen=True):
     """The tenant's runs by state."""
     limit: int | None
     """Of the tenant's running runs."""
+    active: dict[str, int] = {}
+    """Runs by the worker that executes them: what workers say of themselves is seconds old."""
     blocked_by: Run | None = None
     """The failed head of the lane."""
     tenant: str | None = None
@@ -101,12 +103,13 @@ def _delayed(s: Situation) -> Cause | None:
         return Cause(
             "delayed", f"It was submitted with a delay and can be claimed in {left}.", None, facts
         )
-    error = readable(event.data).get("error") or {}
+    data = readable(event.data)
+    error = data.get("error") or {}
     why = f"{error.get('name', 'an error')}: {error.get('message', '')}".rstrip(": ")
     return Cause(
         "backoff",
-        f"Attempt {s.run.attempts} of {s.run.attempt_limit} failed with {why}; it is tried again "
-        f"in {left}.",
+        f"Attempt {data.get('attempt', s.run.attempts)} of {s.run.attempt_limit} failed with "
+        f"{why}; it is tried again in {left}.",
         None,
         {**facts, "error": error.get("name"), "message": error.get("message")},
     )
@@ -246,9 +249,9 @@ def _tenant_at_limit(s: Situation) -> Cause | None:
 
 
 def _workers_busy(s: Situation) -> Cause | None:
-    if any(worker.active < worker.concurrency for worker in s.serving):
+    if any(s.active.get(worker.name, 0) < worker.concurrency for worker in s.serving):
         return None
-    active = sum(worker.active for worker in s.serving)
+    active = sum(s.active.get(worker.name, 0) for worker in s.serving)
     slots = sum(worker.concurrency for worker in s.serving)
     is_one = len(s.serving) == 1
     return Cause(

@@ -5,6 +5,7 @@ Nothing is changed, and nothing rests on it: workers' records may be some second
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from holdfast.model.run import Run, RunState, StepStatus
 from holdfast.ports.store import RunFilter, Store
 from holdfast.services.explained_waiting import LOOKED_AT, Cause, Situation, why_waiting
 from holdfast.services.head_of_lane import oldest_queued
-from holdfast.services.views import readable
+from holdfast.services.views import at, readable
 from holdfast.services.workers import WorkerView, list_workers
 
 FAILURES = {"InterpreterBlocked": "interpreter_blocked", "WorkerLost": "worker_lost"}
@@ -84,17 +85,23 @@ async def _situation(
         history,
         lane,
         await list_workers(records),
-        await _ahead(store, run, is_fifo),
+        await _ahead(store, run, is_fifo, now),
         next(iter(await oldest_queued(store, run.lane)), None) if is_fifo else None,
         await store.runs(RunFilter(lane=run.lane, state=RunState.RUNNING), limit=1),
         await store.count(RunFilter(tenant=run.tenant)),
         tenants[0].quotas.running if tenants else None,
+        await _active(store),
         await store.run(head) if head else None,
         tenant,
     )
 
 
-async def _ahead(store: Store, run: Run, is_fifo: bool) -> list[Run]:
+async def _active(store: Store) -> dict[str, int]:
+    running = await store.runs(RunFilter(state=RunState.RUNNING), limit=LOOKED_AT)
+    return Counter(run.worker for run in running if run.worker is not None)
+
+
+async def _ahead(store: Store, run: Run, is_fifo: bool, now: float) -> list[Run]:
     where = RunFilter(None if is_fifo else run.tenant, lane=run.lane, state=RunState.QUEUED)
     ahead = await store.runs(where, limit=LOOKED_AT, before=run.seq)
     if is_fifo:
@@ -102,7 +109,8 @@ async def _ahead(store: Store, run: Run, is_fifo: bool) -> list[Run]:
     others = {other.id: other for other in await store.runs(where, limit=LOOKED_AT)}
     others |= {other.id: other for other in ahead}
     position = (-run.priority, run.seq)
-    first = [other for other in others.values() if (-other.priority, other.seq) < position]
+    due = [other for other in others.values() if (other.available or 0.0) <= now]
+    first = [other for other in due if (-other.priority, other.seq) < position]
     return first[:LOOKED_AT]
 
 
@@ -153,7 +161,7 @@ def _paused(run: Run, now: float, history: list[Event]) -> Cause:
         "paused",
         f"It was paused {who}{since} ago{f': {reason}' if reason else ''}.",
         f"`holdfast runs resume {run.id}` lets it go on from its checkpoints",
-        {"actor": actor, "reason": reason, "since": event.at if event else None},
+        {"actor": actor, "reason": reason, "since": at(event.at) if event else None},
     )
 
 
@@ -183,7 +191,7 @@ async def _failed(store: Store, run: Run, now: float, history: list[Event]) -> C
             "step": error.step if error else None,
             "dead_letter": letter.id if letter is not None and is_open else None,
             "blocks_lane": run.lane if blocks else None,
-            "failed": event.at if event else run.finished,
+            "failed": at(event.at if event else run.finished),
         },
     )
 

@@ -15,6 +15,7 @@ from holdfast.engine.relay import PROJECTION, Target
 from holdfast.engine.reruns import rerun
 from holdfast.engine.runtime import Runtime
 from holdfast.errors import Conflict, NotFound, UnknownPipeline
+from holdfast.model import limits
 from holdfast.model.commands import (
     RUN_LETTER,
     Cancel,
@@ -27,7 +28,6 @@ from holdfast.model.commands import (
 )
 from holdfast.model.event import Event
 from holdfast.model.lane import LANE_LOCK
-from holdfast.model.limits import is_text
 from holdfast.model.pipeline import Pipeline
 from holdfast.model.run import Run, RunState
 from holdfast.ports.bus import Bus, Message
@@ -116,7 +116,7 @@ class Operations:
 
     async def dead_letter(self, id: str) -> DeadLetter:
         store, letter = self._runtime.store, None
-        if is_text(id):
+        if limits.is_text(id):
             letter = await store.dead_letter(id) or await store.dead_letter(f"{RUN_LETTER}{id}")
         if letter is None:
             raise NotFound(f"no dead letter {id!r}; `holdfast dlq list` shows what there is")
@@ -180,6 +180,7 @@ class Operations:
         """End a lock against its holder's will: the epoch rises, so the old holder can write
         nothing. A pipeline lock is freed for the next one; it has no epoch. `pipeline_lock:RUN` is
         that of a run: it is taken from its worker and goes on with another."""
+        limits.name("lock", name, limits.MAX_KEY)
         if name.startswith(PIPELINE_LOCK):
             await self._release_pipeline_lock(name, actor, reason)
             return

@@ -724,7 +724,7 @@ def test_row_46_the_cloud_run_job_has_the_worker_s_figures():
     assert template["spec"]["parallelism"] == 5
     worker = container(job)
     assert worker["resources"]["limits"] == {"cpu": "1", "memory": "2Gi"}
-    assert worker["args"][:4] == ["--project", "PROJECT", "--threads", "5"]
+    assert worker["args"][:4] == ["--project", "${PROJECT}", "--threads", "5"]
 
 
 def test_row_62_a_workflow_builds_pushes_and_deploys_the_image():

@@ -48,6 +48,17 @@ def test_views_are_those_of_the_command_line(client: Client) -> None:
     assert client.wait(again.run, 20).parent == run
 
 
+@pytest.mark.parametrize("key", ["a/b", "/", "..", ".", "漢字?#%2F", 'a "b" \\'])
+def test_a_run_is_named_by_any_key(client: Client, key: str) -> None:
+    accepted = client.submit("greet", {"name": "Ada"}, key=key)
+    assert accepted.run.key == key
+    assert client.wait(key, 20).id == accepted.run.id
+    assert client.result(key)["text"] == "hello Ada"
+    assert [event.type for event in client.watch(key)][-1] == "run.completed"
+    with pytest.raises(NotFound, match="no run"):
+        client.runs.show(f"{key}/nobody")
+
+
 def test_errors_are_those_of_holdfast(client: Client) -> None:
     run = client.submit("slow", "a").run.id
     with pytest.raises(StillRunning):

@@ -11,6 +11,10 @@ import httpx2
 import pytest
 from tests.integration.api.live import LiveApi
 
+from holdfast.errors import StoreUnavailable
+from holdfast.ports.store import Store
+from holdfast.services import event_hub
+
 STREAM = {"Accept": "text/event-stream"}
 
 
@@ -114,3 +118,22 @@ def test_streams_end_when_the_process_does() -> None:
             assert read(lines, until="started")
             api.stop()
             assert [line for line in lines if line.startswith("event")] == []
+
+
+def test_a_stream_ends_when_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also before its first event: a client comes again."""
+
+    async def away(store: Store) -> int:
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr(event_hub, "find_end", away)
+    with LiveApi() as api:
+        for path in ("/v1/events", f"/v1/runs/{api.submit()}/events"):
+            stream = api.get(path, headers=STREAM)
+            assert (stream.status_code, stream.content) == (200, b"")
+    assert [record.levelname for record in caplog.records if "stream" in record.message] == [
+        "WARNING",
+        "WARNING",
+    ]

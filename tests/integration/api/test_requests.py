@@ -10,7 +10,7 @@ import pytest
 from tests.integration.api.live import LiveApi
 
 from holdfast import Holdfast
-from holdfast.api import create_app
+from holdfast.api import bodies, create_app, server
 
 RUNS = "/v1/pipelines/greet/runs"
 
@@ -37,6 +37,7 @@ def problem(answer) -> tuple[int, str]:
         ("GET", "/v1/runs?label=user", (422, "invalid-input")),
         ("POST", "/v1/pipelines/nothing/runs", (404, "unknown-pipeline")),
         ("POST", "/v1/runs/nobody/cancel", (404, "not-found")),
+        ("POST", "/v1/locks/a%00b/release", (422, "invalid-input")),
     ],
 )
 def test_a_wrong_request_is_a_problem(memory_api: LiveApi, method, path, expected) -> None:
@@ -68,6 +69,29 @@ def test_a_wrong_body_is_a_problem(memory_api: LiveApi, body: bytes, expected) -
 def test_brackets_in_texts_are_no_depth(memory_api: LiveApi) -> None:
     name = '["' * 300
     assert memory_api.post(RUNS, {"input": {"name": name}}).status_code == 202
+
+
+def test_head_is_get_without_the_body(memory_api: LiveApi) -> None:
+    for path, status in (("/health", 200), ("/v1/runs", 200), ("/nowhere", 404)):
+        head, get = memory_api.http.head(path), memory_api.get(path)
+        assert (head.status_code, head.content) == (status, b"")
+        assert head.headers["content-type"] == get.headers["content-type"]
+    stream = memory_api.http.head("/v1/events", headers={"Accept": "text/event-stream"})
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    while memory_api.app.state.hub.followers:  # whoever asked for no body follows nothing
+        assert memory_api.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize("sent", ['"漢字"', "漢字", '"漢\\"字"'])
+def test_a_key_in_the_header_may_be_any_text(memory_api: LiveApi, sent: str) -> None:
+    key = sent.strip('"').replace('\\"', '"')
+    headers = {"Idempotency-Key": sent.encode()}
+    answer = memory_api.post(RUNS, {"input": {"name": "Ada"}}, headers=headers)
+    assert answer.json()["run"]["key"] == key
+    latin = memory_api.post(
+        RUNS, {"input": {"name": "Ada"}}, headers={"Idempotency-Key": "é".encode("latin-1")}
+    )
+    assert latin.json()["run"]["key"] == "é"
 
 
 def test_the_callers_request_id_is_answered(memory_api: LiveApi) -> None:
@@ -182,3 +206,74 @@ def test_a_bug_is_a_problem_without_its_details() -> None:
         answer = api.get("/bug")
         assert problem(answer) == (500, "internal-error")
         assert "secret" not in answer.text
+
+
+HEAD = f"POST {RUNS} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begun", "answered"),
+    [
+        ("", b""),
+        (HEAD[:30], b""),
+        (HEAD[:-2], b""),
+        (HEAD, b"HTTP/1.1 408"),
+        (HEAD + "{", b"HTTP/1.1 408"),
+    ],
+    ids=["nothing", "half a line", "half a head", "no body", "half a body"],
+)
+def test_who_does_not_go_on_is_not_waited_for(
+    begun: str, answered: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HEAD_TIME", 0.1)
+    monkeypatch.setattr(server, "SWEEP", 0.05)
+    monkeypatch.setattr(bodies, "READ_TIMEOUT", 0.1)
+    with LiveApi() as api, connected(api) as slow:
+        slow.sendall(begun.encode())
+        received = b""
+        while piece := slow.recv(65536):  # until it is closed
+            received += piece
+        assert received[: len(answered) or None] == answered
+        assert api.get("/health").status_code == 200
+
+
+def test_a_form_that_does_not_arrive_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "FORM_TIMEOUT", 0.1)
+    with LiveApi() as api, connected(api) as slow:
+        form = "Content-Type: multipart/form-data; boundary=x"
+        slow.sendall(head_of("/create", "Content-Length: 1000", form) + b"--x\r\n")
+        assert status_of(slow) == 408
+
+
+class Transport:
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Cycle:
+    def __init__(self, *, response_complete: bool) -> None:
+        self.response_complete = response_complete
+
+
+class Connection:
+    """As much of uvicorn's protocols as is looked at."""
+
+    def __init__(self, cycle: Cycle | None) -> None:
+        self.cycle = cycle
+        self.transport = Transport()
+
+
+def test_a_connection_in_use_is_not_closed() -> None:
+    silent = Connection(None)
+    streaming = Connection(Cycle(response_complete=False))
+    busy = Connection(Cycle(response_complete=True))
+    callers = server.SlowCallers([silent, streaming, busy, object()])
+    for second in range(0, 100, 5):
+        busy.cycle = Cycle(response_complete=True)  # the next request, answered
+        callers.close_slow(float(second))
+        assert silent.transport.is_closed == (second > server.HEAD_TIME)
+    assert not streaming.transport.is_closed
+    assert not busy.transport.is_closed

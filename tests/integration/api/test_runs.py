@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
+import httpx2
+import pytest
 from tests.integration.api.live import LiveApi
 
 
@@ -116,3 +120,57 @@ def test_a_batch_with_a_wrong_input_is_refused_whole(api: LiveApi) -> None:
     answer = api.post("/v1/pipelines/greet/runs/batch", {"inputs": [{"name": "a"}, {"name": 7}]})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid-input")
     assert api.get("/v1/runs").json()["items"] == []
+
+
+def test_a_job_is_queued_when_it_was_put_into_a_queue(api: LiveApi) -> None:
+    """Also where the worker of the same process has claimed it before the answer is written."""
+    for number in range(20):
+        queued = api.post("/api/v1/enqueue/greet", {"name": f"{number}"})
+        assert (queued.status_code, queued.json()["status"]) == (202, "Queued")
+        assert queued.json()["queued"]
+
+
+@pytest.mark.parametrize("ways", [("POST", "/v1/pipelines/slow/runs"), ("GET", "/v1/runs/long")])
+def test_who_waits_is_answered_when_the_service_ends(ways: tuple[str, str]) -> None:
+    method, path = ways
+    answers: list[httpx2.Response] = []
+    with LiveApi() as api, httpx2.Client(base_url=api.url, timeout=30) as http:
+        if method == "GET":
+            api.submit("Ada", "slow", key="long")
+
+        def wait() -> None:
+            body = None if method == "GET" else {"input": "Ada"}
+            answers.append(http.request(method, path, json=body, headers={"Prefer": "wait=60"}))
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while api.get("/health").json()["active_messages"] == 0:
+            assert waiting.is_alive()
+        api.stop()
+        waiting.join(20)
+    [answer] = answers
+    assert answer.status_code == (200 if method == "GET" else 202)
+    assert answer.json()["run"]["state"] in ("running", "queued")
+
+
+def test_dead_letters_are_paged_through(api: LiveApi) -> None:
+    failed = []
+    for number in range(5):
+        body = {"input": {"name": f"{number}", "trouble": "fail"}}
+        failed.append(api.post("/v1/pipelines/greet/runs", body).json()["run"]["id"])
+        api.ended(failed[-1])
+    for filters in ({}, {"pipeline": "greet"}, {"since": "2020-01-01T00:00:00Z"}):
+        seen: list[str] = []
+        cursor: dict[str, str] = {}
+        while True:
+            params = {"limit": "2", **filters, **cursor}
+            page = api.get("/v1/dead-letters", params=params).json()
+            seen += [letter["run"] for letter in page["items"]]
+            if page["next_cursor"] is None:
+                break
+            cursor = {"cursor": page["next_cursor"]}
+        assert seen == failed[::-1]
+    for filters in ({"pipeline": "slow"}, {"since": "2100-01-01T00:00:00Z"}):
+        nothing = api.get("/v1/dead-letters", params=filters).json()
+        assert nothing == {"items": [], "next_cursor": None}
+    assert api.get("/v1/dead-letters?cursor=run:nobody").status_code == 422

@@ -202,11 +202,13 @@ def test_lists_are_read_by_index(schema: Schema, session: Session) -> None:
             "checkpoints": ["h1", None],
             "logs": ["h1", 0, 100],
             "dead_letter": ["run:h1"],
-            "dead_letters": [None, True, 100],
+            "dead_letters": [None, True, 100, None, None],
             "over": [reads.names(["h1", "h2"])],
             "records": [None, "r1", "", 100],
         }.items():
             assert not scans(explain(connection, address[name], values)), name
+        next_page = [None, True, 100, 2e9, "run:h1"]
+        assert not scans(explain(connection, address["dead_letters"], next_page))
 
 
 def explain(connection: psycopg.Connection, sql: bytes, values: list[Any]) -> dict[str, Any]:

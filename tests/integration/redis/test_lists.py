@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
+import pytest
 from tests.integration.redis.helpers import a_store, a_submit
 
 from holdfast.adapters.redis.lists import PAGE
@@ -95,6 +96,33 @@ def test_a_page_of_queued_runs_loads_no_more_of_those_that_are_delayed() -> None
             assert int(loads) <= 50 + PAGE
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        RunFilter(id_prefix="s"),
+        RunFilter("t1", id_prefix="r9"),
+        RunFilter(pipeline="none"),
+        RunFilter("t1", lane="none"),
+        RunFilter(state="succeeded", lane="slow"),
+        RunFilter(pipeline="rare", lane="fast"),
+    ],
+    ids=str,
+)
+def test_what_is_not_there_is_not_looked_for_among_all_runs(where: RunFilter) -> None:
+    async def play() -> None:
+        async with a_store() as store:
+            await fill(store)
+            [claimed] = await store.apply([Claim("w", "fast", ["p"], 1, 30.0)])
+            await store.apply([Settle(run.run, run.epoch, "succeeded") for run in claimed])
+            wire = await store._link().read_wire()
+            await ask(wire, "CONFIG", "RESETSTAT")
+            assert await store.runs(where) == []
+            stats = (await ask(wire, "INFO", "commandstats")).decode()
+            assert "cmdstat_hmget" not in stats
+
+    asyncio.run(play())
 
 
 def test_nothing_is_left_of_runs_that_were_pruned() -> None:

@@ -56,9 +56,25 @@ def test_the_first_key_is_made_once(run_story):
         caller = await app.authenticator.authenticate(issued.text)
         assert caller.tenant == "default"
         assert all(caller.may(scope) for scope in ("submit", "read", "operate", "admin"))
-        with pytest.raises(Conflict, match="there are keys"):
+        with pytest.raises(Conflict, match="there are keys, or were"):
             await app.keys.create_first(actor="bob")
         assert len(await app.keys.list()) == 1
+
+    run_story(story)
+
+
+def test_there_were_keys_also_when_the_last_one_is_forgotten(run_story, clock):
+    """Or a service would let in everybody on its machine one day."""
+
+    async def story(app):
+        await app.keys.create("default", ["admin"], actor="ann", lifetime=DAY)
+        clock.advance(DAY + KEPT + 1)
+        assert await app.keys.list() == []
+        assert await app.keys.exist()
+        with pytest.raises(Conflict, match="there are keys, or were"):
+            await app.keys.create_first(actor="bob")
+        again = await app.keys.create("default", ["admin"], actor="ann")
+        assert await accepted(app, again.text)
 
     run_story(story)
 

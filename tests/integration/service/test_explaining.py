@@ -32,8 +32,8 @@ class Harness:
         self.app = app
         self.pipeline = pipeline
 
-    async def worker(self, name="w1", pipelines=("job",), active=0, concurrency=4, version="0.1.0"):
-        info = WorkerInfo(name, "host", 7, version, list(pipelines), concurrency, active, 30.0)
+    async def worker(self, name="w1", pipelines=("job",), concurrency=4, version="0.1.0"):
+        info = WorkerInfo(name, "host", 7, version, list(pipelines), concurrency, 0, 30.0)
         value = msgspec.json.encode(info).decode()
         await self.app.runtime.records.put(PREFIX + name, value, ttl=3600.0)
 
@@ -51,6 +51,13 @@ class Harness:
         lock = f"lane:{self.pipeline.lane.name}"
         [acquired] = await self.app.store.apply([Acquire(lock, token, worker, 30.0)])
         return {"token": token, "term": acquired.epoch}
+
+    async def busy(self, name="w1", slots=4):
+        """A worker that executes as many runs of somebody as it can."""
+        await self.worker(name, concurrency=slots)
+        for number in range(slots):
+            await self.submit(number, tenant="busy")
+        assert len(await self.claim(slots, name)) == slots
 
     async def settle(self, claimed, outcome, **options):
         await self.app.store.apply([Settle(claimed.run, claimed.epoch, outcome, **options)])
@@ -114,6 +121,10 @@ def test_delay_and_backoff(explain_in, clock):
             run, "backoff", "Attempt 1 of 5 failed with ValueError: no such row", "in 20.0 s"
         )
         assert answer.facts["until"].timestamp() == clock.now() + 20
+        clock.advance(21)
+        deferred = {"delay": 20, "error": ERROR, "deferred": True}  # an attempt that does not count
+        await harness.settle((await harness.claim())[0], "retry", **deferred)
+        await harness.explain(run, "backoff", "Attempt 2 of 5 failed with ValueError")
 
     explain_in(story)
 
@@ -142,9 +153,10 @@ def test_limit_of_the_tenant(explain_in, clock):
 
 def test_workers_are_busy(explain_in, clock):
     async def story(harness):
-        await harness.worker("w1", active=4)
-        await harness.worker("w2", active=4)
+        await harness.busy("w1")
+        await harness.busy("w2")
         await harness.submit(1, tenant="other")
+        await harness.submit(5, delay=60)
         await harness.submit(2)
         run = await harness.submit(3, priority=-1)
         await harness.submit(4)
@@ -199,7 +211,7 @@ def test_place_in_a_fifo_lane_and_what_runs_there(explain_in, clock):
 @pytest.mark.parametrize("lane", ["default", Lane("line", order="fifo")], ids=["parallel", "fifo"])
 def test_its_place_among_many_whether_they_came_before_or_after(explain_in, clock, lane):
     async def story(harness):
-        await harness.worker(active=4)
+        await (harness.worker() if harness.pipeline.lane.order == "fifo" else harness.busy())
         inputs = list(range(1200))
         before = await harness.app.submit_many(harness.pipeline, inputs, tenant="acme")
         run = await harness.submit(1)

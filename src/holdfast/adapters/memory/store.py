@@ -131,13 +131,20 @@ class MemoryStore:
     # --- the rest ---
 
     async def dead_letters(
-        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+        self,
+        *,
+        tenant: str | None = None,
+        open_only: bool = True,
+        limit: int = 100,
+        behind: tuple[float, str] | None = None,
     ) -> list[DeadLetter]:
         with self._guard:
             matching = [
                 letter
                 for letter in self._tables.letters.values()
-                if tenant in (None, letter.tenant) and not (open_only and letter.closed is not None)
+                if tenant in (None, letter.tenant)
+                and not (open_only and letter.closed is not None)
+                and (behind is None or (letter.created, letter.id) < behind)
             ]
             newest = nlargest(limit, matching, key=lambda letter: (letter.created, letter.id))
             return [self._tables.with_body(letter) for letter in newest]

@@ -71,6 +71,7 @@ WHERE run = $1 AND n > $2::bigint AND n <= $2::bigint + $3::bigint ORDER BY n
 -- rows: dead_letters
 SELECT :letter FROM :s.dead_letters d LEFT JOIN :s.requests q ON q.id = d.run
 WHERE ($1::text IS NULL OR d.tenant = $1) AND ($2::boolean IS FALSE OR d.closed IS NULL)
+  AND ($4::float8 IS NULL OR (d.created, d.id) < ($4, $5 COLLATE "C"))
 ORDER BY d.created DESC, d.id DESC LIMIT $3
 
 -- rows: dead_letter

@@ -168,9 +168,15 @@ class PostgresStore:
         return await self._read(reads.logs, "logs", run, after, limit)
 
     async def dead_letters(
-        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+        self,
+        *,
+        tenant: str | None = None,
+        open_only: bool = True,
+        limit: int = 100,
+        behind: tuple[float, str] | None = None,
     ) -> list[DeadLetter]:
-        return await self._read(reads.letters, "dead_letters", tenant, open_only, limit)
+        last = behind or (None, None)
+        return await self._read(reads.letters, "dead_letters", tenant, open_only, limit, *last)
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
         return await self._read(reads.one_letter, "dead_letter", id)

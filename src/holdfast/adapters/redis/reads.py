@@ -118,11 +118,28 @@ class Reads(ABC):
     # --- dead letters ---
 
     async def dead_letters(
-        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+        self,
+        *,
+        tenant: str | None = None,
+        open_only: bool = True,
+        limit: int = 100,
+        behind: tuple[float, str] | None = None,
     ) -> list[DeadLetter]:
         index = f"letters:{'open' if open_only else 'all'}" + (f":{tenant}" if tenant else "")
-        [ids] = await self._ask([("ZREVRANGE", index, 0, limit - 1)]) if limit > 0 else [[]]
-        return await self._letters([id.decode() for id in ids])
+        if limit <= 0:
+            return []
+        if behind is None:
+            [ids] = await self._ask([("ZREVRANGE", index, 0, limit - 1)])
+            return await self._letters([id.decode() for id in ids])
+        return await self._letters(await self._letters_behind(index, limit, behind))
+
+    async def _letters_behind(self, index: str, limit: int, behind: tuple[float, str]) -> list[str]:
+        top = codec.score(behind[0])
+        [as_new] = await self._ask([("ZCOUNT", index, top, top)])
+        wanted = ("-inf", "WITHSCORES", "LIMIT", 0, limit + as_new)
+        [flat] = await self._ask([("ZREVRANGEBYSCORE", index, top, *wanted)])
+        named = [(int(score), id.decode()) for id, score in codec.pairs(flat)]
+        return [id for score, id in named if (score, id) < (top, behind[1])][:limit]
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
         return next(iter(await self._letters([id])), None)

@@ -169,13 +169,18 @@ def letter(row: Sequence[Any]) -> DeadLetter:
 
 
 def dead_letters(
-    db: sqlite3.Connection, tenant: str | None, open_only: bool, limit: int
+    db: sqlite3.Connection,
+    tenant: str | None,
+    open_only: bool,
+    limit: int,
+    behind: tuple[float, str] | None,
 ) -> list[DeadLetter]:
     sql = (
         f"{_LETTER} WHERE (?1 IS NULL OR d.tenant = ?1) "
+        f"{'AND (d.created, d.id) < (?3, ?4) ' if behind else ''}"
         f"{'AND d.closed IS NULL' if open_only else ''} ORDER BY d.created DESC, d.id DESC LIMIT ?2"
     )
-    return [letter(row) for row in db.execute(sql, (tenant, limit))]
+    return [letter(row) for row in db.execute(sql, (tenant, limit, *(behind or ())))]
 
 
 def dead_letter(db: sqlite3.Connection, id: str) -> DeadLetter | None:

@@ -136,9 +136,14 @@ class SqliteStore:
         return await self._read(reads.logs, run, after, limit)
 
     async def dead_letters(
-        self, *, tenant: str | None = None, open_only: bool = True, limit: int = 100
+        self,
+        *,
+        tenant: str | None = None,
+        open_only: bool = True,
+        limit: int = 100,
+        behind: tuple[float, str] | None = None,
     ) -> list[DeadLetter]:
-        return await self._read(reads.dead_letters, tenant, open_only, limit)
+        return await self._read(reads.dead_letters, tenant, open_only, limit, behind)
 
     async def dead_letter(self, id: str) -> DeadLetter | None:
         return await self._read(reads.dead_letter, id)

@@ -15,6 +15,7 @@ from holdfast.api.bodies import body_of
 from holdfast.api.documentation import documented
 from holdfast.api.headers import applied_wait, preferred_wait
 from holdfast.api.shapes import Reason, RerunRequest, ResumeRequest
+from holdfast.api.waiting import wait_for_end
 from holdfast.errors import InvalidInput
 from holdfast.model.run import RunState
 from holdfast.ports.store import RunFilter
@@ -72,7 +73,7 @@ async def show_run(request: Request, run: str, access: Reader) -> Response:
     runs = access.service.runs
     wait = preferred_wait(request)
     if wait:
-        run = (await runs.wait(run, wait)).id
+        run = (await wait_for_end(request, runs, run, wait)).id
     return tagged(request, await runs.show(run), applied_wait(wait))
 
 

@@ -17,6 +17,7 @@ from holdfast.api.documentation import documented
 from holdfast.api.headers import applied_wait, idempotency_key, preferred_wait
 from holdfast.api.problems import Problem
 from holdfast.api.shapes import Links, RunAnswer, SubmitManyRequest, SubmitRequest
+from holdfast.api.waiting import wait_for_end
 from holdfast.model.run import FINISHED, RunState
 from holdfast.services.local import LocalService
 from holdfast.services.service import Accepted, Page
@@ -59,7 +60,9 @@ async def _answered(
     request: Request, service: LocalService, accepted: Accepted, key: str | None
 ) -> Response:
     wait = preferred_wait(request)
-    run = await service.runs.wait(accepted.run.id, wait) if wait else accepted.run
+    run = accepted.run
+    if wait:
+        run = await wait_for_end(request, service.runs, run.id, wait)
     ended = bool(wait) and run.state in FINISHED
     has_result = ended and run.state == RunState.SUCCEEDED
     result = await service.runs.result(run.id) if has_result else UNSET

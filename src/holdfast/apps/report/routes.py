@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 
 from holdfast.api.access import Access, PageReader, Submitter
 from holdfast.api.answers import answer, tagged_bytes
-from holdfast.api.bodies import check_depth, read_body
+from holdfast.api.bodies import check_depth, read_body, read_form
 from holdfast.api.documentation import documented
 from holdfast.api.problems import Problem
 from holdfast.apps.report.pipeline import report
@@ -102,7 +102,7 @@ async def create_report(request: Request, access: Submitter) -> Response:
 async def _fields(request: Request, access: Access) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        async with request.form(max_files=2, max_fields=50) as form:
+        async with read_form(request, max_files=2, max_fields=50) as form:
             return await _of_form(form, access)
     if kind != "application/json":
         raise Problem(
@@ -159,6 +159,8 @@ def _of_json(body: dict[str, Any]) -> dict[str, Any]:
         name: config[name] for name in ("title", "description", "question") if config.get(name)
     }
     if model := body.get("model"):
+        if not isinstance(model, str):
+            raise InvalidInput("model is no text")
         fields["model"] = model if ":" in model else f"openai:{model}"
     return fields
 

@@ -33,7 +33,6 @@ router = APIRouter(tags=["queue"])
 WAITING_SHOWN = 10
 RECENT_SHOWN = 5
 PAGE = 200
-MOST_LETTERS = 1_000_000
 CLEARED = "QUEUE_CLEARED"
 """The reason that runs keep which were cleared away."""
 
@@ -152,10 +151,11 @@ async def enqueue(pipeline: str, access: Submitter, body: Annotated[Job, body_of
     """Put a job into the queue of its pipeline. One that was put there before is the answer."""
     accepted = await access.service.runs.submit(pipeline, body, about=Submission())
     run = accepted.run
-    is_open = run.state in ("queued", "running")
+    state = "queued" if accepted.created else run.state  # it may have been claimed already
+    is_open = state in ("queued", "running")
     position = await _position(access, run, accepted.created) if run.state == "queued" else 0
     return answer(
-        Enqueued(subject(run), INSTANCE[run.state], is_open, position, run.created), status=202
+        Enqueued(subject(run), INSTANCE[state], is_open, position, run.created), status=202
     )
 
 
@@ -261,10 +261,15 @@ async def _cancel_waiting(access: Access, lane: str, *, only_delayed: bool) -> N
 async def _close_letters(access: Access, lane: str) -> None:
     letters = access.holdfast.service(tenant=None, actor=access.caller.actor).dead_letters
     store = access.holdfast.store
-    for letter in (await letters.list(limit=MOST_LETTERS)).items:
-        run = await store.run(letter.run) if letter.run else None
-        if run is not None and run.lane == lane and run.state == RunState.FAILED:
-            await letters.discard(letter.id, reason=CLEARED)
+    cursor = None
+    while True:
+        page = await letters.list(limit=PAGE, cursor=cursor)
+        for letter in page.items:
+            run = await store.run(letter.run) if letter.run else None
+            if run is not None and run.lane == lane and run.state == RunState.FAILED:
+                await letters.discard(letter.id, reason=CLEARED)
+        if (cursor := page.next_cursor) is None:
+            return
 
 
 # --- shapes ---------------------------------------------------------------------------------------

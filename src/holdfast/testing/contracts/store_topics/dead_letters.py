@@ -155,3 +155,32 @@ class DeadLetterTopics(StoreTopics):
         assert [letter.id for letter in listed] == ["m2", "m0"]
         assert [letter.id for letter in await harness.store.dead_letters(limit=2)] == ["m2", "m1"]
         assert await harness.store.dead_letters(tenant="nobody") == []
+
+    @store_test
+    async def test_letters_are_listed_page_by_page(self, harness: StoreHarness) -> None:
+        """Also those of one moment, and behind one that is closed meanwhile."""
+        for number in range(7):
+            harness.clock.advance(1.0 if number == 3 else 0.0)
+            await harness.do(a_message(f"m{number}", tenant="acme" if number % 2 else "bolt"))
+
+        async def pages(tenant: str | None, limit: int) -> list[str]:
+            seen: list[str] = []
+            behind: tuple[float, str] | None = None
+            while page := await harness.store.dead_letters(
+                tenant=tenant, limit=limit, behind=behind
+            ):
+                assert len(page) <= limit
+                seen += [letter.id for letter in page]
+                behind = (page[-1].created, page[-1].id)
+            return seen
+
+        for limit in (1, 2, 3, 10):
+            assert await pages(None, limit) == ["m6", "m5", "m4", "m3", "m2", "m1", "m0"]
+            assert await pages("acme", limit) == ["m5", "m3", "m1"]
+        last = await harness.store.dead_letter("m4")
+        assert last is not None
+        await harness.do(Discard("m4", "ann", "known"))
+        behind = (last.created, last.id)
+        listed = await harness.store.dead_letters(limit=2, behind=behind)
+        assert [letter.id for letter in listed] == ["m3", "m2"]
+        assert await harness.store.dead_letters(limit=0, behind=behind) == []
