@@ -122,8 +122,11 @@ class Describer:
         for number, topic in named.items():
             given_about = given.topics[number].description if number < len(given.topics) else ""
             about = given_about or self._sentence(inside[number], topic.name)
-            subtopics = tuple(self._subtopics(topic, given, {about}))
-            described.append(DescribedTopic(number, self._labelled(topic.name), about, subtopics))
+            others = {other.name for other in named.values()}
+            below = self._subtopics(topic, others, division.subtopics, given, about)
+            described.append(
+                DescribedTopic(number, self._labelled(topic.name), about, tuple(below))
+            )
         absent = [number for number in range(len(given.topics)) if number not in inside]
         return described + [_absent(number, given.topics[number], given) for number in absent]
 
@@ -264,27 +267,32 @@ class Describer:
         return [*shared, *(part.best[0] for part in large)]
 
     def _subtopics(
-        self,
-        topic: _Named,
-        given: GivenTopics,
-        descriptions: set[str],
+        self, topic: _Named, names: set[str], labels: Labels, given: GivenTopics, about: str
     ) -> Iterator[tuple[int, str, str]]:
-        """Number, name and description of each. `descriptions` are used already."""
-        taken = {topic.name, *given.names.values()}
+        """Number, name and description of each; those without a name are one. `names` are those of
+        all topics, `about` describes the one above."""
+        taken, described = {*names, *given.names.values()}, {about}
+        unnamed: list[int] = []
         for subtopic in topic.below:
             name = given.names.get(subtopic.number) or (
                 topic.name if len(topic.below) == 1 else self._below(subtopic, taken, topic.used)
             )
-            about = self._sentence(subtopic.rows, name, descriptions)
-            descriptions.add(about)
-            yield subtopic.number, name, about
+            if not name:
+                labels[subtopic.rows] = unnamed[0] if unnamed else subtopic.number
+                unnamed.append(subtopic.number)
+                continue
+            sentence = self._sentence(subtopic.rows, name, described)
+            described.add(sentence)
+            yield subtopic.number, name, sentence
+        if unnamed:
+            yield unnamed[0], self._unnamed(taken, "further remarks"), ""
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
         fitting = [c for c in subtopic.best if c.score >= _FITTING]
         name, _ = compose_name(
             self._phrases, fitting, self._language, taken, above, self._comments(subtopic.rows)
         )
-        return name or self._unnamed(taken, "further remarks")
+        return name
 
     def _unnamed(self, taken: set[str], kind: str) -> str:
         """What can't be named by a phrase that is shared: remarks of a general kind."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 
 from holdfast.apps.report.local.phrases import Phrase, Phrases
 
@@ -16,8 +15,8 @@ _MOST = 40
 """Candidates that are kept for each cluster."""
 _TWO, _TENTH, _ENOUGH = 2, 10, 6
 """What two people say can name something, of many people a tenth, and six in any case."""
-_QUARTER = 4
-"""A name shares a word with one in so many of what it names, or with enough of them."""
+_FIFTH = 5
+"""A name shares a word with one and a fifth of what it names, or with enough of them."""
 _GENERAL = {
     "en": "{} in general",
     "fr": "{} en général",
@@ -67,13 +66,13 @@ def candidates(
         for key in phrases.by_sentence.get(row, ()):
             inside.setdefault(key, []).append(row)
     with_word = _rows_by_word(phrases, inside)
-    enough = min(_ENOUGH, ceil(len(rows) / _QUARTER))
+    enough = min(_ENOUGH, round(1 + len(rows) / _FIFTH))
     scored = []
     for key, rows_with_phrase in inside.items():
         phrase, fitness = phrases.by_key[key], phrases.fitness[key]
         if fitness < 0.05 or len(rows_with_phrase) < max(2, least * len(rows)):
             continue
-        if max(len(with_word[word]) for word in _words(phrase)) < enough:
+        if max(len(with_word[word]) for word in _telling(phrase)) < enough:
             continue
         people = len({speakers[row] for row in rows_with_phrase})
         if people < fewest:  # what one person says names nothing that several speak about
@@ -92,16 +91,17 @@ def candidates(
     return sorted(weighed, key=lambda c: (-round(c.score, 6), c.phrase.key))
 
 
-def _words(phrase: Phrase) -> tuple[str, ...]:
-    """The words of a phrase, or its pairs of characters."""
-    return tuple(sorted(keys(phrase))) or phrase.parts
+def _telling(phrase: Phrase) -> tuple[str, ...]:
+    """The words of which one must be said often enough: where there are no spaces the last two
+    characters, which say what it is that the others describe."""
+    return (phrase.key[-2:],) if phrase.unspaced else phrase.parts
 
 
 def _rows_by_word(phrases: Phrases, inside: Mapping[str, Sequence[int]]) -> dict[str, set[int]]:
-    """For each word of the phrases the rows that it is in, whatever the phrase."""
+    """For each word of the phrases, or pair of characters, the rows that it is in."""
     with_word: dict[str, set[int]] = {}
     for key, rows in inside.items():
-        for word in _words(phrases.by_key[key]):
+        for word in keys(phrases.by_key[key]):
             with_word.setdefault(word, set()).update(rows)
     return with_word
 

@@ -16,7 +16,7 @@ _ENGLISH = word_set(
     four five six seven eight nine ten hundred thousand million true false wrong long short high
     low full free possible actual general yeah despite finally everywhere anywhere inside
     outside apart amount majority statement story chance fight word reality situation cetera
-    difference consequence threat access result effect impact involvement
+    difference consequence threat access result effect life impact involvement
     head direction experience favorite favourite somewhere elsewhere nowhere anybody nobody
     somebody position else course instance regard respect basis aspect perspective suck sucks
     funny crazy anything needing dealing taking going getting having making coming looking
