@@ -178,7 +178,7 @@ def _mentioned(
     text = message(
         language, "raised without example", topic=topic.name, people=people, all=everybody
     )
-    return Sentence(text, tuple(group.id for group in leading_groups(groups, _FEW, names)))
+    return Sentence(text, tuple(group.id for group in leading_groups(groups, 1, names)))
 
 
 def _examples(topic: Topic, groups: Sequence[ClaimGroup]) -> list[ClaimGroup]:
