@@ -390,10 +390,10 @@ def test_an_estimate_knows_no_price_that_nobody_knows():
 
 def test_where_a_second_model_disagrees_the_report_says_what_to_read():
     async def story(office: Office) -> Any:
-        return await office.make(comments(12), reviewer="openai:second")
+        return await office.make(comments(12), reviewer="openai:second?in_flight=2")
 
     made, asked = at_work(story, Disagreeing())
-    assert made["reviewer"] == "openai:second"
+    assert made["reviewer"] == made["method"]["options"]["reviewer"] == "openai:second"
     assert (asked["review_names"], asked["review_findings"]) == (1, 1)
     named = {topic["id"]: topic["name"] for topic in made["topics"]}
     names = [remark for remark in made["remarks"] if remark["kind"] == "name"]
