@@ -74,7 +74,7 @@ def assemble(results: StepResults, analyst: Analyst, steps: Mapping[str, StepRec
         made=_made(steps),
         warnings=results.source.warnings,
         opinions=results.opinions,
-        reviewer=request.reviewer,
+        reviewer=_model_name(request.reviewer),
         remarks=results.summaries.remarks,
     )
 
@@ -215,7 +215,14 @@ def _options(request: ReportRequest) -> dict[str, str]:
         "reviewed",
     }
     options = request.model_dump(mode="json", exclude=hidden, exclude_defaults=True)
-    return {name: str(value) for name, value in options.items()}
+    models = {name: _model_name(options[name]) for name in ("model", "reviewer") if name in options}
+    return {name: str(value) for name, value in (options | models).items()}
+
+
+def _model_name(address: str) -> str:
+    """A model without where it is served and at which pace: readers of the report need not know
+    hosts of ours."""
+    return address.partition("?")[0]
 
 
 def _made(steps: Mapping[str, StepRecord]) -> Made:

@@ -96,6 +96,8 @@ class ReportFiles:
     calls: int = 0
     cost: float | None = 0.0
     """US dollars; None if the price of a call is unknown."""
+    speaking: float = 1.0
+    """The share of the comments that make a claim."""
 
 
 @report.step(timeout=LONG)
@@ -346,4 +348,5 @@ def report_(
         document.coverage.placed,
         sum(step.calls for step in document.made.steps),
         document.made.cost,
+        document.coverage.speaking,
     )

@@ -399,10 +399,10 @@ def test_an_estimate_knows_no_price_that_nobody_knows():
 
 def test_where_a_second_model_disagrees_the_report_says_what_to_read():
     async def story(reports: Reports) -> Any:
-        return await reports.make(comments(12), reviewer="openai:second")
+        return await reports.make(comments(12), reviewer="openai:second?in_flight=2")
 
     report, calls = at_work(story, Disagreeing())
-    assert report["reviewer"] == "openai:second"
+    assert report["reviewer"] == report["method"]["options"]["reviewer"] == "openai:second"
     assert (calls["review_names"], calls["review_findings"]) == (1, 1)
     topic_names = {topic["id"]: topic["name"] for topic in report["topics"]}
     names = [remark for remark in report["remarks"] if remark["kind"] == "name"]

@@ -58,6 +58,20 @@ def test_lexical_vectors_tell_apart_what_shares_no_characters():
     assert vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[3]
 
 
+def test_japanese_that_shares_only_grammar_is_not_alike():
+    """Requests end alike; what they are about is written in kanji and katakana."""
+    texts = [
+        "図書館を増やしてほしいです",
+        "保育園を増やしてほしいです",
+        "図書館は静かでした",
+        "バスを増やしてほしいです",
+        "バスが遅れました",
+        "保育園に入れません",
+    ] * 2
+    vectors = lexical_vectors(texts)
+    assert vectors[0] @ vectors[2] > 0.5 > vectors[0] @ vectors[1]
+
+
 def test_the_same_texts_have_the_same_vectors():
     texts = [f"Satz Nummer {at} über Bäume und Straßen" for at in range(40)]
     assert np.array_equal(sentence_vectors(texts), sentence_vectors(texts))

@@ -23,6 +23,7 @@ from holdfast.apps.report.local.statements import as_statement, shortened
             "marginalised women, women in poverty and girls",
             "Marginalised women, women in poverty and girls",
         ),
+        ("Combine tags with AND and OR", "Combine tags with AND and OR"),
         ("It is very, very important", "It is very, very important"),
         ("“Compromise is not weakness.”", "Compromise is not weakness."),
         ('"Girls suffer more than boys.', "Girls suffer more than boys."),

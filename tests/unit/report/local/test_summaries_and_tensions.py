@@ -203,3 +203,29 @@ def test_a_finding_is_not_given_an_example_of_something_else():
     findings = [finding.text for finding in overview(town, groups_of, "en")]
     assert len(findings) == 3
     assert not any("Herons" in finding for finding in findings)
+
+
+def test_recorded_speech_is_an_example_only_where_somebody_clearly_claims_something() -> None:
+    housing, family = (
+        Topic("t1", "Housing", "", (Subtopic("t1.1", "Housing"),)),
+        Topic("t2", "Family", "", (Subtopic("t2.1", "Family"),)),
+    )
+    claimed = "The city should build more housing because rents are too high."
+    spoken = {
+        "t1": said_by_two(claimed, "Every house was lived in.", subtopic="t1.1"),
+        "t2": said_by_two("Someone else in the family is raising it.", subtopic="t2.1"),
+    }
+    clear, unclear = overview((housing, family), spoken, "en")
+    assert clear.text == f"Housing, raised by 2 people. For example: {claimed}"
+    assert unclear.text == "Family, raised by 2 of 2 people."
+    assert set(unclear.cites) <= {group.id for group in spoken["t2"]}
+
+
+def said_by_two(*statements: str, subtopic: str) -> list[ClaimGroup]:
+    """Many claims of two people: these, and what says nothing alone."""
+    fillers = tuple(f"And then we went to number {at}, you know." for at in range(20))
+    made = groups(*statements, *fillers, subtopic=subtopic)
+    return [
+        replace(group, members=tuple(replace(m, speaker=f"person {at % 2}") for m in group.members))
+        for at, group in enumerate(made)
+    ]

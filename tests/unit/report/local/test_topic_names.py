@@ -252,3 +252,46 @@ def test_a_lone_gerund_and_a_lone_word_for_a_side_name_nothing():
     keys = collect_phrases(texts, ENGLISH).by_key
     assert keys.keys().isdisjoint({"educating", "liberal"})
     assert "voting" in collect_phrases(["Voting is fun.", "Voting is free."], ENGLISH).by_key
+
+
+def test_forms_of_a_german_word_are_one_and_compounds_count_for_their_parts() -> None:
+    texts = [
+        "Auf den Facharzt wartet man ewig.",
+        "Hier fehlt ein Arzt.",
+        "Die Radwege sind schmal.",
+        "Der Radweg ist kaputt.",
+        "Wir suchen einen Kinderarzt.",
+    ]
+    phrases = collect_phrases(texts, stop_words(("de",)), "de")
+    assert phrases.by_key["arzt"].sentences == [0, 1, 4]
+    assert phrases.by_key["radweg"].sentences == [2, 3]
+
+
+def test_german_names_are_written_with_a_capital_inside_a_sentence() -> None:
+    texts = [
+        "Man kann draußen nicht sitzen.",
+        "Es warten draußen keine Busse.",
+        "Warum fahren so wenige Busse?",
+    ]
+    phrases = collect_phrases(texts, stop_words(("de",)), "de")
+    assert phrases.fitness[root("draußen", "de")] == 0.0
+    assert phrases.fitness["buss"] > 0.1
+
+
+def test_elided_articles_are_no_part_of_a_word() -> None:
+    texts = ["L'eau est trop chère.", "Le prix d'eau augmente.", "Nous manquons d'eau ici."]
+    phrases = collect_phrases(texts, stop_words(("fr",)), "fr")
+    assert phrases.by_key["eau"].sentences == [0, 1, 2]
+    assert phrases.written(phrases.by_key["eau"]) == "eau"
+
+
+def test_where_nouns_have_articles_a_word_that_never_has_one_names_nothing() -> None:
+    texts = [
+        "La gente mayor no puede entrar.",
+        "Arreglen ya la calle Mayor.",
+        "Los autobuses llegan tarde.",
+        "Faltan autobuses en los barrios.",
+    ]
+    phrases = collect_phrases(texts, stop_words(("es",)), "es")
+    assert phrases.fitness["mayor"] == 0.0
+    assert phrases.fitness["autobus"] > 0.1

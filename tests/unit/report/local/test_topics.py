@@ -153,6 +153,18 @@ def test_as_many_topics_as_asked_for():
     assert len(analyse(TOWN, Brief(topics=1)).clustering.topics) == 1
 
 
+def test_topics_without_a_name_are_one_unless_they_were_counted():
+    things = ("tower", "gate", "hall", "bridge", "lamp", "roof", "door", "clock", "pond", "bench")
+    things += ("wall", "stair", "cellar", "porch")
+    texts = comments(
+        *(f"Somebody painted the {thing} {at} times." for at, thing in enumerate(things))
+    )
+    free = analyse(texts).clustering.topics
+    counted = analyse(texts, Brief(topics=3)).clustering.topics
+    assert [topic.name for topic in free] == ["General remarks"]
+    assert len({topic.name for topic in counted}) == len(counted) == 3
+
+
 def test_given_topics_take_what_is_about_them():
     topics = (
         GivenTopic(

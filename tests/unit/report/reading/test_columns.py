@@ -27,6 +27,11 @@ def test_case_spaces_hyphens_and_underscores_do_not_matter(read, name):
     assert comment_set.reader.source.columns["comment"] == name.strip().strip("\ufeff")
 
 
+@pytest.mark.parametrize("name", ["Your comment", "Ihr Kommentar", "votre_commentaire"])
+def test_a_form_may_address_people(read, name):
+    assert read(f"id,{name}\n1,hello there\n").texts == ["hello there"]
+
+
 def test_the_first_name_in_our_list_wins_not_the_first_in_the_file():
     names = ["text", "answer", "response", "comment", "author-id", "interview", "i", "id"]
     assert find_columns(names, {}, "f").names == {

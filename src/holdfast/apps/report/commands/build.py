@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from holdfast.cli.signals import StopSignal
     from holdfast.engine.handle import RunHandle
 
+_MANY_SILENT = 0.1
+"""A larger share of comments that say nothing is told beside the figures."""
+
 TOPICS = "topics.json"
 """The file that people review topics in."""
 
@@ -224,6 +227,11 @@ def _counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def _silent(share: float) -> str:
+    """What is said of comments without a claim: greetings, tests, strings of letters."""
+    return f", {share:.0%} say nothing" if share >= _MANY_SILENT else ""
+
+
 def print_result(
     session: Session, result: ReportFiles, run: str, created: bool, folder: Path
 ) -> None:
@@ -234,6 +242,7 @@ def print_result(
         f"{_counted(result.comments, 'comment')} by {_counted(result.people, 'person', 'people')}: "
         f"{_counted(result.topics, 'topic')}, {_counted(result.claims, 'claim')}, "
         f"{_counted(result.quotes, 'quote')}; {result.coverage:.0%} of the comments are in a topic"
+        + _silent(1 - result.speaking)
     )
     if result.calls:
         price = "price unknown" if result.cost is None else f"${result.cost:,.4f}"

@@ -19,6 +19,8 @@ from holdfast.apps.report.local.embeddings import Vectors, subtract_mean, unit_l
 
 FEWEST, MOST = 4, 20
 """How many topics are tried when nobody said how many there should be."""
+_FEW_TOPICS, _COMMENTS_OF_TOPIC = 7, 7
+"""So many topics are tried of a small file, too, if there are so many comments for each."""
 _LARGEST = 0.25
 """A topic with a larger share of many rows is cut further, as long as there are not too many."""
 _MANY = 300
@@ -98,7 +100,8 @@ def _spread(rows: int, most: int) -> NDArray[np.intp]:
 
 def most_topics(rows: int, comments: int) -> int:
     """Few comments have few topics, however long they are."""
-    return int(np.clip(round(np.sqrt(min(rows, 2 * comments)) / 1.7), 2, MOST))
+    usual = round(np.sqrt(min(rows, 2 * comments)) / 1.7)
+    return int(np.clip(max(usual, min(_FEW_TOPICS, comments // _COMMENTS_OF_TOPIC)), 2, MOST))
 
 
 def _divide(vectors: Vectors, topics: int, most: int) -> Division:

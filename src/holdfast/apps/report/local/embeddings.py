@@ -52,6 +52,9 @@ _FEATURES = 20_000
 _ROUNDS = 5
 """How often the reduction turns to the main directions."""
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_JAPANESE_WORD = re.compile(r"[\u3400-\u9fff々]+|[\u30a0-\u30ff]+")
+"""Japanese words of content; what is written in hiragana is mostly grammar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +203,12 @@ def _sequences(text: str) -> list[str]:
     """Single characters and pairs where there are no spaces; words and their parts of four or five
     elsewhere."""
     sequences: list[str] = []
+    is_japanese = bool(_KANA.search(text))
     for word in map(fold_case, WORD.findall(text)):
         if _UNSPACED_RUN.match(word):
-            sequences += [*word, *(word[at : at + 2] for at in range(len(word) - 1))]
+            for run in _JAPANESE_WORD.findall(word) if is_japanese else [word]:
+                sequences += [run] if _KANA.match(run) else run
+                sequences += [run[at : at + 2] for at in range(len(run) - 1)]
         else:
             padded = f" {word} "
             sequences += [

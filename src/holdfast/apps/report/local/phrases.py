@@ -12,10 +12,27 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from typing import NamedTuple
 
+from holdfast.apps.report.local.inflection import (
+    CAPITALISING,
+    COMPOUNDING,
+    DETERMINERS,
+    WITH_ARTICLES,
+    root,
+    without_elision,
+    words_inside,
+)
 from holdfast.apps.report.local.stop_words import HAN, word_set
-from holdfast.apps.report.local.tokenizing import UNSPACED, WORD, fold_case, language, stop_words
+from holdfast.apps.report.local.tokenizing import (
+    UNKNOWN,
+    UNSPACED,
+    WORD,
+    fold_case,
+    language,
+    stop_words,
+)
+from holdfast.apps.report.local.vague_words import VAGUE_HAN, vague_roots
 from holdfast.apps.report.local.word_classes import (
     MOSTLY_VERBS,
     is_adjective,
@@ -35,7 +52,8 @@ _RUN = re.compile(rf"[{UNSPACED}]+")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _GRAMMAR = re.compile("|".join(sorted(map(re.escape, HAN), key=len, reverse=True)))
 _BETWEEN = word_set(
-    """of in and for to the & de la le du des del di da do dos e et y und von der van en à al"""
+    """of in and for to the & de la le du des del di da do dos e et y und von der van en à al
+    l' d' all' dell'"""
 )
 _ARTICLES = word_set("the la le")
 """Between two nouns only behind a preposition: "Detroit the schools" is two phrases."""
@@ -59,30 +77,6 @@ _AFTER_NOUNS = word_set(
     in for and or but to that which who ist sind war soll muss hat und oder est sont doit a ont et
     ou es son debe tiene y o è sono deve"""
 )
-_VAGUE = word_set(
-    """people person thing issue problem way lot time year day today one kind place part number
-    fact point example reason something someone anyone everyone nothing everything stuff bit
-    good bad new better best big real important able many great old little different certain
-    sure own whole couple week month hour minute man guy folk idea matter case level form order
-    piece past worst end line term side top super half first second third last next two three
-    four five six seven eight nine ten hundred thousand million true false wrong long short high
-    low full free possible actual general yeah despite finally everywhere anywhere inside
-    outside apart amount majority statement story chance fight word reality situation cetera
-    difference consequence threat access result effect impact involvement
-    head direction experience favorite favourite somewhere elsewhere nowhere anybody nobody
-    somebody position else course instance regard respect basis aspect perspective suck sucks
-    funny crazy anything needing dealing taking going getting having making coming looking
-    trying saying leute menschen sache jahr zeit gens personne chose année temps gente persona
-    cosa año vez"""
-)
-_VAGUE_HAN = word_set(
-    """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多
-    許多 许多 沒有 没有 不是 就是 這樣 这样 其實 其实 應該 应该 需要 必須 必须 如果 因為 因为
-    所以 但是 而且 雖然 虽然 已經 已经 還是 还是 只是 或是 以及 進行 进行 造成 導致 导致 使用
-    提供 表示 今天 本人 完全 一樣 一样 不同 知道 影響 影响 解決 解决 內容 内容 方式 情況 情况
-    真正 根本 繼續 继续 有人 事情 東西 东西 部分 部份 類似 类似 明確 明确 自己 人們 人们 大家
-    我們 我们 他們 他们 意見 意见 看法 想法"""
-)
 _VERBS_HAN = tuple(
     word_set(
         """影響 影响 保護 保护 保障 提供 增加 減少 减少 提高 降低 改善 解決 解决 支持 反對 反对
@@ -102,6 +96,8 @@ _SIDE, _TIME = ("pro-", "anti-", "non-"), ("pre-", "post-")
 """How words begin that describe a side and name nothing, and that describe a time and name nothing
 alone."""
 _OF_PEOPLE = ("ican", "ian", "liberal", "conservative")
+_SHOWN = 4
+"""Of so many uses that would show it, one must show that a word is a noun."""
 _LONGEST = {"spaced": 6, "unspaced": 6}
 
 
@@ -113,6 +109,8 @@ class Phrase:
     parts: tuple[str, ...]
     """Its words of content, or its characters where there are no spaces."""
     unspaced: bool
+    code: str = "en"
+    """The language of the sentence that it was first in."""
     sentences: list[int] = field(default_factory=list)
     surfaces: Counter[str] = field(default_factory=Counter)
     inside: int = 0
@@ -131,6 +129,9 @@ class _Uses:
     at_end: int = 0
     inside: int = 0
     capital: int = 0
+    shown: int = 0
+    determined: int = 0
+    """How often its language would show whether it is a noun, and how often that showed."""
     capitals: dict[str, Counter[str]] = field(default_factory=dict)
 
 
@@ -138,8 +139,15 @@ class Phrases:
     """All phrases of a set of sentences: by key, by sentence, and how much each looks like a
     name."""
 
-    def __init__(self, by_key: dict[str, Phrase], uses: dict[str, _Uses], sentences: int) -> None:
+    def __init__(
+        self,
+        by_key: dict[str, Phrase],
+        uses: dict[str, _Uses],
+        roots: dict[str, str],
+        sentences: int,
+    ) -> None:
         self.by_key = by_key
+        self._roots = roots
         self.by_sentence: dict[int, list[str]] = {}
         for key, phrase in by_key.items():
             for sentence in phrase.sentences:
@@ -183,16 +191,19 @@ class Phrases:
             * self._nounish(last)
             * (0.5 + 0.5 * self._nounish(first, ends=False))
         )
-        if all(part in _VAGUE for part in phrase.parts) or (
-            first in _VAGUE and first.endswith("ing")
+        vague = vague_roots(phrase.code)
+        if all(part in vague for part in phrase.parts) or (
+            first in vague and first.endswith("ing")
         ):
             return 0.0
-        return score * (0.5 if last in _VAGUE else 1.0) * (0.5 if first in _VAGUE else 1.0)
+        return score * (0.5 if last in vague else 1.0) * (0.5 if first in vague else 1.0)
 
     def _nounish(self, word: str, ends: bool = True) -> float:
         if is_noun_in_ing(word):
             return 0.9
         uses = self._uses.get(word, _Uses())
+        if uses.determined * _SHOWN < uses.shown:
+            return 0.0
         noun = min(
             1.0,
             (uses.as_noun + 1.5) / (uses.as_noun + 2.5 * uses.as_verb + 2 * uses.as_adjective + 2),
@@ -214,7 +225,7 @@ class Phrases:
         return " ".join(self._cased(word, titled) for word in best.split())
 
     def _cased(self, word: str, titled: bool) -> str:
-        uses = self._uses.get(root(word))
+        uses = self._uses.get(self._roots.get(fold_case(word), ""))
         if uses is None:
             return word
         written = uses.capitals.get(word)
@@ -223,37 +234,31 @@ class Phrases:
         return word
 
 
-_PLURALS = {"women": "woman", "men": "man", "children": "child", "kids": "kid", "wives": "wife"}
-
-
-@lru_cache(maxsize=65_536)
-def root(word: str) -> str:
-    """A word without case and, roughly, without the s of a plural or possessive."""
-    word = fold_case(word).removesuffix("'s")
-    word = _PLURALS.get(word, word)
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
-
-
-def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
+def collect_phrases(sentences: Sequence[str], stop: frozenset[str], code: str = UNKNOWN) -> Phrases:
     """The phrases of all sentences that occur more than once. A sentence that is repeated counts
-    once."""
+    once. What does not show its language is in the language `code`."""
     by_key: dict[str, Phrase] = {}
     uses: dict[str, _Uses] = defaultdict(_Uses)
+    roots: dict[str, str] = {}
+    compounding: dict[str, list[int]] = {}
     first = {fold_case(sentence): at for at, sentence in reversed(list(enumerate(sentences)))}
     for sentence, at in ((sentences[at], at) for at in sorted(first.values())):
-        tokens = _tokens(sentence)
-        own_stop = stop | stop_words((language(sentence),))
-        _note_uses(tokens, uses, own_stop)
+        own = language(sentence)
+        spoken = code if own == UNKNOWN else own
+        tokens = _tokens(sentence, spoken)
+        own_stop = stop | stop_words((spoken,))
+        _note_uses(tokens, uses, own_stop, spoken)
+        for token in tokens:
+            roots.setdefault(token.folded, token.root)
+            if spoken in COMPOUNDING and _carries(token, own_stop):
+                compounding.setdefault(token.root, []).append(at)
         for key, (parts, first_word, surface) in _spaced(tokens, own_stop).items():
-            phrase = by_key.setdefault(key, Phrase(key, parts, unspaced=False))
+            phrase = by_key.setdefault(key, Phrase(key, parts, unspaced=False, code=spoken))
             phrase.sentences.append(at)
             phrase.surfaces[surface] += 1
             phrase.inside += not first_word
             phrase.titled += not first_word and surface.istitle()
+    _count_compounds(by_key, compounding)
     phrases = _without_parts(
         {
             key: phrase
@@ -262,7 +267,18 @@ def collect_phrases(sentences: Sequence[str], stop: frozenset[str]) -> Phrases:
         }
     )
     phrases.update(_unspaced(sentences))
-    return Phrases(phrases, dict(uses), len(sentences))
+    return Phrases(phrases, dict(uses), roots, len(sentences))
+
+
+def _count_compounds(by_key: dict[str, Phrase], compounding: dict[str, list[int]]) -> None:
+    """A word is also where a compound with it is: who speaks of a "Facharzt" speaks of an
+    "Arzt"."""
+    hidden: dict[str, set[int]] = defaultdict(set)
+    for word, sentences in compounding.items():
+        for part in words_inside(word) & by_key.keys():
+            hidden[part].update(sentences)
+    for part, sentences in hidden.items():
+        by_key[part].sentences = sorted(sentences.union(by_key[part].sentences))
 
 
 def _could_name(phrase: Phrase) -> bool:
@@ -294,38 +310,56 @@ def _plural(phrase: Phrase) -> str:
     return plural if any(fold_case(surface) == plural for surface in phrase.surfaces) else ""
 
 
-_Token = tuple[str, str, bool]
-"""A word, its folded form, and whether a mark separates it from the word before."""
+class _Token(NamedTuple):
+    """A word of a sentence; `apart` where a mark separates it from the word before."""
+
+    word: str
+    folded: str
+    root: str
+    apart: bool
 
 
-def _tokens(sentence: str) -> list[_Token]:
-    """The words of a sentence; links, addresses, handles and tags are no words."""
+def _tokens(sentence: str, code: str) -> list[_Token]:
+    """The words of a sentence in the language `code`; links, addresses, handles and tags are no
+    words."""
     sentence = _NO_WORDS.sub(" | ", sentence)
     tokens: list[_Token] = []
     end = 0
     for match in WORD.finditer(sentence):
         apart = not tokens or not _GAP.fullmatch(sentence[end : match.start()])
-        tokens.append((match.group(), fold_case(match.group()), apart))
+        elided, word = without_elision(match.group(), code)
+        if elided:
+            tokens.append(_Token(elided, fold_case(elided), fold_case(elided), apart))
+            apart = False
+        tokens.append(_Token(word, fold_case(word), root(word, code), apart))
         end = match.end()
     return tokens
 
 
-def _note_uses(tokens: Sequence[_Token], uses: dict[str, _Uses], stop: frozenset[str]) -> None:
-    for at, (word, folded, apart) in enumerate(tokens):
+def _note_uses(
+    tokens: Sequence[_Token], uses: dict[str, _Uses], stop: frozenset[str], code: str
+) -> None:
+    for at, (word, folded, word_root, apart) in enumerate(tokens):
         if folded in stop:
             continue
-        noted = uses[root(word)]
-        before = "" if apart else tokens[at - 1][1]
+        noted = uses[word_root]
+        before = "" if apart else tokens[at - 1].folded
         follows = tokens[at + 1] if at + 1 < len(tokens) else None
-        ends = follows is None or follows[2]
+        ends = follows is None or follows.apart
         noted.seen += 1
         noted.as_noun += (before in _BEFORE_NOUNS) + (
-            not ends and follows is not None and follows[1] in _AFTER_NOUNS
+            not ends and follows is not None and follows.folded in _AFTER_NOUNS
         )
         noted.as_verb += before in _BEFORE_VERBS or (apart and not ends)
-        noted.at_end += ends or (follows is not None and follows[1] in stop)
+        noted.at_end += ends or (follows is not None and follows.folded in stop)
         noted.as_adjective += before in _BEFORE_ADJECTIVES
         noted.inside += not apart
+        if code == CAPITALISING:
+            noted.shown += not apart
+            noted.determined += not apart and word[0].isupper()
+        elif code in WITH_ARTICLES:
+            noted.shown += 1
+            noted.determined += before in DETERMINERS
         if word[0].isupper():
             noted.capital += not apart
             noted.capitals.setdefault(folded, Counter())[word] += 1
@@ -341,25 +375,29 @@ def _spaced(
     for start in (at for at, carries in enumerate(carrying) if carries):
         parts: list[str] = []
         for end in range(start, min(start + _LONGEST["spaced"], len(tokens))):
-            if end > start and tokens[end][2]:
+            if end > start and tokens[end].apart:
                 break
             if not carrying[end]:
-                if tokens[end][1] in _BETWEEN and not (
-                    tokens[end][1] in _ARTICLES and carrying[end - 1]
-                ):
+                if _may_stand_between(tokens[end].folded, carrying[end - 1]):
                     continue
                 break
-            parts.append(root(tokens[end][0]))
+            parts.append(tokens[end].root)
             if len(parts) > 4:
                 break
-            inner = [word for word, _, _ in tokens[start : end + 1]]
-            phrases[" ".join(map(root, inner))] = (tuple(parts), tokens[start][2], " ".join(inner))
+            inner = tokens[start : end + 1]
+            written = " ".join(token.word for token in inner).replace("' ", "'").replace("’ ", "’")
+            key = " ".join(token.root for token in inner)
+            phrases[key] = (tuple(parts), tokens[start].apart, written)
     return phrases
 
 
+def _may_stand_between(word: str, behind_noun: bool) -> bool:
+    return word in _BETWEEN and not (word in _ARTICLES and behind_noun)
+
+
 def _carries(token: _Token, stop: frozenset[str]) -> bool:
-    word, folded, _ = token
-    if _UNSPACED.match(word) or folded in stop or not word[0].isalpha():
+    word = token.word
+    if _UNSPACED.match(word) or token.folded in stop or not word[0].isalpha() or word[-1] in "'’":
         return False
     return len(word) > 2 or (len(word) == 2 and word.isupper())
 
@@ -392,7 +430,7 @@ def _is_word(phrase: Phrase, company: int) -> bool:
     times = len(phrase.sentences)
     return (
         times > 1
-        and phrase.key not in _VAGUE_HAN
+        and phrase.key not in VAGUE_HAN
         and not phrase.key.startswith(_VERBS_HAN)
         and not (len(phrase.key) == _ODD and phrase.key.endswith(_ENDS_NOWHERE_HAN))
         and (company > 4 or company >= max(min(times, 3), 0.5 * times))

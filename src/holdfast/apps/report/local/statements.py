@@ -71,8 +71,11 @@ def as_statement(sentence: str) -> str:
 
 
 def _once(match: re.Match[str]) -> str:
-    """Small words that are said twice are a stutter; words of content may be an enumeration."""
+    """Small words that are said twice are a stutter; words of content may be an enumeration, and
+    capitals an operator: "with AND and OR"."""
     repeated = match.group(1)
+    if len(repeated) > 1 and repeated.isupper() and not match.group(0).isupper():
+        return match.group(0)
     small = [word for word in repeated.lower().split() if word in _SMALL and word not in _DOUBLED]
     return repeated if len(small) == len(repeated.split()) else match.group(0)
 

@@ -33,6 +33,8 @@ _AGREED, _HELD = 8.0, 0.35
 """How much voters count, and the share of them that is worth no more than one person's word."""
 _SAID, _NEVER = 0.8, -99.0
 """How alike a claim is to one that is chosen for it to say the same, and what it adds then."""
+_SPEECH, _SURELY_CLAIMING = 10, 1.35
+"""Who makes more claims than this was recorded; of those, only clear ones are an example."""
 _FEW = 3
 """Of fewer findings, those whose example is about something else are better than none."""
 _UNCLEAR = 2
@@ -120,6 +122,8 @@ def _raised(
     named = [topic for topic in spoken if not topic.name.startswith(unnamed)] or spoken
     order = sorted(named, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
     best = {topic.id: _examples(topic, groups[topic.id]) for topic in order}
+    if _is_speech(groups):
+        return _raised_in_speech(order, groups, best, people, language)
     if sum(map(bool, best.values())) < _FEW:
         for topic in order:
             best[topic.id] = best[topic.id] or leading_groups(groups[topic.id], 1, {})
@@ -135,6 +139,46 @@ def _raised(
         for group in best[topic.id][rank : rank + 1]
     ]
     return findings + further[: max(0, FEWEST - len(findings))]
+
+
+def _is_speech(groups: Mapping[str, Sequence[ClaimGroup]]) -> bool:
+    claims = [group for those in groups.values() for group in those]
+    return len(claims) > _SPEECH * len({speaker for group in claims for speaker in group.speakers})
+
+
+def _raised_in_speech(
+    topics: Sequence[Topic],
+    groups: Mapping[str, Sequence[ClaimGroup]],
+    best: Mapping[str, Sequence[ClaimGroup]],
+    people: Mapping[str, int],
+    language: str,
+) -> list[Sentence]:
+    """How many speak about each topic, with an example only where somebody clearly claims
+    something: most recorded sentences need those around them."""
+    everybody = len({s for those in groups.values() for group in those for s in group.speakers})
+    findings = []
+    for topic in topics:
+        clear = [group for group in best[topic.id] if _is_clear(group)]
+        findings.append(
+            _finding(topic, clear[0], people[topic.id], language)
+            if clear
+            else _mentioned(topic, groups[topic.id], people[topic.id], everybody, language)
+        )
+    return findings
+
+
+def _is_clear(group: ClaimGroup) -> bool:
+    return len(group.speakers) > 1 or claim_score(group.statement) >= _SURELY_CLAIMING
+
+
+def _mentioned(
+    topic: Topic, groups: Sequence[ClaimGroup], people: int, everybody: int, language: str
+) -> Sentence:
+    names = {subtopic.id: topic.name for subtopic in topic.subtopics}
+    text = message(
+        language, "raised without example", topic=topic.name, people=people, all=everybody
+    )
+    return Sentence(text, tuple(group.id for group in leading_groups(groups, 1, names)))
 
 
 def _examples(topic: Topic, groups: Sequence[ClaimGroup]) -> list[ClaimGroup]:

@@ -21,7 +21,6 @@ from holdfast.apps.report.local.tokenizing import UNKNOWN, language, languages, 
 from holdfast.apps.report.local.topic_names import (
     Candidate,
     candidates,
-    capitalised,
     compose_name,
 )
 from holdfast.apps.report.model.brief import GivenTopic
@@ -84,6 +83,15 @@ class _Below:
         return bool(self.best) and self.best[0].score >= _TELLING[self.best[0].is_word]
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A topic's name, the phrase it came from, and its subtopics, which have no names yet."""
+
+    name: str
+    used: Sequence[Candidate]
+    below: Sequence[_Below]
+
+
 class Describer:
     """Names and descriptions for the topics of a division."""
 
@@ -96,42 +104,69 @@ class Describer:
         self._spoken = len(said.parts) > _SENTENCES_OF_SPEECH * len(set(said.speakers))
         spoken = languages(self._texts)
         self._language = spoken[0] if spoken else UNKNOWN
-        self._phrases: Phrases = collect_phrases(said.comments, stop_words(tuple(spoken)))
+        self._phrases: Phrases = collect_phrases(
+            said.comments, stop_words(tuple(spoken)), self._language
+        )
         self._phrases.leave_out_common_names(said.speakers)
         self._meanings = semantic_vectors(self._texts)
         self._middle = self._meanings.mean(axis=0, keepdims=True)
 
-    def describe(self, division: Division, given: GivenTopics) -> list[DescribedTopic]:
-        """The topics of a division, and those that were given and that nobody speaks about."""
+    def describe(
+        self, division: Division, given: GivenTopics, counted: bool = False
+    ) -> list[DescribedTopic]:
+        """The topics of a division, and those that were given and that nobody speaks about. Where
+        topics are `counted`, as many as there are stay."""
         inside = members(division.topics)
+        named = self._all_named(inside, division, given, counted)
+        described = []
+        for number, topic in named.items():
+            given_about = given.topics[number].description if number < len(given.topics) else ""
+            about = given_about or self._sentence(inside[number], topic.name)
+            others = {other.name for other in named.values()}
+            below = self._subtopics(topic, others, division.subtopics, given, about)
+            described.append(
+                DescribedTopic(number, self._labelled(topic.name), about, tuple(below))
+            )
+        absent = [number for number in range(len(given.topics)) if number not in inside]
+        return described + [_absent(number, given.topics[number], given) for number in absent]
+
+    def _all_named(
+        self,
+        inside: dict[int, list[int]],
+        division: Division,
+        given: GivenTopics,
+        counted: bool,
+    ) -> dict[int, _Named]:
+        """All topics, the clearest first; those without a name become one, unless they are
+        `counted`."""
         best = {number: self._candidates(rows, breadth=0.85) for number, rows in inside.items()}
         clearest = sorted(
             inside, key=lambda number: (-best[number][0].score if best[number] else 0.0, number)
         )
         taken = {topic.name for topic in given.topics}
-        described = []
+        named: dict[int, _Named] = {}
         for number in clearest:
-            subtopics = self._nameable(inside[number], division.subtopics, given)
-            given_topic = given.topics[number] if number < len(given.topics) else None
-            name, used = (
-                (given_topic.name, [])
-                if given_topic
-                else self._named(inside[number], best[number], subtopics, taken)
+            below = self._nameable(inside[number], division.subtopics, given)
+            named[number] = (
+                _Named(given.topics[number].name, [], below)
+                if number < len(given.topics)
+                else self._named(inside[number], best[number], below, taken)
             )
-            taken |= {capitalised(self._phrases.written(candidate.phrase)) for candidate in used}
-            about = (given_topic.description if given_topic else "") or self._sentence(
-                inside[number], name
-            )
-            described.append(
-                DescribedTopic(
-                    number,
-                    self._labelled(name),
-                    about,
-                    tuple(self._subtopics(subtopics, name, used, given, {about})),
-                )
-            )
-        absent = [number for number in range(len(given.topics)) if number not in inside]
-        return described + [_absent(number, given.topics[number], given) for number in absent]
+        unnamed = [number for number in inside if not named[number].name]
+        if unnamed and not counted:
+            unnamed = [self._joined(unnamed, inside, division)]
+        for number in unnamed:
+            below = self._nameable(inside[number], division.subtopics, given)
+            named[number] = _Named(self._unnamed(taken, "general remarks"), [], below)
+        return {number: topic for number, topic in named.items() if number in inside}
+
+    def _joined(self, unnamed: list[int], inside: dict[int, list[int]], division: Division) -> int:
+        """Topics without a name become one; its number."""
+        first, *others = unnamed
+        for other in others:
+            division.topics[inside[other]] = first
+            inside[first] = sorted(inside[first] + inside.pop(other))
+        return first
 
     def _labelled(self, name: str) -> str:
         """A name, with its language where readers of the report may not be able to read it."""
@@ -209,17 +244,13 @@ class Describer:
 
     def _named(
         self, inside: list[int], best: Sequence[Candidate], below: Sequence[_Below], taken: set[str]
-    ) -> tuple[str, list[Candidate]]:
+    ) -> _Named:
         """The name of a topic; if its sentences share too little, what its largest part that can be
-        named is about."""
+        named is about; empty if that is nothing, either."""
         if not best or best[0].score < _NAMING:
             best = self._shared_by_some(inside, below)
         name, used = compose_name(self._phrases, best, self._language, taken)
-        return (
-            (name, [used] if used else [])
-            if name
-            else (self._unnamed(taken, "general remarks"), [])
-        )
+        return _Named(name, [used] if used else [], below)
 
     def _shared_by_some(self, inside: list[int], below: Sequence[_Below]) -> list[Candidate]:
         """Candidates for a topic whose sentences share little: what some of them share and is near
@@ -236,29 +267,32 @@ class Describer:
         return [*shared, *(part.best[0] for part in large)]
 
     def _subtopics(
-        self,
-        below: Sequence[_Below],
-        topic: str,
-        used: Sequence[Candidate],
-        given: GivenTopics,
-        descriptions: set[str],
+        self, topic: _Named, names: set[str], labels: Labels, given: GivenTopics, about: str
     ) -> Iterator[tuple[int, str, str]]:
-        """Number, name and description of each. `descriptions` are used already."""
-        taken = {topic, *given.names.values()}
-        for subtopic in below:
+        """Number, name and description of each; those without a name are one. `names` are those of
+        all topics, `about` describes the one above."""
+        taken, described = {*names, *given.names.values()}, {about}
+        unnamed: list[int] = []
+        for subtopic in topic.below:
             name = given.names.get(subtopic.number) or (
-                topic if len(below) == 1 else self._below(subtopic, taken, used)
+                topic.name if len(topic.below) == 1 else self._below(subtopic, taken, topic.used)
             )
-            about = self._sentence(subtopic.rows, name, descriptions)
-            descriptions.add(about)
-            yield subtopic.number, name, about
+            if not name:
+                labels[subtopic.rows] = unnamed[0] if unnamed else subtopic.number
+                unnamed.append(subtopic.number)
+                continue
+            sentence = self._sentence(subtopic.rows, name, described)
+            described.add(sentence)
+            yield subtopic.number, name, sentence
+        if unnamed:
+            yield unnamed[0], self._unnamed(taken, "further remarks"), ""
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
         fitting = [c for c in subtopic.best if c.score >= _FITTING]
         name, _ = compose_name(
             self._phrases, fitting, self._language, taken, above, self._comments(subtopic.rows)
         )
-        return name or self._unnamed(taken, "further remarks")
+        return name
 
     def _unnamed(self, taken: set[str], kind: str) -> str:
         """What can't be named by a phrase that is shared: remarks of a general kind."""

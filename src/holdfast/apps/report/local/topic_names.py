@@ -3,7 +3,7 @@ use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.apps.report.local.phrases import Phrase, Phrases
@@ -15,6 +15,8 @@ _MOST = 40
 """Candidates that are kept for each cluster."""
 _TWO, _TENTH, _ENOUGH = 2, 10, 6
 """What two people say can name something, of many people a tenth, and six in any case."""
+_FIFTH = 5
+"""A name shares a word with one and a fifth of what it names, or with enough of them."""
 _GENERAL = {
     "en": "{} in general",
     "fr": "{} en général",
@@ -63,10 +65,14 @@ def candidates(
     for row in rows:
         for key in phrases.by_sentence.get(row, ()):
             inside.setdefault(key, []).append(row)
+    with_word = _rows_by_word(phrases, inside)
+    enough = min(_ENOUGH, round(1 + len(rows) / _FIFTH))
     scored = []
     for key, rows_with_phrase in inside.items():
         phrase, fitness = phrases.by_key[key], phrases.fitness[key]
         if fitness < 0.05 or len(rows_with_phrase) < max(2, least * len(rows)):
+            continue
+        if max(len(with_word[word]) for word in _telling(phrase)) < enough:
             continue
         people = len({speakers[row] for row in rows_with_phrase})
         if people < fewest:  # what one person says names nothing that several speak about
@@ -83,6 +89,21 @@ def candidates(
         for c in best
     ]
     return sorted(weighed, key=lambda c: (-round(c.score, 6), c.phrase.key))
+
+
+def _telling(phrase: Phrase) -> tuple[str, ...]:
+    """The words of which one must be said often enough: where there are no spaces the last two
+    characters, which say what it is that the others describe."""
+    return (phrase.key[-2:],) if phrase.unspaced else phrase.parts
+
+
+def _rows_by_word(phrases: Phrases, inside: Mapping[str, Sequence[int]]) -> dict[str, set[int]]:
+    """For each word of the phrases, or pair of characters, the rows that it is in."""
+    with_word: dict[str, set[int]] = {}
+    for key, rows in inside.items():
+        for word in keys(phrases.by_key[key]):
+            with_word.setdefault(word, set()).update(rows)
+    return with_word
 
 
 def _fewest(people: int) -> int:

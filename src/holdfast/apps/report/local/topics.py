@@ -124,7 +124,8 @@ def find_topics(
         [comments[number].speaker for number in speaking],
         [_agreement(comments[number]) for number in speaking],
     )
-    described = Describer(said, mixed, brief.language).describe(division, given)
+    describer = Describer(said, mixed, brief.language)
+    described = describer.describe(division, given, counted=brief.topics > 0)
     names, places = _ordered(described, division, owners)
     return Clustering(
         topics=names,

@@ -145,7 +145,7 @@ class PageContent:
         cited = (
             placed
             for placed in self.cited(finding.cites)
-            if placed.claim.statement.strip(" .") not in finding.text
+            if placed.claim.statement.strip(" .。") not in finding.text
         )
         return list(islice(cited, CLAIMS_BESIDE))
 

@@ -132,6 +132,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 
 _BETWEEN_WORDS = re.compile(r"[\s_\-.:*]+")
+_YOUR = re.compile(r"^(?:your|ihre?|votre|tus?|su|seu|sua|uw|jouw)[\s_\-]+(?=\S)")
+"""How forms address people: "Your comment"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,8 +299,9 @@ def _first(aliases: Sequence[str], positions: Mapping[str, int]) -> int | None:
 
 
 def _key(name: str) -> str:
-    """The same for `Speaker Name`, `speaker-name` and `SPEAKER_NAME`."""
-    return _BETWEEN_WORDS.sub("", name.strip("\ufeff\u200b\"'").casefold())
+    """The same for `Speaker Name`, `speaker-name`, `SPEAKER_NAME` and `Your speaker name`."""
+    folded = name.strip("\ufeff\u200b\"'").casefold()
+    return _BETWEEN_WORDS.sub("", _YOUR.sub("", folded))
 
 
 def listed(names: Sequence[str]) -> str:
