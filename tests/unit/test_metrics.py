@@ -2,6 +2,7 @@
 labels."""
 
 import asyncio
+import os
 import subprocess
 import sys
 
@@ -240,7 +241,7 @@ def test_queues_leaders_locks_and_quotas_of_the_cluster():
         await app.tenants.create("acme", Quotas(queued=4), actor="ann")
         await app.submit(line, 1, tenant="acme")
         clock.advance(90)
-        manager = PipelineLockManager(100, store=app.store, app="test")
+        manager = PipelineLockManager(100, store=app.store, app=f"test-{os.getpid()}")
         await manager.acquire_lock("acme", "export", "e-1", "ann")
         clock.advance(30)
         await app.submit(line, 2, tenant="acme", delay=60)

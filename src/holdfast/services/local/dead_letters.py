@@ -78,9 +78,7 @@ class LocalDeadLetters:
                 tenant=query.tenant, open_only=not query.closed, limit=size, behind=behind
             )
             recent = [
-                letter
-                for letter in page
-                if query.since is None or letter.created >= query.since
+                letter for letter in page if query.since is None or letter.created >= query.since
             ]
             matching += [letter for letter in recent if query.matches(letter)]
             if len(recent) < size:
