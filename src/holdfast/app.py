@@ -381,6 +381,8 @@ class Holdfast:
         """A pipeline as the settings have it; one that is not registered here is used as it is."""
         if isinstance(pipeline, str):
             return self.pipeline(pipeline)
+        if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnknownPipeline(f"{pipeline!r:.100} is not a pipeline: give one, or its name")
         return self.pipelines.get(pipeline.name, pipeline)
 
     def pipeline(self, name: str) -> Pipeline[Any]:
@@ -447,6 +449,8 @@ class Holdfast:
 
 
 def _by_name(pipelines: Iterable[Pipeline[Any]]) -> dict[str, Pipeline[Any]]:
+    if isinstance(pipelines, Pipeline):
+        raise DefinitionError(f"pipelines is a Pipeline: give a list, [{pipelines.name}]")
     named: dict[str, Pipeline[Any]] = {}
     for pipeline in pipelines:
         if not isinstance(pipeline, Pipeline):  # pyright: ignore[reportUnnecessaryIsInstance]

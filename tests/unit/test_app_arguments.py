@@ -27,6 +27,8 @@ NAN = float("nan")
         (Holdfast, {"worker": 5}, r"worker=5: give WorkerOptions\(…\)"),
         (Holdfast, {"lease": 30}, r"lease=30: give LeaseTimes\(…\)"),
         (Holdfast, {"retention": "30d"}, r"retention='30d': give Retention\(…\)"),
+        (Holdfast, {"provide": [5]}, r"provide=\[5\]: give a mapping from types to objects"),
+        (Holdfast, {"store": 5}, "store=5: give a URL, or a Store"),
     ],
 )
 def test_options_of_the_wrong_kind_are_refused(
@@ -40,6 +42,7 @@ def test_options_of_the_wrong_kind_are_refused(
     ("make", "given", "match"),
     [
         (Holdfast, {"pipelines": [5]}, "pipelines holds 5, which is not a Pipeline"),
+        (Holdfast, {"pipelines": Pipeline("p")}, r"pipelines is a Pipeline: give a list, \[p\]"),
         (Holdfast, {"pipelines": [Pipeline("p"), Pipeline("p")]}, "two pipelines are called 'p'"),
         (Pipeline, {"name": "p", "lane": 5}, "lane=5 is no lane; give a name, or Lane"),
         (Pipeline, {"name": "p", "lane": Lane("")}, "lane '' has 0 bytes: 1 to"),

@@ -100,6 +100,12 @@ class Options:
         for name, kind in kinds.items():
             if not isinstance(value := getattr(self, name), kind):
                 raise ConfigurationError(f"{name}={value!r:.100}: give {kind.__name__}(…)")
+        if not isinstance(self.store, str) and not hasattr(self.store, "features"):
+            raise ConfigurationError(f"store={self.store!r:.100}: give a URL, or a Store")
+        if not isinstance(self.provide, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"provide={self.provide!r:.100}: give a mapping from types to objects"
+            )
 
     def make_meter(self) -> Meter | None:
         if self.metrics is None:
