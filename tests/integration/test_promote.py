@@ -130,7 +130,7 @@ def test_work_goes_on_at_every_stop_of_a_journey(tmp_path: Path) -> None:
     and wherever."""
     steps = Pipeline("steps", input=int)
     steps.step(name="one")(lambda input: input + 1)
-    steps.step(name="two")(lambda value: 2 * value)
+    steps.step(name="two")(lambda one: 2 * one)
 
     async def stay(url: str, first: int) -> None:
         async with Holdfast(url, [steps], blobs=f"file:{tmp_path / 'files'}") as app:
