@@ -80,6 +80,7 @@ class Operations:
             run = await self.find(run_id)
             pipeline = self._pipelines.get(run.pipeline)
             attempts = pipeline.max_attempts if pipeline else 5
+        attempts = limits.whole("attempts", attempts, 1, limits.MAX_ATTEMPTS)
         await self._change(Resume(run_id, actor, attempts), "resumed")
 
     async def rerun(

@@ -174,3 +174,15 @@ def test_dead_letters_are_paged_through(api: LiveApi) -> None:
         nothing = api.get("/v1/dead-letters", params=filters).json()
         assert nothing == {"items": [], "next_cursor": None}
     assert api.get("/v1/dead-letters?cursor=run:nobody").status_code == 422
+
+
+def test_a_run_is_resumed_with_a_number_of_attempts_that_can_be(api: LiveApi) -> None:
+    body = {"input": {"name": "Ada", "trouble": "fail"}}
+    run = api.post("/v1/pipelines/greet/runs", body).json()["run"]["id"]
+    for attempts in (-1, 0, 1_000_001, 2**63, 10**30):
+        api.ended(run)
+        refused = api.post(f"/v1/runs/{run}/resume", {"attempts": attempts})
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid-input"), attempts
+    for attempts in (1, 1_000_000, 1_000_000):
+        assert api.post(f"/v1/runs/{run}/resume", {"attempts": attempts}).status_code == 200
+        assert api.ended(run)["state"] == "failed"
