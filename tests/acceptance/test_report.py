@@ -73,6 +73,14 @@ def test_topics_wait_for_people_and_the_same_command_goes_on_with_theirs(tmp_pat
     assert problems(report) == []
 
 
+def test_a_file_in_place_of_the_folder_is_an_error_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    ended = holdfast("report", "build", str(SAMPLE), "-o", "out", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert ended.stderr == "holdfast: out is a file: give a folder for the report with -o FOLDER\n"
+    assert (tmp_path / "out").read_text() == "mine"
+
+
 # --- offline --------------------------------------------------------------------------------------
 
 

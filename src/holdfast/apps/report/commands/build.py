@@ -14,7 +14,7 @@ from holdfast.cli.commands import CliCommand, session_of
 from holdfast.cli.exits import ExitCode, Paused, RunEnded
 from holdfast.cli.session import Session, actor, wait_for
 from holdfast.cli.watching import OVER, hand_over, show, watch
-from holdfast.errors import StillRunning
+from holdfast.errors import InvalidInput, StillRunning
 from holdfast.model.run import Run, RunState
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def build(
     """
     name = "comments" if file == "-" else Path(file).stem
     folder = Path(output or f"{name}-report")
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file: give a folder for the report with -o FOLDER")
     if session.remote_url is not None:
         from holdfast.apps.report.commands.build_remotely import build_remotely
 
