@@ -191,7 +191,8 @@ def conclude(record: CrashRecord, run_id: str, console: Console) -> int:
 
 def make_console() -> Console:
     """At most 100 columns wide; plain text when it is not a terminal."""
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without Unicode
+    # A terminal may have no Unicode.
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     console = Console(highlight=False)
     console.width = min(100, console.width) if console.is_terminal else 100
     return console

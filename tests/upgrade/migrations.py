@@ -31,7 +31,7 @@ def released() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    kept = released() if RELEASED.exists() else {}
-    new = {name: digest for name, digest in hashes().items() if name not in kept}
-    lines = [f"{digest}  {name}\n" for name, digest in sorted({**kept, **new}.items())]
+    known = released() if RELEASED.exists() else {}
+    new = {name: digest for name, digest in hashes().items() if name not in known}
+    lines = [f"{digest}  {name}\n" for name, digest in sorted({**known, **new}.items())]
     RELEASED.write_text("".join(lines))

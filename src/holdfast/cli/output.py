@@ -21,7 +21,8 @@ class Output:
         self.color = color
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without Unicode
+                # A terminal may have no Unicode.
+                stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
     @property
     def for_people(self) -> bool:

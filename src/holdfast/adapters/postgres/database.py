@@ -159,7 +159,8 @@ async def migrate(link: AsyncConnection, address: Address) -> None:
         await refuse_other_schema(link, address, version, newest)
         if version == 0:
             await _create(cursor, address)
-        await cursor.execute(f"SET LOCAL search_path TO {address.quoted_schema}, pg_temp")  # type: ignore[arg-type]
+        search_path = f"SET LOCAL search_path TO {address.quoted_schema}, pg_temp"
+        await cursor.execute(search_path)  # type: ignore[arg-type]
         for number, name, sql in known:
             if number > version:
                 await cursor.execute(sql.encode())
@@ -190,7 +191,8 @@ async def stored_version(link: AsyncConnection, address: Address) -> int:
     """The number of the newest migration that was applied; 0 for a schema that holds none."""
     if not await _has(link, address, "migrations"):
         return 0
-    cursor = await link.execute(f"SELECT max(number) FROM {address.quoted_schema}.migrations")  # type: ignore[arg-type]
+    newest = f"SELECT max(number) FROM {address.quoted_schema}.migrations"
+    cursor = await link.execute(newest)  # type: ignore[arg-type]
     row = await cursor.fetchone()
     return int(row[0] or 0) if row else 0
 
@@ -225,7 +227,8 @@ async def refuse_other_schema(
         return
     noted: dict[str, str] = {}
     if await _has(link, address, "meta"):
-        cursor = await link.execute(f"SELECT name, value FROM {address.quoted_schema}.meta")  # type: ignore[arg-type]
+        values = f"SELECT name, value FROM {address.quoted_schema}.meta"
+        cursor = await link.execute(values)  # type: ignore[arg-type]
         noted = dict(await cursor.fetchall())
     refuse_unusable(noted, version, newest, address.shown)
 

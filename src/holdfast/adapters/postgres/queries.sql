@@ -1,8 +1,8 @@
--- The reads. `-- rows:` begins a statement whose rows, a JSON value each, are answered as an array,
--- `-- value:` one that answers its only value. `:s.` stands for the store's schema, `:now` for the
--- present ($1, if a test says it), `:run` for a run of all_runs as an array in the order of RunFacts,
--- `:filter(q)` for what $1 to $7 ask of a table's rows: see `statements.py`. Reads are planned for
--- the values they are given (`$1 IS NULL` disappears), so every filter finds its index.
+-- The reads. `-- rows:` begins a statement whose rows, a JSON value each, are returned as an array,
+-- `-- value:` one that returns its only value. `:s.` stands for the store's schema, `:now` for the
+-- present ($1, if a test says it), `:run` for a run of all_runs as an array in the order of
+-- RunFacts, `:filter(q)` for what $1 to $7 ask of a table's rows: see `statements.py`. Reads are
+-- planned for their values (`$1 IS NULL` disappears), so every filter finds its index.
 
 -- rows: run
 SELECT :run FROM :s.all_runs r WHERE id = $1
@@ -125,8 +125,7 @@ FROM :s.positions
 SELECT coalesce((SELECT value FROM :s.meta WHERE name = 'mark'), '')
 
 -- value: forget_old_delays
--- A delay that ends later than it can was given by a clock that has since been
--- set back: it is over.
+-- A delay that ends later than it can was set by a clock that has since been set back: it is over.
 WITH freed AS (
     UPDATE :s.open_runs SET available = NULL, due = NULL
     WHERE state = 'queued' AND due > :now + delay

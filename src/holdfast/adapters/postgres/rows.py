@@ -94,11 +94,11 @@ _RUNS = f"SELECT {', '.join(RUN_COLUMNS)} FROM all_runs r WHERE id = ANY (%(ids)
 
 async def _export_runs(cursor: AsyncCursor, mono: float, after: str | None, limit: int) -> Page:
     page = {"after": seal_text(after or ""), "limit": limit, "bytes": PAGE_BYTES}
-    chosen = {"ids": [seal_text(id) for (id,) in await rows(cursor, _CHOSEN, page)]}
-    runs = [msgspec.convert(row, RunFacts) for row in await rows(cursor, _RUNS, chosen)]
+    parameters = {"ids": [seal_text(id) for (id,) in await rows(cursor, _CHOSEN, page)]}
+    runs = [msgspec.convert(row, RunFacts) for row in await rows(cursor, _RUNS, parameters)]
     records = {run.id: without_lease(run, mono) for run in runs}
     for sql, add in RUN_PARTS:
-        for id, *values in await rows(cursor, sql, chosen):
+        for id, *values in await rows(cursor, sql, parameters):
             add(records[id], *values)
     if not records:
         return Page([], None)

@@ -55,9 +55,8 @@ def encode(commands: Sequence[Command[Any]]) -> list[bytes]:
 def _fields(command: Command[Any]) -> Any:
     match command:
         case c.Claim():
-            named = asdict(command)
-            wanted = dict.fromkeys(named.pop("pipelines"), True)
-            return ({**named, "wanted": wanted, "examined": c.EXAMINED},)
+            pipelines = dict.fromkeys(command.pipelines, True)
+            return ({**asdict(command), "pipelines": pipelines, "examined": c.EXAMINED},)
         case c.LogLine():
             line = (command.level, command.step, command.message, command.fields)
             return (command.run, command.epoch, line, LOG_LIMIT)

@@ -73,9 +73,9 @@ async def _set(wire: Wire, name: str, value: str) -> str:
     if await server.setting(wire, name) in (value, "unknown"):
         return ""
     await ask(wire, "CONFIG", "SET", name, value)
-    kept = not isinstance(await wire.send("CONFIG", "REWRITE"), ReplyError)
+    is_saved = not isinstance(await wire.send("CONFIG", "REWRITE"), ReplyError)
     return f"set {name} {value}" + (
-        "" if kept else ", until it is started again: it can't write its configuration"
+        "" if is_saved else ", until it is started again: it can't write its configuration"
     )
 
 

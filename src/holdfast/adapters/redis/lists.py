@@ -16,7 +16,7 @@ from holdfast.ports.store import RunFilter
 PAGE = 200
 """Runs that are looked at in one go, where most may not match."""
 NAMES = 5000
-"""Ids that are looked at in one go: none is loaded that does not begin as wanted."""
+"""Ids that are looked at in one go: none is loaded that does not match."""
 
 Numbered = tuple[int, str]
 """A run's number and its id."""
@@ -82,8 +82,8 @@ async def _newest(ask: Ask, where: RunFilter, below: float, size: int) -> list[N
 async def _from_sets(ask: Ask, keys: Sequence[str], below: float, size: int) -> list[Numbered]:
     """From sets whose scores are the numbers of runs."""
     top = "+inf" if below == float("inf") else f"({below:.0f}"
-    wanted = ("-inf", "WITHSCORES", "LIMIT", 0, size)
-    answers = await ask([("ZREVRANGEBYSCORE", key, top, *wanted) for key in keys])
+    bounds = ("-inf", "WITHSCORES", "LIMIT", 0, size)
+    answers = await ask([("ZREVRANGEBYSCORE", key, top, *bounds) for key in keys])
     return [(int(score), id.decode()) for flat in answers for id, score in codec.pairs(flat)]
 
 
@@ -190,11 +190,11 @@ async def expired(ask: Ask, prune: Prune, now: float) -> list[str]:
     )
     old = await load(ask, [id.decode() for ids in answers for id in ids], SMALL)
     events = await ask([("HGET", f"run:{run.id}", f"e{run.events}") for run in old])
-    kept = (1 << 62) if prune.sent is None else prune.sent
+    last_sent = (1 << 62) if prune.sent is None else prune.sent
     expired_runs = [
         run
         for run, event in zip(old, events, strict=True)
-        if not run.holds_lane and event is not None and codec.unpack(4, event)[3] <= kept
+        if not run.holds_lane and event is not None and codec.unpack(4, event)[3] <= last_sent
     ]
     expired_runs.sort(key=lambda run: (run.finished, run.seq))
     return [run.id for run in expired_runs[: prune.limit]]

@@ -74,8 +74,8 @@ class Reads(ABC):
             for field, packed in codec.pairs(flat)
             if field.startswith(b"c")
         ]
-        wanted = [checkpoint for checkpoint in saved if step in (None, checkpoint.step)]
-        return sorted(wanted, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
+        matching = [checkpoint for checkpoint in saved if step in (None, checkpoint.step)]
+        return sorted(matching, key=lambda checkpoint: (checkpoint.step, checkpoint.key))
 
     async def quarantined(self, run: str) -> list[tuple[str, str, str]]:
         return [(bad.step, bad.key, bad.reason) for bad in await self._quarantine(run)]
@@ -108,8 +108,8 @@ class Reads(ABC):
     # --- events ---
 
     async def outbox(self, after: int, limit: int = 200) -> list[Event]:
-        wanted = (f"({after}", "+inf", "LIMIT", 0, limit)
-        [members] = await self._ask([("ZRANGEBYSCORE", "outbox", *wanted)])
+        bounds = (f"({after}", "+inf", "LIMIT", 0, limit)
+        [members] = await self._ask([("ZRANGEBYSCORE", "outbox", *bounds)])
         names = [member.decode() for member in members]
         rows = await self._ask([_event_command(name) for name in names])
         events = [_outbox_event(name, *row) for name, row in zip(names, rows, strict=True)]
@@ -136,8 +136,8 @@ class Reads(ABC):
     async def _letters_behind(self, index: str, limit: int, behind: tuple[float, str]) -> list[str]:
         top = codec.score(behind[0])
         [as_new] = await self._ask([("ZCOUNT", index, top, top)])
-        wanted = ("-inf", "WITHSCORES", "LIMIT", 0, limit + as_new)
-        [flat] = await self._ask([("ZREVRANGEBYSCORE", index, top, *wanted)])
+        bounds = ("-inf", "WITHSCORES", "LIMIT", 0, limit + as_new)
+        [flat] = await self._ask([("ZREVRANGEBYSCORE", index, top, *bounds)])
         named = [(int(score), id.decode()) for id, score in codec.pairs(flat)]
         return [id for score, id in named if (score, id) < (top, behind[1])][:limit]
 

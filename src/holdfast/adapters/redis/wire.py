@@ -45,7 +45,8 @@ class Wire(asyncio.Protocol):
 
     def send_all(self, commands: Sequence[Sequence[Argument]]) -> asyncio.Future[list[Any]]:
         """The answers of commands that leave together."""
-        return self._write(b"".join(map(hiredis.pack_command, commands)), len(commands))  # type: ignore[arg-type]
+        packed = map(hiredis.pack_command, commands)  # type: ignore[arg-type]
+        return self._write(b"".join(packed), len(commands))
 
     def _write(self, packed: bytes, count: int) -> asyncio.Future[Any]:
         """The next answer, or a list of the next `count`."""

@@ -29,5 +29,5 @@ for i = 3, #ARGV - require('clock').arguments do
   answers[i - 2] = answer
 end
 writes.flush()
-meta.keep()
+meta.save()
 return cmsgpack.pack(answers)

@@ -1,5 +1,5 @@
 -- Claiming: an attempt at a run begins, under a lease. `c` is the fields of Claim in
--- model/commands.py, but `wanted`: a set of pipelines, and `examined`: how many tenants are looked
+-- model/commands.py, but `pipelines`: a set, and `examined`: how many tenants are looked
 -- at.
 
 local keys, meta, run = require('keys'), require('meta'), require('run')
@@ -27,7 +27,7 @@ local function end_delays(lane)
 end
 
 -- How many more runs of a tenant may run.
-local function room(tenant)
+local function free_slots(tenant)
   local limit = call('HGET', H .. 'limits', tenant)
   if not limit then
     return math.huge
@@ -46,13 +46,13 @@ local function queue_names(c)
   return names
 end
 
--- The tenants that have queues of the wanted pipelines: those with the fewest running runs of the
+-- The tenants that have queues of its pipelines: those with the fewest running runs of the
 -- lane first.
 local function waiting(c)
   local tenants, by_name = {}, {}
   for _, name in ipairs(queue_names(c)) do
     local tenant, pipeline, priority = string.match(name, '^(%Z*)%z(%Z*)%z(.*)$')
-    if c.wanted[pipeline] then
+    if c.pipelines[pipeline] then
       if not by_name[tenant] and #tenants < c.examined then
         local running = tonumber(call('HGET', H .. 'running:' .. c.lane, tenant) or 0)
         by_name[tenant] = {name = tenant, running = running, turn = #tenants + 1, queues = {}}
@@ -70,7 +70,7 @@ end
 -- The first runs of a tenant: by priority, then in the order of acceptance. Queues that turn out to
 -- be empty are not named any more.
 local function first_runs(tenant, c)
-  local runs, most = {}, math.min(c.limit, room(tenant.name))
+  local runs, most = {}, math.min(c.limit, free_slots(tenant.name))
   for _, queue in ipairs(most > 0 and tenant.queues or {}) do
     local ready = H .. 'ready:' .. c.lane .. '\0' .. queue.name
     local entries = call('ZRANGE', ready, 0, most - 1, 'WITHSCORES')
@@ -87,7 +87,7 @@ end
 
 -- The runs of a parallel lane that are to be claimed, in rounds: each tenant one.
 local function take_turns(c)
-  local served, chosen = {}, {}
+  local served, ids = {}, {}
   for _, tenant in ipairs(waiting(c)) do
     local runs = #served < c.limit and first_runs(tenant, c) or {}
     if runs[1] then
@@ -96,14 +96,14 @@ local function take_turns(c)
   end
   local round, before = 0, nil
   repeat
-    round, before = round + 1, #chosen
+    round, before = round + 1, #ids
     for _, runs in ipairs(served) do
-      if #chosen < c.limit and runs[round] then
-        chosen[#chosen + 1] = runs[round].id
+      if #ids < c.limit and runs[round] then
+        ids[#ids + 1] = runs[round].id
       end
     end
-  until #chosen == before
-  return chosen
+  until #ids == before
+  return ids
 end
 
 -- The head of a fifo lane, for its leader, when nothing is under way or in the way.
@@ -115,8 +115,8 @@ local function head_of(c)
   end
   local id = call('ZRANGE', H .. 'fifo:' .. c.lane, 0, 0)[1]
   local head = id and run.load(id)
-  local is_ready = head and head.due <= clock.later and c.wanted[head.pipeline]
-    and room(head.tenant) > 0
+  local is_ready = head and head.due <= clock.later and c.pipelines[head.pipeline]
+    and free_slots(head.tenant) > 0
   return is_ready and {id} or {}
 end
 

@@ -6,7 +6,7 @@ local indexes, writes = require('indexes'), require('writes')
 local call, H = redis.call, keys.H
 
 -- Whether a fact is as it was. Behind its kind comes what was seen; false for what was not there.
-local is_so = {
+local matches = {
   run = function(id, state, epoch)
     local self = run.load(id)
     return state == (self and self.state or false) and epoch == (self and self.epoch or false)
@@ -69,7 +69,8 @@ end
 -- A lane becomes fifo: it takes over what was queued in it.
 function write.fifo(lane)
   writes.flush()
-  local fifo, queues, delayed = H .. 'fifo:' .. lane, H .. 'queues:' .. lane, H .. 'delayed:' .. lane
+  local fifo, queues = H .. 'fifo:' .. lane, H .. 'queues:' .. lane
+  local delayed = H .. 'delayed:' .. lane
   for _, queue in ipairs(call('ZRANGE', queues, 0, -1)) do
     local ready = H .. 'ready:' .. lane .. '\0' .. queue
     call('ZUNIONSTORE', fifo, 2, fifo, ready)
@@ -97,7 +98,7 @@ end
 
 local function is_valid(unit)
   for _, expectation in ipairs(unit.expects) do
-    if not is_so[expectation[1]](unpack(expectation, 2)) then
+    if not matches[expectation[1]](unpack(expectation, 2)) then
       return false
     end
   end

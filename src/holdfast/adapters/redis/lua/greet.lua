@@ -15,8 +15,8 @@
 -- ARGV[5]  the oldest schema whose programs can use what this one writes
 -- ARGV[6]  the format that this program uses: see adapters/compatibility.py
 --
--- Returns schema, oldest schema that can use it, format: as stored now. A store of another format is
--- left as it is.
+-- Returns schema, oldest schema that can use it, format: as stored now. A store of another format
+-- is left as it is.
 
 local call, META = redis.call, KEYS[1]
 local here, met = ARGV[2], ARGV[3]

@@ -1,5 +1,4 @@
--- Where a run is to be found. Whatever changes a run so that it is found elsewhere does it by
--- `update`.
+-- The indexes of runs. Whatever changes a run so that its indexes change does it by `update`.
 
 local keys, run, writes = require('keys'), require('run'), require('writes')
 local call, decode = redis.call, cmsgpack.unpack
@@ -25,8 +24,8 @@ local function count(self, by)
   end
 end
 
--- Change (writes.add or writes.remove) the places of a queued run.
-local function change_places_in_lane(self, change)
+-- Change (writes.add or writes.remove) the indexes of a queued run.
+local function change_indexes_of_lane(self, change)
   local fifo = is_fifo(self.lane)
   if fifo then
     change(H .. 'fifo:' .. self.lane, self.seq, self.id)
@@ -42,11 +41,11 @@ local function change_places_in_lane(self, change)
   end
 end
 
--- The same for all places that its state gives a run.
-local function change_places(self, change)
+-- The same for all indexes of its state.
+local function change_indexes(self, change)
   local state = self.state
   if state == run.QUEUED then
-    change_places_in_lane(self, change)
+    change_indexes_of_lane(self, change)
   elseif state == run.RUNNING then
     change(H .. 'leases', writes.moment(self.lease_until), self.id)
   elseif state ~= run.SUCCEEDED then
@@ -61,8 +60,8 @@ local function change_places(self, change)
   end
 end
 
--- The same for where it is found whatever its state.
-local function change_fixed_places(self, labels, change)
+-- The same for those that it is in whatever its state.
+local function change_fixed_indexes(self, labels, change)
   change(H .. 'runs', self.seq, self.id)
   change(H .. 'tenant:' .. self.tenant, self.seq, self.id)
   for name, value in pairs(labels) do
@@ -80,43 +79,43 @@ local function hold_slot(self)
   end
 end
 
-local function enter(self)
+local function insert(self)
   count(self, 1)
-  change_places(self, writes.add)
+  change_indexes(self, writes.add)
   if self.unique then
     hold_slot(self)
   end
 end
 
-local function leave(self)
+local function delete(self)
   count(self, -1)
-  change_places(self, writes.remove)
+  change_indexes(self, writes.remove)
 end
 
 -- Change fields of a stored run, and write it.
 local function update(self, fields)
-  leave(self)
+  delete(self)
   for name, value in pairs(fields) do
     self[name] = value
   end
-  enter(self)
+  insert(self)
   run.save(self)
 end
 
 -- Write a new run.
 local function add(self, labels)
-  change_fixed_places(self, labels, writes.add)
+  change_fixed_indexes(self, labels, writes.add)
   if not tenants[self.tenant] then
     tenants[self.tenant] = call('SADD', H .. 'tenants', self.tenant)
   end
-  enter(self)
+  insert(self)
   run.save(self)
 end
 
--- Take a run that has ended out of everything but its own keys.
+-- Take a run that has ended out of all indexes. Its own keys stay.
 local function remove(self, labels)
-  leave(self)
-  change_fixed_places(self, labels, writes.remove)
+  delete(self)
+  change_fixed_indexes(self, labels, writes.remove)
   for number = 1, self.events do
     writes.remove(keys.OUTBOX, nil, 'r' .. self.id .. '\0' .. number)
   end

@@ -2,8 +2,8 @@
 -- with a hash tag, {like}this, puts all of them into one slot of a cluster.
 --
 -- <prefix>holdfast: and then
---   meta                hash: schema, oldest_usable_schema, format, replid, floor, seq, position, wall,
---                       mono, later; while the store takes part in a move also mark and held
+--   meta                hash: schema, oldest_usable_schema, format, replid, floor, seq, position,
+--                       wall, mono, later; while the store takes part in a move also mark and held
 --   run:<run>           hash: all of a run but its log and quarantine; see run.lua
 --   log:<run>           list: its log
 --   quarantine:<run>    list: checkpoints out of use

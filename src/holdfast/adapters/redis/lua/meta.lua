@@ -27,7 +27,7 @@ local function lasts(lease_until)
 end
 
 -- Called at the end, also when a command failed: numbers that were given out stay given out.
-local function keep()
+local function save()
   if clock.is_to_be_kept then
     redis.call('HSET', META, 'wall', clock.now, 'mono', clock.mono, 'later', clock.later)
   end
@@ -38,5 +38,5 @@ end
 
 return {
   clock = clock, held = stored[7], next_number = next_number, raised = raised, lasts = lasts,
-  keep = keep,
+  save = save,
 }

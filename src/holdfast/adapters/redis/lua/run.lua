@@ -16,8 +16,8 @@ local NAMES = {'queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled'
 -- A run from its two packed fields. `fields` are those of its hash that are to be written with it.
 local function unpacked(id, s, f)
   local tenant, pipeline, lane, seq, priority, unique, key, inherits, _, fingerprint = decode(s)
-  local state, holds_lane, epoch, events, attempts, attempt_limit, lease_until, lease_ttl, available,
-    due, delay, started, finished = struct.unpack(CHANGES, f)
+  local state, holds_lane, epoch, events, attempts, attempt_limit, lease_until, lease_ttl,
+    available, due, delay, started, finished = struct.unpack(CHANGES, f)
   return {
     id = id, tenant = tenant, pipeline = pipeline, lane = lane, seq = seq, priority = priority,
     unique = unique, key = key, inherits = inherits, fingerprint = fingerprint, state = state,
@@ -99,5 +99,6 @@ end
 return {
   QUEUED = QUEUED, RUNNING = RUNNING, PAUSED = PAUSED, SUCCEEDED = SUCCEEDED, FAILED = FAILED,
   NAMES = NAMES, new = new, load = load, held = held, put = put, packed_event = packed_event,
-  event = event, checkpoint_field = checkpoint_field, save_checkpoint = save_checkpoint, save = save,
+  event = event, checkpoint_field = checkpoint_field, save_checkpoint = save_checkpoint,
+  save = save,
 }

@@ -17,8 +17,8 @@ local function submit(...)
     or (key and call('HSETNX', keys.H .. 'keys', tenant .. '\0' .. key, id) == 0) then
     return false
   end
-  local self = run.new(id, pack(tenant, pipeline, lane, meta.next_number('seq'), priority, unique, key,
-    #checkpoints > 0, clock.now, fingerprint, parent, encoded(labels), encoded(attributes)))
+  local self = run.new(id, pack(tenant, pipeline, lane, meta.next_number('seq'), priority, unique,
+    key, #checkpoints > 0, clock.now, fingerprint, parent, encoded(labels), encoded(attributes)))
   self.attempt_limit, self.delay = max_attempts, delay
   if delay > 0 then
     self.available, self.due = clock.now + delay, clock.later + delay

@@ -1,12 +1,12 @@
--- Writes that the commands of a batch have in common: collected, and made in few calls. Of several to
--- one member the last one counts.
+-- Writes that the commands of a batch have in common: collected, and made in few calls. Of several
+-- to one member the last one counts.
 
 local call = redis.call
 local scores, sums = {}, {} -- by key, and then by member or field
 local PIECE = 2000 -- values that one call takes
 
--- Put a member into a sorted set. Scores are whole numbers: Redis takes several times as long to read
--- and write fractions.
+-- Put a member into a sorted set. Scores are whole numbers: Redis takes several times as long to
+-- read and write fractions.
 local function add(key, score, member)
   scores[key] = scores[key] or {}
   scores[key][member] = score

@@ -1,5 +1,5 @@
 -- What the functions of the other files share. Argument names are the same everywhere:
---   given     commands as the client sends them: a JSON array, most of arrays of their fields
+--   commands  as the client sends them: a JSON array, most of arrays of their fields
 --   wall      the present, for people
 --   mono      the present, for leases and delays (another clock only in tests that move one)
 --   accepted  the answer: the numbers (1, 2, …) of the commands that took effect
@@ -19,11 +19,11 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT coalesce(until > mono AND until <= mono + tt
 -- million rows. So the order of work is fixed: for each command a LATERAL lookup by id (OFFSET 0
 -- keeps it one), then an UPDATE by ctid. coalesce() hides the state from the planner, which would
 -- otherwise look through all running runs for each command.
-CREATE FUNCTION held(given jsonb, mono double precision)
+CREATE FUNCTION held(commands jsonb, mono double precision)
 RETURNS TABLE (n bigint, c jsonb, tid tid, run open_runs)
 LANGUAGE sql STABLE AS $$
     SELECT g.n, g.c, r.tid, r.run
-    FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n), LATERAL (
+    FROM jsonb_array_elements(commands) WITH ORDINALITY AS g (c, n), LATERAL (
         SELECT o.ctid AS tid, o AS run FROM open_runs o
         WHERE o.id = g.c->>0 AND o.epoch = (g.c->>1)::bigint AND coalesce(o.state) = 'running'
           AND lasts(o.lease_until, o.lease_ttl, mono) OFFSET 0) AS r

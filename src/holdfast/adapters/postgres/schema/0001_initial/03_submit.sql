@@ -1,9 +1,9 @@
--- Accept runs. Each element of `given` is a Submit:
+-- Accept runs. Each element of `commands` is a Submit:
 --   0 id, 1 tenant, 2 pipeline, 3 lane, 4 input, 5 fingerprint, 6 key, 7 unique, 8 priority,
 --   9 delay, 10 max_attempts, 11 parent, 12 checkpoints, 13 labels, 14 attributes
 -- Those whose id or key is taken are not accepted. A unique slot that is taken raises
 -- unique_violation.
-CREATE FUNCTION submit(given jsonb, wall double precision, mono double precision,
+CREATE FUNCTION submit(commands jsonb, wall double precision, mono double precision,
                        OUT accepted bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -11,7 +11,7 @@ DECLARE
 BEGIN
     WITH submitted AS MATERIALIZED (
         SELECT nextval('positions') AS seq, n, c, nullif((c->>9)::double precision, 0) AS wait
-        FROM jsonb_array_elements(given) WITH ORDINALITY AS g (c, n)
+        FROM jsonb_array_elements(commands) WITH ORDINALITY AS g (c, n)
     ), made AS (
         INSERT INTO requests (seq, id, tenant, pipeline, lane, input, fingerprint, key, is_unique,
                               priority, parent, inherits, created, labels, attributes)

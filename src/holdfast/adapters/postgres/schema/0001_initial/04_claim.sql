@@ -3,20 +3,20 @@
 --
 -- Most claims of an idle system find nothing. They write nothing, too, so that their commit costs
 -- nothing. Runs that somebody else has locked are passed over.
-CREATE FUNCTION claim(given jsonb, wall double precision, mono double precision,
+CREATE FUNCTION claim(request jsonb, wall double precision, mono double precision,
                       OUT claimed json)
 LANGUAGE plpgsql AS $$
 DECLARE
     is_due boolean;
     is_fifo boolean;
     reserved boolean;
-    chosen tid[];
-    by_worker text := given->>'worker';
+    targets tid[];
+    by_worker text := request->>'worker';
     worker_as_json text := to_json(by_worker);
-    ttl double precision := (given->>'ttl')::double precision;
+    ttl double precision := (request->>'ttl')::double precision;
 BEGIN
     SELECT EXISTS (SELECT FROM open_runs WHERE state = 'queued' AND due <= mono),
-           EXISTS (SELECT FROM lanes WHERE name = given->>'lane' AND "order" = 'fifo')
+           EXISTS (SELECT FROM lanes WHERE name = request->>'lane' AND "order" = 'fifo')
     INTO is_due, is_fifo;
     IF is_due THEN  -- from now on these are found by the index of those that are ready
         UPDATE open_runs SET due = NULL, available = NULL WHERE id IN (
@@ -24,14 +24,14 @@ BEGIN
             FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
     IF is_fifo THEN
-        SELECT array_agg(tid) INTO chosen FROM fifo_head(given, mono);
+        SELECT array_agg(tid) INTO targets FROM fifo_head(request, mono);
     ELSE
-        SELECT array_agg(tid) INTO chosen FROM (
+        SELECT array_agg(tid) INTO targets FROM (
             SELECT tid, row_number() OVER so_far AS n, sum(size) OVER so_far AS total
-            FROM take_turns(given) WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)) AS counted
-        WHERE n = 1 OR total <= (given->>'max_bytes')::numeric;
+            FROM take_turns(request) WINDOW so_far AS (ROWS UNBOUNDED PRECEDING)) AS counted
+        WHERE n = 1 OR total <= (request->>'max_bytes')::numeric;
     END IF;
-    IF chosen IS NULL THEN
+    IF targets IS NULL THEN
         RETURN;
     END IF;
     reserved := reserve_positions();
@@ -40,7 +40,7 @@ BEGIN
         SET state = 'running', epoch = r.epoch + 1, attempts = r.attempts + 1, worker = by_worker,
             lease_until = mono + ttl, lease_ttl = ttl, started = coalesce(r.started, wall),
             reason = NULL, events = r.events + 1
-        FROM unnest(chosen) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
+        FROM unnest(targets) WITH ORDINALITY AS c (tid, n) WHERE r.ctid = c.tid
         RETURNING c.n, r.id, r.tenant, r.pipeline, r.lane, r.epoch, r.attempts, r.attempt_limit,
                   r.progress, r.events
     ), event AS (
@@ -60,49 +60,49 @@ END $$;
 
 -- The runs of a parallel lane that are to be claimed, locked, in their order: tenants in turn,
 -- those with the fewest running runs of the lane first.
-CREATE FUNCTION take_turns(given jsonb) RETURNS TABLE (tid tid, size bigint)
+CREATE FUNCTION take_turns(request jsonb) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    most bigint := (given->>'limit')::bigint;
-    turns text[] := waiting_tenants(given);
+    most bigint := (request->>'limit')::bigint;
+    turns text[] := waiting_tenants(request);
 BEGIN
     IF cardinality(turns) = 1 AND NOT EXISTS (SELECT FROM tenants) THEN  -- nobody to share with
-        RETURN QUERY SELECT * FROM first_of(given, turns[1], most);
+        RETURN QUERY SELECT * FROM first_runs(request, turns[1], most);
     ELSIF cardinality(turns) > 0 THEN
         RETURN QUERY
         WITH tenant AS MATERIALIZED (
             SELECT t.name, t.turn,
                    CASE WHEN (SELECT true FROM tenants l WHERE l.tenant = t.name)
-                        THEN room(t.name) END AS room,
+                        THEN free_slots(t.name) END AS slots,
                    (SELECT count(*) FROM open_runs o
-                    WHERE o.tenant = t.name AND o.lane = given->>'lane' AND o.state = 'running'
+                    WHERE o.tenant = t.name AND o.lane = request->>'lane' AND o.state = 'running'
                    ) AS running
             FROM unnest(turns) WITH ORDINALITY AS t (name, turn)
         ), served AS MATERIALIZED (  -- a claim serves no more tenants than it takes runs
-            SELECT * FROM tenant t WHERE coalesce(t.room, 1) > 0
+            SELECT * FROM tenant t WHERE coalesce(t.slots, 1) > 0
             ORDER BY t.running, t.turn LIMIT most
         )
         SELECT first.tid, first.size FROM served s, LATERAL (
             SELECT f.*, row_number() OVER () AS round
-            FROM first_of(given, s.name, least(most, s.room)) AS f) AS first
+            FROM first_runs(request, s.name, least(most, s.slots)) AS f) AS first
         ORDER BY first.round, s.running, s.turn LIMIT most;
     END IF;
 END $$;
 
 -- The tenants that have runs to be claimed, each found by one look into the index: in the order of
 -- their names, behind the one that was served last, and on with the first.
-CREATE FUNCTION waiting_tenants(given jsonb) RETURNS text[]
+CREATE FUNCTION waiting_tenants(request jsonb) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
-    last_served text := given->>'after';
+    last_served text := request->>'after';
     next_tenant text := last_served;
     turns text[] := '{}';
     is_behind boolean := true;
 BEGIN
-    WHILE cardinality(turns) < (given->>'examined')::bigint LOOP
+    WHILE cardinality(turns) < (request->>'examined')::bigint LOOP
         SELECT o.tenant INTO next_tenant FROM open_runs o
-        WHERE o.lane = given->>'lane' AND o.state = 'queued' AND o.due IS NULL
-          AND o.tenant > next_tenant AND given->'pipelines' ? o.pipeline
+        WHERE o.lane = request->>'lane' AND o.state = 'queued' AND o.due IS NULL
+          AND o.tenant > next_tenant AND request->'pipelines' ? o.pipeline
         ORDER BY o.tenant LIMIT 1;
         IF is_behind AND next_tenant IS NULL AND last_served > '' THEN
             is_behind := false;
@@ -117,20 +117,20 @@ BEGIN
 END $$;
 
 -- The first runs of a tenant, locked: by priority, then in the order of acceptance.
-CREATE FUNCTION first_of(given jsonb, of_tenant text, most bigint)
+CREATE FUNCTION first_runs(request jsonb, of_tenant text, most bigint)
 RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
-    WHERE o.lane = given->>'lane' AND o.tenant = of_tenant AND o.state = 'queued' AND o.due IS NULL
-      AND given->'pipelines' ? o.pipeline
+    WHERE o.lane = request->>'lane' AND o.tenant = of_tenant AND o.state = 'queued'
+      AND o.due IS NULL AND request->'pipelines' ? o.pipeline
     ORDER BY o.priority DESC, o.seq LIMIT most
     FOR NO KEY UPDATE SKIP LOCKED;
 END $$;
 
 -- How many more runs of a tenant may run; NULL for as many as there are. Claims for a tenant with a
--- limit follow one another: while somebody else is at it, there is no room.
-CREATE FUNCTION room(of_tenant text) RETURNS bigint
+-- limit follow one another: while somebody else is at it, there are none.
+CREATE FUNCTION free_slots(of_tenant text) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     most bigint := (SELECT running FROM tenants WHERE tenant = of_tenant);
@@ -145,23 +145,23 @@ BEGIN
                                WHERE o.tenant = of_tenant AND o.state = 'running'));
 END $$;
 
--- The only run that the leader of a fifo lane may claim now, if there is one. The name of the lane's
--- lock is locked, so terms and claims of the lane follow one another.
-CREATE FUNCTION fifo_head(given jsonb, mono double precision) RETURNS TABLE (tid tid, size bigint)
+-- The only run that the leader of a fifo lane may claim now, if there is one. The name of the
+-- lane's lock is locked, so terms and claims of the lane follow one another.
+CREATE FUNCTION fifo_head(request jsonb, mono double precision) RETURNS TABLE (tid tid, size bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
-    of_lane text := given->>'lane';
+    of_lane text := request->>'lane';
 BEGIN
     RETURN QUERY SELECT o.ctid, o.size FROM open_runs o
     WHERE EXISTS (
-        SELECT FROM locks WHERE name = 'lane:' || of_lane AND token = given->>'token'
-        AND epoch = (given->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
+        SELECT FROM locks WHERE name = 'lane:' || of_lane AND token = request->>'token'
+        AND epoch = (request->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
       AND NOT EXISTS (
         SELECT FROM open_runs b WHERE b.lane = of_lane AND (b.state = 'running' OR b.holds_lane))
       AND o.id = (
         SELECT h.id FROM open_runs h WHERE h.lane = of_lane AND h.state = 'queued'
         ORDER BY h.seq LIMIT 1)
-      AND o.state = 'queued' AND o.due IS NULL AND given->'pipelines' ? o.pipeline
-      AND coalesce(room(o.tenant), 1) > 0
-    LIMIT (given->>'limit')::bigint FOR NO KEY UPDATE SKIP LOCKED;
+      AND o.state = 'queued' AND o.due IS NULL AND request->'pipelines' ? o.pipeline
+      AND coalesce(free_slots(o.tenant), 1) > 0
+    LIMIT (request->>'limit')::bigint FOR NO KEY UPDATE SKIP LOCKED;
 END $$;

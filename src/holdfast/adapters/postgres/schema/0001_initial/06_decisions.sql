@@ -1,11 +1,11 @@
 -- Writing what the client has decided: for all commands that have no function of their own here.
 --
--- Each element of `given` is {"expects": […], "until": seconds or null, "changes": […]}: its
+-- Each element of `commands` is {"expects": […], "until": seconds or null, "changes": […]}: its
 -- changes are written if everything that it expects is so and `until` has not come. Answers an
 -- array of booleans. lock_rows() has locked the runs, locks, dead letters and records that are
 -- expected; keys, unique slots and new lanes are watched over by unique indexes, whose violation
 -- undoes the whole batch.
-CREATE FUNCTION write_decisions(given jsonb, wall double precision, mono double precision,
+CREATE FUNCTION write_decisions(commands jsonb, wall double precision, mono double precision,
                                 OUT written boolean[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,10 +14,10 @@ DECLARE
     change jsonb;
     is_valid boolean;
 BEGIN
-    FOR unit IN SELECT jsonb_array_elements(given) LOOP
+    FOR unit IN SELECT jsonb_array_elements(commands) LOOP
         is_valid := coalesce(mono < (unit->>'until')::double precision, true)
             AND NOT EXISTS (SELECT FROM jsonb_array_elements(unit->'expects') AS x (e)
-                            WHERE is_so(e) IS NOT TRUE);
+                            WHERE matches(e) IS NOT TRUE);
         IF is_valid THEN
             FOR change IN SELECT jsonb_array_elements(unit->'changes') LOOP
                 PERFORM write_change(change, wall, mono);
@@ -29,7 +29,7 @@ END $$;
 
 -- Whether a fact is as it was: an expectation as `adapters/postgres/changes.py` sends it. Behind
 -- its kind and name come the values that were seen, nulls for what was not there.
-CREATE FUNCTION is_so(e jsonb) RETURNS boolean
+CREATE FUNCTION matches(e jsonb) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     seen jsonb := e - 0 - 0;
@@ -126,7 +126,7 @@ LANGUAGE sql AS $$
     WITH gone AS (
         DELETE FROM checkpoints WHERE run = of_run AND step = of_step AND key = of_key
         RETURNING *
-    ), kept AS (
+    ), event AS (
         INSERT INTO events (position, run, seq, type, at, data)
         SELECT position, run, event, step_event(skipped), at, record FROM gone
         WHERE event IS NOT NULL

@@ -11,9 +11,9 @@ LANGUAGE sql IMMUTABLE AS $$
         r.started, r.finished, r.error, r.reason, r.holds_lane, r.events)
 $$;
 
--- By the names in `needs` (see `Needs` in adapters/decisions.py), and the present. The clock is read
--- in here, when it is clear what can be seen: by an earlier time, a lease that is renewed meanwhile
--- would end later than it can. `mono` is given only by tests that move the clock.
+-- The facts named in `needs` (see `Needs` in adapters/decisions.py), and the present. The clock is
+-- read in here, after the snapshot was taken: by an earlier time, a lease that is renewed meanwhile
+-- would end later than it can. `mono` is passed only by tests that move the clock.
 CREATE FUNCTION facts(needs jsonb, mono double precision) RETURNS json
 LANGUAGE sql
 SET search_path FROM CURRENT
@@ -35,13 +35,13 @@ AS $$
     ), named AS MATERIALIZED (
         SELECT q.tenant, q.key, q.id FROM jsonb_array_elements(needs->'keys') AS k
         JOIN requests q ON q.tenant = k->>0 AND q.key = k->>1
-    ), wanted AS MATERIALIZED (
+    ), run_ids AS MATERIALIZED (
         SELECT jsonb_array_elements_text(needs->'runs') AS id
         UNION SELECT id FROM slot UNION SELECT id FROM named
     )
     SELECT json_build_object(
         'now', coalesce(mono, extract(epoch FROM clock_timestamp())),
-        'runs', ARRAY(SELECT run_facts(r) FROM wanted w, LATERAL (
+        'runs', ARRAY(SELECT run_facts(r) FROM run_ids w, LATERAL (
             SELECT * FROM all_runs a WHERE a.id = w.id OFFSET 0) AS r),
         'keys', ARRAY(SELECT json_build_array(tenant, key, id) FROM named),
         'slots', ARRAY(SELECT json_build_array(tenant, pipeline, id) FROM slot),

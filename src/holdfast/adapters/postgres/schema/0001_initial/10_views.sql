@@ -2,8 +2,8 @@
 -- written here, and nothing of the program looks here.
 
 -- Stored JSON: `data->>'error'` and so on. A NUL that a client wrote is shown as U+FFFD.
-CREATE FUNCTION readable(given text) RETURNS json
-LANGUAGE sql STABLE AS $$ SELECT replace(given, '\u0000', '\ufffd')::json $$;
+CREATE FUNCTION readable(stored text) RETURNS json
+LANGUAGE sql STABLE AS $$ SELECT replace(stored, '\u0000', '\ufffd')::json $$;
 
 CREATE VIEW runs AS
 SELECT id, tenant, pipeline, lane, state, seq, priority, key, parent, epoch, attempts,
