@@ -164,7 +164,7 @@ def _lock_timeouts(settings: dict[str, str]) -> Finding:
         f"{limit} ms" if limit else "none",
         warn=0 < limit < SHORT,
         why="a large batch that is cut off is sent again and cut off again",
-        fix="ALTER ROLE … SET statement_timeout = 0; the store's own time-out covers it",
+        fix="ALTER ROLE … SET statement_timeout = 0; the store's own timeout covers it",
     )
 
 

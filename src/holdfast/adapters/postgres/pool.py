@@ -49,7 +49,7 @@ class ConnectionPool:
     async def close(self) -> None:
         """Let what is under way end, then close every connection."""
         self._closed = True
-        for _ in range(self._size):  # not for ever: a call ends with its time-out
+        for _ in range(self._size):  # not for ever: a call ends with its timeout
             connection = await self._free.get()
             if connection is not None:
                 connection.close()

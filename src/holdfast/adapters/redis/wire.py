@@ -138,7 +138,7 @@ async def connect(
     pushed: Callable[[Any], None] | None = None,
     connect_timeout: float | None = None,
 ) -> Wire:
-    """`connect_timeout` is the time-out of connecting, if it is another. Raises OSError,
+    """`connect_timeout` is the timeout of connecting, if it is another. Raises OSError,
     TimeoutError included."""
     name = f"{host}:{port}"
     loop = asyncio.get_running_loop()
