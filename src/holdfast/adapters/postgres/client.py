@@ -29,7 +29,7 @@ TRIES = 5
 _ids = msgspec.json.Decoder(list[str]).decode
 
 
-class Caller(Protocol):
+class StatementRunner(Protocol):
     async def call(self, sql: bytes, parameters: Parameters = ()) -> bytes:
         """Execute one statement, which answers one value, in a transaction."""
         ...
@@ -46,7 +46,7 @@ class Client:
     def __init__(
         self,
         address: Address,
-        pool: Caller,
+        pool: StatementRunner,
         statements: dict[str, bytes],
         server: ServerInfo,
         name: str,
