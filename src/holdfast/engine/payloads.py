@@ -117,8 +117,9 @@ class Payloads:
     def _store(self) -> BlobStore:
         if self._blobs is None:
             raise ConfigurationError(
-                f"a value is larger than {self._limit} characters and no blob store is configured: "
-                "set HOLDFAST_BLOBS, for example to file:./holdfast-files"
+                f"no blob store is configured, where artifacts, files and values of more than "
+                f"{self._limit} characters are kept: set HOLDFAST_BLOBS, for example to "
+                "file:./holdfast-files"
             )
         return self._blobs
 

@@ -245,6 +245,16 @@ def test_a_form_that_does_not_arrive_is_refused(monkeypatch: pytest.MonkeyPatch)
         assert status_of(slow) == 408
 
 
+def test_no_answer_waits_for_an_acknowledgement() -> None:
+    """Also of an event loop that is not uvloop, which sees to it by itself."""
+    with (
+        server.listen("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 class Transport:
     def __init__(self) -> None:
         self.is_closed = False
