@@ -17,8 +17,8 @@ offline. Measured on what came out:
 `--save` and `--before` compare two.
 
 `--encoders` compares without reports: topics only, of the mixes and of the keywords' file, with the
-words alone, the encoder alone and both. A text is encoded once, for all of them, and what is not
-measured after `--minutes` is left out, and named in the output."""
+words alone, the encoder alone and both. A text is encoded once, for all of them; after `--minutes`
+only the words are measured, which the output says."""
 
 from __future__ import annotations
 
@@ -319,12 +319,14 @@ class RememberingEncoder(SentenceEncoder):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         began = time.monotonic()
         new = sorted({*texts} - self._known.keys())
-        for start in range(0, len(new), ENCODED):
-            if time.monotonic() > self._ends_at:
-                raise OutOfTime
-            some = new[start : start + ENCODED]
-            self._known |= zip(some, self._inner.encode(some), strict=True)
-        self.seconds += time.monotonic() - began
+        try:
+            for start in range(0, len(new), ENCODED):
+                if time.monotonic() > self._ends_at:
+                    raise OutOfTime
+                some = new[start : start + ENCODED]
+                self._known |= zip(some, self._inner.encode(some), strict=True)
+        finally:
+            self.seconds += time.monotonic() - began
         return np.stack([self._known[text] for text in texts])
 
 
@@ -399,7 +401,6 @@ def compare_encoders(data: Path, folder: Path, minutes: float) -> dict[str, Any]
                 embeddings.rarity_weighted_vectors = with_words
         except OutOfTime:
             figures[file.stem]["not measured"] = f"{minutes:g} minutes were over"
-            break
     figures["encoding"] = {"texts": len(encoder._known), "seconds": round(encoder.seconds, 1)}
     return figures
 

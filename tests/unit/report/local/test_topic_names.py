@@ -254,6 +254,18 @@ def test_a_lone_gerund_and_a_lone_word_for_a_side_name_nothing():
     assert "voting" in collect_phrases(["Voting is fun.", "Voting is free."], ENGLISH).by_key
 
 
+def test_what_some_do_is_no_name() -> None:
+    texts = [
+        "Parents worry, but children adapt.",
+        "Not all children adapt.",
+        "The sports club needs a hall.",
+        "Our sports club is too small.",
+    ]
+    phrases = collect_phrases(texts, ENGLISH)
+    assert phrases.fitness["child adapt"] == 0.0
+    assert phrases.fitness["sport club"] > 0.1
+
+
 def test_forms_of_a_german_word_are_one_and_compounds_count_for_their_parts() -> None:
     texts = [
         "Auf den Facharzt wartet man ewig.",

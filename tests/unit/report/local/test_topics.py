@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.report.local.helpers import analyse, comments
 
+from holdfast.apps.report.local.messages import message
 from holdfast.apps.report.local.topics import split_comments
 from holdfast.apps.report.model.brief import Brief, GivenTopic
 from holdfast.apps.report.model.taxonomy import OTHER
@@ -228,6 +229,18 @@ def test_chinese_comments_are_noted_as_weaker():
         "乘客責任險很重要",
     ] * 4
     assert any("not in English" in note for note in analyse(comments(*texts)).clustering.notes)
+
+
+def test_comments_in_several_languages_are_noted() -> None:
+    several = "several languages"
+    mixed = comments(
+        "The bins on the beach are always full.",
+        "We need more buses to the airport.",
+        "Il faut plus de poubelles sur la plage.",
+        "Le bruit des terrasses est insupportable.",
+    )
+    assert message("en", several) in analyse(mixed).clustering.notes
+    assert message("en", several) not in analyse(TOWN).clustering.notes
 
 
 def test_what_most_voters_reject_does_not_describe_a_topic():

@@ -183,7 +183,7 @@ class Phrases:
         length = len(phrase.parts)
         if phrase.unspaced:
             return {2: 0.8, 3: 1.1, 4: 1.4}.get(length, 1.3)
-        if length > 2 and len(phrase.sentences) < 3:
+        if (length > 2 and len(phrase.sentences) < 3) or self._is_clause(phrase):
             return 0.0
         first, last = phrase.parts[0], phrase.parts[-1]
         score = (
@@ -197,6 +197,15 @@ class Phrases:
         ):
             return 0.0
         return score * (0.5 if last in vague else 1.0) * (0.5 if first in vague else 1.0)
+
+    def _is_clause(self, phrase: Phrase) -> bool:
+        """Whether an English phrase says what some do: a plural, then a word that is no plural and
+        that nobody uses as a noun, as in "children adapt"."""
+        words = min(phrase.surfaces).split()
+        if len(words) != 2 or phrase.code not in ("en", UNKNOWN) or phrase.titled:
+            return False
+        several, then = (root(word) != fold_case(word) for word in words)
+        return several and not then and not self._uses.get(phrase.parts[-1], _Uses()).as_noun
 
     def _nounish(self, word: str, ends: bool = True) -> float:
         if is_noun_in_ing(word):

@@ -20,7 +20,7 @@ from holdfast.apps.report.local.messages import base_language, message
 from holdfast.apps.report.local.sentence_encoder import SentenceEncoder
 from holdfast.apps.report.local.sentence_value import claim_score, is_filler, is_sentence
 from holdfast.apps.report.local.sentences import spans
-from holdfast.apps.report.local.tokenizing import UNKNOWN, languages
+from holdfast.apps.report.local.tokenizing import UNKNOWN, language, languages
 from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Describer, Said, members
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
@@ -33,6 +33,8 @@ three and every fifth, those that claim most."""
 _CLAIMING = 0.7
 """The least score of a sentence of a long comment: tales and asides have less."""
 _FEW = 12
+_SECOND = 0.15
+"""The share of comments in a second language from which they are in several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,8 @@ def _notes(sentence_parts: SentenceParts, assigned: int, brief: Brief) -> tuple[
         notes.append(message(brief.language, "few", count=speaking))
     if spoken and spoken[0] != "en" and base_language(brief.language) in ("en", UNKNOWN):
         notes.append(message(brief.language, "foreign"))
+    if _in_several_languages([part.text for part in sentence_parts.kept]):
+        notes.append(message(brief.language, "several languages"))
     if len(sentence_parts.kept) * 2 < sentence_parts.sentences:
         notes.append(
             message(
@@ -264,3 +268,8 @@ def _notes(sentence_parts: SentenceParts, assigned: int, brief: Brief) -> tuple[
     if brief.given:
         notes.append(message(brief.language, "given", count=assigned))
     return tuple(notes)
+
+
+def _in_several_languages(texts: Sequence[str]) -> bool:
+    counts = Counter(code for code in map(language, texts) if code != UNKNOWN)
+    return any(count >= _SECOND * counts.total() for _, count in counts.most_common()[1:])
