@@ -47,8 +47,12 @@ class Waiter(Struct, eq=False):
     """A task that waits for changes that wake at least these."""
 
     loop: asyncio.AbstractEventLoop
-    event: asyncio.Event
+    woken: asyncio.Future[None]
     wake: Wake
+
+    def wake_up(self) -> None:
+        if not self.woken.done():
+            self.woken.set_result(None)
 
 
 class Notifier:
@@ -73,22 +77,22 @@ class Notifier:
         running = asyncio._get_running_loop()  # None in a thread that has none
         for waiter in woken:
             if waiter.loop is running:
-                waiter.event.set()
+                waiter.wake_up()
                 continue
             try:
-                waiter.loop.call_soon_threadsafe(waiter.event.set)
+                waiter.loop.call_soon_threadsafe(waiter.wake_up)
             except RuntimeError:
                 pass  # that loop was closed while somebody waited in it
 
     async def wait(self, since: int, timeout: float, *, wake: Wake = Wake.WAITERS) -> int:
-        waiter = Waiter(asyncio.get_running_loop(), asyncio.Event(), wake)
+        loop = asyncio.get_running_loop()
+        waiter = Waiter(loop, loop.create_future(), wake)
         if self._enqueue(waiter, since):
+            timer = loop.call_later(timeout, waiter.wake_up)
             try:
-                async with asyncio.timeout(timeout):  # wait_for may swallow a cancellation
-                    await waiter.event.wait()
-            except TimeoutError:
-                pass
+                await waiter.woken
             finally:
+                timer.cancel()
                 with self._guard:
                     self._waiters.pop(waiter, None)
         return self._last

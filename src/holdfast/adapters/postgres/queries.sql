@@ -89,7 +89,7 @@ SELECT json_build_array(
     (SELECT count(*) FROM :s.open_runs r WHERE r.lane = l.name AND r.state = 'running'),
     k.owner, coalesce(k.epoch, 0),
     (SELECT r.id FROM :s.open_runs r WHERE r.lane = l.name AND r.holds_lane
-     AND (r.state = 'running' OR r.holds_lane) ORDER BY r.seq LIMIT 1),
+     ORDER BY r.seq LIMIT 1),
     (SELECT count(*) FROM :s.open_runs r
      WHERE r.lane = l.name AND r.state = 'queued' AND r.due > present.mono),
     (SELECT q.created FROM :s.open_runs r JOIN :s.requests q ON q.id = r.id

@@ -88,7 +88,7 @@ CREATE INDEX open_ready ON open_runs (lane, tenant, priority DESC, seq)
 CREATE INDEX open_delayed ON open_runs (due) WHERE state = 'queued' AND due IS NOT NULL;
 CREATE INDEX open_queued ON open_runs (lane, seq) WHERE state = 'queued';
 CREATE INDEX open_running ON open_runs (tenant, lane) WHERE state = 'running';
-CREATE INDEX open_active ON open_runs (lane) WHERE state = 'running' OR holds_lane;
+CREATE INDEX open_blocked ON open_runs (lane, seq) WHERE holds_lane;
 CREATE INDEX open_by_state ON open_runs (state, seq)
     WHERE state IN ('paused', 'failed', 'cancelled');
 

@@ -156,8 +156,8 @@ BEGIN
     WHERE EXISTS (
         SELECT FROM locks WHERE name = 'lane:' || of_lane AND token = request->>'token'
         AND epoch = (request->>'term')::bigint AND lasts(lease_until, lease_ttl, mono))
-      AND NOT EXISTS (
-        SELECT FROM open_runs b WHERE b.lane = of_lane AND (b.state = 'running' OR b.holds_lane))
+      AND NOT EXISTS (SELECT FROM open_runs b WHERE b.lane = of_lane AND b.state = 'running')
+      AND NOT EXISTS (SELECT FROM open_runs b WHERE b.lane = of_lane AND b.holds_lane)
       AND o.id = (
         SELECT h.id FROM open_runs h WHERE h.lane = of_lane AND h.state = 'queued'
         ORDER BY h.seq LIMIT 1)
