@@ -66,15 +66,17 @@ def topics(report: Report) -> Table:
     for topic in report.topics:
         bar = "█" * max(1, round(BAR * topic.people / most))
         names = ", ".join(subtopic.name for subtopic in topic.subtopics)
+        # On a narrow terminal this column alone is cut short.
+        subtopics = Text(names, no_wrap=True, overflow="ellipsis")
         table.add_row(
             topic.name,
             Text(bar, style="cyan"),
             f"{topic.people} people",
             f"{topic.claims} claims",
-            names,
+            subtopics,
         )
-    table.columns[0].no_wrap = table.columns[2].no_wrap = table.columns[3].no_wrap = True
-    table.columns[4].overflow, table.columns[4].no_wrap = "ellipsis", True
+    for column in table.columns[:4]:
+        column.no_wrap = True
     return table
 
 
