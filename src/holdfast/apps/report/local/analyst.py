@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
-from holdfast.apps.report.local import grouping, tensions, topics
+from holdfast.apps.report.local import findings, grouping, tensions, topics
 from holdfast.apps.report.local import summaries as writing
 from holdfast.apps.report.local.messages import base_language, message
 from holdfast.apps.report.local.sentence_encoder import sentence_encoder
@@ -104,7 +104,7 @@ class LocalAnalyst:
         ctx: Context,
         votes: VoteEvidence | None = None,
     ) -> list[Sentence]:
-        return await asyncio.to_thread(writing.overview, topics, groups, brief.language, votes)
+        return await asyncio.to_thread(findings.overview, topics, groups, brief.language, votes)
 
     async def review(
         self,

@@ -1,0 +1,53 @@
+"""What people mention in recorded speech, where its sentences alone say little."""
+
+import numpy as np
+import pytest
+
+from holdfast.apps.report.local.clustering import Division
+from holdfast.apps.report.local.embeddings import sentence_vectors
+from holdfast.apps.report.local.given_topics import GivenTopics
+from holdfast.apps.report.local.topic_descriptions import Describer, Said
+
+SUBJECTS = {
+    "technology": ("the phone", "a computer", "my paper"),
+    "gardening": ("the hose", "a tomato", "my shovel"),
+}
+
+
+def told(subject: str, things: tuple[str, ...], at: int) -> list[str]:
+    """The sentences of one long comment: all mention the first thing, few the others."""
+    shared = [f"And {subject} was new to me then.", f"They gave me {things[0]} to look at."]
+    rare = [f"Then {things[1 + at % 2]} broke."] if at < 2 else []
+    return [*shared, *rare, *(f"I was there for day {at}{n} of it." for n in range(8))]
+
+
+def described(people: int):
+    parts, comment_of, speakers, topics = [], [], [], []
+    for number, (subject, things) in enumerate(SUBJECTS.items()):
+        for at in range(4):
+            sentences = told(subject, things, at)
+            comment_of += [len(speakers)] * len(sentences)
+            speakers.append(f"person {at % people}")
+            topics += [number] * len(sentences)
+            parts += sentences
+    texts = [
+        " ".join(part for part, owner in zip(parts, comment_of, strict=True) if owner == comment)
+        for comment in range(len(speakers))
+    ]
+    labels = np.array(topics, np.intp)
+    describer = Describer(
+        Said(parts, comment_of, texts, speakers, None), sentence_vectors(parts), "en"
+    )
+    return describer.describe(Division(labels, labels.copy()), GivenTopics.of(()))
+
+
+def test_what_several_people_mention_about_a_topic_is_told_with_their_number():
+    topics = {topic.name: topic for topic in described(people=3)}
+    assert topics.keys() == {"Technology", "Gardening"}
+    assert [(m.phrase, m.people) for m in topics["Technology"].mentions] == [("phone", 3)]
+    assert [(m.phrase, m.people) for m in topics["Gardening"].mentions] == [("hose", 3)]
+
+
+@pytest.mark.parametrize("people", [1, 2])
+def test_what_one_or_two_people_mention_is_not(people: int):
+    assert not any(topic.mentions for topic in described(people))
