@@ -15,7 +15,7 @@ from holdfast.apps.report.llm.summaries import MOST_GROUPS, Summariser
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import Basis, CruxDraft
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
 from holdfast.apps.report.model.opinion import VoteEvidence
@@ -64,9 +64,15 @@ class LLMAnalyst:
         return await self._grouper.group(subtopic, claims, brief, ctx)
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
+        self,
+        topic: Topic,
+        groups: Sequence[ClaimGroup],
+        brief: Brief,
+        ctx: Context,
+        votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
-        return await self._writer.summarise(topic, groups, brief, ctx)
+        return await self._writer.summarise(topic, groups, brief, ctx, votes, cruxes)
 
     async def overview(
         self,
@@ -76,8 +82,9 @@ class LLMAnalyst:
         brief: Brief,
         ctx: Context,
         votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
-        return await self._writer.overview(topics, summaries, groups, brief, ctx, votes)
+        return await self._writer.overview(topics, summaries, groups, brief, ctx, votes, cruxes)
 
     async def review(
         self,

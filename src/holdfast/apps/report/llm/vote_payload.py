@@ -1,11 +1,12 @@
-"""What people voted for, as it is laid before a model: claims by number, groups by letter, and
-counts."""
+"""What people voted for and what divides them, as it is laid before a model: claims by number,
+groups by letter, and counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from holdfast.apps.report.model.crux import Basis, Crux
 from holdfast.apps.report.model.opinion import VotedStatement, VoteEvidence
 from holdfast.apps.report.model.stance import VoteTally
 
@@ -22,6 +23,7 @@ def vote_payload(votes: VoteEvidence, numbers: Mapping[str, int]) -> dict[str, A
 
     return {
         "voters": votes.voters,
+        "headline": [numbers[claim] for claim in votes.headline if claim in numbers],
         "groups": [
             {
                 "group": group.id,
@@ -42,6 +44,22 @@ def vote_payload(votes: VoteEvidence, numbers: Mapping[str, int]) -> dict[str, A
         "parts_people": [stated(split) for split in votes.splits if split.claim in numbers],
         "unsure": [stated(split) for split in votes.unsure if split.claim in numbers],
     }
+
+
+def crux_payload(cruxes: Iterable[Crux], numbers: Mapping[str, int]) -> list[dict[str, Any]]:
+    """What divides people: the numbers of the claims that it rests on, and where nobody voted on
+    one of them, the statement that people were sorted by."""
+    return [
+        {
+            "claims": cited,
+            **({} if crux.basis == Basis.VOTES else {"statement": crux.statement}),
+            "agree": crux.agree,
+            "disagree": crux.disagree,
+            "undecided": crux.unclear,
+        }
+        for crux in cruxes
+        if (cited := [numbers[id] for id in crux.cites if id in numbers])
+    ]
 
 
 def tally_payload(tally: VoteTally) -> dict[str, int]:

@@ -15,7 +15,7 @@ from holdfast.apps.report.local.topics import SentenceParts
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import Basis, CruxDraft
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
 from holdfast.apps.report.model.opinion import VoteEvidence
@@ -91,7 +91,13 @@ class LocalAnalyst:
         return await asyncio.to_thread(grouping.group, claims)
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
+        self,
+        topic: Topic,
+        groups: Sequence[ClaimGroup],
+        brief: Brief,
+        ctx: Context,
+        votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         return await asyncio.to_thread(writing.summarise, topic, groups, brief.language)
 
@@ -103,6 +109,7 @@ class LocalAnalyst:
         brief: Brief,
         ctx: Context,
         votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         return await asyncio.to_thread(findings.overview, topics, groups, brief.language, votes)
 
