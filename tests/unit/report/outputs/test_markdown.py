@@ -196,7 +196,6 @@ def test_opinion_groups_come_first_with_their_shares_and_links_to_claims(report:
     assert f"](#{claim.id}) (A 90% agree · B 20% agree)" in text
     assert "### What parts the groups" not in text  # it is listed as a mark already
     assert "### Group A (10 people)" in text
-    assert "All groups agree**: Nothing that enough people voted on" in text
 
 
 def divided_over(report: Report) -> Opinions:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.apps.report.llm.answers import CruxAnswer, SentencesAnswer
+from holdfast.apps.report.llm.evidence_payload import EvidencePayload, tally_payload
 from holdfast.apps.report.llm.injection import must_stay_apart
 from holdfast.apps.report.llm.questions import data_block, system_prompt
 from holdfast.apps.report.llm.text_cleaning import truncate, without_citations
-from holdfast.apps.report.llm.vote_payload import crux_payload, tally_payload, vote_payload
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import Crux, CruxDraft
@@ -193,10 +193,10 @@ def _evidence(
 ) -> dict[str, Any]:
     """What the votes say of the claims that are shown, and the statements that divide people
     most."""
-    numbers = {group.id: number for number, group in enumerate(shown, 1)}
-    dividing = crux_payload(cruxes[:MOST_CRUXES], numbers)
+    payload = EvidencePayload(shown)
+    dividing = payload.cruxes(cruxes[:MOST_CRUXES])
     return {
-        **({"opinions": vote_payload(votes, numbers)} if votes else {}),
+        **({"opinions": payload.votes(votes)} if votes else {}),
         **({"divides": dividing} if dividing else {}),
     }
 

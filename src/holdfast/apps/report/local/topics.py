@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.apps.report.checking import LONGEST_STATEMENT
 from holdfast.apps.report.local import clustering, map_layout
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
 from holdfast.apps.report.local.clustering import Division
@@ -27,6 +26,7 @@ from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 from holdfast.apps.report.opinions import at_least
 from holdfast.apps.report.voting import FEWEST as FEWEST_VOTES
+from holdfast.apps.report.voting import is_voted_whole
 
 _SHORT, _ALL, _CHOSEN, _MORE = 2, 5, 3, 5
 """Up to two parts of a comment are kept as they are; up to five, those that are sentences; of more,
@@ -76,8 +76,7 @@ def _parts_of(comment: Comment) -> list[tuple[int, int]]:
     """The sentences of a comment. One that people voted on stays whole: that is what they voted
     on."""
     sentences = spans(comment.text)
-    is_voted = (comment.agrees or 0) + (comment.disagrees or 0) > 0
-    if is_voted and sentences and len(comment.text) <= LONGEST_STATEMENT:
+    if sentences and is_voted_whole(comment):
         return [(sentences[0][0], max(end for _, end in sentences))]
     return sentences
 

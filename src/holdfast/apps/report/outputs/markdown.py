@@ -83,6 +83,8 @@ class _Groups:
     def _headlines(self) -> Iterator[str]:
         say = self._say
         for line in headline(self._opinions, self._comments):
+            if line.kind == "splits" and not self._opinions.shared:
+                yield f"**{say('groups.all.agree')}**: {say('groups.nothing_shared')}"
             if line.group is not None:
                 called = self._name(self._opinions.groups[line.group].id)
             else:
@@ -90,8 +92,6 @@ class _Groups:
                     f"groups.all.{line.stance}" if line.kind == "shared" else "groups.part"
                 )
             yield f"**{called}**: {self._statement(line.comment, line.stance)}"
-        if not self._opinions.shared:
-            yield f"**{say('groups.all.agree')}**: {say('groups.nothing_shared')}"
 
     def statements(self) -> Iterator[str]:
         say, opinions = self._say, self._opinions
