@@ -10,7 +10,7 @@ from itertools import chain, count
 import numpy as np
 
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
-from holdfast.apps.report.local.clustering import Division
+from holdfast.apps.report.local.clustering import MOST, Division, least_rows
 from holdfast.apps.report.local.embeddings import Vectors, semantic_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics
 from holdfast.apps.report.local.messages import base_language, message
@@ -166,8 +166,37 @@ class Describer:
             unnamed = [self._joined(unnamed, inside, division)]
         for number in unnamed:
             below = self._nameable(inside[number], division.subtopics, given)
-            named[number] = _Named(self._unnamed(taken, "general remarks"), [], below)
+            if not counted:
+                below = self._promoted(below, inside, named, division, taken)
+                inside[number] = [row for part in below for row in part.rows]
+            if below:
+                named[number] = _Named(self._unnamed(taken, "general remarks"), [], below)
         return {number: topic for number, topic in named.items() if number in inside}
+
+    def _promoted(
+        self,
+        below: Sequence[_Below],
+        inside: dict[int, list[int]],
+        named: dict[int, _Named],
+        division: Division,
+        taken: set[str],
+    ) -> list[_Below]:
+        """Without the parts of a topic without a name that have one and are large enough: they
+        become topics."""
+        left: list[_Below] = []
+        least = least_rows(len(self._texts))
+        for part in below:
+            name, used = "", None
+            if part.tells() and len(part.rows) >= least and len(named) < MOST:
+                name, used = compose_name(self._phrases, part.best, self._language, taken)
+            if not name or used is None:
+                left.append(part)
+                continue
+            number = max(inside) + 1
+            division.topics[part.rows] = number
+            inside[number] = part.rows
+            named[number] = _Named(name, [used], [part])
+        return left
 
     def _joined(self, unnamed: list[int], inside: dict[int, list[int]], division: Division) -> int:
         """Topics without a name become one; its number."""
@@ -294,7 +323,9 @@ class Describer:
             described.add(sentence)
             yield subtopic.number, name, sentence
         if unnamed:
-            yield unnamed[0], self._unnamed(taken, "further remarks"), ""
+            is_all = len(unnamed) == len(topic.below)
+            name = topic.name if is_all else self._unnamed(taken, "further remarks")
+            yield unnamed[0], name, ""
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
         fitting = [c for c in subtopic.best if c.score >= _FITTING]

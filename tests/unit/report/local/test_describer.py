@@ -1,4 +1,4 @@
-"""What people mention in recorded speech, where its sentences alone say little."""
+"""What topics are called, and what people mention in recorded speech."""
 
 import numpy as np
 import pytest
@@ -51,3 +51,32 @@ def test_what_several_people_mention_about_a_topic_is_told_with_their_number():
 @pytest.mark.parametrize("people", [1, 2])
 def test_what_one_or_two_people_mention_is_not(people: int):
     assert not any(topic.mentions for topic in described(people))
+
+
+NOUNS = """heron weir otter meadow lantern violin copper glacier pepper saddle anchor bishop candle
+dolphin engine feather garlic hammer island jacket kettle ladder magnet needle orchard pillow quarry
+ribbon sandal temple umbrella vessel walnut yogurt zipper acorn basket canyon diamond easel falcon
+goblet harbor icicle jungle kitten locket marble napkin oyster parrot quiver rocket saucer tunnel
+urchin violet wagon""".split()
+
+
+def test_a_part_of_a_topic_without_a_name_that_has_one_is_a_topic_of_its_own():
+    remarks = [
+        f"The {first} and the {last}." for first, last in zip(NOUNS, NOUNS[1:], strict=False)
+    ]
+    trams = [f"The tram to the {noun} should run at night." for noun in NOUNS[:8]]
+    schools = [f"Our school near the {noun} needs teachers." for noun in NOUNS[8:24]]
+    parts = [*remarks, *trams, *schools]
+    topics = np.repeat([0, 0, 1], [len(remarks), len(trams), len(schools)])
+    subtopics = np.repeat([0, 1, 2], [len(remarks), len(trams), len(schools)])
+    speakers = [f"person {at}" for at in range(len(parts))]
+    describer = Describer(
+        Said(parts, list(range(len(parts))), parts, speakers, None), sentence_vectors(parts), "en"
+    )
+    division = Division(topics, subtopics)
+    described = describer.describe(division, GivenTopics.of(()))
+    assert {topic.name for topic in described} == {"General remarks", "Tram", "School"}
+    (general,) = [topic for topic in described if topic.name == "General remarks"]
+    assert [name for _, name, _ in general.subtopics] == ["General remarks"]
+    (tram,) = [topic.number for topic in described if topic.name == "Tram"]
+    assert set(division.topics[len(remarks) : len(remarks) + len(trams)]) == {tram}
