@@ -53,18 +53,19 @@ def test_what_one_or_two_people_mention_is_not(people: int):
     assert not any(topic.mentions for topic in described(people))
 
 
-NOUNS = """heron weir otter meadow lantern violin copper glacier pepper saddle anchor bishop candle
+_NOUNS = """heron weir otter meadow lantern violin copper glacier pepper saddle anchor bishop candle
 dolphin engine feather garlic hammer island jacket kettle ladder magnet needle orchard pillow quarry
 ribbon sandal temple umbrella vessel walnut yogurt zipper acorn basket canyon diamond easel falcon
 goblet harbor icicle jungle kitten locket marble napkin oyster parrot quiver rocket saucer tunnel
-urchin violet wagon""".split()
+urchin violet wagon"""
+NOUNS = _NOUNS.split()
 
 
 def test_a_part_of_a_topic_without_a_name_that_has_one_is_a_topic_of_its_own():
     remarks = [
         f"The {first} and the {last}." for first, last in zip(NOUNS, NOUNS[1:], strict=False)
     ]
-    trams = [f"The tram to the {noun} should run at night." for noun in NOUNS[:8]]
+    trams = [f"The tram to the {noun} should run at night." for noun in NOUNS[:6]]
     schools = [f"Our school near the {noun} needs teachers." for noun in NOUNS[8:24]]
     parts = [*remarks, *trams, *schools]
     topics = np.repeat([0, 0, 1], [len(remarks), len(trams), len(schools)])
