@@ -1,5 +1,7 @@
 """What topics are called, and what people mention in recorded speech."""
 
+from itertools import chain, pairwise
+
 import numpy as np
 import pytest
 
@@ -59,12 +61,11 @@ ribbon sandal temple umbrella vessel walnut yogurt zipper acorn basket canyon di
 goblet harbor icicle jungle kitten locket marble napkin oyster parrot quiver rocket saucer tunnel
 urchin violet wagon"""
 NOUNS = _NOUNS.split()
+PAIRS = zip(NOUNS[::2], reversed(NOUNS[1::2]), strict=False)
 
 
 def test_a_part_of_a_topic_without_a_name_that_has_one_is_a_topic_of_its_own():
-    remarks = [
-        f"The {first} and the {last}." for first, last in zip(NOUNS, NOUNS[1:], strict=False)
-    ]
+    remarks = [f"The {first} and the {last}." for first, last in chain(pairwise(NOUNS), PAIRS)]
     trams = [f"The tram to the {noun} should run at night." for noun in NOUNS[:6]]
     schools = [f"Our school near the {noun} needs teachers." for noun in NOUNS[8:24]]
     parts = [*remarks, *trams, *schools]
