@@ -68,18 +68,29 @@ def mentioned(
 ) -> tuple[str, tuple[str, ...]]:
     """What several people mention, and for each phrase a claim that has it, if there is one."""
     phrases = [m.phrase + with_people(language, m.people) for m in topic.mentions]
-    using = (
-        next((group for group in groups if _has(group.statement, mention.phrase)), None)
+    cites = dict.fromkeys(
+        _clearest([group for group in groups if _has(group.statement, mention.phrase)])
         for mention in topic.mentions
     )
-    cites = tuple(dict.fromkeys(group.id for group in using if group))
-    return listed(language, phrases), cites or (groups[0].id,)
+    return listed(language, phrases), tuple(filter(None, cites)) or (groups[0].id,)
+
+
+def _clearest(groups: Sequence[ClaimGroup]) -> str:
+    """The id of the one that is understood best: it claims something, stands alone, is short. Empty
+    if there is none."""
+    scores = [
+        stands_alone(group.statement) + claim_score(group.statement) - len(group.statement) / 150
+        for group in groups
+    ]
+    return groups[int(np.argmax(np.round(scores, 4)))].id if groups else ""
 
 
 def _has(statement: str, phrase: str) -> bool:
-    """Whether a phrase is in a statement, its last word in any form."""
-    begins = "" if is_unspaced(phrase) else r"\b"
-    return bool(re.search(begins + re.escape(phrase.removesuffix("s")), statement, re.IGNORECASE))
+    """Whether a phrase is in a statement, its last word in the singular or the plural."""
+    if is_unspaced(phrase):
+        return phrase in statement
+    whole = rf"\b{re.escape(phrase.removesuffix('s'))}(?:s|es)?\b"
+    return bool(re.search(whole, statement, re.IGNORECASE))
 
 
 def _of_subtopic(group: ClaimGroup, names: Mapping[str, str], language: str) -> Sentence:

@@ -136,8 +136,10 @@ class PageContent:
         )
 
     def claims_beside(self, finding: Sentence) -> list[PlacedClaim]:
-        """The claims that are shown beside a finding: the first ones it rests on and does not
-        repeat itself."""
+        """The claims that are shown beside a finding that a model wrote: the first ones it rests on
+        and does not repeat itself. Without a model, a finding says itself what it says."""
+        if not self.generated:
+            return []
         cited = (
             placed
             for placed in self.cited(finding.cites)
