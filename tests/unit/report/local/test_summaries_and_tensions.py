@@ -66,6 +66,20 @@ def test_findings_go_through_topics_by_people_and_are_about_them():
     assert all(finding.cites for finding in findings)
 
 
+def test_only_what_most_people_say_is_said_most_often():
+    tool = Topic("t1", "Tool", "", (Subtopic("t1.1", "Tool"),))
+    said = groups(
+        "It could make the process of consultation quicker.",
+        "The tool is incredibly useful for public sentiment.",
+        people=(3, 2),
+    )
+    (finding, *_) = overview([tool], {"t1": said}, "en")
+    assert finding.text == (
+        "Tool, raised by 5 people. For example: The tool is incredibly useful for public "
+        "sentiment (2 people)."
+    )
+
+
 def test_findings_are_at_most_eight():
     topics = [Topic(f"t{at}", f"Topic {at}", "", (Subtopic(f"t{at}.1", "x"),)) for at in range(20)]
     groups_of = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.apps.report.local.messages import message
 from holdfast.apps.report.local.summaries import (
+    agreement,
     are_about,
     is_clear,
     is_recorded,
@@ -109,7 +110,7 @@ class _Raised:
         claim = stated(group, self._language)
         text = message(
             self._language,
-            "raised by one" if people == 1 else _how(group),
+            "raised by one" if people == 1 else _how(group, self._groups[topic.id]),
             topic=topic.name,
             people=people,
             claim=claim,
@@ -146,8 +147,10 @@ class _Raised:
         return Sentence(text, cites)
 
 
-def _how(group: ClaimGroup) -> str:
-    """What makes a claim the one that is told."""
+def _how(group: ClaimGroup, others: Sequence[ClaimGroup]) -> str:
+    """What makes a claim the one that is told: no other is agreed with as surely, or said as
+    often."""
     if is_voted(group):
-        return "agreed"
-    return "raised" if len(group.speakers) > 1 else "example"
+        return "agreed" if agreement(group) == max(map(agreement, others)) else "example"
+    most = max(len(other.speakers) for other in others)
+    return "raised" if len(group.speakers) == most > 1 else "example"
