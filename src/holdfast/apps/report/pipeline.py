@@ -121,7 +121,8 @@ async def clustering(request: ReportRequest, comments: CommentSet, ctx: Context)
     clustering = check_clustering(proposed, everything)
     if not request.reviewed:
         return clustering
-    return check_clustering(apply_review(clustering, request.reviewed), everything)
+    language = inputs.brief.language
+    return check_clustering(apply_review(clustering, request.reviewed, language), everything)
 
 
 @report.step(timeout=LONG)

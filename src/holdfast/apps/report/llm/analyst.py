@@ -22,6 +22,7 @@ from holdfast.apps.report.model.opinion import VoteEvidence
 from holdfast.apps.report.model.remark import Remark
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Clustering, Placement, Subtopic, Topic
+from holdfast.apps.report.translations import Translations
 from holdfast.ports.context import Context
 from holdfast.ports.language_model import LanguageModel
 
@@ -108,14 +109,10 @@ class LLMAnalyst:
         return prompts_used(brief)
 
     def notes(self, language: str, basis: Collection[Basis] = ()) -> list[str]:
+        say = Translations(language)
         return [
-            "Topics, statements and summaries are the words of a language model and can be wrong "
-            "or one-sided; "
-            "quotes are the participants' own words, checked letter for letter.",
-            "Asked again, a model may answer differently. Answers are kept, so the same comments "
-            "give the same report.",
-            f"Of a topic with more than {MOST_GROUPS} claims, the summary rests on those with the "
-            "most support.",
-            "Comments that look like instructions to a model were read on their own and are shown "
-            "in their own words.",
+            say("note.model.words"),
+            say("note.model.kept"),
+            say("note.model.most", n=MOST_GROUPS),
+            say("note.model.apart"),
         ]
