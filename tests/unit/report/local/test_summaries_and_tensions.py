@@ -66,6 +66,16 @@ def test_findings_go_through_topics_by_people_and_are_about_them():
     assert all(finding.cites for finding in findings)
 
 
+def test_what_people_are_does_not_speak_for_a_topic():
+    party, green = groups(
+        "The party should listen to its members.",
+        "I am a member of the Green Party",
+        people=(1, 4),
+    )
+    assert leading_groups([green, party], 2, {}) == [party]
+    assert leading_groups([green], 2, {}) == [green]
+
+
 def test_only_what_most_people_say_is_said_most_often():
     tool = Topic("t1", "Tool", "", (Subtopic("t1.1", "Tool"),))
     said = groups(

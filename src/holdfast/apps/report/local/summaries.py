@@ -20,6 +20,7 @@ from holdfast.apps.report.model.stance import VoteTally
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import Topic
 from holdfast.apps.report.opinions import at_least
+from holdfast.apps.report.self_description import describes_author
 from holdfast.apps.report.voting import FEWEST as FEWEST_VOTES
 
 _SENTENCES = 4
@@ -206,11 +207,12 @@ def leading_groups(
 
 
 def _considered(groups: Sequence[ClaimGroup], names: Mapping[str, str]) -> list[ClaimGroup]:
-    """The groups that can speak for others, if there are such: what voters do not reject, what is
-    supported, what is understood alone and is about the name or claims something; in the script
+    """The groups that can speak for others, if there are such: what says more than who somebody
+    is, what voters do not reject, what is supported, what is understood alone and is about the name or claims something; in the script
     of most."""
-    accepted = [group for group in groups if is_accepted(group)]
-    considered = accepted or [group for group in groups if not is_rejected(group)] or groups
+    others = [group for group in groups if not describes_author(group.statement)] or groups
+    accepted = [group for group in others if is_accepted(group)]
+    considered = accepted or [group for group in others if not is_rejected(group)] or others
     considered = considered[:_CONSIDERED]
     unspaced = [is_unspaced(group.statement) for group in considered]
     mostly = sum(unspaced) * 2 > len(unspaced)
