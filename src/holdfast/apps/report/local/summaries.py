@@ -208,8 +208,8 @@ def leading_groups(
 
 def _considered(groups: Sequence[ClaimGroup], names: Mapping[str, str]) -> list[ClaimGroup]:
     """The groups that can speak for others, if there are such: what says more than who somebody
-    is, what voters do not reject, what is supported, what is understood alone and is about the name or claims something; in the script
-    of most."""
+    is, what voters do not reject, what is supported, what is understood alone and is about the
+    name or claims something; in the script of most."""
     others = [group for group in groups if not describes_author(group.statement)] or groups
     accepted = [group for group in others if is_accepted(group)]
     considered = accepted or [group for group in others if not is_rejected(group)] or others
