@@ -279,7 +279,7 @@ def test_recorded_speech_is_an_example_only_where_somebody_clearly_claims_someth
     clear, unclear = overview((housing, family), spoken, "en")
     assert clear.text == f"Housing, raised by 2 people. For example: {claimed}"
     assert unclear.text == (
-        "Family, raised by 2 of 2 people. Often mentioned: children (2 people) and sister (1 person)."
+        "Family, raised by 2 of 2 people. Several mention: children (2 people) and sister (1 person)."
     )
     assert unclear.cites == (spoken["t2"][0].id,)
 
