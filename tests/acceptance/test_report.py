@@ -340,7 +340,7 @@ def test_the_job_of_seed_000_becomes_a_report_once_and_its_state_is_told_in_its_
         "clustering",
         "claims",
         "sort_and_deduplicate",
-        "summaries",
         "cruxes",
+        "summaries",
     ]
     assert state["stepAnalytics"]["cruxes"]["status"] == "skipped"

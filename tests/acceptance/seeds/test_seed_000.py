@@ -1082,8 +1082,8 @@ def test_row_76_the_six_instructions_are_what_the_model_is_told(tmp_path):
 
 
 def test_row_77_steps_run_side_by_side_stream_and_answers_are_batched_and_reused(tmp_path):
-    assert "summaries" not in report.steps["cruxes"].waits_for
-    assert "cruxes" not in report.steps["summaries"].waits_for
+    assert "clustering" not in report.steps["opinions"].waits_for
+    assert "opinions" not in report.steps["clustering"].waits_for
     assert set(report.steps["sort_and_deduplicate"].streams) == {"claims"}
 
     async def story():

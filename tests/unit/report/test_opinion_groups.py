@@ -9,10 +9,14 @@ import pytest
 
 pytest.importorskip("numpy", reason="reports need holdfast[report]")
 
-from holdfast.apps.report.model.comment import Votes
+from holdfast.apps.report.headline import LISTED, headline, unmarked_splits
+from holdfast.apps.report.local.vote_findings import vote_findings
+from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim
+from holdfast.apps.report.model.comment import Comment, Votes
 from holdfast.apps.report.model.stance import Stance
 from holdfast.apps.report.opinion_groups import find_groups
 from holdfast.apps.report.opinions import find_opinions
+from holdfast.apps.report.vote_evidence import vote_evidence
 from holdfast.apps.report.voting import ballots_in
 
 SIZES = (40, 25, 15)
@@ -100,7 +104,7 @@ def test_opinions_say_what_marks_each_group_what_is_shared_and_what_splits():
     assert all(int(mark.comment) % 2 == 1 for mark in second.marks)
     assert all(mark.share > 0.8 > 0.2 > mark.others for mark in first.marks)
     assert "0" not in opinions.splits
-    assert len(opinions.splits) == 5
+    assert len(opinions.splits) == 8
     assert opinions.voters == 70
     assert opinions.votes == len(votes.cells)
 
@@ -112,3 +116,45 @@ def test_unsure_is_what_many_pass_on():
     assert opinions.unsure == ("maybe",)
     assert [position.comment for position in opinions.shared] == ["yes"]
     assert opinions.groups == ()
+
+
+def said(votes):
+    return {id: Comment(id, at, f"Statement {id}", "Ann") for at, id in enumerate(votes.comments)}
+
+
+def test_the_headline_says_nothing_twice_and_key_findings_go_on_from_it():
+    votes = camps(sizes=(40, 30), share_voted=0.8, noise=0.05)
+    opinions, comments = find_opinions(ballots_in(votes), votes), said(votes)
+    lines = list(headline(opinions, comments))
+    assert [(line.kind, line.group) for line in lines] == [
+        ("mark", 0),
+        ("mark", 1),
+        ("shared", None),
+        ("splits", None),
+    ]
+    assert len({line.comment for line in lines}) == 4
+    groups = [
+        claim_group(id, QuotedClaim(f"c-{id}", id, "Ann", "t1.1", text, text, 0, len(text)))
+        for id, text in ((id, comment.text) for id, comment in comments.items())
+    ]
+    evidence = vote_evidence(opinions, groups, comments)
+    assert evidence is not None
+    assert evidence.headline == tuple(f"g-{line.comment}" for line in lines)
+    cited = [id for finding in vote_findings(evidence, "en") for id in finding.cites]
+    assert cited == [f"g-{id}" for id in opinions.splits if f"g-{id}" not in evidence.headline][:3]
+
+
+def claim_group(id, member):
+    return ClaimGroup(f"g-{id}", member.subtopic, member.statement, (member,))
+
+
+def test_there_is_no_headline_without_groups():
+    votes = Votes(("p1",), ("1",), ((0, 0, 1),))
+    assert list(headline(find_opinions(ballots_in(votes), votes), said(votes))) == []
+
+
+def test_what_is_listed_as_a_mark_is_not_listed_as_a_split():
+    votes = camps(sizes=(40, 30), share_voted=0.8, noise=0.05)
+    opinions = find_opinions(ballots_in(votes), votes)
+    marks = {mark.comment for group in opinions.groups for mark in group.marks[:LISTED]}
+    assert marks.isdisjoint(unmarked_splits(opinions))

@@ -28,7 +28,7 @@ def edited(change) -> Clustering:
     document = json.loads(to_file(CLUSTERING))
     change(document["topics"])
     topics = from_file(json.dumps(document).encode(), "topics.json")
-    return apply_review(CLUSTERING, [ReviewedTopic.model_validate(topic) for topic in topics])
+    return apply_review(CLUSTERING, [ReviewedTopic.model_validate(topic) for topic in topics], "en")
 
 
 def places(clustering: Clustering) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from typing import Protocol
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import Basis, CruxDraft
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
 from holdfast.apps.report.model.opinion import VoteEvidence
@@ -71,10 +71,16 @@ class Analyst(Protocol):
         ...
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
+        self,
+        topic: Topic,
+        groups: Sequence[ClaimGroup],
+        brief: Brief,
+        ctx: Context,
+        votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         """A topic in a few sentences, each citing the groups it rests on. The most supported groups
-        come first."""
+        come first; `cruxes` are those of the topic, if cruxes were looked for."""
         ...
 
     async def overview(
@@ -85,9 +91,11 @@ class Analyst(Protocol):
         brief: Brief,
         ctx: Context,
         votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         """The five to eight most important findings of all. `groups` are those of each topic, by
-        topic id; `votes` are what people voted for, if they voted."""
+        topic id; `votes` are what people voted for, if they voted; `cruxes` are what divides them
+        most, if that was looked for."""
         ...
 
     async def review(

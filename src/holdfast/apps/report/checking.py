@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from holdfast.apps.report.model.claim import (
+    LONGEST_STATEMENT,
     ClaimDraft,
     ClaimGroup,
     DroppedDraft,
@@ -24,8 +25,6 @@ from holdfast.apps.report.model.contradiction import contradict
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 from holdfast.apps.report.quotes import locate
-
-LONGEST_STATEMENT = 500
 
 
 def check_clustering(proposed: Clustering, comments: Sequence[Comment]) -> Clustering:

@@ -29,6 +29,14 @@ def count(results: StepResults, topics: Sequence[ReportTopic]) -> Counts:
     )
 
 
+def header_figures(counts: Counts) -> tuple[str, ...]:
+    """The names of the figures that a report begins with. Voters only where they are known."""
+    if not counts.votes:
+        return ("people", "comments", "claims", "topics", "subtopics")
+    voters = ("voters",) if counts.voters else ()
+    return ("people", *voters, "votes", "comments", "claims", "topics")
+
+
 def measure_coverage(results: StepResults) -> Coverage:
     total = len(results.comments) or 1
     placed = {

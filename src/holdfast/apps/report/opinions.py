@@ -24,8 +24,8 @@ from holdfast.apps.report.voting import FEWEST, STANCES, Ballot
 
 T = TypeVar("T")
 
-SHOWN = 5
-"""Comments in each list."""
+SHOWN = 8
+"""Comments in each list: what the headline does not say is left for key findings."""
 _SURE = 1.96
 _SHARED, _SURELY_SHARED = 0.6, 0.4
 """The least share of every group, as counted and at the lower end, for a comment to be shared by

@@ -121,7 +121,8 @@ async def clustering(request: ReportRequest, comments: CommentSet, ctx: Context)
     clustering = check_clustering(proposed, everything)
     if not request.reviewed:
         return clustering
-    return check_clustering(apply_review(clustering, request.reviewed), everything)
+    language = inputs.brief.language
+    return check_clustering(apply_review(clustering, request.reviewed, language), everything)
 
 
 @report.step(timeout=LONG)
@@ -209,52 +210,7 @@ async def _grouped(
     return check_groups(subtopic, complete.claims, proposed)
 
 
-# --- summaries and cruxes, side by side -----------------------------------------------------------
-
-
-@report.step(timeout=LONG)
-async def summaries(
-    request: ReportRequest,
-    comments: CommentSet,
-    opinions: Opinions,
-    clustering: Clustering,
-    sort_and_deduplicate: Sorted,
-    ctx: Context,
-) -> Summaries:
-    """Each topic, then everything, in sentences that cite the claims they rest on."""
-    inputs = await load_inputs(request, comments, ctx)
-    topics = sort_and_deduplicate.in_order(with_other(clustering, inputs.brief.language))
-    groups = sort_and_deduplicate.by_topic(topics)
-    named = {topic.id: topic for topic in topics if topic.id != OTHER}
-
-    async def summarise(topic: str, ctx: Context) -> tuple[TopicSummary, int]:
-        proposed = await inputs.analyst.summarise(named[topic], groups[topic], inputs.brief, ctx)
-        checked, unfounded = check_sentences(proposed, (group.id for group in groups[topic]))
-        return TopicSummary(topic, tuple(checked)), unfounded
-
-    written: list[tuple[TopicSummary, int]] = await ctx.map(summarise, list(named), concurrency=64)
-    about = tuple(summary for summary, _ in written)
-    evidence = vote_evidence(opinions, sort_and_deduplicate.groups, inputs.comments)
-
-    async def overview(ctx: Context) -> list[Sentence]:
-        if not named:
-            return []
-        return await inputs.analyst.overview(
-            list(named.values()), about, groups, inputs.brief, ctx, evidence
-        )
-
-    proposed = await ctx.step("overview", overview)
-    findings, unfounded = check_sentences(
-        proposed, (group.id for group in sort_and_deduplicate.groups)
-    )
-
-    async def review(ctx: Context) -> list[Remark]:
-        reviewer = ctx.use(Analysts).named(request.reviewer)
-        return await reviewer.review(list(named.values()), groups, findings, inputs.brief, ctx)
-
-    remarks = await ctx.step("review", review) if request.reviewer and named else []
-    unfounded += sum(count for _, count in written)
-    return Summaries(tuple(findings), about, unfounded, tuple(remarks))
+# --- cruxes and summaries -------------------------------------------------------------------------
 
 
 @report.step(timeout=LONG, when=lambda request: request.cruxes)
@@ -296,6 +252,56 @@ async def cruxes(
     ]
     drafted: list[Crux | None] = await ctx.map(find, unvoted, concurrency=64)
     return gather([*voted, *(crux for crux in drafted if crux is not None)])
+
+
+@report.step(timeout=LONG)
+async def summaries(
+    request: ReportRequest,
+    comments: CommentSet,
+    opinions: Opinions,
+    clustering: Clustering,
+    sort_and_deduplicate: Sorted,
+    cruxes: Cruxes | None,
+    ctx: Context,
+) -> Summaries:
+    """Each topic, then everything, in sentences that cite the claims they rest on."""
+    inputs = await load_inputs(request, comments, ctx)
+    topics = sort_and_deduplicate.in_order(with_other(clustering, inputs.brief.language))
+    groups = sort_and_deduplicate.by_topic(topics)
+    named = {topic.id: topic for topic in topics if topic.id != OTHER}
+    evidence = vote_evidence(opinions, sort_and_deduplicate.groups, inputs.comments)
+    dividing = cruxes.cruxes if cruxes else ()
+
+    async def summarise(topic: str, ctx: Context) -> tuple[TopicSummary, int]:
+        own = [crux for crux in dividing if crux.topic == topic]
+        proposed = await inputs.analyst.summarise(
+            named[topic], groups[topic], inputs.brief, ctx, evidence, own
+        )
+        checked, unfounded = check_sentences(proposed, (group.id for group in groups[topic]))
+        return TopicSummary(topic, tuple(checked)), unfounded
+
+    written: list[tuple[TopicSummary, int]] = await ctx.map(summarise, list(named), concurrency=64)
+    about = tuple(summary for summary, _ in written)
+
+    async def overview(ctx: Context) -> list[Sentence]:
+        if not named:
+            return []
+        return await inputs.analyst.overview(
+            list(named.values()), about, groups, inputs.brief, ctx, evidence, dividing
+        )
+
+    proposed = await ctx.step("overview", overview)
+    findings, unfounded = check_sentences(
+        proposed, (group.id for group in sort_and_deduplicate.groups)
+    )
+
+    async def review(ctx: Context) -> list[Remark]:
+        reviewer = ctx.use(Analysts).named(request.reviewer)
+        return await reviewer.review(list(named.values()), groups, findings, inputs.brief, ctx)
+
+    remarks = await ctx.step("review", review) if request.reviewer and named else []
+    unfounded += sum(count for _, count in written)
+    return Summaries(tuple(findings), about, unfounded, tuple(remarks))
 
 
 # --- the report -----------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ NAMES = {
     "opinions": "Looking at the votes",
     "claims": "Finding claims",
     "sort_and_deduplicate": "Joining claims that say the same",
-    "summaries": "Writing summaries",
     "cruxes": "Looking for what divides people",
+    "summaries": "Writing summaries",
     "report": "Making the report",
 }
 CLASSES = {StepStatus.COMPLETED: "done", StepStatus.IN_PROGRESS: "runs"}

@@ -14,6 +14,7 @@ import msgspec
 
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
 from holdfast.apps.report.request import ReviewedTopic
+from holdfast.apps.report.translations import Translations
 from holdfast.errors import InvalidInput
 
 FILE = "topics.json"
@@ -65,9 +66,11 @@ def from_file(data: bytes, filename: str) -> list[Any]:
     return topics
 
 
-def apply_review(clustering: Clustering, reviewed: Sequence[ReviewedTopic]) -> Clustering:
-    """The clustering with the topics that people made of it. Raises InvalidInput for an id that is
-    not there, or is there twice."""
+def apply_review(
+    clustering: Clustering, reviewed: Sequence[ReviewedTopic], language: str
+) -> Clustering:
+    """The clustering with the topics that people made of it, and a note on that in the language of
+    the report. Raises InvalidInput for an id that is not there, or is there twice."""
     known = {subtopic.id for topic in clustering.topics for subtopic in topic.subtopics}
     listed = [id for topic in reviewed for subtopic in topic.subtopics for id in subtopic.ids]
     for id, times in Counter(listed).items():
@@ -82,8 +85,12 @@ def apply_review(clustering: Clustering, reviewed: Sequence[ReviewedTopic]) -> C
         replace(placement, subtopic=moved.get(placement.subtopic, OTHER)): None
         for placement in clustering.placements
     }
-    note = (
-        f"People reviewed the topics before claims were looked for: {_changes(clustering, topics)}."
+    names = {topic.name for topic in clustering.topics}
+    note = Translations(language)(
+        "note.reviewed",
+        before=len(clustering.topics),
+        after=len(topics),
+        same=sum(topic.name in names for topic in topics),
     )
     return Clustering(topics, tuple(placements), clustering.map, (*clustering.notes, note))
 
@@ -102,12 +109,6 @@ def _renumbered(reviewed: Sequence[ReviewedTopic]) -> tuple[tuple[Topic, ...], d
             Topic(f"t{number}", topic.name, topic.description, tuple(subtopics), topic.question)
         )
     return tuple(topics), moved
-
-
-def _changes(before: Clustering, topics: Sequence[Topic]) -> str:
-    names = {topic.name for topic in before.topics}
-    count = sum(topic.name in names for topic in topics)
-    return f"{len(before.topics)} topics became {len(topics)}, {count} of them under the same name"
 
 
 def _distinct(placements: Sequence[Placement]) -> set[tuple[str, str]]:

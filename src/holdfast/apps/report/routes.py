@@ -42,8 +42,8 @@ STEP_WORDS = {
     "opinions": "clustering",
     "claims": "extraction",
     "sort_and_deduplicate": "dedup",
-    "summaries": "summarizing",
     "cruxes": "summarizing",
+    "summaries": "summarizing",
     "report": "wrappingup",
 }
 """What the earlier service called the states of a report under way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.apps.report.cruxes import claims_by_comment, statement_of
+from holdfast.apps.report.headline import headline
 from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.opinion import (
@@ -51,4 +52,9 @@ def vote_evidence(
         stated((position.comment, position.stance) for position in opinions.shared),
         tuple(statements[id] for id in opinions.splits if id in statements),
         tuple(statements[id] for id in opinions.unsure if id in statements),
+        tuple(
+            statements[line.comment].claim
+            for line in headline(opinions, comments)
+            if line.comment in statements
+        ),
     )

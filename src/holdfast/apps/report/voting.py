@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.apps.report.model.claim import ClaimGroup, QuotedClaim
+from holdfast.apps.report.model.claim import LONGEST_STATEMENT, ClaimGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment, Votes
 from holdfast.apps.report.model.stance import Stance, VoteTally
 
@@ -78,6 +78,12 @@ def with_votes(
         if claim.comment in ballots and is_whole(claim, comments[claim.comment])
     ]
     return replace(group, votes=max(tallies, key=lambda tally: tally.cast)) if tallies else group
+
+
+def is_voted_whole(comment: Comment) -> bool:
+    """Whether a comment is one claim because people voted on all of it."""
+    votes = (comment.agrees or 0) + (comment.disagrees or 0)
+    return votes > 0 and len(comment.text) <= LONGEST_STATEMENT
 
 
 def is_whole(claim: QuotedClaim, comment: Comment) -> bool:

@@ -75,6 +75,15 @@ def test_every_claim_has_a_quote_from_its_own_comment_and_one_of_its_subtopics()
             assert draft.subtopic in ("t1.1", "t2.1")
 
 
+def test_what_people_voted_on_is_one_claim_that_quotes_all_of_it():
+    first, *others = comments(3)
+    two_thoughts = replace(first, text="Buses need more room. Parks must never close.")
+    voted = replace(two_thoughts, id="voted", agrees=7, disagrees=2)
+    drafts, _ = reading([two_thoughts, voted, *others])
+    assert len(drafts[first.id]) == 2
+    assert [draft.quote for draft in drafts["voted"]] == [voted.text]
+
+
 def test_five_hundred_comments_are_fifty_calls():
     _, calls = reading(comments(500), latency=0.01)
     assert calls == {"extraction": 50}

@@ -411,7 +411,7 @@ def test_where_a_second_model_disagrees_the_report_says_what_to_read():
     assert all(remark["cites"] for remark in report["remarks"])
     document = from_json(json.dumps(report).encode())
     assert problems(document) == []
-    assert "openai:second disagrees here; a person should read:" in markdown(document)
+    assert "openai:second reviewed the names and findings and disagrees" in markdown(document)
     assert 'id="second-opinion"' in render_page(document)
 
 

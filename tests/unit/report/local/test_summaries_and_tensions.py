@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from tests.unit.report.local.helpers import groups
 
+from holdfast.apps.report.local.findings import overview
 from holdfast.apps.report.local.messages import message
-from holdfast.apps.report.local.summaries import leading_groups, overview, summarise
+from holdfast.apps.report.local.summaries import leading_groups, summarise
 from holdfast.apps.report.local.tensions import tension
 from holdfast.apps.report.model.claim import ClaimGroup
 from holdfast.apps.report.model.crux import Basis
 from holdfast.apps.report.model.stance import VoteTally
-from holdfast.apps.report.model.taxonomy import Subtopic, Topic
+from holdfast.apps.report.model.taxonomy import Mention, Subtopic, Topic
 
 BUSES = groups(
     "Buses should run at night.",
@@ -65,6 +66,30 @@ def test_findings_go_through_topics_by_people_and_are_about_them():
     assert all(finding.cites for finding in findings)
 
 
+def test_what_people_are_does_not_speak_for_a_topic():
+    party, green = groups(
+        "The party should listen to its members.",
+        "I am a member of the Green Party",
+        people=(1, 4),
+    )
+    assert leading_groups([green, party], 2, {}) == [party]
+    assert leading_groups([green], 2, {}) == [green]
+
+
+def test_only_what_most_people_say_is_said_most_often():
+    tool = Topic("t1", "Tool", "", (Subtopic("t1.1", "Tool"),))
+    said = groups(
+        "It could make the process of consultation quicker.",
+        "The tool is incredibly useful for public sentiment.",
+        people=(3, 2),
+    )
+    (finding, *_) = overview([tool], {"t1": said}, "en")
+    assert finding.text == (
+        "Tool, raised by 5 people. For example: The tool is incredibly useful for public "
+        "sentiment (2 people)."
+    )
+
+
 def test_findings_are_at_most_eight():
     topics = [Topic(f"t{at}", f"Topic {at}", "", (Subtopic(f"t{at}.1", "x"),)) for at in range(20)]
     groups_of = {
@@ -87,6 +112,7 @@ def test_there_are_words_in_every_language(language):
 def test_every_phrase_of_every_language_can_be_filled_in():
     values = {
         "phrases": 1,
+        "all": 2,
         "count": 2,
         "topic": 3,
         "people": 4,
@@ -97,9 +123,11 @@ def test_every_phrase_of_every_language_can_be_filled_in():
     }
     for language in ("en", "fr", "de", "es", "ja", "zh", "ar"):
         for key in (
-            "about",
             "raised",
+            "agreed",
             "example",
+            "mentions",
+            "raised with mentions",
             "tension",
             "few",
             "selected",
@@ -108,7 +136,7 @@ def test_every_phrase_of_every_language_can_be_filled_in():
             "weaker",
             "people plain",
         ):
-            assert "{" not in message(language, key, **values, kept=1, all=2)
+            assert "{" not in message(language, key, **values, kept=1)
 
 
 def test_two_opposite_claims_are_a_possible_tension():
@@ -167,14 +195,44 @@ def voted(group: ClaimGroup, agrees: int, disagrees: int) -> ClaimGroup:
     return replace(group, votes=VoteTally(agrees, disagrees, 0))
 
 
-def test_what_voters_agree_with_comes_before_what_somebody_says_and_before_what_they_reject():
-    agreed, stated, rejected = groups(
-        "The library should open on Sundays for families.",
-        "The library needs more books about our town.",
-        "The library should be sold to a private company.",
-    )
-    ranked = leading_groups([stated, voted(rejected, 10, 90), voted(agreed, 90, 10)], 3, {})
-    assert [group.id for group in ranked] == [agreed.id, stated.id, rejected.id]
+LIBRARY = groups(
+    "The library should open on Sundays for families.",
+    "The library needs more books about our town.",
+    "The library should have a quiet room for pupils.",
+    "The library should be sold to a private company.",
+    people=(1, 1, 3, 1),
+)
+SUNDAYS, BOOKS, QUIET, SOLD = LIBRARY
+
+
+def test_statements_come_by_the_share_that_surely_agrees_and_what_nobody_voted_on_behind():
+    ranked = leading_groups([BOOKS, voted(QUIET, 60, 40), voted(SUNDAYS, 90, 10)], 3, {})
+    assert [group.id for group in ranked] == [SUNDAYS.id, QUIET.id, BOOKS.id]
+
+
+def test_a_few_votes_are_less_sure_than_many():
+    ranked = leading_groups([voted(SUNDAYS, 6, 0), voted(BOOKS, 85, 15)], 2, {})
+    assert [group.id for group in ranked] == [BOOKS.id, SUNDAYS.id]
+
+
+def test_what_voters_do_not_accept_speaks_for_nothing_while_something_else_does():
+    rejected, divided = voted(SOLD, 10, 90), voted(QUIET, 52, 48)
+    assert leading_groups([rejected, divided, voted(SUNDAYS, 90, 10)], 3, {}) == [
+        voted(SUNDAYS, 90, 10)
+    ]
+    assert leading_groups([rejected, divided], 3, {}) == [divided]
+
+
+def test_what_voters_reject_is_said_to_be_rejected_or_divided():
+    texts = [
+        sentence.text
+        for sentence in summarise(TOPIC, [voted(SOLD, 10, 90), voted(BOOKS, 45, 55)], "en")
+    ]
+    assert texts == [
+        "Voters are split over: “The library needs more books about our town” "
+        "(45 agree, 55 disagree).",
+        "Widely rejected: “The library should be sold to a private company” (90 of 100 disagree).",
+    ]
 
 
 def test_the_name_of_a_subtopic_leads_only_what_is_about_it():
@@ -205,27 +263,42 @@ def test_a_finding_is_not_given_an_example_of_something_else():
     assert not any("Herons" in finding for finding in findings)
 
 
+MENTIONED = (Mention("children", 2), Mention("sister", 1))
+
+
 def test_recorded_speech_is_an_example_only_where_somebody_clearly_claims_something() -> None:
     housing, family = (
         Topic("t1", "Housing", "", (Subtopic("t1.1", "Housing"),)),
-        Topic("t2", "Family", "", (Subtopic("t2.1", "Family"),)),
+        Topic("t2", "Family", "", (Subtopic("t2.1", "Family"),), mentions=MENTIONED),
     )
     claimed = "The city should build more housing because rents are too high."
     spoken = {
         "t1": said_by_two(claimed, "Every house was lived in.", subtopic="t1.1"),
-        "t2": said_by_two("Someone else in the family is raising it.", subtopic="t2.1"),
+        "t2": said_by_two("Someone else is raising the children.", subtopic="t2.1"),
     }
     clear, unclear = overview((housing, family), spoken, "en")
     assert clear.text == f"Housing, raised by 2 people. For example: {claimed}"
-    assert unclear.text == "Family, raised by 2 of 2 people."
-    assert set(unclear.cites) <= {group.id for group in spoken["t2"]}
+    assert unclear.text == (
+        "Family, raised by 2 of 2 people. Several mention: children (2 people) and sister (1 person)."
+    )
+    assert unclear.cites == (spoken["t2"][0].id,)
+
+
+def test_recorded_speech_about_which_nothing_can_be_said_is_no_finding() -> None:
+    family = Topic("t1", "Family", "", (Subtopic("t1.1", "Family"),))
+    spoken = said_by_two("Someone else in the family is raising it.", subtopic="t1.1")
+    assert overview([family], {"t1": spoken}, "en") == []
+    assert summarise(family, spoken, "en") == []
 
 
 def said_by_two(*statements: str, subtopic: str) -> list[ClaimGroup]:
-    """Many claims of two people: these, and what says nothing alone."""
+    """Many claims of two people in long comments: these, and what says nothing alone."""
     fillers = tuple(f"And then we went to number {at}, you know." for at in range(20))
     made = groups(*statements, *fillers, subtopic=subtopic)
     return [
-        replace(group, members=tuple(replace(m, speaker=f"person {at % 2}") for m in group.members))
+        replace(
+            group,
+            members=tuple(replace(m, speaker=f"person {at % 2}", start=600) for m in group.members),
+        )
         for at, group in enumerate(made)
     ]

@@ -29,6 +29,32 @@ def test_a_phrase_is_better_than_a_word_and_capitals_are_as_people_write_them():
     assert best(texts, [0, 1, 2, 3]) == "Social Security"
 
 
+def test_a_word_that_could_name_anything_names_nothing_alone():
+    texts = [
+        "The city has neighborhoods that nobody looks after.",
+        "Our city forgot the neighborhood by the river.",
+        "In this city a neighborhood needs a park.",
+        "The city could plant trees in every neighborhood.",
+        "Teachers are underpaid.",
+        "Pay teachers more.",
+        "The roads are broken.",
+        "Fix the roads.",
+    ]
+    assert best(texts, [0, 1, 2, 3]) == "Neighborhood"
+
+
+def test_such_a_word_may_be_a_part_of_a_name():
+    texts = [
+        "The community center should open on Sundays.",
+        "I like the community center.",
+        "Please keep the community center!",
+        "Teachers are underpaid.",
+        "The roads are broken.",
+        "Fix the roads.",
+    ]
+    assert best(texts, [0, 1, 2]) == "Community center"
+
+
 def test_a_name_is_no_verb():
     texts = [
         "We should protect the parks.",

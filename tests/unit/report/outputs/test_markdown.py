@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from holdfast.apps.report.model.document import Report
+from holdfast.apps.report.model.opinion import Mark, OpinionGroup, Opinions, VotedComment
+from holdfast.apps.report.model.stance import Stance, VoteTally
 from holdfast.apps.report.outputs.markdown import markdown
 from holdfast.apps.report.outputs.markdown_text import escape
+from holdfast.apps.report.translations import Translations
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 JOINER = "\u2060"
@@ -134,8 +138,8 @@ def test_the_report_is_complete(report: Report) -> None:
         "Prompts",
     ):
         assert part in plain
-    assert "votes: 3 agree, 2 disagree, 1 pass" in text
-    assert "cost: $0.0100" in text
+    assert "3 agree · 2 disagree · 1 unsure" in text
+    assert "Cost: US$0.0100" in plain
 
 
 def test_every_link_leads_to_an_anchor_of_the_same_file(report: Report) -> None:
@@ -163,12 +167,50 @@ def test_no_more_than_three_quotes_are_shown(build: Callable[..., Report], a_com
     )
     text = markdown(five)
     assert text.count("“Close it\\.”") + text.count("“Close it.”") == 3
-    assert "… and 2 more" in text
+    assert "… 2 more in quotes.csv" in text
+
+
+def test_it_is_in_the_language_of_the_report(report: Report) -> None:
+    text = markdown(replace(report, language="zh-TW"))
+    words = Translations("zh")
+    for key in ("findings", "glance", "cruxes", "method", "funnel", "limits", "figure.people"):
+        assert words(key) in text
+    assert not re.search("Key findings|claims? by|in a topic|agree", text.split("Prompts")[0])
+
+
+def test_numbers_have_separators_and_people_who_are_numbers_are_participants(
+    build: Callable[..., Report], a_comment: type
+) -> None:
+    report = build([a_comment("305", "Close it.", (("cars", "Close it", "Close it."),))], [])
+    counts = replace(report.counts, people=1305, voters=2047, votes=82_941)
+    text = markdown(replace(report, counts=counts))
+    assert "People: **1,305** · Voters: **2,047** · Votes: **82,941**" in text
+    assert "“Close it\\.” — Participant 305, row 1" in text.replace("it.”", "it\\.”")
+
+
+def test_opinion_groups_come_first_with_their_shares_and_links_to_claims(report: Report) -> None:
+    text = markdown(replace(report, opinions=divided_over(report)))
+    assert text.index("2 groups") < text.index("## Key findings") < text.index("### Group A")
+    claim = report.topics[0].subtopics[0].claims[0]
+    assert "People fall into 2 groups that vote alike." in text
+    assert f"](#{claim.id}) (A 90% agree · B 20% agree)" in text
+    assert "### What parts the groups" not in text  # it is listed as a mark already
+    assert "### Group A (10 people)" in text
+
+
+def divided_over(report: Report) -> Opinions:
+    """Two groups that part over the first comment."""
+    votes = VoteTally(9, 1, 0), VoteTally(2, 8, 0)
+    return Opinions(
+        20,
+        20,
+        (OpinionGroup("A", 10, (Mark("1", Stance.AGREE, 0.9, 0.2),)), OpinionGroup("B", 10)),
+        (VotedComment("1", VoteTally(11, 9, 0), votes, 0.6),),
+        splits=("1",),
+    )
 
 
 def test_statements_of_a_local_analyst_carry_no_mark(report: Report) -> None:
-    from dataclasses import replace
-
     local = replace(report, method=replace(report.method, generated=False))
     assert "◆" in markdown(report)
     assert "◆" not in markdown(local)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.apps.report import local, page
-from holdfast.apps.report.page.translations import LANGUAGES, Translations
+from holdfast.apps import report
+from holdfast.apps.report import local
+from holdfast.apps.report.translations import LANGUAGES, Translations
 
-HOME = Path(str(files(page)))
+HOME = Path(str(files(report)))
+PAGE = HOME / "page"
 MESSAGES = Path(str(files(local))) / "messages.json"
 every_language = pytest.mark.parametrize("code", LANGUAGES)
 NARROW, WIDE = "\u202f", "\u00a0"
@@ -43,9 +45,9 @@ def test_translations_put_in_the_same_values(code: str) -> None:
 
 def test_every_word_that_the_templates_and_the_script_ask_for_is_there() -> None:
     words = words_of("en")
-    templates = "".join(path.read_text("utf-8") for path in (HOME / "templates").glob("*.html"))
+    templates = "".join(path.read_text("utf-8") for path in (PAGE / "templates").glob("*.html"))
     assert set(re.findall(r'\bt\("([^"]+)"[,)]', templates)) <= words.keys()
-    names = set(re.findall(r'say\("(\w+)"', (HOME / "page.js").read_text("utf-8")))
+    names = set(re.findall(r'say\("(\w+)"', (PAGE / "page.js").read_text("utf-8")))
     assert {f"js.{key}" for key in names} <= words.keys()
 
 

@@ -15,13 +15,14 @@ from holdfast.apps.report.llm.summaries import MOST_GROUPS, Summariser
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import Basis, CruxDraft
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
 from holdfast.apps.report.model.opinion import VoteEvidence
 from holdfast.apps.report.model.remark import Remark
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Clustering, Placement, Subtopic, Topic
+from holdfast.apps.report.translations import Translations
 from holdfast.ports.context import Context
 from holdfast.ports.language_model import LanguageModel
 
@@ -64,9 +65,15 @@ class LLMAnalyst:
         return await self._grouper.group(subtopic, claims, brief, ctx)
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
+        self,
+        topic: Topic,
+        groups: Sequence[ClaimGroup],
+        brief: Brief,
+        ctx: Context,
+        votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
-        return await self._writer.summarise(topic, groups, brief, ctx)
+        return await self._writer.summarise(topic, groups, brief, ctx, votes, cruxes)
 
     async def overview(
         self,
@@ -76,8 +83,9 @@ class LLMAnalyst:
         brief: Brief,
         ctx: Context,
         votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
-        return await self._writer.overview(topics, summaries, groups, brief, ctx, votes)
+        return await self._writer.overview(topics, summaries, groups, brief, ctx, votes, cruxes)
 
     async def review(
         self,
@@ -101,14 +109,10 @@ class LLMAnalyst:
         return prompts_used(brief)
 
     def notes(self, language: str, basis: Collection[Basis] = ()) -> list[str]:
+        say = Translations(language)
         return [
-            "Topics, statements and summaries are the words of a language model and can be wrong "
-            "or one-sided; "
-            "quotes are the participants' own words, checked letter for letter.",
-            "Asked again, a model may answer differently. Answers are kept, so the same comments "
-            "give the same report.",
-            f"Of a topic with more than {MOST_GROUPS} claims, the summary rests on those with the "
-            "most support.",
-            "Comments that look like instructions to a model were read on their own and are shown "
-            "in their own words.",
+            say("note.model.words"),
+            say("note.model.kept"),
+            say("note.model.most", n=MOST_GROUPS),
+            say("note.model.apart"),
         ]

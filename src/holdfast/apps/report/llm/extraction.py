@@ -22,6 +22,7 @@ from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Placement, Subtopic, Topic
+from holdfast.apps.report.voting import is_voted_whole
 from holdfast.model.tokens import estimate_tokens
 from holdfast.ports.context import Context
 from holdfast.ports.language_model import Declined, LanguageModel, TooLong
@@ -52,7 +53,7 @@ class ClaimExtractor:
         ctx: Context,
     ) -> list[ClaimDraft]:
         ids = list(dict.fromkeys(placement.subtopic for placement in placements)) or [OTHER]
-        item = _to_extract(comment.text, ids, topics)
+        item = _to_extract(comment, ids, topics)
         claims = await self._claims.ask(self._batch_key(topics, brief, ctx), item, ctx)
         drafts = [
             ClaimDraft(claim.statement, claim.quote, ids[min(claim.subtopic, len(ids) - 1)])
@@ -92,16 +93,17 @@ def _batch_key(brief: Brief, task: str, ctx: Context, *more: str) -> ExtractionK
     )
 
 
-def _to_extract(text: str, ids: Sequence[str], topics: Sequence[Topic]) -> BatchItem:
-    """What is asked depends on the comment's words and on what its subtopics are about, not on who
-    says it or where."""
+def _to_extract(comment: Comment, ids: Sequence[str], topics: Sequence[Topic]) -> BatchItem:
+    """What is asked depends on the comment's words, on whether people voted on them and on what its
+    subtopics are about, not on who says it or where."""
+    voted = {"voted": True} if is_voted_whole(comment) else {}
     known = {subtopic.id: (topic, subtopic) for topic in topics for subtopic in topic.subtopics}
     other = Topic(OTHER, OTHER, "", (Subtopic(OTHER, OTHER),))
     about = [known.get(id, (other, other.subtopics[0])) for id in ids]
     described = [[topic.name, subtopic.name, subtopic.description] for topic, subtopic in about]
-    identity = digest(compact_json(described), text)
-    body = {"subtopics": list(ids), "text": text}
-    return _batch_item(body, text, identity=identity, affinity=about[0][0].id)
+    identity = digest(compact_json(described), comment.text, *voted)
+    body = {"subtopics": list(ids), **voted, "text": comment.text}
+    return _batch_item(body, comment.text, identity=identity, affinity=about[0][0].id)
 
 
 def _batch_item(

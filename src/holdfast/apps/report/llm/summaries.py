@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from holdfast.apps.report.llm.answers import CruxAnswer, SentencesAnswer
+from holdfast.apps.report.llm.evidence_payload import EvidencePayload, tally_payload
 from holdfast.apps.report.llm.injection import must_stay_apart
 from holdfast.apps.report.llm.questions import data_block, system_prompt
 from holdfast.apps.report.llm.text_cleaning import truncate, without_citations
-from holdfast.apps.report.llm.vote_payload import tally_payload, vote_payload
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimGroup
-from holdfast.apps.report.model.crux import CruxDraft
+from holdfast.apps.report.model.crux import Crux, CruxDraft
 from holdfast.apps.report.model.opinion import VoteEvidence
 from holdfast.apps.report.model.summary import Sentence, TopicSummary
 from holdfast.apps.report.model.taxonomy import Subtopic, Topic
@@ -23,6 +23,7 @@ from holdfast.ports.language_model import Declined, LanguageModel, Question, Too
 MOST_GROUPS = 60
 GROUPS_OF_A_TOPIC = 8
 """In the overview, where the summaries of the topics are given as well."""
+MOST_CRUXES = 10
 MOST_SENTENCES = 12
 MOST_FINDINGS = 8
 MOST_SPEAKERS = 150
@@ -38,7 +39,13 @@ class Summariser:
         self._model = model
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
+        self,
+        topic: Topic,
+        groups: Sequence[ClaimGroup],
+        brief: Brief,
+        ctx: Context,
+        votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         shown = _harmless(groups)[:MOST_GROUPS]
         if not shown:
@@ -52,6 +59,7 @@ class Summariser:
             "topic": {"name": topic.name, "description": topic.description},
             "claims": listed,
             **_not_shown(len(groups) - len(shown)),
+            **_evidence(votes, cruxes, shown),
         }
         return await self._sentences("summaries", payload, shown, MOST_SENTENCES, brief, ctx)
 
@@ -63,6 +71,7 @@ class Summariser:
         brief: Brief,
         ctx: Context,
         votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         written = {
             summary.topic: " ".join(sentence.text for sentence in summary.sentences)
@@ -70,13 +79,13 @@ class Summariser:
         }
         shown: list[ClaimGroup] = []
         listed = []
-        voted = _claims_of(votes)
+        told = _claims_of(votes, cruxes)
         for topic in topics:
             harmless = _harmless(groups.get(topic.id, ()))
             of_topic = [
                 group
                 for rank, group in enumerate(harmless)
-                if rank < GROUPS_OF_A_TOPIC or group.id in voted
+                if rank < GROUPS_OF_A_TOPIC or group.id in told
             ]
             claims = [
                 _numbered(number, group) for number, group in enumerate(of_topic, len(shown) + 1)
@@ -92,10 +101,7 @@ class Summariser:
             shown += of_topic
         if not shown:
             return []
-        payload: dict[str, Any] = {"topics": listed}
-        if votes:
-            numbers = {group.id: number for number, group in enumerate(shown, 1)}
-            payload["opinions"] = vote_payload(votes, numbers)
+        payload = {"topics": listed, **_evidence(votes, cruxes, shown)}
         return await self._sentences("overview", payload, shown, MOST_FINDINGS, brief, ctx)
 
     async def _sentences(
@@ -131,7 +137,8 @@ class Summariser:
     async def crux(
         self, subtopic: Subtopic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
     ) -> CruxDraft | None:
-        shown = _harmless(groups)[:MOST_GROUPS]
+        harmless = _harmless(groups)
+        shown = harmless[:MOST_GROUPS]
         speakers = list(dict.fromkeys(speaker for group in shown for speaker in group.speakers))[
             :MOST_SPEAKERS
         ]
@@ -144,6 +151,7 @@ class Summariser:
                 for number, group in enumerate(shown, 1)
             ],
             "speakers": _what_they_said(speakers, shown),
+            **_not_shown(len(harmless) - len(shown)),
         }
         question = Question(
             system_prompt(brief, "crux"),
@@ -180,12 +188,27 @@ def _not_shown(count: int) -> dict[str, int]:
     return {"not_shown": count} if count > 0 else {}
 
 
-def _claims_of(votes: VoteEvidence | None) -> set[str]:
-    """The claims that the votes speak of: they are shown whatever their rank."""
+def _evidence(
+    votes: VoteEvidence | None, cruxes: Sequence[Crux], shown: Sequence[ClaimGroup]
+) -> dict[str, Any]:
+    """What the votes say of the claims that are shown, and the statements that divide people
+    most."""
+    payload = EvidencePayload(shown)
+    dividing = payload.cruxes(cruxes[:MOST_CRUXES])
+    return {
+        **({"opinions": payload.votes(votes)} if votes else {}),
+        **({"divides": dividing} if dividing else {}),
+    }
+
+
+def _claims_of(votes: VoteEvidence | None, cruxes: Sequence[Crux]) -> set[str]:
+    """The claims that votes and cruxes speak of: they are shown whatever their rank."""
+    dividing = {claim for crux in cruxes[:MOST_CRUXES] for claim in crux.cites}
     if votes is None:
-        return set()
+        return dividing
     marks = [mark for group in votes.groups for mark in group.marks]
     return {
+        *dividing,
         *(statement.claim for statement, _ in (*votes.shared, *marks)),
         *(statement.claim for statement in (*votes.splits, *votes.unsure)),
     }

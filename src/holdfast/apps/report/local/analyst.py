@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
-from holdfast.apps.report.local import grouping, tensions, topics
+from holdfast.apps.report.local import findings, grouping, tensions, topics
 from holdfast.apps.report.local import summaries as writing
 from holdfast.apps.report.local.messages import base_language, message
 from holdfast.apps.report.local.sentence_encoder import sentence_encoder
@@ -15,7 +15,7 @@ from holdfast.apps.report.local.topics import SentenceParts
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.claim import ClaimDraft, ClaimGroup, ProposedGroup, QuotedClaim
 from holdfast.apps.report.model.comment import Comment
-from holdfast.apps.report.model.crux import Basis, CruxDraft
+from holdfast.apps.report.model.crux import Basis, Crux, CruxDraft
 from holdfast.apps.report.model.document import PromptUsed
 from holdfast.apps.report.model.estimate import Estimate
 from holdfast.apps.report.model.opinion import VoteEvidence
@@ -91,7 +91,13 @@ class LocalAnalyst:
         return await asyncio.to_thread(grouping.group, claims)
 
     async def summarise(
-        self, topic: Topic, groups: Sequence[ClaimGroup], brief: Brief, ctx: Context
+        self,
+        topic: Topic,
+        groups: Sequence[ClaimGroup],
+        brief: Brief,
+        ctx: Context,
+        votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
         return await asyncio.to_thread(writing.summarise, topic, groups, brief.language)
 
@@ -103,8 +109,9 @@ class LocalAnalyst:
         brief: Brief,
         ctx: Context,
         votes: VoteEvidence | None = None,
+        cruxes: Sequence[Crux] = (),
     ) -> list[Sentence]:
-        return await asyncio.to_thread(writing.overview, topics, groups, brief.language, votes)
+        return await asyncio.to_thread(findings.overview, topics, groups, brief.language, votes)
 
     async def review(
         self,

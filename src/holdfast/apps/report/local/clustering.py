@@ -104,6 +104,11 @@ def most_topics(rows: int, comments: int) -> int:
     return int(np.clip(max(usual, min(_FEW_TOPICS, comments // _COMMENTS_OF_TOPIC)), 2, MOST))
 
 
+def least_rows(rows: int) -> int:
+    """How many of all rows make a topic."""
+    return max(3, rows // 50)
+
+
 def _divide(vectors: Vectors, topics: int, most: int) -> Division:
     if len(vectors) < 12 and topics < 2:
         return Division(np.zeros(len(vectors), np.intp), np.zeros(len(vectors), np.intp))
@@ -114,7 +119,7 @@ def _divide(vectors: Vectors, topics: int, most: int) -> Division:
     nodes = tree.cut(tree.root, topics or _fitting(tree, leaves, most))
     if not topics and len(vectors) >= _MANY:
         nodes = _without_giants(tree, nodes, sizes, most)
-    groups = _joined_up(tree, leaves, sizes, nodes, 1 if topics else max(3, len(vectors) // 50))
+    groups = _joined_up(tree, leaves, sizes, nodes, 1 if topics else least_rows(len(vectors)))
     return _cut_again(tree, leaves, groups, sizes, small)
 
 

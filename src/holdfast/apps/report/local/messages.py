@@ -4,8 +4,11 @@ the report page: `messages.json`, by language and key."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+
+from holdfast.apps.report.translations import Translations
 
 ENGLISH = "en"
 
@@ -21,10 +24,19 @@ def base_language(language: str) -> str:
 
 
 def message(language: str, key: str, **values: object) -> str:
-    """A phrase in a language, English where there is none."""
+    """A phrase in a language, English where there is none; counts as that language writes them."""
     english = _messages()[ENGLISH]
     translated = _messages().get(base_language(language), english)
-    return translated.get(key, english[key]).format(**values)
+    write = _number_writer(language)
+    shown = {
+        name: write(value) if isinstance(value, int) else value for name, value in values.items()
+    }
+    return translated.get(key, english[key]).format(**shown)
+
+
+@cache
+def _number_writer(language: str) -> Callable[[float], str]:
+    return Translations(language).number
 
 
 def listed(language: str, phrases: list[str]) -> str:

@@ -32,7 +32,7 @@ from holdfast.apps.report.local.tokenizing import (
     language,
     stop_words,
 )
-from holdfast.apps.report.local.vague_words import VAGUE_HAN, vague_roots
+from holdfast.apps.report.local.vague_words import BROAD, VAGUE_HAN, vague_roots
 from holdfast.apps.report.local.word_classes import (
     MOSTLY_VERBS,
     is_adjective,
@@ -184,6 +184,8 @@ class Phrases:
         if phrase.unspaced:
             return {2: 0.8, 3: 1.1, 4: 1.4}.get(length, 1.3)
         if (length > 2 and len(phrase.sentences) < 3) or self._is_clause(phrase):
+            return 0.0
+        if length == 1 and phrase.parts[0] in BROAD:
             return 0.0
         first, last = phrase.parts[0], phrase.parts[-1]
         score = (

@@ -96,11 +96,12 @@ _POINTS_OUT = re.compile(
     r"|\bdo it\b|\bthat's\b|\bthere was\b"
     r"|\b(?:right|just) now\b|\b(?:in|out|over|right|back) (?:here|there)\b"
     r"|\b(?:recently|me|myself|ain't|gonna|gotta|wanna|y'all)\b"
+    r"|\b(?:i|he|she|they) (?!need)\w+ed\b"
     r"|\b(?:oh|uh|um|okay|well|see|ear),\s"
     r"|\bthat (?:type|kind|sort|way|one|stuff|thing|point|model)\b|\?",
     re.IGNORECASE,
 )
-"""Words that mean something that was said or shown before."""
+"""Words that mean something that was said or shown before, or tell what somebody did."""
 _ABOUT_ONESELF = re.compile(
     r"(?:i agree|i disagree|same here)\b|(?:i|i'm|i've|i'd|i'll|me|my)\b"
     r"(?! (?:support|believe|think|feel|want|oppose|hope|wish|expect|agree|strongly|fully|would "

@@ -20,7 +20,7 @@ _LEADS = re.compile(
          \s*[,.:;…-]+\s+
     | (?:and|but|so|(?:because|cause|cuz|'cause)(?!.*[,;]))\s+(?=\S+\s+\S+\s+\S+\s+\S)
     | i\ (?:really\ |strongly\ |also\ |just\ |still\ |truly\ |do\ |honestly\ )?
-         (?:think|believe|feel|guess|suppose|know)
+         (?:think|believe|feel(?:\ like)?|guess|suppose|know)
          (?:\ that\s+|\s+(?=(?:the|a|an|we|it|it's|they|there|there's|these|those|this|our|all
             |every|no|if|people
             |women|men|everyone|nobody|you|he|she|his|her|their|its|most|many|some|any|as|when|to|more|less|public

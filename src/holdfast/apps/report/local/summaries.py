@@ -3,40 +3,40 @@ like each other."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from math import log1p
+from statistics import mean
 
 import numpy as np
 
 from holdfast.apps.report.local.embeddings import semantic_vectors, unit_length
-from holdfast.apps.report.local.messages import message, with_people
+from holdfast.apps.report.local.messages import listed, message, with_people
 from holdfast.apps.report.local.sentence_value import claim_score, is_filler, stands_alone
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.local.tokenizing import is_unspaced
-from holdfast.apps.report.local.vote_findings import vote_findings
 from holdfast.apps.report.model.claim import ClaimGroup
-from holdfast.apps.report.model.opinion import VoteEvidence
+from holdfast.apps.report.model.stance import VoteTally
 from holdfast.apps.report.model.summary import Sentence
-from holdfast.apps.report.model.taxonomy import OTHER, Topic
+from holdfast.apps.report.model.taxonomy import Topic
 from holdfast.apps.report.opinions import at_least
+from holdfast.apps.report.self_description import describes_author
 from holdfast.apps.report.voting import FEWEST as FEWEST_VOTES
 
 _SENTENCES = 4
-FEWEST, MOST = 5, 8
-"""How many findings there are about everything, if there are enough claims."""
 _CONSIDERED = 400
 """The most supported groups are considered; those behind them are said by one person each."""
 _LONGEST = 170
 _SUPPORT = 8.0
 """How much people count beside wording: who says it better does not stand before who is more."""
-_AGREED, _HELD = 8.0, 0.35
+_AGREED, _HELD = 12.0, 0.35
 """How much voters count, and the share of them that is worth no more than one person's word."""
+_HALF = 0.5
 _SAID, _NEVER = 0.8, -99.0
 """How alike a claim is to one that is chosen for it to say the same, and what it adds then."""
-_SPEECH, _SURELY_CLAIMING = 10, 1.35
-"""Who makes more claims than this was recorded; of those, only clear ones are an example."""
-_FEW = 3
-"""Of fewer findings, those whose example is about something else are better than none."""
+_RECORDED, _SURELY_CLAIMING = 400, 1.35
+"""Where quotes begin, on average, in comments that were recorded or are as long as speech; of
+those, only sentences that clearly claim something speak for others."""
 _UNCLEAR = 2
 """So many claims speak for a topic of which none is clear."""
 _CLAIMING = 1.3
@@ -53,24 +53,73 @@ def summarise(topic: Topic, groups: Sequence[ClaimGroup], language: str) -> list
         subtopic.id: "" if subtopic.name.startswith(ours) else subtopic.name
         for subtopic in topic.subtopics
     }
-    return [
-        _of_subtopic(group, names, language) for group in leading_groups(groups, _SENTENCES, names)
+    leading = leading_groups(groups, _SENTENCES, names)
+    if not is_recorded(groups):
+        return [_of_subtopic(group, names, language) for group in leading]
+    clear = [group for group in leading if is_clear(group, topic.name, names[group.subtopic])]
+    told: list[Sentence] = []
+    if topic.mentions:
+        phrases, cites = mentioned(topic, groups, language)
+        told.append(Sentence(message(language, "mentions", phrases=phrases), cites))
+    return [*told, *(_of_subtopic(group, names, language) for group in clear)]
+
+
+def mentioned(
+    topic: Topic, groups: Sequence[ClaimGroup], language: str
+) -> tuple[str, tuple[str, ...]]:
+    """What several people mention, and for each phrase a claim that has it, if there is one."""
+    phrases = [m.phrase + with_people(language, m.people) for m in topic.mentions]
+    cites = dict.fromkeys(
+        _clearest([group for group in groups if _has(group.statement, mention.phrase)])
+        for mention in topic.mentions
+    )
+    return listed(language, phrases), tuple(filter(None, cites)) or (groups[0].id,)
+
+
+def _clearest(groups: Sequence[ClaimGroup]) -> str:
+    """The id of the one that is understood best: it claims something, stands alone, is short. Empty
+    if there is none."""
+    scores = [
+        stands_alone(group.statement) + claim_score(group.statement) - len(group.statement) / 150
+        for group in groups
     ]
+    return groups[int(np.argmax(np.round(scores, 4)))].id if groups else ""
+
+
+def _has(statement: str, phrase: str) -> bool:
+    """Whether a phrase is in a statement, its last word in the singular or the plural."""
+    if is_unspaced(phrase):
+        return phrase in statement
+    whole = rf"\b{re.escape(phrase.removesuffix('s'))}(?:s|es)?\b"
+    return bool(re.search(whole, statement, re.IGNORECASE))
 
 
 def _of_subtopic(group: ClaimGroup, names: Mapping[str, str], language: str) -> Sentence:
-    """A claim, led by the name of its subtopic if it is about that."""
+    """A claim, led by the name of its subtopic if it is about that; one that voters do not accept
+    is said to be such."""
+    if group.votes and is_rejected(group):
+        return Sentence(_disputed(group.statement, group.votes, language), (group.id,))
     name = names.get(group.subtopic, "") if len(names) > 1 else ""
-    is_led = name and bool(_are_about([group.statement], [name])[0])
+    is_led = name and bool(are_about([group.statement], [name])[0])
     lead = name + message(language, "colon") if is_led else ""
-    return Sentence(lead + _claim(group, language), (group.id,))
+    return Sentence(lead + stated(group, language), (group.id,))
 
 
-def _claim(group: ClaimGroup, language: str) -> str:
+def _disputed(statement: str, votes: VoteTally, language: str) -> str:
+    return message(
+        language,
+        "rejected" if at_least(votes.disagrees, votes.cast) > _HALF else "splits",
+        claim=shortened(statement, _LONGEST).rstrip(" .。"),
+        agrees=votes.agrees,
+        disagrees=votes.disagrees,
+        cast=votes.cast,
+    )
+
+
+def stated(group: ClaimGroup, language: str) -> str:
     """A claim, ending like a sentence, with what stands behind it: votes, or several people."""
-    people = len(group.speakers)
     statement = shortened(group.statement, _LONGEST)
-    if people < 2 and not is_voted(group):
+    if len(group.speakers) < 2 and not is_voted(group):
         return statement if statement.endswith(_END) else statement + _stop(statement)
     bare = statement.rstrip(" .。")
     return bare + _support(group, language) + _stop(bare)
@@ -82,134 +131,60 @@ def _support(group: ClaimGroup, language: str) -> str:
     return with_people(language, len(group.speakers))
 
 
+def agreement(group: ClaimGroup) -> float:
+    """The share of the voters that surely agrees with a claim; 0 where too few voted."""
+    tally = group.votes
+    return at_least(tally.agrees, tally.cast) if tally and is_voted(group) else 0.0
+
+
+def is_accepted(group: ClaimGroup) -> bool:
+    """Whether surely more voters agree with a claim than disagree, or nobody voted on it."""
+    tally = group.votes
+    if tally is None or not is_voted(group):
+        return True
+    return at_least(tally.agrees, tally.agrees + tally.disagrees) > _HALF
+
+
+def is_rejected(group: ClaimGroup) -> bool:
+    """Whether as many voters disagree with a claim as agree."""
+    tally = group.votes
+    return tally is not None and is_voted(group) and tally.disagrees >= tally.agrees
+
+
 def is_voted(group: ClaimGroup) -> bool:
     """Whether enough people voted on a claim for its votes to say more than its speakers."""
     return group.votes is not None and group.votes.cast >= FEWEST_VOTES
+
+
+def is_recorded(groups: Sequence[ClaimGroup]) -> bool:
+    """Whether claims come from recorded speech: most of its sentences need those around them."""
+    starts = [member.start for group in groups for member in group.members]
+    return bool(starts) and mean(starts) > _RECORDED
+
+
+def is_clear(group: ClaimGroup, *names: str) -> bool:
+    """Whether what somebody said clearly claims something about one of the names."""
+    claims = len(group.speakers) > 1 or claim_score(group.statement) >= _SURELY_CLAIMING
+    return claims and any(name and uses(group.statement, name) for name in names)
 
 
 def _stop(text: str) -> str:
     return "。" if is_unspaced(text) else "."
 
 
-def overview(
-    topics: Sequence[Topic],
-    groups: Mapping[str, Sequence[ClaimGroup]],
-    language: str,
-    votes: VoteEvidence | None = None,
-) -> list[Sentence]:
-    """What people voted for, where they voted. Else, or if that is little, the topics most people
-    speak about, each with the claim that most stand behind."""
-    voted = vote_findings(votes, language) if votes else []
-    if len(voted) >= FEWEST:
-        return voted
-    cited = {id for finding in voted for id in finding.cites}
-    raised = [
-        finding for finding in _raised(topics, groups, language) if cited.isdisjoint(finding.cites)
-    ]
-    return voted + (raised[: MOST - len(voted)] if voted else raised)
-
-
-def _raised(
-    topics: Sequence[Topic], groups: Mapping[str, Sequence[ClaimGroup]], language: str
-) -> list[Sentence]:
-    """The topics most people speak about, then further claims up to five."""
-    people = {
-        topic.id: len({s for group in groups.get(topic.id, ()) for s in group.speakers})
-        for topic in topics
-    }
-    unnamed = message(language, "general remarks")
-    spoken = [topic for topic in topics if people[topic.id] and topic.id != OTHER]
-    named = [topic for topic in spoken if not topic.name.startswith(unnamed)] or spoken
-    order = sorted(named, key=lambda topic: (-people[topic.id], topics.index(topic)))[:MOST]
-    best = {topic.id: _examples(topic, groups[topic.id]) for topic in order}
-    if _is_speech(groups):
-        return _raised_in_speech(order, groups, best, people, language)
-    if sum(map(bool, best.values())) < _FEW:
-        for topic in order:
-            best[topic.id] = best[topic.id] or leading_groups(groups[topic.id], 1, {})
-    findings = [
-        _finding(topic, best[topic.id][0], people[topic.id], language)
-        for topic in order
-        if best[topic.id]
-    ]
-    further = [
-        Sentence(topic.name + message(language, "colon") + _claim(group, language), (group.id,))
-        for rank in (1, 2)
-        for topic in order
-        for group in best[topic.id][rank : rank + 1]
-    ]
-    return findings + further[: max(0, FEWEST - len(findings))]
-
-
-def _is_speech(groups: Mapping[str, Sequence[ClaimGroup]]) -> bool:
-    claims = [group for those in groups.values() for group in those]
-    return len(claims) > _SPEECH * len({speaker for group in claims for speaker in group.speakers})
-
-
-def _raised_in_speech(
-    topics: Sequence[Topic],
-    groups: Mapping[str, Sequence[ClaimGroup]],
-    best: Mapping[str, Sequence[ClaimGroup]],
-    people: Mapping[str, int],
-    language: str,
-) -> list[Sentence]:
-    """How many speak about each topic, with an example only where somebody clearly claims
-    something: most recorded sentences need those around them."""
-    everybody = len({s for those in groups.values() for group in those for s in group.speakers})
-    findings = []
-    for topic in topics:
-        clear = [group for group in best[topic.id] if _is_clear(group)]
-        findings.append(
-            _finding(topic, clear[0], people[topic.id], language)
-            if clear
-            else _mentioned(topic, groups[topic.id], people[topic.id], everybody, language)
-        )
-    return findings
-
-
-def _is_clear(group: ClaimGroup) -> bool:
-    return len(group.speakers) > 1 or claim_score(group.statement) >= _SURELY_CLAIMING
-
-
-def _mentioned(
-    topic: Topic, groups: Sequence[ClaimGroup], people: int, everybody: int, language: str
-) -> Sentence:
-    names = {subtopic.id: topic.name for subtopic in topic.subtopics}
-    text = message(
-        language, "raised without example", topic=topic.name, people=people, all=everybody
-    )
-    return Sentence(text, tuple(group.id for group in leading_groups(groups, 1, names)))
-
-
-def _examples(topic: Topic, groups: Sequence[ClaimGroup]) -> list[ClaimGroup]:
-    """Up to three claims that stand for a topic: only such as are about what it is named for."""
-    names = {subtopic.id: topic.name for subtopic in topic.subtopics}
-    leading = leading_groups(groups, 3, names)
-    about = _are_about([group.statement for group in leading], [topic.name] * len(leading))
-    return [group for group, is_about in zip(leading, about, strict=True) if is_about]
-
-
-def _finding(topic: Topic, group: ClaimGroup, people: int, language: str) -> Sentence:
-    supported = len(group.speakers) > 1 or is_voted(group)
-    key = "raised by one" if people == 1 else "raised" if supported else "example"
-    claim = _claim(group, language)
-    return Sentence(
-        message(language, key, topic=topic.name, people=people, claim=claim), (group.id,)
-    )
-
-
 def leading_groups(
     groups: Sequence[ClaimGroup], count: int, names: Mapping[str, str]
 ) -> list[ClaimGroup]:
     """The groups that tell most about all of them: well supported, typical, worded as a claim,
-    about what their subtopic is named for (`names`), unlike one another."""
+    about what their subtopic is named for (`names`), unlike one another. What more voters surely
+    agree with comes first, and what nobody voted on behind it."""
     considered = _considered(groups, names)
     if not considered:
         return []
     statements = [group.statement for group in considered]
     vectors = semantic_vectors(statements)
     middle = unit_length(vectors.sum(axis=0, keepdims=True))[0]
-    about = _are_about(statements, [names.get(group.subtopic, "") for group in considered])
+    about = are_about(statements, [names.get(group.subtopic, "") for group in considered])
     merit = [
         _standing(group)
         + float(vectors[at] @ middle)
@@ -228,20 +203,24 @@ def leading_groups(
         if scores[best] <= _NEVER:
             break
         chosen.append(best)
-    return [considered[at] for at in chosen]
+    return sorted((considered[at] for at in chosen), key=lambda group: -agreement(group))
 
 
 def _considered(groups: Sequence[ClaimGroup], names: Mapping[str, str]) -> list[ClaimGroup]:
-    """The groups that can speak for others, if there are such: what is supported, what is
-    understood alone and is about the name or claims something; in the script of most."""
-    considered = list(groups[:_CONSIDERED])
+    """The groups that can speak for others, if there are such: what says more than who somebody
+    is, what voters do not reject, what is supported, what is understood alone and is about the
+    name or claims something; in the script of most."""
+    others = [group for group in groups if not describes_author(group.statement)] or groups
+    accepted = [group for group in others if is_accepted(group)]
+    considered = accepted or [group for group in others if not is_rejected(group)] or others
+    considered = considered[:_CONSIDERED]
     unspaced = [is_unspaced(group.statement) for group in considered]
     mostly = sum(unspaced) * 2 > len(unspaced)
     considered = [
         group for group, is_so in zip(considered, unspaced, strict=True) if is_so == mostly
     ]
     telling = [group for group in considered if not is_filler(group.statement)]
-    about = _are_about(
+    about = are_about(
         [group.statement for group in telling], [names.get(group.subtopic, "") for group in telling]
     )
     clear = [
@@ -257,7 +236,7 @@ def _considered(groups: Sequence[ClaimGroup], names: Mapping[str, str]) -> list[
     return clear or telling[:_UNCLEAR] or considered[:_UNCLEAR]
 
 
-def _are_about(statements: Sequence[str], names: Sequence[str]) -> list[bool]:
+def are_about(statements: Sequence[str], names: Sequence[str]) -> list[bool]:
     """For each statement whether it is about what the name beside it says: it uses the name, or is
     near to it in meaning."""
     row_of = {name: row for row, name in enumerate(dict.fromkeys(names))}
@@ -265,23 +244,22 @@ def _are_about(statements: Sequence[str], names: Sequence[str]) -> list[bool]:
     name_vectors = semantic_vectors(list(row_of))[[row_of[name] for name in names]]
     near = np.round((statement_vectors * name_vectors).sum(axis=1), 3) >= _ABOUT
     return [
-        bool(name) and (_uses(statement, name) or (bool(is_near) and not is_unspaced(name)))
+        bool(name) and (uses(statement, name) or (bool(is_near) and not is_unspaced(name)))
         for statement, name, is_near in zip(statements, names, near, strict=True)
     ]
 
 
-def _uses(statement: str, name: str) -> bool:
+def uses(statement: str, name: str) -> bool:
     return name.casefold().removesuffix("s") in statement.casefold()
 
 
 def _standing(group: ClaimGroup) -> float:
-    """How much support counts: the people who say it, less for a slogan, which many happen to write
-    alike; and the voters who agree, where people voted."""
+    """How much support counts: the voters who agree, where people voted; else the people who say
+    it, less for a slogan, which many happen to write alike."""
+    if is_voted(group):
+        return _SUPPORT * log1p(1) + _AGREED * (agreement(group) - _HELD)
     slogan = len(group.statement) < 18 and claim_score(group.statement) < 1
-    standing = (0.5 if slogan else _SUPPORT) * log1p(len(group.speakers))
-    if group.votes and is_voted(group):
-        standing += _AGREED * (at_least(group.votes.agrees, group.votes.cast) - _HELD)
-    return standing
+    return (0.5 if slogan else _SUPPORT) * log1p(len(group.speakers))
 
 
 def _marginal(

@@ -10,7 +10,7 @@ from itertools import chain, count
 import numpy as np
 
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
-from holdfast.apps.report.local.clustering import Division
+from holdfast.apps.report.local.clustering import MOST, Division, least_rows
 from holdfast.apps.report.local.embeddings import Vectors, semantic_vectors, unit_length
 from holdfast.apps.report.local.given_topics import GivenTopics
 from holdfast.apps.report.local.messages import base_language, message
@@ -22,8 +22,10 @@ from holdfast.apps.report.local.topic_names import (
     Candidate,
     candidates,
     compose_name,
+    keys,
 )
 from holdfast.apps.report.model.brief import GivenTopic
+from holdfast.apps.report.model.taxonomy import Mention
 
 _TELLING = {True: 0.07, False: 0.05}
 """The least score of a single word, and of a phrase, that tells what sentences are about."""
@@ -42,7 +44,10 @@ one, within these bounds."""
 _TO_ALL = 0.5
 """How near every phrase is to all sentences."""
 _ACCEPTED = 0.6
-"""The share of voters that must agree with a statement for it to describe a topic."""
+"""The share of voters that must surely agree with a statement for it to describe a topic."""
+_MENTIONED, _SEVERAL, _MORE_OFTEN, _MENTIONING = 3, 3, 1.5, 0.03
+"""So many phrases are mentioned, each by several people, more often than in all comments, and with
+this score at least."""
 _HELD = 40
 """A topic has at least one subtopic for so many sentences, named well or not."""
 
@@ -50,13 +55,13 @@ _HELD = 40
 @dataclass(frozen=True, slots=True)
 class Said:
     """What was said: the parts that claim something, the comment of each, and for each comment its
-    text, its speaker, and which share of the voters agrees, if people voted."""
+    text, its speaker, and which share of the voters surely agrees, if people voted."""
 
     parts: Sequence[str]
     comment_of: Sequence[int]
     comments: Sequence[str]
     speakers: Sequence[str]
-    agreement: Sequence[float | None]
+    agreement: Sequence[float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ class DescribedTopic:
     name: str
     description: str
     subtopics: tuple[tuple[int, str, str], ...]
+    mentions: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +130,11 @@ class Describer:
             about = given_about or self._sentence(inside[number], topic.name)
             others = {other.name for other in named.values()}
             below = self._subtopics(topic, others, division.subtopics, given, about)
+            mentions = self._mentions(inside[number], topic) if self._spoken else []
             described.append(
-                DescribedTopic(number, self._labelled(topic.name), about, tuple(below))
+                DescribedTopic(
+                    number, self._labelled(topic.name), about, tuple(below), tuple(mentions)
+                )
             )
         absent = [number for number in range(len(given.topics)) if number not in inside]
         return described + [_absent(number, given.topics[number], given) for number in absent]
@@ -157,8 +166,37 @@ class Describer:
             unnamed = [self._joined(unnamed, inside, division)]
         for number in unnamed:
             below = self._nameable(inside[number], division.subtopics, given)
-            named[number] = _Named(self._unnamed(taken, "general remarks"), [], below)
+            if not counted:
+                below = self._promoted(below, inside, named, division, taken)
+                inside[number] = [row for part in below for row in part.rows]
+            if below:
+                named[number] = _Named(self._unnamed(taken, "general remarks"), [], below)
         return {number: topic for number, topic in named.items() if number in inside}
+
+    def _promoted(
+        self,
+        below: Sequence[_Below],
+        inside: dict[int, list[int]],
+        named: dict[int, _Named],
+        division: Division,
+        taken: set[str],
+    ) -> list[_Below]:
+        """Without the parts of a topic without a name that have one and are large enough: they
+        become topics."""
+        left: list[_Below] = []
+        least = least_rows(len(self._texts))
+        for part in below:
+            name, used = "", None
+            if part.tells() and len(part.rows) >= least and len(named) < MOST:
+                name, used = compose_name(self._phrases, part.best, self._language, taken)
+            if not name or used is None:
+                left.append(part)
+                continue
+            number = max(inside) + 1
+            division.topics[part.rows] = number
+            inside[number] = part.rows
+            named[number] = _Named(name, [used], [part])
+        return left
 
     def _joined(self, unnamed: list[int], inside: dict[int, list[int]], division: Division) -> int:
         """Topics without a name become one; its number."""
@@ -285,7 +323,9 @@ class Describer:
             described.add(sentence)
             yield subtopic.number, name, sentence
         if unnamed:
-            yield unnamed[0], self._unnamed(taken, "further remarks"), ""
+            is_all = len(unnamed) == len(topic.below)
+            name = topic.name if is_all else self._unnamed(taken, "further remarks")
+            yield unnamed[0], name, ""
 
     def _below(self, subtopic: _Below, taken: set[str], above: Sequence[Candidate]) -> str:
         fitting = [c for c in subtopic.best if c.score >= _FITTING]
@@ -302,33 +342,58 @@ class Describer:
         taken.add(free)
         return free
 
+    def _mentions(self, rows: list[int], topic: _Named) -> list[Mention]:
+        """What several people's comments on a topic mention more often than all comments do,
+        beside its name."""
+        share = len(self._comments(rows)) / len(self._said.comments)
+        speakers = self._said.speakers
+        taken = set().union(*(keys(used.phrase) for used in topic.used))
+        found: list[Mention] = []
+        for candidate in self._candidates(rows, breadth=0.85, least=_SOME):
+            people = len({speakers[comment] for comment in candidate.inside})
+            inside = len(candidate.inside) / len(candidate.phrase.sentences)
+            words = keys(candidate.phrase)
+            if (
+                candidate.score >= _MENTIONING
+                and people >= _SEVERAL
+                and inside >= _MORE_OFTEN * share
+                and words.isdisjoint(taken)
+            ):
+                taken |= words
+                found.append(Mention(self._phrases.written(candidate.phrase), people))
+        return sorted(found[:_MENTIONED], key=lambda mention: -mention.people)
+
     def _sentence(self, rows: list[int], name: str, used: Container[str] = ()) -> str:
         """The most central sentence that stands alone and uses the name, as a description; nothing
         if none does, or if it is used already."""
         named = name.casefold().removesuffix("s")
         naming = [row for row in rows if named in self._texts[row].casefold()]
         alone = [row for row in naming if self._describes(row)]
-        sentence = self._central(alone) if alone else ""
+        sentence = self._central(alone, naming) if alone else ""
         return "" if sentence in used else sentence
 
     def _describes(self, row: int) -> bool:
-        """Whether a sentence can describe what others say, too: not what most reject."""
-        text, agreement = self._texts[row], self._said.agreement[self._said.comment_of[row]]
-        if agreement is not None and agreement < _ACCEPTED:
+        """Whether a sentence can describe what others say, too: where people voted, what most of
+        them surely agree with."""
+        text = self._texts[row]
+        if self._said.agreement and self._agreement(row) < _ACCEPTED:
             return False
         return stands_alone(as_statement(text)) and (
             not self._spoken or claim_score(text) >= _SURELY_CLAIMING
         )
 
-    def _central(self, rows: list[int]) -> str:
+    def _agreement(self, row: int) -> float:
+        return self._said.agreement[self._said.comment_of[row]] if self._said.agreement else 0.0
+
+    def _central(self, rows: list[int], others: list[int]) -> str:
         """The sentence that is most like all the others; among nearly equals a short one."""
-        middle = unit_length(self._vectors[rows].sum(axis=0, keepdims=True))[0]
+        middle = unit_length(self._vectors[others].sum(axis=0, keepdims=True))[0]
         likeness = np.round(self._vectors[rows] @ middle, 3)
         scores = [
             float(likeness[at])
             - max(0, len(self._texts[row]) - 120) / 600
             + 0.1 * min(2.0, claim_score(self._texts[row]))
-            + (self._said.agreement[self._said.comment_of[row]] or 0.0)
+            + self._agreement(row)
             for at, row in enumerate(rows)
         ]
         return shortened(as_statement(self._texts[rows[int(np.argmax(scores))]]), 160)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.apps.report.checking import LONGEST_STATEMENT
 from holdfast.apps.report.local import clustering, map_layout
 from holdfast.apps.report.local.cluster_tree import UNASSIGNED, Labels
 from holdfast.apps.report.local.clustering import Division
@@ -25,7 +24,9 @@ from holdfast.apps.report.local.topic_descriptions import DescribedTopic, Descri
 from holdfast.apps.report.model.brief import Brief
 from holdfast.apps.report.model.comment import Comment
 from holdfast.apps.report.model.taxonomy import OTHER, Clustering, Placement, Subtopic, Topic
+from holdfast.apps.report.opinions import at_least
 from holdfast.apps.report.voting import FEWEST as FEWEST_VOTES
+from holdfast.apps.report.voting import is_voted_whole
 
 _SHORT, _ALL, _CHOSEN, _MORE = 2, 5, 3, 5
 """Up to two parts of a comment are kept as they are; up to five, those that are sentences; of more,
@@ -75,8 +76,7 @@ def _parts_of(comment: Comment) -> list[tuple[int, int]]:
     """The sentences of a comment. One that people voted on stays whole: that is what they voted
     on."""
     sentences = spans(comment.text)
-    is_voted = (comment.agrees or 0) + (comment.disagrees or 0) > 0
-    if is_voted and sentences and len(comment.text) <= LONGEST_STATEMENT:
+    if sentences and is_voted_whole(comment):
         return [(sentences[0][0], max(end for _, end in sentences))]
     return sentences
 
@@ -124,7 +124,7 @@ def find_topics(
         comment_of.tolist(),
         texts,
         [comments[number].speaker for number in speaking],
-        [_agreement(comments[number]) for number in speaking],
+        _agreement([comments[number] for number in speaking]),
     )
     describer = Describer(said, mixed, brief.language)
     described = describer.describe(division, given, counted=brief.topics > 0)
@@ -137,10 +137,18 @@ def find_topics(
     )
 
 
-def _agreement(comment: Comment) -> float | None:
-    """Which share of the voters agrees with a comment, if enough people voted on it."""
-    votes = [comment.agrees or 0, comment.disagrees or 0, comment.passes or 0]
-    return votes[0] / sum(votes) if sum(votes) >= FEWEST_VOTES else None
+def _agreement(comments: Sequence[Comment]) -> list[float] | None:
+    """Which share of its voters surely agrees with each comment; nothing where nobody voted."""
+    ballots = [
+        (
+            comment.agrees or 0,
+            (comment.agrees or 0) + (comment.disagrees or 0) + (comment.passes or 0),
+        )
+        for comment in comments
+    ]
+    if all(cast < FEWEST_VOTES for _, cast in ballots):
+        return None
+    return [at_least(agrees, cast) for agrees, cast in ballots]
 
 
 def _whole(comment: Comment) -> Placement:
@@ -199,7 +207,9 @@ def _ordered(
         ):
             ids[sub] = f"t{at}.{within}"
             below.append(Subtopic(ids[sub], name, about))
-        topics.append(Topic(f"t{at}", topic.name, topic.description, tuple(below)))
+        topics.append(
+            Topic(f"t{at}", topic.name, topic.description, tuple(below), mentions=topic.mentions)
+        )
     return tuple(topics), ids
 
 

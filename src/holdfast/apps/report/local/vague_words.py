@@ -20,7 +20,7 @@ _ENGLISH = word_set(
     head direction experience favorite favourite somewhere elsewhere nowhere anybody nobody
     somebody position else course instance regard respect basis aspect perspective suck sucks
     funny crazy anything needing dealing taking going getting having making coming looking
-    trying saying"""
+    trying saying wanna gonna gotta outta kinda lotta mm-hmm"""
 )
 _ELSEWHERE = {
     "de": """leute mensch person sache ding jahr zeit tag woche monat stunde minute uhr euro cent
@@ -38,6 +38,10 @@ _ELSEWHERE = {
     "nl": """mensen persoon ding jaar tijd dag week maand uur minuut euro deel kant einde begin
     probleem vraag reden voorbeeld punt geval manier keer ochtend avond nacht""",
 }
+_BROAD = """city town community organization organisation group system program service resource
+    area field challenge name"""
+BROAD = frozenset(root(word, "en") for word in word_set(_BROAD))
+"""English words that say too little alone: a "community center" is something."""
 VAGUE_HAN = word_set(
     """覺得 觉得 認為 认为 可以 非常 希望 問題 问题 現在 现在 目前 時候 时候 任何 所有 一些 很多
     許多 许多 沒有 没有 不是 就是 這樣 这样 其實 其实 應該 应该 需要 必須 必须 如果 因為 因为

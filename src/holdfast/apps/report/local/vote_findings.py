@@ -3,6 +3,9 @@ its figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from holdfast.apps.report.local.messages import listed, message
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.model.opinion import VotedStatement, VoteEvidence
@@ -14,17 +17,22 @@ _LONGEST = 200
 
 
 def vote_findings(votes: VoteEvidence, language: str) -> list[Sentence]:
-    """Up to eight findings; a statement is the subject of one of them."""
+    """Up to eight findings that go on from the headline; a statement is the subject of one of
+    them."""
     writer = _Writer(votes, language)
-    findings = {
-        statement.claim: writer.shared(statement, stance)
-        for statement, stance in votes.shared[:_SHARED]
-    }
-    for statement in votes.splits[:_SPLITS]:
-        findings.setdefault(statement.claim, writer.split(statement))
-    for statement in votes.unsure[:_UNSURE]:
-        findings.setdefault(statement.claim, writer.unsure(statement))
-    return list(findings.values())
+    said = set(votes.headline)
+    findings: list[Sentence] = []
+
+    def add(written: Iterator[Sentence], most: int) -> None:
+        fresh = (finding for finding in written if said.isdisjoint(finding.cites))
+        for finding in islice(fresh, most):
+            said.update(finding.cites)
+            findings.append(finding)
+
+    add((writer.shared(statement, stance) for statement, stance in votes.shared), _SHARED)
+    add((writer.split(statement) for statement in votes.splits), _SPLITS)
+    add((writer.unsure(statement) for statement in votes.unsure), _UNSURE)
+    return findings
 
 
 class _Writer:

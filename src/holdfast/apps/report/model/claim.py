@@ -9,6 +9,9 @@ from hashlib import sha256
 
 from holdfast.apps.report.model.stance import VoteTally
 
+LONGEST_STATEMENT = 500
+"""What is longer is cut."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimDraft:

@@ -82,6 +82,13 @@ class ReportTopic:
     question: str = ""
     """What its comments answer, where people were asked several questions."""
 
+    @property
+    def shown_description(self) -> str:
+        """The description, unless the summary says the same: once is enough."""
+        described = self.description.rstrip(" .。…")
+        is_said = any(described in sentence.text for sentence in self.summary)
+        return "" if is_said else self.description
+
 
 @dataclass(frozen=True, slots=True)
 class ReportCrux:

@@ -104,3 +104,5 @@ class VoteEvidence:
     shared: tuple[tuple[VotedStatement, Stance], ...]
     splits: tuple[VotedStatement, ...]
     unsure: tuple[VotedStatement, ...]
+    headline: tuple[str, ...] = ()
+    """The claims that the report begins with, above its findings."""

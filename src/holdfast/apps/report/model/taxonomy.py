@@ -17,6 +17,14 @@ class Subtopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Mention:
+    """A phrase in comments on a topic, and how many people use it there."""
+
+    phrase: str
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
 class Topic:
     id: str
     name: str
@@ -24,6 +32,8 @@ class Topic:
     subtopics: tuple[Subtopic, ...]
     question: str = ""
     """Which question it answers, where people were asked several."""
+    mentions: tuple[Mention, ...] = ()
+    """Of recorded speech: what comments on it mention more often than others do."""
 
 
 @dataclass(frozen=True, slots=True)

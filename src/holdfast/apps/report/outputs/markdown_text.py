@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _JOINER = "\u2060"
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -26,6 +27,15 @@ def escape(text: str) -> str:
     plain = " ".join("".join(char for char in text if not _dropped(char)).split())
     escaped = _SPECIAL.sub(r"\\\1", plain.translate(_ENTITIES))
     return _unlinked(_not_a_block(escaped))
+
+
+def listed(lines: Iterable[str]) -> str:
+    """Lines that are escaped already, as a list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def anchor(identifier: str) -> str:

@@ -24,7 +24,7 @@ from holdfast.apps.report.model.remark import RemarkKind
 from holdfast.apps.report.model.summary import Sentence
 from holdfast.apps.report.model.taxonomy import OTHER
 from holdfast.apps.report.page.anchors import Anchors
-from holdfast.apps.report.page.translations import Translations
+from holdfast.apps.report.translations import Translations
 
 COLOURS = 12
 QUOTES_INLINE = 6_000
@@ -114,10 +114,6 @@ class PageContent:
             else "cruxes"
         )
 
-    def person(self, name: str) -> str:
-        """A name as readers see it: a bare number becomes "Participant 305"."""
-        return self.translations("participant", id=name) if name.isdecimal() else name
-
     def colour(self, topic: str) -> int:
         """1 to 12 for topics, by their order; 0 for what fits nowhere."""
         return self._colours.get(topic, 0)
@@ -140,8 +136,10 @@ class PageContent:
         )
 
     def claims_beside(self, finding: Sentence) -> list[PlacedClaim]:
-        """The claims that are shown beside a finding: the first ones it rests on and does not
-        repeat itself."""
+        """The claims that are shown beside a finding that a model wrote: the first ones it rests on
+        and does not repeat itself. Without a model, a finding says itself what it says."""
+        if not self.generated:
+            return []
         cited = (
             placed
             for placed in self.cited(finding.cites)
@@ -185,11 +183,6 @@ class PageContent:
         if len(self.comments) <= COMMENTS_INLINE:
             return list(self.comments.values())
         return [comment for comment in self.comments.values() if comment.id in self.quoted]
-
-    def is_in_summary(self, topic: ReportTopic) -> bool:
-        """Whether a topic's summary says what its description says: once is enough."""
-        described = topic.description.rstrip(" .。…")
-        return any(described in sentence.text for sentence in topic.summary)
 
     def representative_quote(self, topic: ReportTopic) -> Quote | None:
         """A short quote that speaks for a topic: from the claims that most people made, a sentence

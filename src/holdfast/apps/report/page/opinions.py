@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from holdfast.apps.report.headline import LISTED, headline, unmarked_splits
 from holdfast.apps.report.local.statements import shortened
 from holdfast.apps.report.model.opinion import OpinionGroup, Opinions
 from holdfast.apps.report.model.stance import Stance, VoteTally
@@ -17,7 +18,6 @@ SIDE = 1000
 """Of the landscape, in units of its drawing."""
 IN_HEADER = 160
 """Characters of a statement in the header."""
-LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class OpinionLandscape:
             for position in self._opinions.shared[:LISTED]
         ]
         self.splits = [
-            self._statement(comment, Stance.AGREE) for comment in self._opinions.splits[:LISTED]
+            self._statement(comment, Stance.AGREE) for comment in unmarked_splits(self._opinions)
         ]
 
     def __bool__(self) -> bool:
@@ -93,23 +93,10 @@ class OpinionLandscape:
         return _path([spot for spot in self._opinions.people if not spot[3]])
 
     def headline(self) -> Iterator[tuple[str, ShownGroup | None, GroupedStatement]]:
-        """What the groups hold, in a few lines: a mark of each, what all share, what parts them;
-        no statement twice."""
-        shown_texts: set[str] = set()
-        rows: list[tuple[str, ShownGroup | None, Sequence[GroupedStatement]]] = [
-            ("mark", group, group.marks) for group in self.groups
-        ]
-        for kind, group, statements in [
-            *rows,
-            ("shared", None, self.shared),
-            ("splits", None, self.splits),
-        ]:
-            fresh = next(
-                (statement for statement in statements if statement.text not in shown_texts), None
-            )
-            if fresh:
-                shown_texts.add(fresh.text)
-                yield kind, group, fresh
+        """What the groups hold, in a few lines."""
+        for line in headline(self._opinions, self._content.comments):
+            group = None if line.group is None else self.groups[line.group]
+            yield line.kind, group, self._statement(line.comment, line.stance)
 
     def _group(self, number: int, group: OpinionGroup) -> ShownGroup:
         spots = [spot for spot in self._opinions.people if spot[3] == group.id]

@@ -7,6 +7,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from holdfast.apps.report.figures import header_figures
 from holdfast.apps.report.model.document import Report
 from holdfast.apps.report.page.agreement import NARROW, WIDE, Agreement
 from holdfast.apps.report.page.assets import Assets
@@ -58,6 +59,7 @@ def _environment() -> Environment:
         "alike": alike,
         "codes": codes,
         "funnel": funnel,
+        "header_figures": header_figures,
         "marked": marked,
         "moment": moment,
         "CARDS_SHOWN": CARDS_SHOWN,

@@ -142,7 +142,8 @@ class ReportBrain:
                 comment["subtopics"], key=lambda id: len(quoted_words & keywords.get(id, set()))
             )
 
-        quotes = [quote for quote in sentences(comment["text"]) if len(quote) > 8][:MOST_CLAIMS]
+        parts = [comment["text"]] if comment.get("voted") else sentences(comment["text"])
+        quotes = [quote for quote in parts if len(quote) > 8][:MOST_CLAIMS]
         return [
             {"statement": stated(quote), "quote": self.spoiled(quote), "subtopic": about(quote)}
             for quote in quotes

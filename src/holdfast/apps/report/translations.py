@@ -55,6 +55,10 @@ class Translations:
         key = f"{kind}.{name}"
         return self(key) if key in self._english["words"] else name
 
+    def person(self, name: str) -> str:
+        """A name as readers see it: a bare number becomes "Participant 305"."""
+        return self("participant", id=name) if name.isdecimal() else name
+
     def number(self, value: float, digits: int = 0) -> str:
         whole, _, rest = f"{abs(value):.{digits}f}".partition(".")
         if len(whole) >= int(self._formats["group_from"]):
